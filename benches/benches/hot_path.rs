@@ -1,0 +1,149 @@
+//! The single steps that every request takes: scan and splice, validation, the stream's tap, the chain.
+
+use bytes::Bytes;
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use headgate::filter::chain::RequestChain;
+use headgate::filter::view::RequestView;
+use headgate::protocol::Protocol;
+use headgate::protocol::json::edit::Edits;
+use headgate::protocol::json::{Document, Limits};
+use headgate::protocol::schema::Schema;
+use headgate::protocol::sse::Framer;
+use headgate::protocol::usage::Meter;
+use headgate::snapshot::{self, Lasting};
+use http::{HeaderMap, HeaderValue, Method};
+use std::hint::black_box;
+use std::path::Path;
+
+const EVENT_BYTES_MAX: usize = 1 << 20;
+
+/// A chat body of about so many bytes: a conversation, and one image where it is large.
+fn chat_body(bytes: usize) -> Bytes {
+    let turn =
+        r#"{"role":"user","content":"The water runs where the gate lets it, and nowhere else."},"#;
+    let mut messages = String::new();
+    while messages.len() < bytes.min(16 << 10) {
+        messages.push_str(turn);
+    }
+    let image = "QUJD".repeat(bytes.saturating_sub(16 << 10) / 4);
+    format!(
+        r#"{{"messages":[{messages}{{"role":"user","content":[{{"type":"image_url","image_url":{{"url":"data:image/png;base64,{image}"}}}}]}}],"model":"bench-model","temperature":0.7}}"#
+    )
+    .into()
+}
+
+fn scan_and_splice(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("scan and splice");
+    for (label, bytes) in [
+        ("1 KB", 1 << 10),
+        ("16 KB", 16 << 10),
+        ("1 MB", 1 << 20),
+        ("10 MB", 10 << 20),
+    ] {
+        let body = chat_body(bytes);
+        group.throughput(Throughput::Bytes(body.len() as u64));
+        group.bench_function(label, |bencher| {
+            bencher.iter(|| {
+                let document =
+                    Document::parse(body.clone(), &Limits::default()).expect("the body is JSON");
+                let mut edits = Edits::default();
+                let model = document.root().get("model").expect("it names a model");
+                edits.replace(model.span(), Bytes::from_static(b"\"provider-model\""));
+                black_box(edits.apply(document.body()).len())
+            });
+        });
+    }
+    group.finish();
+}
+
+fn validate(criterion: &mut Criterion) {
+    let text = include_str!("../../schemas/chat.schema.json");
+    let schema =
+        Schema::compile(&serde_json::from_str(text).expect("it is JSON")).expect("it is a schema");
+    let mut group = criterion.benchmark_group("validate");
+    for (label, bytes) in [("1 KB", 1 << 10), ("16 KB", 16 << 10), ("10 MB", 10 << 20)] {
+        let document =
+            Document::parse(chat_body(bytes), &Limits::default()).expect("the body is JSON");
+        assert!(schema.accepts(&document));
+        group.bench_function(label, |bencher| {
+            bencher.iter(|| black_box(schema.accepts(&document)))
+        });
+    }
+    group.finish();
+}
+
+fn tap_a_stream(criterion: &mut Criterion) {
+    let event = Bytes::from_static(
+        b"data: {\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\
+          \"choices\":[{\"index\":0,\"delta\":{\"content\":\"The water runs\"},\"finish_reason\":null}]}\n\n",
+    );
+    let mut group = criterion.benchmark_group("tap");
+    group.throughput(Throughput::Bytes(event.len() as u64));
+    group.bench_function("one event: frame and meter", |bencher| {
+        let mut framer = Framer::new(EVENT_BYTES_MAX);
+        let mut meter = Meter::new(Protocol::Chat);
+        bencher.iter(|| {
+            framer.push(&event);
+            while let Some(event) = framer.next() {
+                meter.event(event.name(), event.data());
+            }
+        });
+    });
+    group.finish();
+}
+
+/// The chain of the repository's chat route, from head to destination.
+fn chain(criterion: &mut Criterion) {
+    let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../routes.yaml");
+    let snapshot = snapshot::build(&config, &Lasting::default())
+        .expect("it is good")
+        .snapshot;
+    let route = snapshot
+        .router
+        .routes()
+        .iter()
+        .find(|route| &*route.name == "chat")
+        .expect("it has one");
+    let body = Bytes::from(
+        String::from_utf8_lossy(&chat_body(1 << 10)).replace("bench-model", "demo-chat"),
+    );
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime can be built");
+    criterion.bench_function("chain of a chat request, 1 KB", |bencher| {
+        bencher.iter_batched(
+            || chat_view(body.clone()),
+            |mut request| {
+                runtime.block_on(run(&route.request, &mut request));
+                request
+            },
+            BatchSize::SmallInput,
+        );
+    });
+}
+
+async fn run(chain: &RequestChain, request: &mut RequestView) {
+    chain.on_head(request).await.expect("the head is accepted");
+    chain.on_body(request).await.expect("the body is accepted");
+    assert!(request.destination.is_some());
+}
+
+fn chat_view(body: Bytes) -> RequestView {
+    let mut headers = HeaderMap::new();
+    headers.insert("authorization", HeaderValue::from_static("Bearer sk-demo"));
+    headers.insert("content-type", HeaderValue::from_static("application/json"));
+    let mut request = RequestView::new(
+        "req_1".into(),
+        Method::POST,
+        "/v1/chat/completions".into(),
+        None,
+        headers,
+        Vec::new(),
+        Some(Protocol::Chat),
+    );
+    request.body = Some(Document::parse(body, &Limits::default()).expect("the body is JSON"));
+    request
+}
+
+criterion_group!(hot_path, scan_and_splice, validate, tap_a_stream, chain);
+criterion_main!(hot_path);

@@ -1,0 +1,135 @@
+//! A plain HTTP/1.1 client that checks every answer.
+
+use super::process::Target;
+use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+/// A kept connection.
+pub struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// A chat request of about `body_bytes`, as bytes on the wire.
+pub fn chat_request(target: Target, body_bytes: usize, stream: bool, directives: &str) -> Vec<u8> {
+    // A model of the same length for every target, so that every target moves the same bytes.
+    let (model, key) = match target {
+        Target::Headgate => ("bench-model", "sk-demo"),
+        Target::Direct | Target::BarePingora => ("bench-model", "sk-demo"),
+    };
+    let filler = "The water runs where the gate lets it. ";
+    let mut text = filler.repeat(body_bytes / filler.len() + 1);
+    let options = if stream {
+        r#","stream":true,"stream_options":{"include_usage":true}"#
+    } else {
+        ""
+    };
+    let frame = format!(
+        r#"{{"messages":[{{"role":"system","content":"Be brief."}},{{"role":"user","content":""}}],"model":"{model}","temperature":0.7,"max_completion_tokens":60{options}}}"#
+    );
+    text.truncate(body_bytes.saturating_sub(frame.len()));
+    let body = frame.replacen(r#""content":""}]"#, &format!(r#""content":"{text}"}}]"#), 1);
+    let directives = match directives {
+        "" => String::new(),
+        directives => format!("x-simulate: {directives}\r\n"),
+    };
+    format!(
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\
+         content-type: application/json\r\naccept: application/json\r\nuser-agent: OpenAI/Python 3.52.0\r\n\
+         x-stainless-lang: python\r\nx-stainless-package-version: 3.52.0\r\nx-stainless-os: Linux\r\n\
+         x-stainless-arch: x64\r\nx-stainless-runtime: CPython\r\nx-stainless-retry-count: 0\r\n\
+         {directives}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
+impl Connection {
+    pub async fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address)
+            .await
+            .expect("the target listens");
+        stream.set_nodelay(true).expect("a socket option");
+        Self {
+            stream,
+            buffer: Vec::with_capacity(64 << 10),
+        }
+    }
+
+    /// Sends a request and reads its answer, which must be a 200 with a Content-Length or chunks.
+    pub async fn exchange(&mut self, request: &[u8]) {
+        self.stream
+            .write_all(request)
+            .await
+            .expect("the target reads");
+        self.buffer.clear();
+        let head = loop {
+            if let Some(end) = find(&self.buffer, b"\r\n\r\n") {
+                break end + 4;
+            }
+            self.read_more().await;
+        };
+        assert!(
+            self.buffer.starts_with(b"HTTP/1.1 200"),
+            "{}",
+            String::from_utf8_lossy(&self.buffer)
+        );
+        match content_length(&self.buffer[..head]) {
+            Some(length) => {
+                while self.buffer.len() < head + length {
+                    self.read_more().await;
+                }
+            }
+            None => {
+                while !self.buffer.ends_with(b"0\r\n\r\n") {
+                    self.read_more().await;
+                }
+            }
+        }
+    }
+
+    /// Sends a request and calls `seen` with each piece of its answer until the last chunk.
+    pub async fn stream(&mut self, request: &[u8], mut seen: impl FnMut(&[u8])) {
+        self.stream
+            .write_all(request)
+            .await
+            .expect("the target reads");
+        self.buffer.clear();
+        while !self.buffer.ends_with(b"0\r\n\r\n") {
+            let before = self.buffer.len();
+            self.read_more().await;
+            seen(&self.buffer[before..]);
+        }
+        assert!(self.buffer.starts_with(b"HTTP/1.1 200"));
+        assert!(
+            find(&self.buffer, b"data: [DONE]").is_some(),
+            "the stream is not whole"
+        );
+    }
+
+    async fn read_more(&mut self) {
+        let read = self
+            .stream
+            .read_buf(&mut self.buffer)
+            .await
+            .expect("the target answers");
+        assert!(
+            read > 0,
+            "the target closed: {}",
+            String::from_utf8_lossy(&self.buffer)
+        );
+    }
+}
+
+fn content_length(head: &[u8]) -> Option<usize> {
+    let head = std::str::from_utf8(head).ok()?.to_ascii_lowercase();
+    let at = head.find("\r\ncontent-length: ")? + 18;
+    head[at..].split("\r\n").next()?.parse().ok()
+}
+
+pub fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+    haystack
+        .windows(needle.len())
+        .position(|window| window == needle)
+}

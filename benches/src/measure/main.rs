@@ -1,0 +1,63 @@
+//! What the gateway costs end to end, beside a bare Pingora proxy in the same run.
+//!
+//! Everything runs on this machine over loopback; rounds alternate between the targets, so that a
+//! machine whose speed drifts slows both. Figures of one run compare; figures of two runs do not.
+
+mod client;
+mod cost;
+mod process;
+mod streams;
+
+use process::{Target, Targets};
+use std::path::PathBuf;
+
+fn main() {
+    let scale: f64 = std::env::args().nth(1).map_or(1.0, |scale| {
+        scale
+            .parse()
+            .expect("the argument scales the length of the run")
+    });
+    // The program stands beside this one.
+    let programs: PathBuf = std::env::current_exe()
+        .expect("a program knows where it is")
+        .parent()
+        .expect("a program is in a folder")
+        .into();
+    let targets = Targets::start(&programs);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime can be built");
+    println!(
+        "target on processor {}, provider and client on {}",
+        process::TARGET_CPU,
+        process::OTHER_CPU
+    );
+    runtime.block_on(async {
+        cost::measure(&targets, scale).await;
+        streams::measure(&targets, scale).await;
+    });
+}
+
+/// The names that columns are headed with.
+fn name(target: Target) -> &'static str {
+    match target {
+        Target::Direct => "direct",
+        Target::BarePingora => "bare pingora",
+        Target::Headgate => "headgate",
+    }
+}
+
+/// The middle of `values`, which are sorted on the way.
+fn median(values: &mut [f64]) -> f64 {
+    quantile(values, 0.5)
+}
+
+fn quantile(values: &mut [f64], share: f64) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let last = values.len().saturating_sub(1);
+    values
+        .get((last as f64 * share).round() as usize)
+        .copied()
+        .unwrap_or(f64::NAN)
+}

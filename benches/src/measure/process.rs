@@ -1,0 +1,197 @@
+//! The programs measured, each pinned to its processor.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::Duration;
+
+pub const TARGET_CPU: usize = 0;
+pub const OTHER_CPU: usize = 1;
+
+/// What requests are sent through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    Direct,
+    BarePingora,
+    Headgate,
+}
+
+/// All programs of a run; they end with it.
+pub struct Targets {
+    provider: Running,
+    bare: Running,
+    headgate: Running,
+    _folder: Folder,
+}
+
+struct Running {
+    child: Child,
+    address: SocketAddr,
+}
+
+struct Folder(PathBuf);
+
+impl Targets {
+    /// Starts the simulated provider, bare Pingora and the gateway with everything on.
+    pub fn start(programs: &Path) -> Self {
+        let folder =
+            Folder(std::env::temp_dir().join(format!("headgate-bench-{}", std::process::id())));
+        fs::create_dir_all(&folder.0).expect("a temporary folder can be made");
+        let [provider, bare, headgate, admin] = free_addresses();
+        let program = programs.join("headgate");
+        let config = folder.0.join("routes.yaml");
+        fs::write(&config, routes(headgate, admin, provider)).expect("a file can be written");
+        let log = fs::File::create(folder.0.join("access.log")).expect("a file can be made");
+        let provider = start(
+            Command::new(&program).args([
+                "simulate",
+                "--no-record",
+                "--event-ms",
+                "0",
+                "--listen",
+                &provider.to_string(),
+            ]),
+            provider,
+            OTHER_CPU,
+            Stdio::null(),
+        );
+        let bare = start(
+            Command::new(programs.join("bare-pingora"))
+                .args([bare.to_string(), provider.address.to_string()]),
+            bare,
+            TARGET_CPU,
+            Stdio::null(),
+        );
+        let headgate = start(
+            Command::new(&program)
+                .arg("run")
+                .arg("--config")
+                .arg(&config),
+            headgate,
+            TARGET_CPU,
+            Stdio::from(log),
+        );
+        pin(std::process::id(), OTHER_CPU);
+        Self {
+            provider,
+            bare,
+            headgate,
+            _folder: folder,
+        }
+    }
+
+    pub fn address(&self, target: Target) -> SocketAddr {
+        self.running(target).address
+    }
+
+    /// Seconds of processor time that all threads of a target have used.
+    pub fn cpu_seconds(&self, target: Target) -> f64 {
+        let tasks = format!("/proc/{}/task", self.running(target).child.id());
+        let nanoseconds: u64 = fs::read_dir(tasks)
+            .expect("a running program has tasks")
+            .filter_map(|task| fs::read_to_string(task.ok()?.path().join("schedstat")).ok())
+            .filter_map(|line| line.split(' ').next()?.parse::<u64>().ok())
+            .sum();
+        nanoseconds as f64 / 1e9
+    }
+
+    /// Memory in use now, in MiB.
+    pub fn resident_mib(&self, target: Target) -> f64 {
+        let status =
+            fs::read_to_string(format!("/proc/{}/status", self.running(target).child.id()))
+                .expect("running");
+        let kib = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .and_then(|rest| rest.trim().split(' ').next()?.parse::<f64>().ok());
+        kib.unwrap_or(f64::NAN) / 1024.0
+    }
+
+    fn running(&self, target: Target) -> &Running {
+        match target {
+            Target::Direct => &self.provider,
+            Target::BarePingora => &self.bare,
+            Target::Headgate => &self.headgate,
+        }
+    }
+}
+
+/// Authentication, limit, routing, validation, rewrite, metering, metrics and access log: all on.
+fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
+    format!(
+        r#"
+server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
+callers:
+  - {{name: bench, key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7, models: ["*"]}}
+channels:
+  provider:
+    base_url: http://{provider}/v1
+    credential: {{bearer: sk-provider-credential}}
+    protocols: [chat]
+    models: {{bench-model: provider-model-2026-08}}
+routes:
+  - name: chat
+    match: POST /v1/chat/completions
+    protocol: chat
+    request: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate]
+    response: [pass_sse, meter_usage]
+"#
+    )
+}
+
+fn start(command: &mut Command, address: SocketAddr, cpu: usize, stdout: Stdio) -> Running {
+    // SAFETY: the closure only asks the kernel for a processor, which is allowed between fork and exec.
+    unsafe { command.pre_exec(move || Ok(pin(0, cpu))) };
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the programs are built: run this through `make bench`");
+    let errors = child.stderr.take().expect("it was piped");
+    thread::spawn(move || {
+        let lines = BufReader::new(errors).lines().map_while(Result::ok);
+        lines
+            .filter(|line| line.contains("ERROR"))
+            .for_each(|line| eprintln!("{line}"));
+    });
+    for _ in 0..200 {
+        if TcpStream::connect(address).is_ok() {
+            return Running { child, address };
+        }
+        thread::sleep(Duration::from_millis(25));
+    }
+    panic!("nothing listens on {address}");
+}
+
+fn pin(process: u32, cpu: usize) {
+    // SAFETY: an empty set is a valid one, and both calls only read and write it.
+    unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        libc::CPU_SET(cpu, &mut set);
+        libc::sched_setaffinity(process as libc::pid_t, size_of::<libc::cpu_set_t>(), &set);
+    }
+}
+
+fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    let listeners: [TcpListener; N] =
+        std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("loopback has free ports"));
+    listeners.map(|listener| listener.local_addr().expect("it is bound"))
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

@@ -1,0 +1,116 @@
+//! Latency of stream events: the provider stamps each with the clock that this client reads.
+
+use super::client::{Connection, chat_request};
+use super::process::{Target, Targets};
+use super::{name, quantile};
+use std::cell::RefCell;
+use std::rc::Rc;
+
+const ROUNDS: usize = 5;
+const STREAMS: usize = 10;
+const EVENTS: usize = 50;
+const PACE_MS: usize = 20;
+
+/// Microseconds from the provider's stamp to this client.
+#[derive(Default)]
+struct Latencies {
+    first: Vec<f64>,
+    later: Vec<f64>,
+}
+
+pub async fn measure(targets: &Targets, scale: f64) {
+    println!(
+        "\nStream events, microseconds from the provider to the client ({STREAMS} streams, {PACE_MS} ms apart, {ROUNDS} alternating rounds)"
+    );
+    let rounds = ((ROUNDS as f64 * scale).ceil() as usize).max(1);
+    let measured = [Target::Direct, Target::BarePingora, Target::Headgate];
+    let mut all: [Latencies; 3] = Default::default();
+    for round in 0..=rounds {
+        for (index, target) in measured.into_iter().enumerate() {
+            let latencies = run(targets, target).await;
+            if round > 0 {
+                all[index].first.extend(latencies.first);
+                all[index].later.extend(latencies.later);
+            }
+        }
+    }
+    let mut medians = Vec::new();
+    for (index, target) in measured.into_iter().enumerate() {
+        let Latencies { first, later } = &mut all[index];
+        println!(
+            "  {:<12}  first event p50 {:>5.0} p99 {:>6.0}   later events p50 {:>5.0} p99 {:>6.0}",
+            name(target),
+            quantile(first, 0.5),
+            quantile(first, 0.99),
+            quantile(later, 0.5),
+            quantile(later, 0.99)
+        );
+        medians.push((quantile(first, 0.5), quantile(later, 0.5)));
+    }
+    println!(
+        "  headgate - bare pingora at p50: first event {:+.0} us, later events {:+.0} us",
+        medians[2].0 - medians[1].0,
+        medians[2].1 - medians[1].1
+    );
+}
+
+async fn run(targets: &Targets, target: Target) -> Latencies {
+    let directives = format!("stamp; events={EVENTS}; pace={PACE_MS}ms");
+    let request = Rc::new(chat_request(target, 1 << 10, true, &directives));
+    let latencies = Rc::new(RefCell::new(Latencies::default()));
+    tokio::task::LocalSet::new()
+        .run_until(async {
+            let mut tasks = Vec::new();
+            for _ in 0..STREAMS {
+                let mut connection = Connection::open(targets.address(target)).await;
+                // A first request opens the way to the provider; it is no part of a stream's latency.
+                connection
+                    .exchange(&chat_request(target, 1 << 10, false, ""))
+                    .await;
+                let (request, latencies) = (request.clone(), latencies.clone());
+                tasks.push(tokio::task::spawn_local(async move {
+                    let mut seen = 0;
+                    connection
+                        .stream(&request, |piece| {
+                            let now = now_nanoseconds();
+                            for stamp in stamps(piece) {
+                                let micros = now.saturating_sub(stamp) as f64 / 1e3;
+                                let mut latencies = latencies.borrow_mut();
+                                match seen {
+                                    0 => latencies.first.push(micros),
+                                    _ => latencies.later.push(micros),
+                                }
+                                seen += 1;
+                            }
+                        })
+                        .await;
+                }));
+            }
+            for task in tasks {
+                task.await.expect("every stream was whole");
+            }
+        })
+        .await;
+    latencies.take()
+}
+
+/// The stamps in a piece of a stream: `t=NANOSECONDS;`
+fn stamps(piece: &[u8]) -> impl Iterator<Item = u64> {
+    let text = String::from_utf8_lossy(piece).into_owned();
+    let stamps: Vec<u64> = text
+        .split("t=")
+        .skip(1)
+        .filter_map(|rest| rest.split(';').next()?.parse().ok())
+        .collect();
+    stamps.into_iter()
+}
+
+fn now_nanoseconds() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call writes the one struct it is given.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}

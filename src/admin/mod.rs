@@ -1,0 +1,108 @@
+//! The admin pages, on a listener of their own: metrics, health, the configuration in use, reload.
+
+mod config_page;
+
+use crate::observe::access_log::AccessLog;
+use crate::observe::metrics::Metrics;
+use crate::reload::{Outcome, Reloader};
+use crate::serve::{Answer, App};
+use bytes::Bytes;
+use http::{Method, Request, StatusCode, header};
+use serde_json::json;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const TEXT: &str = "text/plain; charset=utf-8";
+/// The version is Prometheus' own for its text format.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The admin pages.
+pub struct Admin {
+    pub reloader: Arc<Reloader>,
+    pub metrics: Arc<Metrics>,
+    pub access_log: Arc<AccessLog>,
+    /// Off once the process is told to stop, so that no new traffic is sent here.
+    pub ready: Arc<AtomicBool>,
+}
+
+impl App for Admin {
+    async fn answer(&self, request: Request<Bytes>) -> Answer {
+        match (request.method(), request.uri().path()) {
+            (&Method::GET, "/metrics") => Answer::full(
+                StatusCode::OK,
+                METRICS,
+                self.metrics.render(self.access_log.dropped()),
+            ),
+            (&Method::GET, "/healthz") => Answer::full(StatusCode::OK, TEXT, "ok\n"),
+            (&Method::GET, "/readyz") => self.readiness(),
+            (&Method::GET, "/config") => self.config().await,
+            // A page in somebody's browser must not be able to do this.
+            (&Method::POST, "/reload") if request.headers().contains_key(header::ORIGIN) => {
+                Answer::full(StatusCode::FORBIDDEN, TEXT, "not from a browser\n")
+            }
+            (&Method::POST, "/reload") => self.reload().await,
+            (_, "/reload") => only("POST"),
+            (_, "/metrics" | "/healthz" | "/readyz" | "/config") => only("GET"),
+            _ => Answer::full(
+                StatusCode::NOT_FOUND,
+                TEXT,
+                "GET /metrics, /healthz, /readyz or /config; POST /reload\n",
+            ),
+        }
+    }
+}
+
+impl Admin {
+    fn readiness(&self) -> Answer {
+        match self.ready.load(Ordering::Relaxed) {
+            true => Answer::full(StatusCode::OK, TEXT, "ready\n"),
+            false => Answer::full(StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n"),
+        }
+    }
+
+    /// Reads the file on disk, which may take its time.
+    async fn config(&self) -> Answer {
+        let reloader = self.reloader.clone();
+        match tokio::task::spawn_blocking(move || config_page::page(&reloader)).await {
+            Ok(page) => Answer::json(StatusCode::OK, &page),
+            Err(error) => Answer::full(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                TEXT,
+                format!("{error}\n"),
+            ),
+        }
+    }
+
+    async fn reload(&self) -> Answer {
+        let reloader = self.reloader.clone();
+        match tokio::task::spawn_blocking(move || reloader.reload()).await {
+            Ok(Outcome::Unchanged) => Answer::json(
+                StatusCode::OK,
+                &json!({"result": "unchanged", "revision": &*self.reloader.current().revision}),
+            ),
+            Ok(Outcome::Swapped {
+                revision,
+                needs_restart,
+            }) => Answer::json(
+                StatusCode::OK,
+                &json!({"result": "in_use", "revision": &*revision, "needs_restart": needs_restart}),
+            ),
+            Ok(Outcome::Refused(refusal)) => {
+                Answer::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, refusal.report)
+            }
+            Err(error) => Answer::full(
+                StatusCode::INTERNAL_SERVER_ERROR,
+                TEXT,
+                format!("{error}\n"),
+            ),
+        }
+    }
+}
+
+fn only(method: &str) -> Answer {
+    Answer::full(
+        StatusCode::METHOD_NOT_ALLOWED,
+        TEXT,
+        format!("{method} only\n"),
+    )
+}

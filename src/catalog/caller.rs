@@ -1,0 +1,184 @@
+//! Callers and how their keys are recognised.
+
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use subtle::ConstantTimeEq;
+
+/// SHA-256 of a gateway key: the only form in which keys are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct KeyDigest([u8; 32]);
+
+/// A holder of a gateway key.
+#[derive(Debug)]
+pub struct Caller {
+    pub name: Arc<str>,
+    models: Vec<Pattern>,
+}
+
+/// All callers, by the digests of their keys.
+#[derive(Debug, Default)]
+pub struct Callers {
+    by_digest: HashMap<KeyDigest, Arc<Caller>>,
+    /// As written.
+    first: Option<Arc<Caller>>,
+}
+
+/// A model name in which `*` stands for any run of characters.
+#[derive(Debug)]
+pub struct Pattern {
+    pieces: Vec<Box<str>>,
+}
+
+impl KeyDigest {
+    /// Of a key as a caller sends it.
+    pub fn of(key: &[u8]) -> Self {
+        Self(Sha256::digest(key).into())
+    }
+
+    /// From 64 hex digits; `None` for anything else.
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        if hex.len() != 64 || !hex.is_ascii() {
+            return None;
+        }
+        let mut digest = [0; 32];
+        for (byte, pair) in digest.iter_mut().zip(hex.as_bytes().chunks_exact(2)) {
+            let pair = std::str::from_utf8(pair).ok()?;
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(digest))
+    }
+
+    /// As 64 lower-case hex digits.
+    pub fn to_hex(self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl fmt::Debug for KeyDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[digest]")
+    }
+}
+
+impl Caller {
+    pub fn new(name: &str, models: &[String]) -> Self {
+        Self {
+            name: name.into(),
+            models: models.iter().map(|model| Pattern::new(model)).collect(),
+        }
+    }
+
+    /// Whether this caller may name this platform model.
+    pub fn may_use(&self, model: &str) -> bool {
+        self.models.iter().any(|pattern| pattern.matches(model))
+    }
+}
+
+impl Callers {
+    /// Adds a caller; `false` if its key is another caller's already.
+    pub fn insert(&mut self, digest: KeyDigest, caller: Arc<Caller>) -> bool {
+        self.first.get_or_insert_with(|| caller.clone());
+        self.by_digest.insert(digest, caller).is_none()
+    }
+
+    /// The caller that holds `key`.
+    ///
+    /// The digest is compared in constant time, and equally for keys that nobody holds.
+    pub fn holder_of(&self, key: &[u8]) -> Option<&Arc<Caller>> {
+        let digest = KeyDigest::of(key);
+        let (held, caller) = match self.by_digest.get_key_value(&digest) {
+            Some((held, caller)) => (*held, Some(caller)),
+            None => (KeyDigest([0; 32]), None),
+        };
+        let equal: bool = held.0.ct_eq(&digest.0).into();
+        caller.filter(|_| equal)
+    }
+
+    /// The caller of this name; the first one if no name is given.
+    pub fn by_name(&self, name: Option<&str>) -> Option<&Arc<Caller>> {
+        let Some(name) = name else {
+            return self.first.as_ref();
+        };
+        self.by_digest.values().find(|caller| *caller.name == *name)
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_digest.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.by_digest.is_empty()
+    }
+}
+
+impl Pattern {
+    pub fn new(pattern: &str) -> Self {
+        Self {
+            pieces: pattern.split('*').map(Box::from).collect(),
+        }
+    }
+
+    /// Whether the whole of `name` fits.
+    pub fn matches(&self, name: &str) -> bool {
+        let [first, middle @ .., last] = self.pieces.as_slice() else {
+            return self.pieces.first().is_some_and(|only| **only == *name);
+        };
+        let Some(mut rest) = name.strip_prefix(&**first) else {
+            return false;
+        };
+        for piece in middle {
+            match rest.find(&**piece) {
+                Some(at) => rest = &rest[at + piece.len()..],
+                None => return false,
+            }
+        }
+        rest.len() >= last.len() && rest.ends_with(&**last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_stands_for_any_run_of_characters() {
+        for (pattern, name, fits) in [
+            ("*", "", true),
+            ("*", "anything", true),
+            ("chat", "chat", true),
+            ("chat", "chat-large", false),
+            ("chat-*", "chat-large", true),
+            ("chat-*", "chat", false),
+            ("*-mini", "chat-mini", true),
+            ("*-mini", "chat-mini-2", false),
+            ("a*b*c", "a-b-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("ab*ba", "aba", false),
+        ] {
+            assert_eq!(
+                Pattern::new(pattern).matches(name),
+                fits,
+                "{pattern} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn only_the_holder_of_a_key_is_found() {
+        let mut callers = Callers::default();
+        callers.insert(KeyDigest::of(b"sk-a"), Arc::new(Caller::new("a", &[])));
+        assert_eq!(&*callers.holder_of(b"sk-a").unwrap().name, "a");
+        assert!(callers.holder_of(b"sk-b").is_none());
+        assert!(callers.holder_of(b"").is_none());
+    }
+
+    #[test]
+    fn digests_survive_the_way_through_hex() {
+        let digest = KeyDigest::of(b"sk-a");
+        assert!(KeyDigest::from_hex(&digest.to_hex()) == Some(digest));
+        assert!(KeyDigest::from_hex("zz").is_none());
+        assert!(KeyDigest::from_hex(&"g".repeat(64)).is_none());
+    }
+}

@@ -1,0 +1,5 @@
+//! Who may call and what may be called, as built: callers, models and channels. Immutable, no I/O.
+
+pub mod caller;
+pub mod channel;
+pub mod model;

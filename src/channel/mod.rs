@@ -1,0 +1,3 @@
+//! Live state of channels, which outlives a snapshot.
+
+pub mod addresses;

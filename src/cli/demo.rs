@@ -1,0 +1,98 @@
+//! `headgate demo`: a simulated provider and the gateway in one process, and what to paste into a terminal.
+
+use super::{Failure, run};
+use crate::gateway::listen::{self, AppLimits};
+use crate::simulate::{Simulator, SimulatorOptions};
+use crate::snapshot::Lasting;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The configuration.
+    #[arg(long, short, default_value = "routes.yaml")]
+    config: PathBuf,
+    /// Address of the gateway.
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    listen: String,
+    /// Address of the admin pages.
+    #[arg(long, default_value = "127.0.0.1:9091")]
+    admin: String,
+    /// Address of the simulated provider.
+    #[arg(long, default_value = "127.0.0.1:0")]
+    simulator: String,
+}
+
+/// The key whose digest the repository's routes.yaml holds.
+const KEY: &str = "sk-demo";
+/// Variables of the repository's routes.yaml that name providers; without a value they mean the simulated one.
+const PROVIDERS: &[&str] = &["PRIMARY_URL", "SECOND_URL", "MESSAGES_URL"];
+const SIMULATOR_THREADS: usize = 1;
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let log = run::start_logging();
+    let simulator = listen::reserve(&args.simulator)?;
+    let lasting = Lasting {
+        variables: Arc::new(variables(simulator.address)),
+        ..Lasting::default()
+    };
+    let run::Ready {
+        mut process,
+        listen,
+        admin,
+    } = run::gateway(
+        &run::Args {
+            config: args.config.clone(),
+            listen: Some(args.listen.clone()),
+            admin: Some(args.admin.clone()),
+        },
+        lasting,
+        log,
+    )?;
+    let app = Simulator::new(SimulatorOptions::default());
+    let limits = AppLimits::simulator(SIMULATOR_THREADS);
+    process.add_app("simulator", app, &simulator, limits);
+    eprintln!("{}", what_to_try(listen, admin, simulator.address));
+    std::mem::forget(simulator);
+    process.run()
+}
+
+fn variables(simulator: SocketAddr) -> impl Fn(&str) -> Option<String> {
+    move |name| {
+        std::env::var(name).ok().or_else(|| {
+            PROVIDERS
+                .contains(&name)
+                .then(|| format!("http://{simulator}/v1"))
+        })
+    }
+}
+
+fn what_to_try(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) -> String {
+    format!(
+        r#"
+headgate demo: gateway http://{gateway}, admin http://{admin}, simulated provider http://{simulator}
+key {KEY}, models demo-chat and demo-small. Stop it with Ctrl-C. Try:
+
+  curl -s http://{gateway}/v1/models -H 'authorization: Bearer {KEY}'
+
+  curl -s http://{gateway}/v1/chat/completions -H 'authorization: Bearer {KEY}' \
+    -H 'content-type: application/json' \
+    -d '{{"model":"demo-chat","messages":[{{"role":"user","content":"What is a headgate?"}}]}}'
+
+  curl -sN http://{gateway}/v1/chat/completions -H 'authorization: Bearer {KEY}' \
+    -H 'content-type: application/json' \
+    -d '{{"model":"demo-chat","stream":true,"messages":[{{"role":"user","content":"What is a headgate?"}}]}}'
+
+  curl -sN http://{gateway}/v1/messages -H 'x-api-key: {KEY}' -H 'anthropic-version: 2023-06-01' \
+    -H 'content-type: application/json' \
+    -d '{{"model":"demo-small","max_tokens":200,"stream":true,"messages":[{{"role":"user","content":"Hello"}}]}}'
+
+  curl -s http://{gateway}/v1/responses -H 'authorization: Bearer {KEY}' \
+    -H 'content-type: application/json' -d '{{"model":"demo-chat","input":"Hello"}}'
+
+  curl -s http://{admin}/metrics | grep headgate_requests_total
+  curl -s http://{simulator}/_simulate/requests    # what the provider received
+"#
+    )
+}

@@ -1,0 +1,235 @@
+//! `headgate explain`: what would become of a request, without sending it.
+
+use super::Failure;
+use crate::catalog::model::Candidate;
+use crate::filter::chain::Named;
+use crate::filter::view::RequestView;
+use crate::filter::{Flow, Reply};
+use crate::gateway::preview::{Preview, preview, request_view};
+use crate::protocol::Protocol;
+use crate::protocol::error_body;
+use crate::protocol::fault::Fault;
+use crate::protocol::json::{Document, Limits};
+use crate::snapshot::router::{Found, Route};
+use crate::snapshot::{self, Lasting, Snapshot};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use std::io::Read;
+use std::path::PathBuf;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Path and query of the request, such as /v1/chat/completions.
+    path: String,
+    /// The configuration.
+    #[arg(long, short, default_value = "routes.yaml")]
+    config: PathBuf,
+    /// Method; POST where there is a body, else GET.
+    #[arg(long, short = 'X')]
+    method: Option<Method>,
+    /// Body: JSON itself, or @FILE, or @- for standard input.
+    #[arg(long, short)]
+    data: Option<String>,
+    /// A header, as `name: value`; may be repeated.
+    #[arg(long, short = 'H')]
+    header: Vec<String>,
+    /// The caller's key; otherwise say who calls with --caller.
+    #[arg(long, conflicts_with = "caller")]
+    key: Option<String>,
+    /// Name of the caller, instead of its key; the first one of the file if neither is given.
+    #[arg(long)]
+    caller: Option<String>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let snapshot = snapshot::build(&args.config, &Lasting::default())?.snapshot;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(explain(args, &snapshot))
+}
+
+async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
+    let body = body(args)?;
+    let has_body = body.is_some();
+    let method = args
+        .method
+        .clone()
+        .unwrap_or(if has_body { Method::POST } else { Method::GET });
+    let (path, query) = match args.path.split_once('?') {
+        Some((path, query)) => (path.to_string(), Some(query.to_string())),
+        None => (args.path.clone(), None),
+    };
+    let (route, params) = match snapshot.router.find(&method, &path) {
+        Found::Route(route, params) => (route, params),
+        Found::OtherMethods(methods) => {
+            return Err(Failure::new(format!(
+                "no route takes {method} {path}; this path takes {methods:?}"
+            )));
+        }
+        Found::Nothing => return Err(Failure::new(format!("no route takes {method} {path}"))),
+    };
+    println!("route     {} ({})", route.name, route.pattern);
+    println!("request   {}", names(route.request.filters()));
+    println!("response  {}", names(route.response.filters()));
+    let mut request = request_view(
+        route,
+        method,
+        path,
+        query,
+        headers(args, route.protocol, has_body)?,
+        params,
+    );
+    if args.key.is_none() {
+        let name = args.caller.as_deref();
+        let caller = snapshot.callers.by_name(name);
+        request.caller = Some(
+            caller
+                .ok_or_else(|| Failure::new("there is no such caller"))?
+                .clone(),
+        );
+    }
+    match verdict(&mut request, route, body, args.key.is_none()).await {
+        Ok(Flow::Next) => {}
+        Ok(Flow::Reply(Reply { status, body, .. })) => {
+            println!(
+                "verdict   answered by the gateway with {status}\n{}",
+                String::from_utf8_lossy(&body)
+            );
+            return Ok(());
+        }
+        Err(fault) => return Err(refused(&request, &fault)),
+    }
+    println!(
+        "caller    {}",
+        request.caller.as_ref().map_or("-", |caller| &caller.name)
+    );
+    println!("verdict   accepted");
+    let destination = request.destination.clone();
+    let candidates = destination.map_or_else(Vec::new, |destination| destination.candidates);
+    println!(
+        "channels  {} in this order (drawn by weight within a tier)",
+        candidates.len()
+    );
+    for (index, candidate) in candidates.iter().enumerate() {
+        tell(
+            index + 1,
+            candidate,
+            &preview(route, &request, candidate)
+                .await
+                .map_err(|fault| refused(&request, &fault))?,
+        );
+    }
+    Ok(())
+}
+
+async fn verdict(
+    request: &mut RequestView,
+    route: &Route,
+    body: Option<Bytes>,
+    caller_is_given: bool,
+) -> Result<Flow, Fault> {
+    let filters = || {
+        route
+            .request
+            .filters()
+            .iter()
+            .filter(move |named| !(caller_is_given && named.name == "authenticate"))
+    };
+    for Named { filter, .. } in filters() {
+        if let Flow::Reply(reply) = filter.on_head(request).decided().await? {
+            return Ok(Flow::Reply(reply));
+        }
+    }
+    if let Some(body) = body {
+        request.body = Some(Document::parse(body, &Limits::default())?);
+    } else if route.request.body_need() != crate::filter::BodyNeed::Untouched {
+        request.body = Some(Document::parse(Bytes::new(), &Limits::default())?);
+    }
+    for Named { filter, .. } in filters() {
+        if let Flow::Reply(reply) = filter.on_body(request).decided().await? {
+            return Ok(Flow::Reply(reply));
+        }
+    }
+    Ok(Flow::Next)
+}
+
+fn tell(place: usize, candidate: &Candidate, preview: &Preview) {
+    let channel = &candidate.channel;
+    println!();
+    println!(
+        "{place}. {} (tier {}, weight {})",
+        channel.name, channel.tier, channel.weight
+    );
+    if let Some(model) = &candidate.model {
+        println!("   model    {}", model.name);
+    }
+    println!("   url      {}", preview.url);
+    for (name, value) in &preview.headers {
+        println!("   header   {name}: {value}");
+    }
+    println!("   body     {} bytes", preview.body_bytes);
+}
+
+fn refused(request: &RequestView, fault: &Fault) -> Failure {
+    let body = error_body::render(request.protocol, fault, &request.id);
+    Failure::new(format!(
+        "verdict   refused with {}\n{}",
+        error_body::status(request.protocol, fault),
+        String::from_utf8_lossy(&body)
+    ))
+}
+
+fn names(filters: &[Named]) -> String {
+    let names: Vec<&str> = filters.iter().map(|named| named.name).collect();
+    match names.is_empty() {
+        true => "-".into(),
+        false => names.join(", "),
+    }
+}
+
+fn body(args: &Args) -> Result<Option<Bytes>, Failure> {
+    let Some(data) = &args.data else {
+        return Ok(None);
+    };
+    let bytes = match data.strip_prefix('@') {
+        Some("-") => {
+            let mut bytes = Vec::new();
+            std::io::stdin().read_to_end(&mut bytes)?;
+            bytes
+        }
+        Some(file) => std::fs::read(file)?,
+        None => data.clone().into_bytes(),
+    };
+    Ok(Some(bytes.into()))
+}
+
+fn headers(args: &Args, protocol: Option<Protocol>, has_body: bool) -> Result<HeaderMap, Failure> {
+    let mut headers = HeaderMap::new();
+    if has_body {
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        );
+    }
+    headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    if protocol == Some(Protocol::Messages) {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
+    }
+    if let Some(key) = &args.key {
+        headers.insert(
+            header::AUTHORIZATION,
+            HeaderValue::from_str(&format!("Bearer {key}"))?,
+        );
+    }
+    for line in &args.header {
+        let (name, value) = line
+            .split_once(':')
+            .ok_or_else(|| Failure::new(format!("`{line}` is not `name: value`")))?;
+        headers.insert(
+            HeaderName::from_bytes(name.trim().as_bytes())?,
+            HeaderValue::from_str(value.trim())?,
+        );
+    }
+    Ok(headers)
+}

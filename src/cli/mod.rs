@@ -1,0 +1,85 @@
+//! The command line.
+
+mod check;
+mod demo;
+mod explain;
+mod key;
+mod limits;
+mod run;
+mod schema;
+mod signals;
+mod simulate;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A configuration-driven gateway in front of generation providers.
+#[derive(Parser)]
+#[command(name = "headgate", version, about)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Runs the gateway.
+    Run(run::Args),
+    /// Checks a configuration and prints every problem with its place.
+    Check(check::Args),
+    /// Tells what would become of a request: route, chain, channels, upstream request.
+    Explain(explain::Args),
+    /// Prints the JSON Schema of routes.yaml.
+    Schema,
+    /// Makes keys for callers.
+    #[command(subcommand)]
+    Key(key::Command),
+    /// Runs a simulated provider.
+    Simulate(simulate::Args),
+    /// Runs the simulated provider and the gateway, and prints what to try.
+    Demo(demo::Args),
+}
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    match command {
+        Command::Run(_) | Command::Simulate(_) | Command::Demo(_) => limits::raise_open_files(),
+        _ => limits::end_quietly_with_reader(),
+    }
+    let result = match command {
+        Command::Run(args) => run::run(&args),
+        Command::Check(args) => check::run(&args),
+        Command::Explain(args) => explain::run(&args),
+        Command::Schema => schema::run(),
+        Command::Key(command) => key::run(&command),
+        Command::Simulate(args) => simulate::run(&args),
+        Command::Demo(args) => demo::run(&args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure { message }) => {
+            eprintln!("{}", message.trim_end());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Why a command did not do what it should: a text for the person at the terminal.
+struct Failure {
+    message: String,
+}
+
+impl Failure {
+    fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
+impl<E: std::error::Error> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error.to_string())
+    }
+}

@@ -1,0 +1,42 @@
+//! `headgate simulate`: a provider that answers without a model.
+
+use super::{Failure, run};
+use crate::gateway::listen::{self, AppLimits, Process};
+use crate::simulate::{Simulator, SimulatorOptions};
+use std::time::Duration;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Address of the simulated provider.
+    #[arg(long, default_value = "127.0.0.1:9092")]
+    listen: String,
+    /// Milliseconds before the head of every answer.
+    #[arg(long, default_value_t = 0)]
+    first_byte_ms: u64,
+    /// Milliseconds between the events of a stream.
+    #[arg(long, default_value_t = 20)]
+    event_ms: u64,
+    /// Does not keep what it receives; for measuring.
+    #[arg(long)]
+    no_record: bool,
+    /// Worker threads.
+    #[arg(long, default_value_t = 1)]
+    workers: usize,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    run::start_logging();
+    let reserved = listen::reserve(&args.listen)?;
+    let simulator = Simulator::new(SimulatorOptions {
+        first_byte_ms: args.first_byte_ms,
+        event_ms: args.event_ms,
+        record: !args.no_record,
+        ..SimulatorOptions::default()
+    });
+    let mut process = Process::new(args.workers, Duration::ZERO);
+    let limits = AppLimits::simulator(args.workers);
+    process.add_app("simulator", simulator, &reserved, limits);
+    tracing::info!(listen = %reserved.address, "simulated provider is listening");
+    std::mem::forget(reserved);
+    process.run()
+}

@@ -1,0 +1,217 @@
+//! A configuration file as text and tree: where each value stands, and problems with their places.
+
+use super::mask;
+use super::node::{Content, Node};
+use super::pointer::tokens;
+use super::problem::{InvalidConfig, Problem, Severity};
+use super::source::Source;
+use std::collections::BTreeSet;
+use std::fmt::{self, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+/// A parsed configuration file. Pointers are JSON pointers (RFC 6901) into it.
+///
+/// It keeps secrets that were written in the file itself, so nothing of its content is printed.
+pub struct Document {
+    file: PathBuf,
+    source: Source,
+    root: Node,
+    /// Pointers of scalars that took a variable's value.
+    expanded: BTreeSet<String>,
+}
+
+/// A problem that was found at a pointer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Finding {
+    pub pointer: String,
+    pub spot: Spot,
+    pub reason: String,
+    pub hint: Option<String>,
+}
+
+/// What to underline of the place a pointer leads to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Spot {
+    Value,
+    Key,
+    /// Exactly these bytes of the file.
+    Bytes(Range<usize>),
+}
+
+impl Document {
+    pub(super) fn new(file: &Path, source: Source, root: Node) -> Self {
+        Self {
+            file: file.to_owned(),
+            source,
+            root,
+            expanded: BTreeSet::new(),
+        }
+    }
+
+    /// A problem with the value at a pointer; where there is none, with the nearest value above it.
+    pub fn problem(
+        &self,
+        pointer: &str,
+        reason: impl Into<String>,
+        hint: Option<String>,
+    ) -> Problem {
+        self.locate(Finding::value(pointer, reason, hint))
+    }
+
+    /// A problem with the key of the value at a pointer.
+    pub fn key_problem(
+        &self,
+        pointer: &str,
+        reason: impl Into<String>,
+        hint: Option<String>,
+    ) -> Problem {
+        self.locate(Finding::key(pointer, reason, hint))
+    }
+
+    /// These problems with the file they are of.
+    pub fn invalid(&self, problems: Vec<Problem>) -> InvalidConfig {
+        InvalidConfig::new(self.file.clone(), self.source.clone(), problems)
+    }
+
+    /// The file as its reader named it; paths in it are relative to its folder.
+    pub fn file(&self) -> &Path {
+        &self.file
+    }
+
+    /// The scalar at a pointer as a message may quote it; nothing if it is secret, from a variable, or no scalar.
+    pub fn quotable(&self, pointer: &str) -> Option<String> {
+        let target = self.root.target(pointer);
+        let hidden = self.expanded.contains(pointer) || self.source.is_masked(&target.node.range);
+        if hidden || !target.exact {
+            return None;
+        }
+        match &target.node.content {
+            Content::Bool(value) => Some(value.to_string()),
+            Content::Number(_) => {
+                let written = self.source.text().get(target.node.range.clone())?;
+                Some(written.to_owned())
+            }
+            Content::Text(text) if text.chars().count() <= 60 && !text.contains('\n') => {
+                Some(text.clone())
+            }
+            _ => None,
+        }
+    }
+
+    /// A pointer as a person writes it: `channels.primary.weight`, `routes[2].match`.
+    pub fn path(&self, pointer: &str) -> String {
+        let mut path = String::new();
+        let mut walked = String::new();
+        for (token, escaped) in tokens(pointer).zip(pointer.split('/').skip(1)) {
+            let parent = self.root.target(&walked);
+            let is_plain =
+                |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
+            let written = match &parent.node.content {
+                Content::List(_) => write!(path, "[{token}]"),
+                _ if !token.chars().all(is_plain) => write!(path, "[{token:?}]"),
+                _ if path.is_empty() => write!(path, "{token}"),
+                _ => write!(path, ".{token}"),
+            };
+            written.expect("writing to a String does not fail");
+            walked.push('/');
+            walked.push_str(escaped);
+        }
+        path
+    }
+
+    pub(super) fn locate(&self, finding: Finding) -> Problem {
+        let place = self.source.place(&self.bytes(&finding));
+        Problem {
+            path: self.path(&finding.pointer),
+            line: place.line,
+            column: place.column,
+            length: place.length,
+            reason: finding.reason,
+            hint: finding.hint,
+            severity: Severity::Error,
+        }
+    }
+
+    pub(super) fn root(&self) -> &Node {
+        &self.root
+    }
+
+    pub(super) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Masks the scalars of the values at these pointers from now on.
+    pub(super) fn mask(&mut self, pointers: &[String]) {
+        let values = pointers
+            .iter()
+            .map(|pointer| self.root.target(pointer).node);
+        let ranges = values.flat_map(|node| mask::in_secret(node, self.source.text()));
+        let ranges: Vec<_> = ranges.collect();
+        self.source.mask(ranges);
+    }
+
+    pub(super) fn set_expanded(&mut self, pointers: BTreeSet<String>) {
+        self.expanded = pointers;
+    }
+
+    pub(super) fn is_expanded(&self, pointer: &str) -> bool {
+        self.expanded.contains(pointer)
+    }
+
+    fn bytes(&self, finding: &Finding) -> Range<usize> {
+        if let Spot::Bytes(range) = &finding.spot {
+            return range.clone();
+        }
+        let target = self.root.target(&finding.pointer);
+        // A collection and an absent value have no text of their own to underline.
+        let by_key = finding.spot == Spot::Key
+            || matches!(
+                target.node.content,
+                Content::Map(_) | Content::List(_) | Content::Null
+            );
+        match target.key_range {
+            Some(key) if by_key => key,
+            _ => target.node.headline(),
+        }
+    }
+}
+
+impl fmt::Debug for Document {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Document({})", self.file.display())
+    }
+}
+
+impl Finding {
+    pub fn value(
+        pointer: impl Into<String>,
+        reason: impl Into<String>,
+        hint: Option<String>,
+    ) -> Self {
+        Self {
+            pointer: pointer.into(),
+            spot: Spot::Value,
+            reason: reason.into(),
+            hint,
+        }
+    }
+
+    pub fn key(
+        pointer: impl Into<String>,
+        reason: impl Into<String>,
+        hint: Option<String>,
+    ) -> Self {
+        Self {
+            spot: Spot::Key,
+            ..Self::value(pointer, reason, hint)
+        }
+    }
+
+    pub fn bytes(range: Range<usize>, reason: impl Into<String>, hint: Option<String>) -> Self {
+        Self {
+            spot: Spot::Bytes(range),
+            ..Self::value("", reason, hint)
+        }
+    }
+}

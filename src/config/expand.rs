@@ -1,0 +1,245 @@
+//! `${VAR}` and `${VAR:-default}` in the scalars of a file, after it was parsed: no variable can add structure.
+
+use super::document::Finding;
+use super::node::{Content, Node};
+use super::pointer;
+use super::source::Source;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+/// How a variable is looked up.
+pub type Env<'env> = &'env dyn Fn(&str) -> Option<String>;
+
+/// A file's values with every variable replaced.
+pub struct Expanded {
+    pub value: Value,
+    /// Pointers of scalars that took a variable's value.
+    pub pointers: BTreeSet<String>,
+    /// Variables that are not set, and references that are not written right.
+    pub findings: Vec<Finding>,
+}
+
+/// Replaces the variables of a tree that was read from `source`.
+pub fn expand(root: &Node, source: &Source, env: Env<'_>) -> Expanded {
+    let mut expander = Expander {
+        source,
+        env,
+        pointers: BTreeSet::new(),
+        findings: Vec::new(),
+    };
+    let value = expander.node(root, "");
+    Expanded {
+        value,
+        pointers: expander.pointers,
+        findings: expander.findings,
+    }
+}
+
+struct Expander<'file> {
+    source: &'file Source,
+    env: Env<'file>,
+    pointers: BTreeSet<String>,
+    findings: Vec<Finding>,
+}
+
+/// A piece of a scalar.
+enum Piece<'text> {
+    Plain(&'text str),
+    Variable {
+        /// As written, `${` and `}` included.
+        written: &'text str,
+        name: &'text str,
+        default: Option<&'text str>,
+    },
+    Unclosed(&'text str),
+}
+
+impl Expander<'_> {
+    fn node(&mut self, node: &Node, pointer: &str) -> Value {
+        match &node.content {
+            Content::Null => Value::Null,
+            Content::Bool(value) => Value::Bool(*value),
+            Content::Number(number) => Value::Number(number.clone()),
+            Content::Text(text) => Value::String(self.scalar(text, &node.range, pointer)),
+            Content::List(items) => {
+                let items = items.iter().enumerate();
+                let values = items.map(|(at, item)| self.node(item, &pointer::child(pointer, at)));
+                Value::Array(values.collect())
+            }
+            Content::Map(entries) => {
+                let values = entries.iter().map(|entry| {
+                    let pointer = pointer::child(pointer, &entry.key);
+                    (entry.key.clone(), self.node(&entry.value, &pointer))
+                });
+                Value::Object(values.collect())
+            }
+        }
+    }
+
+    fn scalar(&mut self, text: &str, range: &Range<usize>, pointer: &str) -> String {
+        let mut value = String::with_capacity(text.len());
+        for piece in pieces(text) {
+            match piece {
+                Piece::Plain(plain) => value.push_str(plain),
+                Piece::Variable {
+                    written,
+                    name,
+                    default,
+                } => {
+                    self.pointers.insert(pointer.to_owned());
+                    match self.variable(name, default) {
+                        Ok(expanded) => value.push_str(&expanded),
+                        Err((reason, hint)) => self.fault(written, range, pointer, reason, hint),
+                    }
+                }
+                Piece::Unclosed(written) => {
+                    self.pointers.insert(pointer.to_owned());
+                    let hint = "a variable is written `${NAME}`; `$$` is a plain `$`";
+                    self.fault(
+                        written,
+                        range,
+                        pointer,
+                        "`${` is never closed".into(),
+                        hint.into(),
+                    );
+                }
+            }
+        }
+        value
+    }
+
+    /// The value of a variable, or a reason and a hint. A default stands in for an unset or empty one.
+    fn variable(&self, name: &str, default: Option<&str>) -> Result<String, (String, String)> {
+        if !is_name(name) {
+            let reason = "this is no variable name".to_owned();
+            let hint = "a variable is written `${NAME}` or `${NAME:-default}`; `$$` is a plain `$`";
+            return Err((reason, hint.into()));
+        }
+        match ((self.env)(name), default) {
+            (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
+            (Some(value), _) => Ok(value),
+            (None, Some(default)) => Ok(default.to_owned()),
+            (None, None) => {
+                let reason = format!("the environment variable `{name}` is not set");
+                Err((
+                    reason,
+                    format!("set it, or give a default: `${{{name}:-…}}`"),
+                ))
+            }
+        }
+    }
+
+    fn fault(
+        &mut self,
+        written: &str,
+        range: &Range<usize>,
+        pointer: &str,
+        reason: String,
+        hint: String,
+    ) {
+        let text = self.source.text().get(range.clone()).unwrap_or_default();
+        let head = written.split(":-").next().unwrap_or(written);
+        let bytes = text.find(head).map(|at| {
+            let start = range.start + at;
+            start..start + head.len()
+        });
+        self.findings.push(Finding {
+            pointer: pointer.to_owned(),
+            ..Finding::bytes(bytes.unwrap_or_else(|| range.clone()), reason, Some(hint))
+        });
+    }
+}
+
+/// Cuts a scalar at its variables; `$$` is a plain `$`, and so is a `$` before anything but `{`.
+fn pieces(text: &str) -> Vec<Piece<'_>> {
+    let mut pieces = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('$') {
+        let (plain, dollar) = rest.split_at(at);
+        pieces.push(Piece::Plain(plain));
+        if let Some(after) = dollar.strip_prefix("$$") {
+            pieces.push(Piece::Plain("$"));
+            rest = after;
+        } else if !dollar.starts_with("${") {
+            pieces.push(Piece::Plain("$"));
+            rest = &dollar[1..];
+        } else if let Some(end) = dollar.find('}') {
+            let inner = &dollar[2..end];
+            let (name, default) = match inner.split_once(":-") {
+                Some((name, default)) => (name, Some(default)),
+                None => (inner, None),
+            };
+            let written = &dollar[..=end];
+            pieces.push(Piece::Variable {
+                written,
+                name,
+                default,
+            });
+            rest = &dollar[end + 1..];
+        } else {
+            pieces.push(Piece::Unclosed(dollar));
+            rest = "";
+        }
+    }
+    pieces.push(Piece::Plain(rest));
+    pieces
+}
+
+fn is_name(name: &str) -> bool {
+    let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    !name.is_empty()
+        && !name.starts_with(|first: char| first.is_ascii_digit())
+        && name.chars().all(is_word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::syntax;
+    use super::*;
+
+    fn expanded(text: &str) -> (Value, Vec<String>) {
+        let env = |name: &str| match name {
+            "HOST" => Some("gate.example".to_owned()),
+            "YAML" => Some("x\nweight: 9 # ${HOST}".to_owned()),
+            "EMPTY" => Some(String::new()),
+            _ => None,
+        };
+        let source = Source::new(text);
+        let root = syntax::read(&source).unwrap_or_else(|finding| panic!("{}", finding.reason));
+        let expanded = expand(&root, &source, &env);
+        let reasons = expanded.findings.into_iter().map(|finding| finding.reason);
+        (expanded.value, reasons.collect())
+    }
+
+    #[test]
+    fn variables_are_replaced_once_and_stay_text() {
+        let cases = [
+            ("${HOST}", "gate.example"),
+            ("https://${HOST}/v1", "https://gate.example/v1"),
+            ("${NONE:-d}-${HOST:-d}", "d-gate.example"),
+            ("${NONE:-}", ""),
+            ("${EMPTY:-d}", "d"),
+            ("${EMPTY}", ""),
+            ("${YAML}", "x\nweight: 9 # ${HOST}"),
+            ("$${HOST} $$ $5 ^a$", "${HOST} $ $5 ^a$"),
+        ];
+        for (text, expected) in cases {
+            let (value, reasons) = expanded(&format!("a: '{text}'"));
+            assert_eq!(value["a"], expected, "{text}");
+            assert_eq!(reasons, Vec::<String>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_fault_of_a_scalar_is_told() {
+        let (_, reasons) = expanded("a: '${ONE} ${T W O} ${HOST} ${'\nb: [\"${ONE}\"]");
+        let expected = [
+            "the environment variable `ONE` is not set",
+            "this is no variable name",
+            "`${` is never closed",
+            "the environment variable `ONE` is not set",
+        ];
+        assert_eq!(reasons, expected);
+    }
+}

@@ -1,0 +1,228 @@
+//! Schema errors in plain words: what is wrong with this value, and what to write instead.
+
+use super::document::{Document, Finding};
+use super::hint::{did_you_mean, one_of};
+use super::pointer;
+use super::schema::{KEY_NOUN, PATTERN_WORDS};
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::Value;
+
+/// What a schema error says, one finding for each thing to change.
+pub fn explain(error: &ValidationError<'_>, schema: &Value, document: &Document) -> Vec<Finding> {
+    let pointer = error.instance_path().as_str();
+    let place = Place {
+        pointer,
+        found: error.instance(),
+        quoted: document.quotable(pointer),
+        wanted: parent_schema(error, schema),
+    };
+    match error.kind() {
+        Kind::AdditionalProperties { unexpected } => unexpected
+            .iter()
+            .map(|key| place.unknown_key(key))
+            .collect(),
+        Kind::Required { property } => {
+            vec![place.missing_key(property.as_str().unwrap_or_default())]
+        }
+        Kind::Type { .. } if place.is_miswritten() => vec![place.wrong_pattern()],
+        Kind::Type { .. } => vec![place.wrong_type()],
+        // A value of another type is told by its type.
+        Kind::Enum { .. } if !place.found.is_string() => Vec::new(),
+        Kind::Enum { options } => vec![place.unknown_word(options, &step_keys(error, schema))],
+        Kind::Pattern { .. } => vec![place.wrong_pattern()],
+        Kind::MinProperties { .. } | Kind::MaxProperties { .. } => vec![place.wrong_key_count()],
+        Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => {
+            let is_expanded = document.is_expanded(pointer);
+            let hint = is_expanded.then(|| "its variable is set, but empty".to_owned());
+            vec![place.finding("this must not be empty", hint)]
+        }
+        Kind::Minimum { limit } => {
+            vec![place.finding(format!("this must be at least {limit}"), None)]
+        }
+        Kind::Maximum { limit } => {
+            vec![place.finding(format!("this must be at most {limit}"), None)]
+        }
+        _ => vec![place.finding(error.masked_with("this").to_string(), None)],
+    }
+}
+
+/// The schema whose keyword this error is about.
+pub fn parent_schema<'schema>(
+    error: &ValidationError<'_>,
+    schema: &'schema Value,
+) -> &'schema Value {
+    let path = error.schema_path().as_str();
+    let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+    schema.pointer(parent).unwrap_or(&Value::Null)
+}
+
+/// The keys a schema names.
+pub fn keys(schema: &Value) -> impl Iterator<Item = &str> {
+    let properties = schema["properties"].as_object().into_iter();
+    properties.flat_map(|properties| properties.keys().map(String::as_str))
+}
+
+/// The place a schema error is about.
+struct Place<'error> {
+    pointer: &'error str,
+    found: &'error Value,
+    /// The value found, if it is a scalar that may be shown.
+    quoted: Option<String>,
+    /// The schema whose keyword was broken.
+    wanted: &'error Value,
+}
+
+impl Place<'_> {
+    fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> Finding {
+        Finding::value(self.pointer, reason, hint)
+    }
+
+    fn unknown_key(&self, key: &str) -> Finding {
+        let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
+        let hint = did_you_mean(key, keys(self.wanted));
+        Finding::key(
+            pointer::child(self.pointer, key),
+            format!("unknown {noun} `{key}`"),
+            hint,
+        )
+    }
+
+    fn missing_key(&self, key: &str) -> Finding {
+        let description = self.wanted["properties"][key]["description"].as_str();
+        let meaning = description.and_then(|text| text.lines().next());
+        let hint = meaning.map(|meaning| format!("add `{key}`: {}", without_full_stop(meaning)));
+        Finding::key(self.pointer, format!("the key `{key}` is missing"), hint)
+    }
+
+    /// Whether a scalar stands where a special way of writing is wanted.
+    fn is_miswritten(&self) -> bool {
+        self.quoted.is_some() && self.wanted[PATTERN_WORDS].is_string()
+    }
+
+    fn wrong_type(&self) -> Finding {
+        let wanted = types(self.wanted);
+        let words: Vec<&str> = match self.wanted[KEY_NOUN].as_str() {
+            Some(_) => vec!["a filter's name or a mapping"],
+            None => wanted.iter().map(|name| type_words(name)).collect(),
+        };
+        let found = match (&self.quoted, self.found) {
+            (Some(quoted), _) => format!("`{quoted}`"),
+            (None, Value::Null) => "nothing".into(),
+            (None, Value::String(_)) => "text".into(),
+            (None, Value::Array(_)) => "a list".into(),
+            (None, Value::Object(_)) => "a mapping".into(),
+            (None, Value::Bool(_)) => "true or false".into(),
+            (None, Value::Number(_)) => "a number".into(),
+        };
+        let reason = format!("expected {}, found {found}", words.join(" or "));
+        self.finding(reason, self.type_hint(&wanted))
+    }
+
+    fn type_hint(&self, wanted: &[&str]) -> Option<String> {
+        match (self.found, &self.quoted) {
+            (Value::Null, _) => Some("give it a value, or remove it".into()),
+            _ if self.wanted[KEY_NOUN].is_string() => None,
+            _ if self.wanted["enum"].is_array() => one_of(&texts(&self.wanted["enum"])),
+            (Value::Bool(_) | Value::Number(_), None) => Some("put it in quotes".into()),
+            (Value::Bool(_) | Value::Number(_), Some(quoted)) if wanted.contains(&"string") => {
+                Some(format!("put it in quotes: \"{quoted}\""))
+            }
+            (Value::String(_), Some(quoted)) if wanted == ["array"] => {
+                Some(format!("write a list: [{quoted}]"))
+            }
+            (Value::Object(_), _) if wanted == ["array"] => {
+                Some("write a list: each item starts with `- `".into())
+            }
+            _ if wanted == ["object"] => one_of(&keys(self.wanted).collect::<Vec<_>>()),
+            _ => None,
+        }
+    }
+
+    /// A word that is not among those allowed; `keyed` are names that only go with settings.
+    fn unknown_word(&self, options: &Value, keyed: &[&str]) -> Finding {
+        let options = texts(options);
+        let Some(word) = &self.quoted else {
+            return self.finding(
+                "this is not one of the words allowed here",
+                one_of(&options),
+            );
+        };
+        if keyed.contains(&word.as_str()) {
+            let reason = format!("`{word}` needs its settings");
+            return self.finding(reason, Some(format!("write {{{word}: …}}")));
+        }
+        if keyed.is_empty() {
+            return self.finding(
+                format!("`{word}` is not allowed here"),
+                did_you_mean(word, options),
+            );
+        }
+        let hint = did_you_mean(word, keyed.iter().copied());
+        self.finding(format!("unknown filter `{word}`"), hint)
+    }
+
+    fn wrong_pattern(&self) -> Finding {
+        let words = self.wanted[PATTERN_WORDS].as_str();
+        let words = words.unwrap_or("this is not written as it must be");
+        match &self.quoted {
+            Some(quoted) if words.starts_with("expected") && !quoted.is_empty() => {
+                self.finding(format!("{words}; found `{quoted}`"), None)
+            }
+            _ => self.finding(words, None),
+        }
+    }
+
+    fn wrong_key_count(&self) -> Finding {
+        let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
+        let found = self.found.as_object().map_or(0, serde_json::Map::len);
+        if self.wanted["minProperties"] == 1 && self.wanted["maxProperties"] == 1 {
+            let hint = match noun {
+                "key" => one_of(&keys(self.wanted).collect::<Vec<_>>()),
+                _ => Some(format!("give each {noun} its own `- `")),
+            };
+            return self.finding(format!("expected exactly one {noun}, found {found}"), hint);
+        }
+        if found == 0 {
+            return self.finding("this must not be empty", None);
+        }
+        self.finding("this takes no settings", None)
+    }
+}
+
+/// Names that a step may have as a key, where the error is that of a bare step.
+fn step_keys<'schema>(error: &ValidationError<'_>, schema: &'schema Value) -> Vec<&'schema str> {
+    let path = error.schema_path().as_str().strip_suffix("/then/enum");
+    let step = path.and_then(|path| schema.pointer(path));
+    let keyed = step.filter(|step| step[KEY_NOUN].is_string());
+    keyed.into_iter().flat_map(keys).collect()
+}
+
+fn types(schema: &Value) -> Vec<&str> {
+    match &schema["type"] {
+        Value::Array(_) => texts(&schema["type"]),
+        name => name.as_str().into_iter().collect(),
+    }
+}
+
+fn texts(list: &Value) -> Vec<&str> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).collect()
+}
+
+fn type_words(name: &str) -> &str {
+    match name {
+        "string" => "text",
+        "integer" => "a whole number",
+        "number" => "a number",
+        "boolean" => "true or false",
+        "array" => "a list",
+        "object" => "a mapping",
+        "null" => "nothing",
+        other => other,
+    }
+}
+
+fn without_full_stop(text: &str) -> &str {
+    text.strip_suffix('.').unwrap_or(text)
+}

@@ -1,0 +1,170 @@
+//! `routes.yaml` as written: read once, checked whole, every problem with its place.
+//!
+//! Text → located tree (`syntax`, `node`) → values (`expand`) → check (`check`, `explain`) → types (`routes`).
+
+mod check;
+pub mod document;
+mod expand;
+mod explain;
+pub mod hint;
+mod mask;
+mod node;
+pub mod pointer;
+pub mod problem;
+mod render;
+pub mod routes;
+pub mod schema;
+mod secrets;
+mod simplify;
+pub mod source;
+mod step;
+mod syntax;
+
+use document::{Document, Finding};
+use problem::{InvalidConfig, Problem};
+use routes::RoutesConfig;
+use schema::FilterSchema;
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use source::Source;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// Largest configuration file, in bytes.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// A configuration that the schema accepts.
+#[derive(Debug)]
+pub struct Loaded {
+    pub config: RoutesConfig,
+    /// For problems that only building finds.
+    pub document: Document,
+    /// The first 12 hex digits of the file's SHA-256.
+    pub revision: String,
+}
+
+/// Reads and checks a configuration file; `env` looks up environment variables.
+///
+/// # Errors
+/// All that is wrong with the file, or why it could not be read.
+pub fn load(
+    path: &Path,
+    filters: &[FilterSchema],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Loaded, InvalidConfig> {
+    let of_file = |reason, hint| {
+        let problem = Problem::of_file(reason, hint);
+        InvalidConfig::new(path.to_owned(), Source::default(), vec![problem])
+    };
+    let bytes = read(path).map_err(|error| {
+        of_file(
+            format!("cannot read the file: {}", secrets::io_words(&error)),
+            None,
+        )
+    })?;
+    let text = str::from_utf8(&bytes).map_err(|error| {
+        let lines = bytes[..error.valid_up_to()]
+            .split(|byte| *byte == b'\n')
+            .count();
+        of_file(
+            format!("line {lines} is not UTF-8"),
+            Some("save the file as UTF-8".into()),
+        )
+    })?;
+    parse(path, text, filters, env)
+}
+
+/// Checks a configuration that was read from `path`, which names it and is where its relative paths start.
+///
+/// # Errors
+/// All that is wrong with the text.
+pub fn parse(
+    path: &Path,
+    text: &str,
+    filters: &[FilterSchema],
+    env: &dyn Fn(&str) -> Option<String>,
+) -> Result<Loaded, InvalidConfig> {
+    let mut document = read_document(path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
+    let expanded = expand::expand(document.root(), document.source(), env);
+    document.set_expanded(expanded.pointers);
+    let mut value = expanded.value;
+    let mut findings = expanded.findings;
+
+    let schema = schema::routes_schema(filters);
+    let secrets = schema::secret_pointers(&schema, &value);
+    document.mask(&secrets);
+    // A value that could not be expanded has its problem already.
+    let mut broken = check::check(&mut value, &schema, &document);
+    broken.retain(|finding| {
+        findings
+            .iter()
+            .all(|known| known.pointer != finding.pointer)
+    });
+    findings.extend(broken);
+    let folder = path.parent().unwrap_or(Path::new(""));
+    findings.extend(secrets::read_files(&mut value, &secrets, folder));
+    if !findings.is_empty() {
+        let problems = findings.into_iter().map(|finding| document.locate(finding));
+        return Err(document.invalid(problems.collect()));
+    }
+    Ok(Loaded {
+        config: typed(value, &document)?,
+        document,
+        revision: revision_of(text.as_bytes()),
+    })
+}
+
+/// The first 12 hex digits of a file's SHA-256: its name in logs, metrics and on the admin page.
+pub fn revision_of(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .take(6)
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(LARGEST + 1)
+        .read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LARGEST {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
+    }
+}
+
+/// The text as a located tree, its secrets masked from the start.
+fn read_document(path: &Path, text: &str) -> Result<Document, InvalidConfig> {
+    let mut source = Source::new(text);
+    let root = match syntax::read(&source) {
+        Ok(root) => root,
+        Err(finding) => {
+            source.mask(mask::in_text(text));
+            let nothing = node::Node::nothing();
+            let document = Document::new(path, source, nothing);
+            return Err(document.invalid(vec![document.locate(finding)]));
+        }
+    };
+    source.mask(mask::in_tree(&root, text));
+    let is_empty = matches!(root.content, node::Content::Null);
+    let document = Document::new(path, source, root);
+    if is_empty {
+        let hint = "it needs at least `channels` and `routes`";
+        let problem = Problem::of_file("the file is empty", Some(hint.into()));
+        return Err(document.invalid(vec![problem]));
+    }
+    Ok(document)
+}
+
+/// The schema is derived from the types, so that this fails only where they disagree.
+fn typed(value: Value, document: &Document) -> Result<RoutesConfig, InvalidConfig> {
+    serde_json::from_value(value).map_err(|_| {
+        let reason = "the file fits its schema and still cannot be read; please report this";
+        document.invalid(vec![document.locate(Finding::value("", reason, None))])
+    })
+}
+
+#[cfg(test)]
+mod tests;

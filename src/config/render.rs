@@ -1,0 +1,139 @@
+//! Problems as a person reads them: reason, place, the line of the file, a hint under it.
+
+use super::problem::{InvalidConfig, Problem, Severity};
+use super::source::{Place, Snippet};
+use std::fmt::{self, Display, Formatter};
+
+impl Display for InvalidConfig {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for problem in &self.problems {
+            self.write_problem(problem, f)?;
+            writeln!(f)?;
+        }
+        let (errors, warnings) = self.counts();
+        match (errors, warnings) {
+            (_, 0) => write!(f, "{}", Count(errors, "error"))?,
+            (0, _) => write!(f, "{}", Count(warnings, "warning"))?,
+            _ => write!(
+                f,
+                "{} and {}",
+                Count(errors, "error"),
+                Count(warnings, "warning")
+            )?,
+        }
+        write!(f, " in {}", self.file.display())
+    }
+}
+
+impl InvalidConfig {
+    fn write_problem(&self, problem: &Problem, f: &mut Formatter<'_>) -> fmt::Result {
+        let severity = match problem.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        writeln!(f, "{severity}: {}", problem.reason)?;
+        let gutter = gutter(problem);
+        write!(f, "{gutter}--> {}", self.file.display())?;
+        if problem.line > 0 {
+            write!(f, ":{}:{}", problem.line, problem.column)?;
+        }
+        if !problem.path.is_empty() {
+            write!(f, " ({})", problem.path)?;
+        }
+        writeln!(f)?;
+        let place = Place {
+            line: problem.line,
+            column: problem.column,
+            length: problem.length,
+        };
+        match self.source.snippet(place) {
+            Some(snippet) => write_snippet(problem, &snippet, f),
+            None => match &problem.hint {
+                Some(hint) => writeln!(f, "{gutter} = {hint}"),
+                None => Ok(()),
+            },
+        }
+    }
+}
+
+fn write_snippet(problem: &Problem, snippet: &Snippet, f: &mut Formatter<'_>) -> fmt::Result {
+    let gutter = gutter(problem);
+    writeln!(f, "{gutter} |")?;
+    writeln!(f, "{} | {}", problem.line, snippet.text)?;
+    let indent = " ".repeat(snippet.indent);
+    let carets = "^".repeat(snippet.width);
+    write!(f, "{gutter} | {indent}{carets}")?;
+    match &problem.hint {
+        Some(hint) => writeln!(f, " {hint}"),
+        None => writeln!(f),
+    }
+}
+
+/// As much space as the line's number takes.
+fn gutter(problem: &Problem) -> String {
+    " ".repeat(problem.line.to_string().len())
+}
+
+/// A number of things: `1 error`, `2 errors`.
+struct Count(usize, &'static str);
+
+impl Display for Count {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let plural = if self.0 == 1 { "" } else { "s" };
+        write!(f, "{} {}{plural}", self.0, self.1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::source::Source;
+    use super::*;
+
+    fn problem(line: u32, column: u32, hint: Option<&str>) -> Problem {
+        Problem {
+            path: "a.b".into(),
+            line,
+            column,
+            length: 2,
+            ..Problem::of_file("it is wrong", hint.map(str::to_owned))
+        }
+    }
+
+    #[test]
+    fn problems_come_in_the_order_of_the_file_with_their_lines() {
+        let problems = vec![
+            problem(2, 1, None).warning(),
+            problem(1, 4, Some("do better")),
+            problem(1, 4, Some("do better")),
+        ];
+        let invalid = InvalidConfig::new("f.yaml".into(), Source::new("a: no\nb: x\n"), problems);
+        let expected = "\
+error: it is wrong
+ --> f.yaml:1:4 (a.b)
+  |
+1 | a: no
+  |    ^^ do better
+
+warning: it is wrong
+ --> f.yaml:2:1 (a.b)
+  |
+2 | b: x
+  | ^^
+
+1 error and 1 warning in f.yaml";
+        assert_eq!(invalid.to_string(), expected);
+    }
+
+    #[test]
+    fn a_problem_of_the_whole_file_needs_no_line() {
+        let problem = Problem::of_file("there is no such file", Some("name one".into()));
+        let invalid = InvalidConfig::new("f.yaml".into(), Source::default(), vec![problem]);
+        let expected = "\
+error: there is no such file
+ --> f.yaml
+  = name one
+
+1 error in f.yaml";
+        assert_eq!(invalid.to_string(), expected);
+    }
+}

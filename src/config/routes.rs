@@ -1,0 +1,277 @@
+//! `routes.yaml` as written: one struct per section, its documentation the user's reference.
+
+use crate::protocol::Protocol;
+use crate::scalar::{Secret, Span};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The whole of `routes.yaml`.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RoutesConfig {
+    /// Listeners and process limits. Changes here need a restart; a reload that finds one says so.
+    #[serde(default)]
+    pub server: ServerConfig,
+    /// Who may call, in which models.
+    #[serde(default)]
+    pub callers: Vec<CallerConfig>,
+    /// Accounts at providers, by name.
+    pub channels: BTreeMap<String, ChannelConfig>,
+    /// What is known of platform models beyond the channels that serve them.
+    #[serde(default)]
+    pub models: BTreeMap<String, ModelConfig>,
+    /// Named lists of filters, for `use` in routes.
+    #[serde(default)]
+    pub chains: BTreeMap<String, Vec<StepConfig>>,
+    /// The routes; the first one that matches takes the request.
+    pub routes: Vec<RouteConfig>,
+}
+
+/// Listeners and process limits.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ServerConfig {
+    /// Address of the gateway, `host:port`; port 0 picks a free one.
+    pub listen: String,
+    /// Address of the admin pages, `host:port`.
+    pub admin: String,
+    /// TLS of the gateway's listener; plain HTTP without.
+    pub tls: Option<ServerTlsConfig>,
+    /// Worker threads; the number of processors if absent.
+    #[schemars(range(min = 1, max = 1024))]
+    pub workers: Option<u16>,
+    /// Where access-log lines go.
+    pub access_log: AccessLogConfig,
+    /// Bounds on connections and on what a slow client may hold.
+    pub limits: LimitsConfig,
+}
+
+/// TLS of a listener.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ServerTlsConfig {
+    /// PEM file with the certificate chain, leaf first.
+    pub certificate: PathBuf,
+    /// PEM file with the private key.
+    pub key: PathBuf,
+    /// PEM file with the authorities that client certificates must come from; none are asked for if absent.
+    pub client_ca: Option<PathBuf>,
+}
+
+/// Where access-log lines go.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum AccessLogConfig {
+    #[default]
+    Stdout,
+    Stderr,
+    Off,
+}
+
+/// Bounds on connections and on what a slow client may hold.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct LimitsConfig {
+    /// Open client connections; further ones are closed at once.
+    #[schemars(range(min = 1))]
+    pub connections: u32,
+    /// From the first byte of a request to the end of its headers.
+    pub header_deadline: Span,
+    /// From the end of the headers to the end of the request body.
+    pub body_deadline: Span,
+    /// For one piece of an answer to be taken by the client.
+    pub write_deadline: Span,
+    /// How long an idle client connection stays open.
+    pub keep_alive: Span,
+    /// How long open requests may go on after SIGTERM.
+    pub drain: Span,
+}
+
+/// A holder of a gateway key.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CallerConfig {
+    /// The caller's name in logs and metrics.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// SHA-256 of the key, 64 hex digits; `headgate key new` makes both.
+    #[schemars(regex(pattern = r"^[0-9a-fA-F]{64}$"))]
+    #[schemars(extend("patternErrorMessage" = "expected a SHA-256, 64 hex digits, as `headgate key new` prints it"))]
+    pub key_sha256: String,
+    /// Platform models this caller may use; `*` stands for any run of characters.
+    pub models: Vec<String>,
+}
+
+/// One account at one provider.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChannelConfig {
+    /// The provider's URL, to which a caller's path is appended without its `/v1`.
+    pub base_url: String,
+    /// How the gateway proves itself to the provider; nothing is sent if absent.
+    pub credential: Option<CredentialConfig>,
+    /// Protocols the provider speaks.
+    #[schemars(length(min = 1))]
+    pub protocols: Vec<Protocol>,
+    /// Platform model to the provider's model.
+    #[schemars(extend("minProperties" = 1))]
+    pub models: BTreeMap<String, String>,
+    /// Share of requests among the channels of one tier.
+    #[serde(default = "default_weight")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub weight: u16,
+    /// Lower tiers are tried first.
+    #[serde(default)]
+    pub tier: u8,
+    /// Deadlines of each attempt.
+    #[serde(default)]
+    pub timeouts: TimeoutsConfig,
+    /// TLS towards the provider, where `base_url` is https.
+    #[serde(default)]
+    pub tls: ChannelTlsConfig,
+    /// HTTP versions to offer.
+    #[serde(default)]
+    pub http: HttpVersionConfig,
+    /// Headers added to every request for this provider.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// How the gateway proves itself to a provider.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum CredentialConfig {
+    /// `Authorization: Bearer …`
+    Bearer(Secret),
+    /// `x-api-key: …`
+    ApiKey(Secret),
+    /// A header of another name.
+    Header(CredentialHeaderConfig),
+}
+
+/// A credential in a header of any name.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CredentialHeaderConfig {
+    /// The header's name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// The header's whole value.
+    pub value: Secret,
+}
+
+/// Deadlines of an attempt; those of a route override those of a channel.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimeoutsConfig {
+    /// To reach the provider, TLS included. 2s if absent.
+    pub connect: Option<Span>,
+    /// From the sent request to the first byte of the answer's headers. 60s if absent.
+    pub first_byte: Option<Span>,
+    /// Between two chunks of the answer. 60s if absent.
+    pub idle: Option<Span>,
+    /// For the whole attempt. 30m if absent.
+    pub total: Option<Span>,
+}
+
+/// TLS towards a provider.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ChannelTlsConfig {
+    /// PEM file with the authorities to trust instead of the system's.
+    pub ca: Option<PathBuf>,
+    /// PEM file with the client certificate chain.
+    pub certificate: Option<PathBuf>,
+    /// PEM file with the client certificate's key.
+    pub key: Option<PathBuf>,
+    /// Name to expect in the provider's certificate instead of the URL's host.
+    pub server_name: Option<String>,
+}
+
+/// HTTP versions to offer to a provider.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum HttpVersionConfig {
+    /// HTTP/2 where TLS negotiates it, else HTTP/1.1.
+    #[default]
+    Auto,
+    /// HTTP/1.1 only.
+    Http1,
+    /// HTTP/2 only; with an http URL, without negotiation.
+    Http2,
+}
+
+/// What is known of a platform model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelConfig {
+    /// Name for people, in the messages protocol's model list.
+    pub display_name: Option<String>,
+    /// `owned_by` of the model list; `headgate` if absent.
+    pub owned_by: Option<String>,
+    /// Unix seconds of the model list; 0 if absent.
+    pub created: Option<u64>,
+}
+
+/// One route.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RouteConfig {
+    /// The route's name in logs and metrics.
+    #[schemars(length(min = 1))]
+    pub name: String,
+    /// `METHOD /path/{parameter}`, or several methods as `GET|DELETE /path`.
+    pub r#match: String,
+    /// The protocol callers speak here: it shapes errors and picks schemas.
+    pub protocol: Option<Protocol>,
+    /// Filters of the request, in order.
+    pub request: Vec<StepConfig>,
+    /// Filters of the answer, in order.
+    #[serde(default)]
+    pub response: Vec<StepConfig>,
+    /// Deadlines that override the channel's.
+    #[serde(default)]
+    pub timeouts: TimeoutsConfig,
+}
+
+/// A step of a chain: a filter's name, `{filter: its settings}` or `{use: chain}`.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StepConfig {
+    Use(String),
+    Filter {
+        name: String,
+        settings: serde_json::Value,
+    },
+}
+
+impl Default for ServerConfig {
+    fn default() -> Self {
+        Self {
+            listen: "127.0.0.1:8080".into(),
+            admin: "127.0.0.1:9091".into(),
+            tls: None,
+            workers: None,
+            access_log: AccessLogConfig::default(),
+            limits: LimitsConfig::default(),
+        }
+    }
+}
+
+impl Default for LimitsConfig {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            header_deadline: Span::seconds(15),
+            body_deadline: Span::seconds(60),
+            write_deadline: Span::seconds(30),
+            keep_alive: Span::seconds(60),
+            drain: Span::seconds(300),
+        }
+    }
+}
+
+fn default_weight() -> u16 {
+    1
+}

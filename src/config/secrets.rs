@@ -1,0 +1,68 @@
+//! Secrets that a configuration keeps in files of their own, `{file: path}`.
+
+use super::document::Finding;
+use super::pointer;
+use serde_json::Value;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// A key is a line; a file far larger is the wrong one.
+const LARGEST: u64 = 64 * 1024;
+
+/// Puts the content of its file in the place of every `{file: path}` at these pointers.
+pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for pointer in pointers {
+        let Some(secret) = value.pointer_mut(pointer) else {
+            continue;
+        };
+        let Some(path) = secret["file"].as_str().filter(|path| !path.is_empty()) else {
+            continue;
+        };
+        match read(&folder.join(path)) {
+            Ok(content) => *secret = Value::String(content),
+            Err(reason) => {
+                let hint = "the path is relative to the folder of this file";
+                findings.push(Finding::value(
+                    pointer::child(pointer, "file"),
+                    reason,
+                    Some(hint.into()),
+                ));
+            }
+        }
+    }
+    findings
+}
+
+/// The file's text without the line break at its end.
+fn read(path: &Path) -> Result<String, String> {
+    let mut text = String::new();
+    let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
+    if let Err(error) = read {
+        return Err(format!(
+            "the secret's file cannot be read: {}",
+            io_words(&error)
+        ));
+    }
+    if text.len() as u64 > LARGEST {
+        return Err("the secret's file is larger than 64 KiB".into());
+    }
+    let end = text.strip_suffix('\n').unwrap_or(&text);
+    let end = end.strip_suffix('\r').unwrap_or(end);
+    match end {
+        "" => Err("the secret's file is empty".into()),
+        secret => Ok(secret.to_owned()),
+    }
+}
+
+/// An I/O error without its number.
+pub fn io_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        io::ErrorKind::IsADirectory => "it is a folder".into(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+        kind => kind.to_string(),
+    }
+}

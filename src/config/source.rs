@@ -1,0 +1,250 @@
+//! The text of a configuration file: places in it, and its lines with secrets masked.
+
+use std::fmt;
+use std::ops::Range;
+
+/// What stands in a line where a secret was.
+const MASK: &str = "[secret]";
+
+/// The text of a configuration file and where its secrets are.
+///
+/// `Debug` shows neither, so that no error that carries a source can print one.
+#[derive(Clone, Default)]
+pub struct Source {
+    text: String,
+    line_starts: Vec<usize>,
+    secrets: Vec<Range<usize>>,
+}
+
+/// A place in a source; lines and columns count from 1, columns and length in characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub line: u32,
+    pub column: u32,
+    pub length: u32,
+}
+
+/// A line as it may be shown, with a place in it underlined.
+pub struct Snippet {
+    pub text: String,
+    /// Characters before the underlined part.
+    pub indent: usize,
+    /// Characters of the underlined part, at least 1.
+    pub width: usize,
+}
+
+impl Source {
+    pub fn new(text: &str) -> Self {
+        let newlines = text.match_indices('\n').map(|(at, _)| at + 1);
+        Self {
+            text: text.to_owned(),
+            line_starts: std::iter::once(0).chain(newlines).collect(),
+            secrets: Vec::new(),
+        }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Masks these byte ranges from now on; they may overlap.
+    pub fn mask(&mut self, ranges: impl IntoIterator<Item = Range<usize>>) {
+        self.secrets.extend(ranges);
+        self.secrets.sort_by_key(|range| range.start);
+        let mut merged: Vec<Range<usize>> = Vec::with_capacity(self.secrets.len());
+        for range in self.secrets.drain(..) {
+            match merged.last_mut() {
+                Some(last) if range.start < last.end => last.end = last.end.max(range.end),
+                _ => merged.push(range),
+            }
+        }
+        self.secrets = merged;
+    }
+
+    /// The text of a line, counted from 1, unmasked; empty where there is none.
+    pub(super) fn line(&self, number: usize) -> &str {
+        &self.text[self.line_range(number.saturating_sub(1))]
+    }
+
+    /// Whether any of these bytes belongs to a secret.
+    pub fn is_masked(&self, range: &Range<usize>) -> bool {
+        self.secrets
+            .iter()
+            .any(|secret| secret.start < range.end && range.start < secret.end)
+    }
+
+    /// The place of a byte range, as much of it as its first line holds.
+    pub fn place(&self, range: &Range<usize>) -> Place {
+        let start = self.char_boundary(range.start);
+        let line = self.line_starts.partition_point(|at| *at <= start).max(1) - 1;
+        let line_range = self.line_range(line);
+        let end = self.char_boundary(range.end).min(line_range.end).max(start);
+        let characters = |range: Range<usize>| self.text[range].chars().count();
+        Place {
+            line: saturating(line + 1),
+            column: saturating(characters(line_range.start..start) + 1),
+            length: saturating(characters(start..end).max(1)),
+        }
+    }
+
+    /// The byte range that runs from a line and column (both from 1) to the end of the word there.
+    pub fn word_at(&self, line: usize, column: usize) -> Range<usize> {
+        let line = self.line_range(line.saturating_sub(1));
+        let text = &self.text[line.clone()];
+        let start = text
+            .char_indices()
+            .nth(column.saturating_sub(1))
+            .map_or(text.len(), |(at, _)| at);
+        let word = text[start..]
+            .find(|character: char| character.is_whitespace() || ":,[]{}".contains(character))
+            .unwrap_or(text.len() - start);
+        line.start + start..line.start + start + word.max(1)
+    }
+
+    /// The line of a place with its secrets masked, or nothing if there is no such line.
+    pub fn snippet(&self, place: Place) -> Option<Snippet> {
+        let index = place.line.checked_sub(1)? as usize;
+        if self.text.is_empty() || index >= self.line_starts.len() {
+            return None;
+        }
+        let line = self.line_range(index);
+        let offset = |characters: u32| {
+            let text = &self.text[line.clone()];
+            text.char_indices()
+                .nth(characters as usize)
+                .map_or(line.end, |(at, _)| line.start + at)
+        };
+        let first = place.column.saturating_sub(1);
+        let marked = self.around_secrets(offset(first)..offset(first + place.length));
+        Some(Snippet {
+            text: self.shown(line.clone()).trim_end().to_owned(),
+            indent: self.shown(line.start..marked.start).chars().count(),
+            width: self.shown(marked).chars().count().max(1),
+        })
+    }
+
+    /// The range widened to whole secrets, since a mask has no inside to point at.
+    fn around_secrets(&self, range: Range<usize>) -> Range<usize> {
+        let mut wide = range;
+        for secret in &self.secrets {
+            if secret.contains(&wide.start) {
+                wide.start = secret.start;
+            }
+            if secret.start < wide.end && wide.end < secret.end {
+                wide.end = secret.end;
+            }
+        }
+        wide
+    }
+
+    /// Text of one line as it may be shown: secrets masked, tabs widened, control characters replaced.
+    fn shown(&self, range: Range<usize>) -> String {
+        let mut shown = String::new();
+        let mut at = range.start;
+        for secret in &self.secrets {
+            if secret.end <= at || secret.start >= range.end {
+                continue;
+            }
+            push_printable(&mut shown, &self.text[at..secret.start.max(at)]);
+            shown.push_str(MASK);
+            at = secret.end.min(range.end);
+        }
+        push_printable(&mut shown, &self.text[at..range.end.max(at)]);
+        shown
+    }
+
+    /// Byte range of a line, counted from 0, without its line break.
+    fn line_range(&self, index: usize) -> Range<usize> {
+        let start = self
+            .line_starts
+            .get(index)
+            .copied()
+            .unwrap_or(self.text.len());
+        let end = self.text[start..].find(['\n', '\r']);
+        start..end.map_or(self.text.len(), |length| start + length)
+    }
+
+    fn char_boundary(&self, at: usize) -> usize {
+        self.text.floor_char_boundary(at)
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({} bytes)", self.text.len())
+    }
+}
+
+fn push_printable(shown: &mut String, text: &str) {
+    for character in text.chars() {
+        match character {
+            '\t' => shown.push_str("    "),
+            control if control.is_control() => shown.push('\u{fffd}'),
+            printable => shown.push(printable),
+        }
+    }
+}
+
+fn saturating(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_counts_characters_and_stays_on_its_line() {
+        let source = Source::new("a: ä\nbé: [x,\n  y]\n");
+        let at = |needle: &str, length: usize| {
+            let start = source.text().find(needle).unwrap();
+            source.place(&(start..start + length))
+        };
+        let place = |line, column, length| Place {
+            line,
+            column,
+            length,
+        };
+        assert_eq!(at("ä", 2), place(1, 4, 1));
+        assert_eq!(at("[x", 8), place(2, 5, 3));
+        assert_eq!(at("y]", 0), place(3, 3, 1));
+        assert_eq!(source.place(&(900..901)).line, 4);
+    }
+
+    #[test]
+    fn a_snippet_points_at_the_mask_or_past_it() {
+        let text = "{bearer: sk-1234567890, nme: x}";
+        let mut source = Source::new(text);
+        let secret = text.find("sk-").unwrap();
+        source.mask([secret..secret + 13, secret + 2..secret + 5]);
+        let snippet = |needle: &str, length: usize| {
+            let start = text.find(needle).unwrap();
+            let snippet = source
+                .snippet(source.place(&(start..start + length)))
+                .unwrap();
+            (snippet.text, snippet.indent, snippet.width)
+        };
+        let line = "{bearer: [secret], nme: x}".to_owned();
+        assert_eq!(snippet("nme", 3), (line.clone(), 19, 3));
+        assert_eq!(snippet("1234", 2), (line.clone(), 9, 8));
+        assert_eq!(snippet("bearer", 6), (line, 1, 6));
+    }
+
+    #[test]
+    fn control_characters_of_a_line_never_reach_a_terminal() {
+        let source = Source::new("\ta: \u{1b}[31mred\r\n");
+        let place = Place {
+            line: 1,
+            column: 2,
+            length: 1,
+        };
+        let snippet = source.snippet(place).unwrap();
+        assert_eq!(snippet.text, "    a: \u{fffd}[31mred");
+        assert_eq!(snippet.indent, 4);
+    }
+
+    #[test]
+    fn debug_shows_no_text() {
+        assert_eq!(format!("{:?}", Source::new("bearer: x")), "Source(9 bytes)");
+    }
+}

@@ -1,0 +1,165 @@
+//! YAML text to a located tree, and the parser's errors in our words.
+
+use super::document::Finding;
+use super::node::Node;
+use super::source::Source;
+use serde_saphyr::{Error, Options};
+
+/// Values that aliases may add to a file; a few nested aliases can name billions.
+const ALIASED_EVENTS: usize = 100_000;
+/// Values of a file, aliases aside.
+const EVENTS: usize = 1_000_000;
+/// Collections within each other; the parser recurses, on a stack that may be a small one.
+const DEPTH: usize = 24;
+
+/// Parses the text, or says what is wrong and where.
+pub fn read(source: &Source) -> Result<Node, Finding> {
+    serde_saphyr::from_str_with_options(source.text(), options())
+        .map_err(|error| finding(error.without_snippet(), source))
+}
+
+fn options() -> Options {
+    serde_saphyr::options! {
+        // `off` and `no` are words here, as in YAML 1.2.
+        strict_booleans: true,
+        reject_unsupported_tags: true,
+        with_snippet: false,
+        budget: serde_saphyr::budget! {
+            max_events: EVENTS,
+            max_depth: DEPTH,
+        },
+        alias_limits: serde_saphyr::alias_limits! {
+            max_total_replayed_events: ALIASED_EVENTS,
+        },
+    }
+}
+
+fn finding(error: &Error, source: &Source) -> Finding {
+    let place = error.location();
+    let line = place.map_or(1, |place| place.line() as usize);
+    let column = place.map_or(1, |place| place.column() as usize);
+    let range = source.word_at(line, column);
+    let hint = hint(error).or_else(|| hint_of_line(source.line(line)));
+    Finding::bytes(range, reason(error), hint)
+}
+
+/// The parser's message in our words. Messages that may quote a value are not repeated.
+fn reason(error: &Error) -> String {
+    match error {
+        Error::AliasError { error, .. } => reason(error),
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            format!("key `{key}` is written twice in one mapping")
+        }
+        Error::DuplicateMappingKey { .. } => "a key is written twice in one mapping".into(),
+        Error::MultipleDocuments { .. } => "the file holds more than one YAML document".into(),
+        Error::Eof { .. } => "the file ends too early".into(),
+        Error::UnknownAnchor { .. } => "this alias names no anchor above it".into(),
+        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` merges mappings only".into(),
+        Error::UnsupportedTag { .. } => "YAML tags have no meaning here".into(),
+        Error::NonFiniteFloat { .. } => "this is no finite number".into(),
+        Error::Unexpected { .. } => "a key must be plain text".into(),
+        Error::AliasReplayLimitExceeded { .. } => {
+            format!("aliases repeat more than {ALIASED_EVENTS} values")
+        }
+        Error::Budget { .. } => {
+            format!("more than {EVENTS} values, or deeper than {DEPTH} levels")
+        }
+        Error::ExternalMessage { msg, .. } => format!("not valid YAML: {msg}"),
+        _ => "not valid YAML".into(),
+    }
+}
+
+fn hint(error: &Error) -> Option<String> {
+    let hint = match error {
+        Error::AliasError { error, .. } => return hint(error),
+        Error::DuplicateMappingKey { .. } => "keep one of the two",
+        Error::MultipleDocuments { .. } => "remove the `---` above",
+        Error::UnknownAnchor { .. } => "an anchor is written `&name` before the value it names",
+        Error::UnsupportedTag { .. } => "remove the word that starts with `!`",
+        _ => return None,
+    };
+    Some(hint.into())
+}
+
+/// The two mistakes that YAML's own messages do not explain.
+fn hint_of_line(line: &str) -> Option<String> {
+    let indent = line.len() - line.trim_start().len();
+    if line[..indent].contains('\t') {
+        return Some("indent with spaces: YAML allows no tabs there".into());
+    }
+    let variable = line.find("${")?;
+    let in_flow = line[..variable].contains(['{', '[']);
+    let end = line[variable..].find('}')? + variable;
+    in_flow.then(|| {
+        let reference = &line[variable..=end];
+        let name = reference.split(":-").next().unwrap_or_default();
+        let name = name.trim_start_matches("${").trim_end_matches('}');
+        format!("within {{ }} and [ ] a variable needs quotes: \"${{{name}}}\"")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> (String, Option<String>) {
+        match read(&Source::new(text)) {
+            Ok(_) => panic!("{text:?} was read"),
+            Err(finding) => (finding.reason, finding.hint),
+        }
+    }
+
+    #[test]
+    fn what_yaml_refuses_is_told_in_plain_words() {
+        let cases = [
+            ("a: 1\na: 2\n", "key `a` is written twice in one mapping"),
+            (
+                "a: 1\n---\nb: 2\n",
+                "the file holds more than one YAML document",
+            ),
+            ("a: *nope\n", "this alias names no anchor above it"),
+            ("<<: 3\n", "`<<` merges mappings only"),
+            ("a: !foo x\n", "YAML tags have no meaning here"),
+            ("a: .nan\n", "this is no finite number"),
+            ("? [a]\n: b\n", "a key must be plain text"),
+            ("a: !!int sk-123\n", "not valid YAML"),
+        ];
+        for (text, reason) in cases {
+            assert_eq!(refused(text).0, reason, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn tabs_and_bare_variables_get_a_hint() {
+        let (_, tab) = refused("a:\n\tb: 1\n");
+        assert_eq!(
+            tab.unwrap(),
+            "indent with spaces: YAML allows no tabs there"
+        );
+        let (_, variable) = refused("a: {bearer: ${KEY:-x}}\n");
+        let expected = "within { } and [ ] a variable needs quotes: \"${KEY}\"";
+        assert_eq!(variable.unwrap(), expected);
+    }
+
+    #[test]
+    fn an_alias_bomb_is_refused_early() {
+        let mut bomb = String::from("l0: &l0 [x, x, x, x, x, x, x, x, x, x]\n");
+        for level in 1..12 {
+            let alias = format!("*l{}", level - 1);
+            let list = vec![alias; 10].join(", ");
+            bomb.push_str(&format!("l{level}: &l{level} [{list}]\n"));
+        }
+        let reason = refused(&bomb).0;
+        assert!(
+            reason.starts_with("aliases repeat") || reason.starts_with("more than"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn depth_is_bounded() {
+        let nested = |levels| format!("{}x{}", "[".repeat(levels), "]".repeat(levels));
+        assert!(read(&Source::new(&nested(DEPTH))).is_ok());
+        assert!(refused(&nested(DEPTH + 1)).0.starts_with("more than"));
+    }
+}

@@ -1,0 +1,182 @@
+//! `authenticate`: finds the caller by its key, before a byte of the body is read.
+
+use super::kind::{FilterKind, Side};
+use super::view::RequestView;
+use super::{Filter, Step};
+use crate::catalog::caller::{Caller, Callers};
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use http::{HeaderMap, header};
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "authenticate",
+    summary: "Finds the caller by `Authorization: Bearer`, and by `x-api-key` on messages; 401 else.",
+    side: Side::Request,
+    settings: None,
+    bare: true,
+    build: |_, parts| {
+        Ok(Arc::new(Authenticate {
+            callers: parts.callers.clone(),
+            also_api_key: matches!(parts.protocol, Some(Protocol::Messages) | None),
+        }))
+    },
+};
+
+struct Authenticate {
+    callers: Arc<Callers>,
+    /// The messages protocol's SDKs carry the key in `x-api-key`; the model list serves them too.
+    also_api_key: bool,
+}
+
+impl Filter for Authenticate {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        Step::from(self.caller_of(&request.headers).map(|caller| {
+            request.caller = Some(caller);
+        }))
+    }
+}
+
+impl Authenticate {
+    fn caller_of(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Fault> {
+        let key = self.key(headers)?;
+        self.callers.holder_of(key).cloned().ok_or_else(|| {
+            refuse(
+                "the key is not known here; check it, or ask the operator of this gateway for one",
+            )
+        })
+    }
+
+    fn key<'h>(&self, headers: &'h HeaderMap) -> Result<&'h [u8], Fault> {
+        let bearer = bearer(headers)?;
+        let api_key = match self.also_api_key {
+            true => single(headers, "x-api-key")?,
+            false => None,
+        };
+        match (bearer, api_key) {
+            (Some(one), Some(other)) if one != other => Err(refuse(
+                "`authorization` and `x-api-key` carry different keys; send one of them",
+            )),
+            (Some(key), _) | (None, Some(key)) => Ok(key),
+            (None, None) if self.also_api_key => Err(refuse(
+                "no key was sent; send `authorization: Bearer <key>` or `x-api-key: <key>`",
+            )),
+            (None, None) => Err(refuse(
+                "no key was sent; send `authorization: Bearer <key>`",
+            )),
+        }
+    }
+}
+
+fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
+    let Some(value) = single(headers, header::AUTHORIZATION.as_str())? else {
+        return Ok(None);
+    };
+    let scheme_ends = value
+        .iter()
+        .position(|byte| *byte == b' ')
+        .unwrap_or(value.len());
+    let (scheme, key) = value.split_at(scheme_ends);
+    if scheme.eq_ignore_ascii_case(b"bearer") && !key.trim_ascii().is_empty() {
+        Ok(Some(key.trim_ascii()))
+    } else {
+        Err(refuse("`authorization` is not `Bearer <key>`"))
+    }
+}
+
+/// The one value of a header; two would let two readers see two callers.
+fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h [u8]>, Fault> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => Ok(Some(value.as_bytes())),
+        (Some(_), Some(_)) => Err(refuse(format!("`{name}` was sent twice; send it once"))),
+    }
+}
+
+fn refuse(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::Unauthenticated, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::caller::KeyDigest;
+    use http::HeaderName;
+
+    fn outcome(also_api_key: bool, sent: &[(&str, &str)]) -> Result<String, String> {
+        let mut callers = Callers::default();
+        for name in ["ann", "bob"] {
+            let key = format!("sk-{name}");
+            callers.insert(
+                KeyDigest::of(key.as_bytes()),
+                Arc::new(Caller::new(name, &[])),
+            );
+        }
+        let filter = Authenticate {
+            callers: Arc::new(callers),
+            also_api_key,
+        };
+        let headers: HeaderMap = sent
+            .iter()
+            .map(|(name, value)| {
+                let name = HeaderName::from_bytes(name.as_bytes()).unwrap();
+                (name, value.parse().unwrap())
+            })
+            .fold(HeaderMap::new(), |mut headers, (name, value)| {
+                headers.append(name, value);
+                headers
+            });
+        filter
+            .caller_of(&headers)
+            .map(|caller| caller.name.to_string())
+            .map_err(|fault| fault.message)
+    }
+
+    #[test]
+    fn the_bearer_of_a_key_is_found_everywhere() {
+        for also_api_key in [true, false] {
+            for value in ["Bearer sk-ann", "bearer sk-ann", "BEARER  sk-ann "] {
+                assert_eq!(
+                    outcome(also_api_key, &[("authorization", value)]).unwrap(),
+                    "ann"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn an_api_key_counts_only_where_the_protocol_knows_it() {
+        assert_eq!(outcome(true, &[("x-api-key", "sk-bob")]).unwrap(), "bob");
+        assert!(outcome(false, &[("x-api-key", "sk-bob")]).is_err());
+    }
+
+    #[test]
+    fn two_carriers_must_agree() {
+        let both = |one, other| outcome(true, &[("authorization", one), ("x-api-key", other)]);
+        assert_eq!(both("Bearer sk-ann", "sk-ann").unwrap(), "ann");
+        assert!(
+            both("Bearer sk-ann", "sk-bob")
+                .unwrap_err()
+                .contains("different keys")
+        );
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for sent in [
+            &[][..],
+            &[("authorization", "Bearer sk-eve")],
+            &[("authorization", "Bearer ")],
+            &[("authorization", "Basic c2stYW5u")],
+            &[("authorization", "sk-ann")],
+            &[
+                ("authorization", "Bearer sk-ann"),
+                ("authorization", "Bearer sk-ann"),
+            ],
+            &[("authorization", "Basic x"), ("x-api-key", "sk-ann")],
+        ] {
+            assert!(outcome(true, sent).is_err(), "{sent:?}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What becomes known of an exchange while it runs, and how it ended.
+
+use crate::protocol::usage::{Meter, Usage};
+
+/// What filters and the exchange learn on the way; log, metrics and `on_done` read it.
+#[derive(Default)]
+pub struct Facts {
+    /// Tokens, as the provider counted them.
+    pub usage: Option<Usage>,
+    /// Counts tokens of a stream, where `meter_usage` asked for it.
+    pub meter: Option<Meter>,
+    /// The provider's id of the response, where `remember_response` saw one.
+    pub response_id: Option<String>,
+    /// Set by `force_usage`: the usage chunk was our wish, not the caller's.
+    pub usage_was_forced: bool,
+}
+
+/// How an exchange ended: exactly one of these, whatever happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Settlement {
+    /// The provider's answer reached the caller whole.
+    Complete,
+    /// The caller left first.
+    ClientCancelled,
+    /// The provider's answer broke off.
+    UpstreamCut,
+    /// The provider answered with an error, or not at all.
+    UpstreamError,
+    /// The gateway answered by itself.
+    GatewayReply,
+    /// As `Complete`, but the provider told no usage where one was expected.
+    UsageMissing,
+}
+
+impl Settlement {
+    /// The word for metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::ClientCancelled => "client_cancelled",
+            Self::UpstreamCut => "upstream_cut",
+            Self::UpstreamError => "upstream_error",
+            Self::GatewayReply => "gateway_reply",
+            Self::UsageMissing => "usage_missing",
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! What the registry knows of a filter: its name, its settings, its place and how it is built.
+
+use super::Filter;
+use crate::catalog::caller::Callers;
+use crate::catalog::model::Catalog;
+use crate::protocol::Protocol;
+use crate::protocol::schema::Schema;
+use crate::state::affinity::Affinity;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A filter as the registry knows it: its name, its settings and how it is built.
+pub struct FilterKind {
+    pub name: &'static str,
+    /// One sentence for the reference and for editors.
+    pub summary: &'static str,
+    pub side: Side,
+    /// JSON Schema of its settings; none if it takes none.
+    pub settings: Option<fn() -> Value>,
+    /// Whether it may be written without settings.
+    pub bare: bool,
+    pub build: Build,
+}
+
+/// Builds a filter from its settings and what the configuration offers.
+pub type Build = fn(&Value, &Parts<'_>) -> Result<Arc<dyn Filter>, InvalidSettings>;
+
+/// The chain that a filter may stand in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    Request,
+    Response,
+    Either,
+}
+
+/// What a configuration offers to the filters built from it.
+pub struct Parts<'a> {
+    pub callers: &'a Arc<Callers>,
+    pub catalog: &'a Arc<Catalog>,
+    pub affinity: &'a Arc<Affinity>,
+    pub schemas: &'a dyn Schemas,
+    /// Of the route whose chain is built.
+    pub protocol: Option<Protocol>,
+    pub side: Side,
+}
+
+/// Compiled request schemas, by the path they have in `routes.yaml`.
+pub trait Schemas {
+    /// The schema at `path`, relative to the configuration's folder.
+    ///
+    /// # Errors
+    /// A sentence that says why the file cannot be read or is no schema.
+    fn schema(&self, path: &Path) -> Result<Arc<Schema>, String>;
+}
+
+/// Settings that a filter cannot be built from.
+#[derive(Debug)]
+pub struct InvalidSettings {
+    /// JSON pointer within the settings; empty for the whole.
+    pub pointer: String,
+    pub reason: String,
+    pub hint: Option<String>,
+}
+
+/// The JSON Schema of a settings type, for [`FilterKind::settings`].
+pub fn settings_schema<T: JsonSchema>() -> Value {
+    schemars::schema_for!(T).to_value()
+}
+
+/// Reads settings that the schema has accepted already.
+///
+/// # Errors
+/// What serde says, where the schema was more lenient than the type.
+pub fn read_settings<T: DeserializeOwned>(settings: &Value) -> Result<T, InvalidSettings> {
+    serde_json::from_value(settings.clone())
+        .map_err(|error| InvalidSettings::new(error.to_string()))
+}
+
+/// As [`read_settings`]; absent settings read as the type's default.
+///
+/// # Errors
+/// As [`read_settings`].
+pub fn read_settings_or_default<T: DeserializeOwned + Default>(
+    settings: &Value,
+) -> Result<T, InvalidSettings> {
+    match settings {
+        Value::Null => Ok(T::default()),
+        _ => read_settings(settings),
+    }
+}
+
+impl InvalidSettings {
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            pointer: String::new(),
+            reason: reason.into(),
+            hint: None,
+        }
+    }
+
+    /// Says where in the settings.
+    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = pointer.into();
+        self
+    }
+
+    /// Says what to do.
+    pub fn hint(mut self, hint: impl Into<String>) -> Self {
+        self.hint = Some(hint.into());
+        self
+    }
+}

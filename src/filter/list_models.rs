@@ -1,0 +1,104 @@
+//! `list_models`: answers with the models this caller may use, in the shape of the protocol it speaks.
+
+use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
+use super::view::RequestView;
+use super::{Filter, Reply, Step};
+use crate::catalog::model::{Catalog, Model};
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::model_list::{self, ModelEntry, Page};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "list_models",
+    summary: "Answers with the models this caller may use, or the one that `{id}` names; in the messages protocol's shape when its version header is sent.",
+    side: Side::Request,
+    settings: Some(settings_schema::<ListModelsConfig>),
+    bare: true,
+    build: |settings, parts| {
+        let ListModelsConfig { version_header } = read_settings_or_default(settings)?;
+        Ok(Arc::new(ListModels {
+            catalog: parts.catalog.clone(),
+            version_header: version_header.to_ascii_lowercase(),
+        }))
+    },
+};
+
+/// Settings of `list_models`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct ListModelsConfig {
+    /// The header by which callers of the messages protocol are told apart.
+    version_header: String,
+}
+
+struct ListModels {
+    catalog: Arc<Catalog>,
+    version_header: String,
+}
+
+impl Default for ListModelsConfig {
+    fn default() -> Self {
+        Self {
+            version_header: "anthropic-version".into(),
+        }
+    }
+}
+
+impl Filter for ListModels {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        if request.headers.contains_key(&self.version_header) {
+            request.protocol = Some(Protocol::Messages);
+        }
+        match self.answer(request) {
+            Ok(body) => Step::reply(Reply {
+                status: StatusCode::OK,
+                headers: HeaderMap::from_iter([(
+                    header::CONTENT_TYPE,
+                    HeaderValue::from_static("application/json"),
+                )]),
+                body,
+            }),
+            Err(fault) => Step::fail(fault),
+        }
+    }
+}
+
+impl ListModels {
+    fn answer(&self, request: &RequestView) -> Result<bytes::Bytes, Fault> {
+        let usable = self.catalog.models().filter(|model| {
+            request
+                .caller
+                .as_ref()
+                .is_none_or(|caller| caller.may_use(&model.name))
+        });
+        let Some(id) = request.param("id") else {
+            let entries: Vec<ModelEntry> = usable.map(|model| entry(model)).collect();
+            let page = Page::from_query(request.query.as_deref().unwrap_or_default());
+            return Ok(model_list::list(request.protocol, &entries, &page));
+        };
+        let mut usable = usable;
+        usable
+            .find(|model| *model.name == *id)
+            .map(|model| model_list::item(request.protocol, &entry(model)))
+            .ok_or_else(|| {
+                Fault::new(
+                    FaultKind::UnknownModel,
+                    "no model of this name is offered to this key; GET /v1/models lists those that are",
+                )
+                .param("model")
+            })
+    }
+}
+
+fn entry(model: &Model) -> ModelEntry {
+    ModelEntry {
+        id: model.name.to_string(),
+        display_name: model.display_name.clone(),
+        owned_by: model.owned_by.clone(),
+        created: model.created,
+    }
+}

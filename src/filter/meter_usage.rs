@@ -1,0 +1,47 @@
+//! `meter_usage`: reads the tokens that the provider counted, from JSON answers and from streams.
+
+use super::kind::{FilterKind, Side};
+use super::view::{AnswerKind, AnswerView, FrameView};
+use super::{AnswerNeed, Filter};
+use crate::protocol::usage::{self, Meter};
+use bytes::Bytes;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "meter_usage",
+    summary: "Reads the tokens that the provider counted, for metrics and the access log.",
+    side: Side::Response,
+    settings: None,
+    bare: true,
+    build: |_, _| Ok(Arc::new(MeterUsage)),
+};
+
+struct MeterUsage;
+
+impl Filter for MeterUsage {
+    fn answer_need(&self) -> AnswerNeed {
+        AnswerNeed::Observe
+    }
+
+    fn frame_need(&self) -> AnswerNeed {
+        AnswerNeed::Observe
+    }
+
+    fn on_response_head(&self, answer: &mut AnswerView<'_>) {
+        if let (AnswerKind::Stream, Some(protocol)) = (answer.kind, answer.request.protocol) {
+            answer.request.facts.meter = Some(Meter::new(protocol));
+        }
+    }
+
+    fn on_response_body(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+        if let Some(protocol) = answer.request.protocol {
+            answer.request.facts.usage = usage::from_json(protocol, body);
+        }
+    }
+
+    fn on_frame(&self, frame: &mut FrameView<'_>) {
+        if let Some(meter) = &mut frame.request.facts.meter {
+            meter.event(frame.event.name(), frame.event.data());
+        }
+    }
+}

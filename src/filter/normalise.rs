@@ -1,0 +1,112 @@
+//! `normalise`: writes older spellings the way every provider reads them.
+
+use super::kind::{FilterKind, Side};
+use super::view::RequestView;
+use super::{BodyNeed, Filter, Step};
+use crate::protocol::Protocol;
+use crate::protocol::json::Document;
+use crate::protocol::json::edit::Edits;
+use bytes::Bytes;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "normalise",
+    summary: "Writes a string `tool_choice` of messages as its object, and `in-memory` cache retention as `in_memory`.",
+    side: Side::Request,
+    settings: None,
+    bare: true,
+    build: |_, parts| {
+        Ok(Arc::new(Normalise {
+            protocol: parts.protocol,
+        }))
+    },
+};
+
+struct Normalise {
+    protocol: Option<Protocol>,
+}
+
+impl Filter for Normalise {
+    fn body_need(&self) -> BodyNeed {
+        BodyNeed::Scanned
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        let body = request.body.as_ref().expect("a scanned body was asked for");
+        normalise(self.protocol, body, &mut request.edits);
+        Step::next()
+    }
+}
+
+fn normalise(protocol: Option<Protocol>, body: &Document, edits: &mut Edits) {
+    let root = body.root();
+    match protocol {
+        Some(Protocol::Messages) => {
+            if let Some(choice) = root.get("tool_choice")
+                && let Some(word @ ("auto" | "any" | "none")) = choice.as_str().as_deref()
+            {
+                edits.replace(
+                    choice.span(),
+                    Bytes::from(format!(r#"{{"type":"{word}"}}"#)),
+                );
+            }
+        }
+        Some(Protocol::Chat | Protocol::Responses) => {
+            if let Some(retention) = root.get("prompt_cache_retention")
+                && retention.as_str().as_deref() == Some("in-memory")
+            {
+                edits.replace(retention.span(), Bytes::from_static(br#""in_memory""#));
+            }
+        }
+        None => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::json::Limits;
+
+    #[test]
+    fn only_the_older_spellings_change() {
+        use Protocol::{Chat, Messages, Responses};
+        for (protocol, body, expected) in [
+            (
+                Messages,
+                r#"{"tool_choice": "any"}"#,
+                r#"{"tool_choice": {"type":"any"}}"#,
+            ),
+            (
+                Messages,
+                r#"{"tool_choice":{"type":"any"}}"#,
+                r#"{"tool_choice":{"type":"any"}}"#,
+            ),
+            (
+                Messages,
+                r#"{"tool_choice":"other"}"#,
+                r#"{"tool_choice":"other"}"#,
+            ),
+            (
+                Chat,
+                r#"{"tool_choice":"auto"}"#,
+                r#"{"tool_choice":"auto"}"#,
+            ),
+            (
+                Chat,
+                r#"{"prompt_cache_retention":"in-memory"}"#,
+                r#"{"prompt_cache_retention":"in_memory"}"#,
+            ),
+            (
+                Responses,
+                r#"{"prompt_cache_retention":"24h"}"#,
+                r#"{"prompt_cache_retention":"24h"}"#,
+            ),
+        ] {
+            let body =
+                Document::parse(Bytes::from_static(body.as_bytes()), &Limits::default()).unwrap();
+            let mut edits = Edits::default();
+            normalise(Some(protocol), &body, &mut edits);
+            assert_eq!(edits.apply(body.body()).to_bytes(), expected);
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The one list of filters. A filter is added by its file and one line here.
+
+use super::kind::FilterKind;
+
+/// Every filter, in alphabetic order.
+pub const FILTERS: &[FilterKind] = &[
+    super::authenticate::KIND,
+    super::follow_response::KIND,
+    super::force_usage::KIND,
+    super::limit_body::KIND,
+    super::list_models::KIND,
+    super::meter_usage::KIND,
+    super::normalise::KIND,
+    super::pass_sse::KIND,
+    super::remember_response::KIND,
+    super::remove_headers::KIND,
+    super::require_json::KIND,
+    super::require_version::KIND,
+    super::restore_model::KIND,
+    super::rewrite_path::KIND,
+    super::route_model::KIND,
+    super::set_headers::KIND,
+    super::validate::KIND,
+];
+
+/// The filter of this name.
+pub fn find(name: &str) -> Option<&'static FilterKind> {
+    FILTERS.iter().find(|kind| kind.name == name)
+}

@@ -1,0 +1,96 @@
+//! `require_version`: the protocol-version header of the messages protocol, a date; 400 without.
+
+use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
+use super::view::RequestView;
+use super::{Filter, Step};
+use crate::protocol::fault::{Fault, FaultKind};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "require_version",
+    summary: "Wants a `YYYY-MM-DD` version header (`anthropic-version` unless `header` names another); any date is forwarded.",
+    side: Side::Request,
+    settings: Some(settings_schema::<RequireVersionConfig>),
+    bare: true,
+    build: |settings, _| {
+        let RequireVersionConfig { header } = read_settings_or_default(settings)?;
+        Ok(Arc::new(RequireVersion {
+            header: header.to_ascii_lowercase(),
+        }))
+    },
+};
+
+/// Settings of `require_version`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct RequireVersionConfig {
+    /// Name of the header.
+    header: String,
+}
+
+struct RequireVersion {
+    header: String,
+}
+
+impl Default for RequireVersionConfig {
+    fn default() -> Self {
+        Self {
+            header: "anthropic-version".into(),
+        }
+    }
+}
+
+impl Filter for RequireVersion {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        let name = &self.header;
+        let fault = match request.header(name) {
+            Some(version) if is_date(version) => return Step::next(),
+            Some(_) => {
+                format!("header `{name}` is not a date; send it as YYYY-MM-DD, such as 2023-06-01")
+            }
+            None => format!("header `{name}` is missing; send a date such as 2023-06-01"),
+        };
+        Step::fail(Fault::new(FaultKind::BadHeader, fault).param(name))
+    }
+}
+
+fn is_date(text: &str) -> bool {
+    let digits = |range: std::ops::Range<usize>| {
+        let part = text.get(range)?;
+        part.bytes()
+            .all(|byte| byte.is_ascii_digit())
+            .then(|| part.parse::<u16>().ok())?
+    };
+    text.len() == 10
+        && text.as_bytes()[4] == b'-'
+        && text.as_bytes()[7] == b'-'
+        && digits(0..4).is_some()
+        && digits(5..7).is_some_and(|month| (1..=12).contains(&month))
+        && digits(8..10).is_some_and(|day| (1..=31).contains(&day))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_date;
+
+    #[test]
+    fn a_version_is_a_date() {
+        for (text, date) in [
+            ("2023-06-01", true),
+            ("2026-10-21", true),
+            ("2026-13-01", false),
+            ("2026-00-10", false),
+            ("2026-10-32", false),
+            ("2026-1-1", false),
+            ("2026/10/21", false),
+            ("+026-10-21", false),
+            ("latest", false),
+            ("", false),
+            ("2026-10-2é", false),
+        ] {
+            assert_eq!(is_date(text), date, "{text}");
+        }
+    }
+}

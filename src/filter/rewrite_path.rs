@@ -1,0 +1,67 @@
+//! `rewrite_path`: another path for the provider than the caller's.
+
+use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
+use super::view::RequestView;
+use super::{Filter, Step};
+use crate::protocol::fault::{Fault, FaultKind};
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "rewrite_path",
+    summary: "Rewrites the path that is appended to the channel's `base_url`, by `{match: regex, to: /path/$1}`.",
+    side: Side::Request,
+    settings: Some(settings_schema::<RewritePathConfig>),
+    bare: false,
+    build: |settings, _| {
+        let RewritePathConfig { r#match, to } = read_settings(settings)?;
+        if !to.starts_with('/') {
+            return Err(InvalidSettings::new("`to` must start with `/`").at("/to"));
+        }
+        Ok(Arc::new(RewritePath {
+            pattern: Regex::new(&r#match).map_err(|error| {
+                InvalidSettings::new(format!("not a regular expression: {error}")).at("/match")
+            })?,
+            template: to,
+        }))
+    },
+};
+
+/// Settings of `rewrite_path`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RewritePathConfig {
+    /// Regular expression over the caller's path; a path that it does not match stays.
+    r#match: String,
+    /// The new path, with `$1` or `$name` for captures.
+    to: String,
+}
+
+struct RewritePath {
+    pattern: Regex,
+    template: String,
+}
+
+impl Filter for RewritePath {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        let Some(captures) = self.pattern.captures(&request.path) else {
+            return Step::next();
+        };
+        let mut path = String::new();
+        captures.expand(&self.template, &mut path);
+        if path
+            .bytes()
+            .all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
+        {
+            request.upstream_path = Some(path);
+            Step::next()
+        } else {
+            Step::fail(Fault::new(
+                FaultKind::BadHead,
+                "the path has characters that cannot be forwarded",
+            ))
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! `route_model`: platform model to candidates, and its name to the channel's, byte for byte.
+
+use super::kind::{FilterKind, Side};
+use super::view::{AttemptView, Destination, RequestView};
+use super::{BodyNeed, Filter, Step};
+use crate::catalog::caller::Caller;
+use crate::catalog::model::{Catalog, Model};
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::Document;
+use crate::protocol::nearest::nearest;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "route_model",
+    summary: "Finds the channels that serve the body's `model` (404 with the nearest names, 403 where this caller may not), and gives the model its name there.",
+    side: Side::Request,
+    settings: None,
+    bare: true,
+    build: |_, parts| {
+        let protocol = parts.protocol.ok_or_else(|| {
+            super::kind::InvalidSettings::new("`route_model` needs the route's `protocol`")
+                .hint("add `protocol: chat`, `messages` or `responses` to the route")
+        })?;
+        Ok(Arc::new(RouteModel {
+            catalog: parts.catalog.clone(),
+            protocol,
+        }))
+    },
+};
+
+/// Nearest names told to a caller that named an unknown model.
+const NEAREST_MAX: usize = 3;
+
+struct RouteModel {
+    catalog: Arc<Catalog>,
+    protocol: Protocol,
+}
+
+impl Filter for RouteModel {
+    fn body_need(&self) -> BodyNeed {
+        BodyNeed::Scanned
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        Step::from(self.destination(request).map(|destination| {
+            request.destination = Some(destination);
+        }))
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> Step<'a> {
+        let model = request
+            .body
+            .as_ref()
+            .and_then(|body| body.root().get("model"));
+        if let (Some(model), Some(renamed)) = (model, &attempt.candidate.model) {
+            attempt.edits.replace(model.span(), renamed.json.clone());
+        }
+        Step::next()
+    }
+}
+
+impl RouteModel {
+    fn destination(&self, request: &RequestView) -> Result<Destination, Fault> {
+        let body = request.body.as_ref().expect("a scanned body was asked for");
+        let name = model_named(body)?;
+        let model = self.model(&name, request.caller.as_deref())?;
+        let candidates = model.order(self.protocol, draw);
+        if candidates.is_empty() {
+            return Err(unknown(
+                format!(
+                    "model `{name}` is not offered over the {} protocol",
+                    self.protocol.name()
+                ),
+                self.nearest_names(&name, request.caller.as_deref()),
+            ));
+        }
+        Ok(Destination {
+            model: Some(model.clone()),
+            candidates,
+        })
+    }
+
+    fn model(&self, name: &str, caller: Option<&Caller>) -> Result<&Arc<Model>, Fault> {
+        let Some(model) = self.catalog.get(name) else {
+            return Err(unknown(
+                format!("model `{}` does not exist here", shortened(name)),
+                self.nearest_names(name, caller),
+            ));
+        };
+        match caller {
+            Some(caller) if !caller.may_use(&model.name) => Err(Fault::new(
+                FaultKind::Forbidden,
+                format!(
+                    "this key may not use model `{name}`; ask the operator of this gateway for it"
+                ),
+            )
+            .param("model")),
+            _ => Ok(model),
+        }
+    }
+
+    /// Only names that this caller may use and that speak this protocol: others would be no help.
+    fn nearest_names(&self, name: &str, caller: Option<&Caller>) -> Vec<&str> {
+        let usable = self
+            .catalog
+            .models()
+            .filter(|model| caller.is_none_or(|caller| caller.may_use(&model.name)))
+            .filter(|model| model.speaks(self.protocol))
+            .map(|model| &*model.name);
+        nearest(name, usable, NEAREST_MAX)
+    }
+}
+
+fn model_named(body: &Document) -> Result<std::borrow::Cow<'_, str>, Fault> {
+    let wanted = |message| Fault::new(FaultKind::Invalid, message).param("model");
+    let model = body
+        .root()
+        .get("model")
+        .ok_or_else(|| wanted("`model` is missing; name the model to use"))?;
+    match model.as_str() {
+        Some(name) if !name.is_empty() => Ok(name),
+        Some(_) => Err(wanted("`model` is empty; name the model to use")),
+        None => Err(wanted("`model` is not a string; name the model to use")),
+    }
+}
+
+fn unknown(what: String, nearest: Vec<&str>) -> Fault {
+    let advice = match nearest.as_slice() {
+        [] => "; GET /v1/models lists those you may use".to_string(),
+        names => format!("; did you mean `{}`?", names.join("`, `")),
+    };
+    Fault::new(FaultKind::UnknownModel, what + &advice).param("model")
+}
+
+/// A made-up name may be of any length; an error message need not.
+fn shortened(name: &str) -> &str {
+    const MOST: usize = 128;
+    match name.char_indices().nth(MOST) {
+        Some((end, _)) => &name[..end],
+        None => name,
+    }
+}
+
+/// A number below `below`, for choosing among channels; no secret hangs on it.
+fn draw(below: u32) -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static STATE: std::sync::LazyLock<AtomicU64> =
+        std::sync::LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));
+    let mut x = STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let scaled = ((x ^ (x >> 31)) >> 32) * u64::from(below.max(1));
+    u32::try_from(scaled >> 32).expect("a product of two 32-bit numbers, shifted by 32")
+}

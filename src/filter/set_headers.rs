@@ -1,0 +1,247 @@
+//! `set_headers`: sets headers for the provider, or for the caller when it stands in the response chain.
+
+use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
+use super::view::{AnswerView, RequestView};
+use super::{Filter, Step};
+use http::{HeaderMap, HeaderName, HeaderValue};
+use regex::Regex;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "set_headers",
+    summary: "Sets headers: `name: value`, or `name: {of: path, match: regex, value: $1}` with captures of the path or of another header.",
+    side: Side::Either,
+    settings: Some(settings_schema::<SetHeadersConfig>),
+    bare: false,
+    build,
+};
+
+/// Settings of `set_headers`: header name to value.
+#[derive(Deserialize, JsonSchema)]
+#[serde(transparent)]
+struct SetHeadersConfig(BTreeMap<String, HeaderValueConfig>);
+
+/// A header's value: as it is, or made from captures.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum HeaderValueConfig {
+    Plain(String),
+    Captured(CapturedConfig),
+}
+
+/// A value made from captures of a regular expression; nothing is set where it does not match.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CapturedConfig {
+    /// What is matched: `path`, or the name of a request header.
+    of: String,
+    /// The regular expression, unanchored.
+    r#match: String,
+    /// The value, with `$1` or `$name` for captures.
+    value: String,
+}
+
+struct SetHeaders {
+    headers: Vec<(HeaderName, Source)>,
+}
+
+enum Source {
+    Plain(HeaderValue),
+    Captured {
+        of: Subject,
+        pattern: Regex,
+        template: String,
+    },
+}
+
+enum Subject {
+    Path,
+    Header(HeaderName),
+}
+
+impl Filter for SetHeaders {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        for (name, source) in &self.headers {
+            if let Some(value) = source.value(&request.path, &request.headers) {
+                request.header_edits.set(name, value);
+            }
+        }
+        Step::next()
+    }
+
+    fn on_response_head(&self, answer: &mut AnswerView<'_>) {
+        for (name, source) in &self.headers {
+            if let Some(value) = source.value(&answer.request.path, &answer.request.headers) {
+                answer.headers.insert(name, value);
+            }
+        }
+    }
+}
+
+impl Source {
+    fn value(&self, path: &str, headers: &HeaderMap) -> Option<HeaderValue> {
+        let (of, pattern, template) = match self {
+            Self::Plain(value) => return Some(value.clone()),
+            Self::Captured {
+                of,
+                pattern,
+                template,
+            } => (of, pattern, template),
+        };
+        let subject = match of {
+            Subject::Path => path,
+            Subject::Header(name) => headers.get(name)?.to_str().ok()?,
+        };
+        let captures = pattern.captures(subject)?;
+        let mut value = String::new();
+        captures.expand(template, &mut value);
+        HeaderValue::from_str(&value).ok()
+    }
+}
+
+fn build(
+    settings: &serde_json::Value,
+    _: &super::kind::Parts<'_>,
+) -> Result<Arc<dyn Filter>, InvalidSettings> {
+    let SetHeadersConfig(headers) = read_settings(settings)?;
+    let headers = headers
+        .into_iter()
+        .map(|(name, value)| {
+            let at = format!("/{name}");
+            let name = header_name(&name).map_err(|invalid| invalid.at(&at))?;
+            Ok((name, source(value).map_err(|invalid| invalid.at(&at))?))
+        })
+        .collect::<Result<_, InvalidSettings>>()?;
+    Ok(Arc::new(SetHeaders { headers }))
+}
+
+/// A header name that operators may set: framing and connection headers are the gateway's own.
+///
+/// # Errors
+/// Names that are no header names, and those that would break a message's framing.
+pub fn header_name(name: &str) -> Result<HeaderName, InvalidSettings> {
+    let parsed = HeaderName::from_bytes(name.as_bytes())
+        .map_err(|_| InvalidSettings::new(format!("`{name}` is not a header name")))?;
+    match parsed.as_str() {
+        "connection" | "content-length" | "host" | "keep-alive" | "proxy-connection" | "te"
+        | "trailer" | "transfer-encoding" | "upgrade" => Err(InvalidSettings::new(format!(
+            "`{name}` belongs to the connection and is set by the gateway"
+        ))),
+        _ => Ok(parsed),
+    }
+}
+
+fn source(config: HeaderValueConfig) -> Result<Source, InvalidSettings> {
+    match config {
+        HeaderValueConfig::Plain(value) => HeaderValue::from_str(&value)
+            .map(Source::Plain)
+            .map_err(|_| {
+                InvalidSettings::new("the value has characters that headers cannot carry")
+            }),
+        HeaderValueConfig::Captured(CapturedConfig { of, r#match, value }) => {
+            let pattern = Regex::new(&r#match).map_err(|error| {
+                InvalidSettings::new(format!("`match` is no regular expression: {error}"))
+            })?;
+            check_captures(&pattern, &value)?;
+            Ok(Source::Captured {
+                of: match of.as_str() {
+                    "path" => Subject::Path,
+                    header => Subject::Header(HeaderName::from_bytes(header.as_bytes()).map_err(
+                        |_| {
+                            InvalidSettings::new(format!(
+                                "`{header}` is neither `path` nor a header name"
+                            ))
+                        },
+                    )?),
+                },
+                pattern,
+                template: value,
+            })
+        }
+    }
+}
+
+/// A capture that the expression does not have would always be empty.
+fn check_captures(pattern: &Regex, template: &str) -> Result<(), InvalidSettings> {
+    let mentioned = template.split('$').skip(1).map(|rest| {
+        let rest = rest.strip_prefix('{').unwrap_or(rest);
+        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        rest.split(|c| !is_part(c)).next().unwrap_or_default()
+    });
+    for capture in mentioned.filter(|capture| !capture.is_empty()) {
+        let known = match capture.parse::<usize>() {
+            Ok(number) => number < pattern.captures_len(),
+            Err(_) => pattern
+                .capture_names()
+                .flatten()
+                .any(|name| name == capture),
+        };
+        if !known {
+            let reason =
+                format!("`value` names the capture `{capture}`, which `match` does not have");
+            return Err(
+                InvalidSettings::new(reason).hint("write `$${1}x` for a capture before letters")
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(config: serde_json::Value, path: &str) -> Option<String> {
+        let source = source(serde_json::from_value(config).unwrap())
+            .ok()
+            .unwrap();
+        let headers = HeaderMap::from_iter([(
+            HeaderName::from_static("x-team"),
+            HeaderValue::from_static("eu-research"),
+        )]);
+        Some(source.value(path, &headers)?.to_str().unwrap().to_string())
+    }
+
+    #[test]
+    fn captures_fill_the_value() {
+        use serde_json::json;
+        for (config, expected) in [
+            (json!("plain"), Some("plain")),
+            (
+                json!({"of": "path", "match": "^/v(\\d+)/", "value": "version $1"}),
+                Some("version 1"),
+            ),
+            (
+                json!({"of": "x-team", "match": "^(?<region>..)-", "value": "$region"}),
+                Some("eu"),
+            ),
+            (json!({"of": "x-other", "match": ".", "value": "set"}), None),
+            (
+                json!({"of": "path", "match": "never", "value": "set"}),
+                None,
+            ),
+        ] {
+            assert_eq!(
+                value(config.clone(), "/v1/messages").as_deref(),
+                expected,
+                "{config}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_header_of_the_connection_is_refused() {
+        for name in [
+            "Connection",
+            "content-length",
+            "Transfer-Encoding",
+            "host",
+            "no spaces",
+        ] {
+            assert!(header_name(name).is_err(), "{name}");
+        }
+    }
+}

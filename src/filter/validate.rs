@@ -1,0 +1,127 @@
+//! `validate`: the body against its JSON Schema; every error with pointer and rule, a few at a time.
+
+use super::kind::{FilterKind, InvalidSettings, Side, read_settings_or_default, settings_schema};
+use super::view::RequestView;
+use super::{BodyNeed, Filter, Step};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::Document;
+use crate::protocol::schema::Schema;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::fmt::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "validate",
+    summary: "Checks the body against the protocol's JSON Schema, or the one that `schema` names; 400 with every error's pointer and rule.",
+    side: Side::Request,
+    settings: Some(settings_schema::<ValidateConfig>),
+    bare: true,
+    build: |settings, parts| {
+        let ValidateConfig { schema } = read_settings_or_default(settings)?;
+        let path = match (schema, parts.protocol) {
+            (Some(path), _) => path,
+            (None, Some(protocol)) => format!("schemas/{}.schema.json", protocol.name()).into(),
+            (None, None) => {
+                return Err(InvalidSettings::new(
+                    "`validate` needs a `schema`, since the route has no `protocol`",
+                )
+                .hint("write `validate: {schema: path}`"));
+            }
+        };
+        Ok(Arc::new(Validate {
+            schema: parts
+                .schemas
+                .schema(&path)
+                .map_err(|reason| InvalidSettings::new(reason).at("/schema"))?,
+        }))
+    },
+};
+
+/// Violations told at once; more would help nobody.
+const VIOLATIONS_MAX: usize = 8;
+
+/// Settings of `validate`.
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct ValidateConfig {
+    /// Path of a JSON Schema, relative to the folder of `routes.yaml`; the protocol's own if absent.
+    schema: Option<PathBuf>,
+}
+
+struct Validate {
+    schema: Arc<Schema>,
+}
+
+impl Filter for Validate {
+    fn body_need(&self) -> BodyNeed {
+        BodyNeed::Scanned
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        let body = request.body.as_ref().expect("a scanned body was asked for");
+        Step::from(self.check(body))
+    }
+}
+
+impl Validate {
+    fn check(&self, body: &Document) -> Result<(), Fault> {
+        if self.schema.accepts(body) {
+            return Ok(());
+        }
+        let violations = self.schema.violations(body, VIOLATIONS_MAX);
+        let mut message = String::new();
+        for violation in &violations {
+            let separator = if message.is_empty() { "" } else { "; " };
+            let _ = write!(
+                message,
+                "{separator}{} at {} (rule: {})",
+                violation.reason,
+                match violation.pointer.as_str() {
+                    "" => "the body",
+                    pointer => pointer,
+                },
+                violation.rule
+            );
+        }
+        let fault = Fault::new(FaultKind::Invalid, message);
+        Err(
+            match violations.first().map(|first| first.pointer.as_str()) {
+                None | Some("") => fault,
+                Some(pointer) => fault.param(dotted(pointer)),
+            },
+        )
+    }
+}
+
+/// `/messages/0/role` as `messages[0].role`, the form that the protocols' own `param` has.
+fn dotted(pointer: &str) -> String {
+    let mut path = String::new();
+    for step in pointer.split('/').skip(1) {
+        let step = step.replace("~1", "/").replace("~0", "~");
+        if !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()) {
+            let _ = write!(path, "[{step}]");
+        } else {
+            let separator = if path.is_empty() { "" } else { "." };
+            let _ = write!(path, "{separator}{step}");
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::dotted;
+
+    #[test]
+    fn a_pointer_reads_as_a_path() {
+        for (pointer, path) in [
+            ("/model", "model"),
+            ("/messages/0/content/1/type", "messages[0].content[1].type"),
+            ("/metadata/a~1b", "metadata.a/b"),
+        ] {
+            assert_eq!(dotted(pointer), path);
+        }
+    }
+}

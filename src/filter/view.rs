@@ -1,0 +1,172 @@
+//! What filters see of an exchange: the request, one attempt, the answer, one event. Never a connection.
+
+use super::facts::Facts;
+use crate::catalog::caller::Caller;
+use crate::catalog::model::{Candidate, Model};
+use crate::protocol::Protocol;
+use crate::protocol::json::Document;
+use crate::protocol::json::edit::Edits;
+use crate::protocol::sse::Event;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use std::sync::Arc;
+
+/// The request as the caller sent it, and what the chain decided about it.
+pub struct RequestView {
+    /// Ours, unique; in every answer, log line and error.
+    pub id: Arc<str>,
+    pub method: Method,
+    /// In normal form: routing, filters and providers see the same path.
+    pub path: String,
+    pub query: Option<String>,
+    /// What the caller sent, hop-by-hop headers included; what goes upstream is made from it.
+    pub headers: HeaderMap,
+    /// Values of the route's `{parameters}`.
+    pub params: Vec<(Arc<str>, String)>,
+    pub protocol: Option<Protocol>,
+    pub caller: Option<Arc<Caller>>,
+    /// Most bytes of body that will be read.
+    pub body_limit: u64,
+    /// There from `on_body` on, where a filter needs it.
+    pub body: Option<Document>,
+    /// Changes to the body, as spans of the caller's bytes.
+    pub edits: Edits,
+    /// Headers for the provider, set and removed after those of the caller were looked through.
+    pub header_edits: HeaderEdits,
+    /// Path for the provider, where `rewrite_path` changed it.
+    pub upstream_path: Option<String>,
+    pub destination: Option<Destination>,
+    pub facts: Facts,
+}
+
+/// What the operator sets and removes among the headers for a provider, in the order written.
+#[derive(Default)]
+pub struct HeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
+
+/// Where a request goes.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    /// Absent where a request is bound to a channel by an id instead of a model.
+    pub model: Option<Arc<Model>>,
+    /// Channels to try, in order; never empty.
+    pub candidates: Vec<Candidate>,
+}
+
+/// One attempt on one channel, before it is sent.
+pub struct AttemptView {
+    pub candidate: Candidate,
+    pub headers: HeaderMap,
+    pub edits: Edits,
+}
+
+/// The answer that is kept.
+pub struct AnswerView<'a> {
+    pub request: &'a mut RequestView,
+    pub candidate: Option<&'a Candidate>,
+    pub status: StatusCode,
+    pub headers: &'a mut HeaderMap,
+    pub kind: AnswerKind,
+}
+
+/// How an answer's body comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerKind {
+    /// `text/event-stream`
+    Stream,
+    /// `application/json`
+    Json,
+    /// No answer of the protocol: a page for people, or in a coding that nobody asked for.
+    Foreign,
+    Other,
+}
+
+/// An event of a streamed answer.
+pub struct FrameView<'a> {
+    pub request: &'a mut RequestView,
+    pub candidate: Option<&'a Candidate>,
+    pub event: &'a Event,
+    pub verdict: Verdict,
+}
+
+/// What becomes of an event.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Pass,
+    Replace(Bytes),
+    Drop,
+}
+
+impl HeaderEdits {
+    pub fn set(&mut self, name: &HeaderName, value: HeaderValue) {
+        self.0.push((name.clone(), Some(value)));
+    }
+
+    pub fn remove(&mut self, name: &HeaderName) {
+        self.0.push((name.clone(), None));
+    }
+
+    /// Makes the edits; a caller's look-alike of a name, with underscores, goes with it.
+    pub fn apply(&self, headers: &mut HeaderMap) {
+        for (name, value) in &self.0 {
+            if name.as_str().contains('-') {
+                headers.remove(name.as_str().replace('-', "_"));
+            }
+            match value {
+                Some(value) => drop(headers.insert(name, value.clone())),
+                None => drop(headers.remove(name)),
+            }
+        }
+    }
+}
+
+/// Bodies of routes without `limit_body`.
+const BODY_LIMIT_DEFAULT: u64 = 32 << 20;
+
+impl RequestView {
+    /// A request of which only the head is known.
+    pub fn new(
+        id: Arc<str>,
+        method: Method,
+        path: String,
+        query: Option<String>,
+        headers: HeaderMap,
+        params: Vec<(Arc<str>, String)>,
+        protocol: Option<Protocol>,
+    ) -> Self {
+        Self {
+            id,
+            method,
+            path,
+            query,
+            headers,
+            params,
+            protocol,
+            caller: None,
+            body_limit: BODY_LIMIT_DEFAULT,
+            body: None,
+            edits: Edits::default(),
+            header_edits: HeaderEdits::default(),
+            upstream_path: None,
+            destination: None,
+            facts: Facts::default(),
+        }
+    }
+
+    /// The value of a `{parameter}` of the route.
+    pub fn param(&self, name: &str) -> Option<&str> {
+        self.params
+            .iter()
+            .find(|(known, _)| **known == *name)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// The value of a header, if it is there and plain text.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers.get(name)?.to_str().ok()
+    }
+
+    /// The platform model that the request goes to.
+    pub fn model(&self) -> Option<&Arc<Model>> {
+        self.destination.as_ref()?.model.as_ref()
+    }
+}

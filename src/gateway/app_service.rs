@@ -1,0 +1,147 @@
+//! Runs an [`App`] of ours (the admin pages, the simulated provider) on Pingora.
+
+use super::downstream::{Downstream, Interrupted};
+use crate::filter::Reply;
+use crate::protocol::fault::Fault;
+use crate::serve::{Answer, App, Body, Chunk};
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::server::ShutdownWatch;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+const KEEP_ALIVE_SECONDS: u64 = 60;
+const BODY_DEADLINE: Duration = Duration::from_secs(60);
+/// An answer may take its time; the client's leaving ends it sooner.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(24 * 3600);
+
+/// An application of ours as Pingora's HTTP application.
+pub struct AppService<A> {
+    app: A,
+    body_bytes_max: u64,
+    options: HttpServerOptions,
+}
+
+impl<A> AppService<A> {
+    /// Bodies above `body_bytes_max` get a 413.
+    pub fn new(app: A, body_bytes_max: u64) -> Self {
+        let mut options = HttpServerOptions::default();
+        options.h2c = true;
+        Self {
+            app,
+            body_bytes_max,
+            options,
+        }
+    }
+}
+
+#[async_trait]
+impl<A: App> HttpServerApp for AppService<A> {
+    async fn process_new_http(
+        self: &Arc<Self>,
+        mut session: ServerSession,
+        _: &ShutdownWatch,
+    ) -> Option<ReusedHttpStream> {
+        session.set_keepalive(Some(KEEP_ALIVE_SECONDS));
+        if !matches!(session.read_request().await, Ok(true)) {
+            return None;
+        }
+        if session.get_keepalive().is_some() {
+            session.set_keepalive(Some(KEEP_ALIVE_SECONDS));
+        }
+        let mut downstream = Downstream::new(Box::new(session));
+        match self.answer(&mut downstream).await {
+            Ok(()) => downstream.finish().await,
+            Err(_) => {
+                downstream.abort().await;
+                None
+            }
+        }
+    }
+
+    fn server_options(&self) -> Option<&HttpServerOptions> {
+        Some(&self.options)
+    }
+}
+
+/// The connection cannot be used on: the client left, or the answer was cut on purpose.
+struct Over;
+
+impl From<Fault> for Over {
+    fn from(_: Fault) -> Self {
+        Self
+    }
+}
+
+impl<A: App> AppService<A> {
+    async fn answer(&self, downstream: &mut Downstream) -> Result<(), Over> {
+        let body = match downstream
+            .read_body(self.body_bytes_max, BODY_DEADLINE)
+            .await
+        {
+            Ok(body) => body,
+            Err(fault) => {
+                let status = StatusCode::from_u16(fault.kind.status()).map_err(|_| Over)?;
+                return send(
+                    downstream,
+                    Answer::full(status, "text/plain", fault.message),
+                )
+                .await;
+            }
+        };
+        let head = downstream.session().req_header();
+        let mut request = Request::new(body);
+        *request.method_mut() = head.method.clone();
+        *request.uri_mut() = head.uri.clone();
+        *request.headers_mut() = head.headers.clone();
+        let until = Instant::now() + ANSWER_DEADLINE;
+        match downstream
+            .unless_gone(until, self.app.answer(request))
+            .await
+        {
+            Ok(answer) => send(downstream, answer).await,
+            Err(Interrupted::ClientGone | Interrupted::TimedOut) => Err(Over),
+        }
+    }
+}
+
+async fn send(downstream: &mut Downstream, answer: Answer) -> Result<(), Over> {
+    let Answer {
+        status,
+        headers,
+        body,
+    } = answer;
+    match body {
+        Body::Full(body) => {
+            let reply = Reply {
+                status,
+                headers,
+                body,
+            };
+            Ok(downstream.reply(reply).await?)
+        }
+        Body::Stream(chunks) => {
+            downstream.write_head(status, headers).await?;
+            stream(downstream, chunks).await
+        }
+    }
+}
+
+async fn stream(
+    downstream: &mut Downstream,
+    mut chunks: mpsc::Receiver<Chunk>,
+) -> Result<(), Over> {
+    let until = Instant::now() + ANSWER_DEADLINE;
+    loop {
+        match downstream.unless_gone(until, chunks.recv()).await {
+            Ok(Some(Chunk::Data(data))) => downstream.write(data, false).await?,
+            Ok(None) => return Ok(downstream.write(Bytes::new(), true).await?),
+            Ok(Some(Chunk::Cut)) | Err(_) => return Err(Over),
+        }
+    }
+}

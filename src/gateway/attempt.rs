@@ -1,0 +1,310 @@
+//! One attempt on one channel: head and body made afresh, sent, and the answer's head awaited.
+
+use super::downstream::{Downstream, Interrupted};
+use super::fault_from;
+use super::prepare::{Prepared, prepare};
+use super::upstream::{Connection, Upstream};
+use crate::catalog::channel::{Channel, Timeouts};
+use crate::catalog::model::Candidate;
+use crate::filter::view::RequestView;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::edit::Segments;
+use crate::protocol::mask::Masker;
+use crate::snapshot::router::Route;
+use bytes::{Bytes, BytesMut};
+use http::StatusCode;
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_error::Error;
+use pingora_http::RequestHeader;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Bodies up to this size are sent in one piece, which costs a copy and saves system calls.
+const ONE_PIECE_MAX: usize = 64 << 10;
+/// Larger bodies go out in pieces, each within the idle deadline.
+const PIECE: usize = 256 << 10;
+/// A pool may hold several connections that a provider has closed meanwhile.
+const STALE_CONNECTIONS_MAX: usize = 4;
+/// A connection that was closed while it idled breaks as soon as it is written to.
+const STALE_SHOWS_WITHIN: Duration = Duration::from_millis(50);
+
+/// A provider's answer, as far as its head.
+pub struct Answer {
+    pub connection: Connection,
+    pub status: StatusCode,
+    pub timeouts: Timeouts,
+    /// When the whole attempt must be over.
+    pub deadline: Instant,
+    /// Keeps the channel's credential from the caller, should the provider repeat it.
+    masker: Masker,
+}
+
+/// An attempt that brought no answer.
+pub struct Failed {
+    pub fault: Fault,
+    /// No byte of the request went out: the provider has nothing.
+    pub untouched: bool,
+}
+
+/// Tries `candidate` once, on a fresh connection again where a pooled one turns out to be closed.
+///
+/// # Errors
+/// Why there is no answer.
+pub async fn attempt(
+    upstream: &Upstream,
+    downstream: &mut Downstream,
+    route: &Route,
+    request: &RequestView,
+    candidate: &Candidate,
+) -> Result<Answer, Failed> {
+    let channel = &*candidate.channel;
+    let timeouts = route.timeouts(channel.timeouts);
+    let deadline = Instant::now() + timeouts.total;
+    for sent_before in 0..STALE_CONNECTIONS_MAX {
+        let prepared = prepare(route, request, candidate)
+            .await
+            .map_err(Failed::untouched)?;
+        let mut connection = connect(upstream, downstream, channel, timeouts, deadline).await?;
+        let answered = exchange_heads(
+            downstream,
+            &mut connection,
+            channel,
+            prepared,
+            timeouts,
+            deadline,
+        );
+        match answered.await {
+            Ok(status) => {
+                return Ok(Answer {
+                    connection,
+                    status,
+                    timeouts,
+                    deadline,
+                    masker: Masker::new(channel.secret()),
+                });
+            }
+            Err(Unanswered { fault, taken }) => {
+                upstream.discard(connection).await;
+                let again = taken == Taken::Not || (taken == Taken::Hardly && sent_before == 0);
+                if !again {
+                    return Err(Failed {
+                        fault,
+                        untouched: false,
+                    });
+                }
+            }
+        }
+    }
+    Err(Failed {
+        fault: Fault::new(
+            FaultKind::Upstream,
+            "the provider's connection broke; try again",
+        )
+        .detail("every pooled connection was closed"),
+        untouched: false,
+    })
+}
+
+async fn connect(
+    upstream: &Upstream,
+    downstream: &mut Downstream,
+    channel: &Channel,
+    timeouts: Timeouts,
+    deadline: Instant,
+) -> Result<Connection, Failed> {
+    let until = deadline.min(Instant::now() + timeouts.connect);
+    downstream
+        .unless_gone(until, upstream.connect(channel))
+        .await
+        .unwrap_or_else(|interrupted| Err(connect_interrupted(interrupted, timeouts.connect)))
+        .map_err(Failed::untouched)
+}
+
+fn connect_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
+    match interrupted {
+        Interrupted::ClientGone => fault_from::gone(),
+        Interrupted::TimedOut => Fault::new(
+            FaultKind::UpstreamTimeout,
+            "the provider could not be reached in time; try again",
+        )
+        .detail(format!("no connection after {after:?}")),
+    }
+}
+
+/// Why a request that was sent, in part at least, has no answer.
+struct Unanswered {
+    fault: Fault,
+    taken: Taken,
+}
+
+/// Whether the provider may be at work on a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Perhaps,
+    /// Its pooled connection broke at once, as one does that was closed before our request came:
+    /// it may go out once more.
+    Hardly,
+    /// HTTP/2 says so.
+    Not,
+}
+
+/// Sends the request and reads the answer's head; gives its status.
+async fn exchange_heads(
+    downstream: &mut Downstream,
+    connection: &mut Connection,
+    channel: &Channel,
+    prepared: Prepared,
+    timeouts: Timeouts,
+    deadline: Instant,
+) -> Result<StatusCode, Unanswered> {
+    let Connection {
+        session, reused, ..
+    } = connection;
+    let is_h2 = matches!(session, HttpSession::H2(_));
+    let began = Instant::now();
+    let broken = |error| Unanswered::broken(error, *reused, is_h2, began);
+    let (head, body) = prepared.into_wire(session, channel)?;
+    let sent = downstream
+        .unless_gone(deadline, send(session, head, &body, timeouts.idle))
+        .await
+        .map_err(|interrupted| answer_interrupted(interrupted, timeouts.total))?
+        .map_err(broken)?;
+    let until = deadline.min(Instant::now() + timeouts.first_byte);
+    let read = downstream
+        .unless_gone(until, read_head(session))
+        .await
+        .map_err(|interrupted| answer_interrupted(interrupted, timeouts.first_byte))?;
+    match (sent, read) {
+        // A provider may refuse a request before it has taken all of it: its answer counts.
+        (_, Ok(())) => {}
+        // What resets an HTTP/2 stream is told to its reader only.
+        (Sent::InPart(error), Err(_)) if !is_h2 => return Err(broken(error)),
+        (_, Err(error)) => return Err(broken(error)),
+    }
+    let head = session.response_header();
+    Ok(head.expect("the answer's head was read").status)
+}
+
+impl Unanswered {
+    fn broken(mut error: Box<Error>, reused: bool, is_h2: bool, began: Instant) -> Self {
+        error.retry.decide_reuse(reused);
+        let refused = is_h2 && error.retry();
+        let fault = fault_from::upstream(error);
+        let taken = match fault.kind {
+            FaultKind::Upstream if refused => Taken::Not,
+            FaultKind::Upstream if !is_h2 && reused && began.elapsed() < STALE_SHOWS_WITHIN => {
+                Taken::Hardly
+            }
+            _ => Taken::Perhaps,
+        };
+        Self { fault, taken }
+    }
+}
+
+impl From<Fault> for Unanswered {
+    fn from(fault: Fault) -> Self {
+        Self {
+            fault,
+            taken: Taken::Perhaps,
+        }
+    }
+}
+
+fn answer_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
+    match interrupted {
+        Interrupted::ClientGone => fault_from::gone(),
+        Interrupted::TimedOut => Fault::new(
+            FaultKind::UpstreamTimeout,
+            "the provider did not answer in time; try again",
+        )
+        .detail(format!("no answer after {after:?}")),
+    }
+}
+
+/// How much of a request went out.
+enum Sent {
+    Whole,
+    /// Its head, and not all of its body.
+    InPart(Box<Error>),
+}
+
+/// # Errors
+/// Not even the head went out: Pingora would panic if its answer were asked for.
+async fn send(
+    session: &mut HttpSession,
+    head: Box<RequestHeader>,
+    body: &Segments,
+    idle: Duration,
+) -> Result<Sent, Box<Error>> {
+    session.set_write_timeout(Some(idle));
+    session.write_request_header(head).await?;
+    match send_body(session, body).await {
+        Ok(()) => Ok(Sent::Whole),
+        Err(error) => Ok(Sent::InPart(error)),
+    }
+}
+
+async fn send_body(session: &mut HttpSession, body: &Segments) -> Result<(), Box<Error>> {
+    let pieces = pieces(body);
+    let ends_with_last_piece = matches!(session, HttpSession::H2(_)) && !pieces.is_empty();
+    let last = pieces.len().wrapping_sub(1);
+    for (index, piece) in pieces.into_iter().enumerate() {
+        session.write_request_body(piece, index == last).await?;
+    }
+    if !ends_with_last_piece {
+        session.finish_request_body().await?;
+    }
+    Ok(())
+}
+
+/// What is written at a time: everything at once where it is small, slices of the body where not.
+fn pieces(body: &Segments) -> Vec<Bytes> {
+    if body.is_empty() {
+        return Vec::new();
+    }
+    if body.len() <= ONE_PIECE_MAX {
+        let mut whole = BytesMut::with_capacity(body.len());
+        for segment in body.iter() {
+            whole.extend_from_slice(segment);
+        }
+        return vec![whole.freeze()];
+    }
+    body.iter()
+        .flat_map(|segment| {
+            (0..segment.len())
+                .step_by(PIECE)
+                .map(|start| segment.slice(start..segment.len().min(start + PIECE)))
+        })
+        .collect()
+}
+
+async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
+    loop {
+        session.read_response_header().await?;
+        let informational = session
+            .response_header()
+            .is_some_and(|head| head.status.is_informational());
+        if !informational {
+            return Ok(());
+        }
+    }
+}
+
+impl Answer {
+    /// The next piece of the body without the channel's credential; `None` at its end.
+    pub fn mask(&mut self, piece: Option<Bytes>) -> Option<Bytes> {
+        match piece {
+            Some(piece) => Some(self.masker.push(piece)),
+            None => Some(self.masker.finish()).filter(|rest| !rest.is_empty()),
+        }
+    }
+}
+
+impl Failed {
+    fn untouched(fault: Fault) -> Self {
+        Self {
+            fault,
+            untouched: true,
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! The caller's side of an exchange: reads the body, writes the answer, notices when the caller leaves.
+
+use super::fault_from;
+use crate::filter::Reply;
+use crate::filter::limit_body::too_large;
+use crate::protocol::fault::{Fault, FaultKind};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
+use pingora_core::protocols::http::ServerSession;
+use pingora_http::ResponseHeader;
+use pingora_timeout::fast_timeout::{fast_sleep, fast_timeout};
+use std::future::Future;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// How long, and how much, is read and thrown away behind an answer that came before the body's end.
+const LINGER: Duration = Duration::from_secs(2);
+const LINGER_BYTES_MAX: usize = 64 << 20;
+
+/// In HTTP/2 a reset overtakes whatever of the answer still waits to be sent, and nothing tells when
+/// that has left: so long it gets.
+const BEFORE_RESET: Duration = Duration::from_millis(100);
+
+/// Room set aside for a declared body before any of it has come.
+const BODY_ROOM_MAX: usize = 1 << 20;
+/// Room set aside for a body of unknown length.
+const UNDECLARED_ROOM_MAX: usize = 64 << 20;
+
+/// The caller's connection, for the time of one request.
+pub struct Downstream {
+    /// Boxed, since it is large and moves with the exchange.
+    session: Box<ServerSession>,
+    body: BodyState,
+    pub bytes_in: u64,
+    pub bytes_out: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BodyState {
+    Unread,
+    Read,
+}
+
+/// Why waiting for a provider ended without its answer.
+#[derive(Debug)]
+pub enum Interrupted {
+    ClientGone,
+    TimedOut,
+}
+
+impl Downstream {
+    pub fn new(mut session: Box<ServerSession>) -> Self {
+        // Asked now, since a body that turns out malformed counts as empty afterwards.
+        let body = match session.is_body_empty() {
+            true => BodyState::Read,
+            false => BodyState::Unread,
+        };
+        Self {
+            session,
+            body,
+            bytes_in: 0,
+            bytes_out: 0,
+        }
+    }
+
+    pub fn session(&self) -> &ServerSession {
+        &self.session
+    }
+
+    /// Whether the answer's head went out already.
+    pub fn is_committed(&self) -> bool {
+        self.session
+            .response_written()
+            .is_some_and(|head| !head.status.is_informational())
+    }
+
+    /// Reads the whole body.
+    ///
+    /// # Errors
+    /// Over `bytes_max` (413), not complete after `deadline` (408), malformed framing (400), or the caller left.
+    pub async fn read_body(&mut self, bytes_max: u64, deadline: Duration) -> Result<Bytes, Fault> {
+        if self.body == BodyState::Read {
+            return Ok(Bytes::new());
+        }
+        self.answer_expectation().await?;
+        let read = fast_timeout(deadline, self.read_to_end(bytes_max)).await;
+        let body = read.map_err(|_| {
+            Fault::new(
+                FaultKind::RequestTimeout,
+                format!(
+                    "the body was not complete after {} s; send it faster",
+                    deadline.as_secs()
+                ),
+            )
+        })??;
+        self.body = BodyState::Read;
+        self.bytes_in = body.len() as u64;
+        if body.is_empty() {
+            // Nobody sends a body of no chunks; a malformed first size reads like one.
+            self.session.set_keepalive(None);
+        }
+        Ok(body)
+    }
+
+    async fn answer_expectation(&mut self) -> Result<(), Fault> {
+        let expects = self
+            .session
+            .get_header(header::EXPECT)
+            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        match expects {
+            true => self
+                .session
+                .write_continue_response()
+                .await
+                .map_err(fault_from::downstream_read),
+            false => Ok(()),
+        }
+    }
+
+    async fn read_to_end(&mut self, bytes_max: u64) -> Result<Bytes, Fault> {
+        let declared = self
+            .session
+            .get_header(header::CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+        let Some(first) = self.read_chunk().await? else {
+            return Ok(Bytes::new());
+        };
+        let mut body = match declared {
+            // Most bodies come in one piece, which then is the body without a copy.
+            Some(length) if first.len() == length => {
+                self.session
+                    .read_request_body()
+                    .await
+                    .map_err(fault_from::downstream_read)?;
+                return within(first, bytes_max);
+            }
+            Some(length) => BytesMut::with_capacity(length.min(BODY_ROOM_MAX.max(first.len()))),
+            None => BytesMut::with_capacity(first.len()),
+        };
+        body.extend_from_slice(&first);
+        drop(first);
+        while let Some(chunk) = self.read_chunk().await? {
+            if (body.len() + chunk.len()) as u64 > bytes_max {
+                return Err(too_large(bytes_max));
+            }
+            let needed = body.len() + chunk.len();
+            if body.capacity() < needed
+                && let Some(room) = declared.or_else(|| undeclared_room(needed, bytes_max))
+            {
+                grow_to(&mut body, room);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        within(body.freeze(), bytes_max)
+    }
+
+    async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        self.session
+            .read_request_body()
+            .await
+            .map_err(fault_from::downstream_read)
+    }
+
+    /// Waits for `work` until `deadline`, and not beyond the caller's leaving.
+    ///
+    /// # Errors
+    /// What interrupted it; `work` is then dropped, which cancels it.
+    pub async fn unless_gone<T>(
+        &mut self,
+        deadline: Instant,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Interrupted> {
+        // A body that nobody has read is not idle input; its reader notices the caller's leaving.
+        let body_read = self.body == BodyState::Read;
+        tokio::select! {
+            biased;
+            done = work => Ok(done),
+            _ = self.session.read_body_or_idle(true), if body_read => Err(Interrupted::ClientGone),
+            () = sleep_until(deadline) => Err(Interrupted::TimedOut),
+        }
+    }
+
+    /// Sends an answer of ours whole.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`].
+    pub async fn reply(&mut self, reply: Reply) -> Result<(), Fault> {
+        let Reply {
+            status,
+            mut headers,
+            body,
+        } = reply;
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        if self.body == BodyState::Unread {
+            self.session.set_keepalive(None);
+        }
+        self.write_head(status, headers).await?;
+        self.write(body, true).await?;
+        self.linger().await;
+        Ok(())
+    }
+
+    /// Sends the answer's head. Without a Content-Length an HTTP/1.1 answer is chunked.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`].
+    pub async fn write_head(
+        &mut self,
+        status: StatusCode,
+        headers: HeaderMap,
+    ) -> Result<(), Fault> {
+        let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+        let h1 = !self.session.is_http2() && self.session.req_header().version == Version::HTTP_11;
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        parts.status = status;
+        parts.headers = headers;
+        if bodiless {
+            // A length there would make strict clients wait for a body.
+            parts.headers.remove(header::CONTENT_LENGTH);
+        }
+        if h1 && !bodiless && !parts.headers.contains_key(header::CONTENT_LENGTH) {
+            parts.headers.insert(
+                header::TRANSFER_ENCODING,
+                HeaderValue::from_static("chunked"),
+            );
+        }
+        let head = ResponseHeader::from(parts);
+        self.session
+            .write_response_header(Box::new(head))
+            .await
+            .map_err(|error| fault_from::gone().source(error))
+    }
+
+    /// Sends a piece of the answer's body; an HTTP/1.1 answer in chunks is flushed at once.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`].
+    pub async fn write(&mut self, data: Bytes, end: bool) -> Result<(), Fault> {
+        self.bytes_out += data.len() as u64;
+        self.session
+            .write_response_body(data, end)
+            .await
+            .map_err(|error| fault_from::gone().source(error))
+    }
+
+    /// Reads on for a while behind an early answer: closing with unread input would make the
+    /// kernel reset the connection, and the answer be lost.
+    async fn linger(&mut self) {
+        if self.body == BodyState::Read || self.session.is_http2() {
+            return;
+        }
+        let drained = async {
+            let mut seen = 0;
+            while let Ok(Some(chunk)) = self.session.read_request_body().await {
+                seen += chunk.len();
+                if seen > LINGER_BYTES_MAX {
+                    break;
+                }
+            }
+        };
+        let _ = fast_timeout(LINGER, drained).await;
+    }
+
+    /// Gives the connection back for the next request, where it can carry one.
+    pub async fn finish(self) -> Option<ReusedHttpStream> {
+        // Pingora would wait for the rest of the body, which may never come.
+        if self.body == BodyState::Unread && !self.session.is_http2() {
+            self.abort().await;
+            return None;
+        }
+        let settings = HttpPersistentSettings::for_session(&self.session);
+        let stream = (*self.session).finish().await.ok()??;
+        Some(ReusedHttpStream::from_reusable_stream(stream, settings))
+    }
+
+    /// Tears the connection down, so that a broken answer cannot be taken for a whole one.
+    pub async fn abort(mut self) {
+        if self.session.is_http2() && self.is_committed() {
+            // A caller that left ends the waiting.
+            let until = Instant::now() + BEFORE_RESET;
+            let _ = self.unless_gone(until, std::future::pending::<()>()).await;
+        }
+        self.session.shutdown().await;
+    }
+}
+
+/// Pingora's timers, which look at the clock a hundred times a second: arming one of tokio's
+/// would wake the event loop, and cost a system call, on every request.
+async fn sleep_until(deadline: Instant) {
+    fast_sleep(deadline.saturating_duration_since(Instant::now())).await;
+}
+
+/// Room for a body of unknown length that has outgrown a small one: as much as it may take. What it
+/// does not take is never touched, and so costs addresses but no memory.
+fn undeclared_room(needed: usize, bytes_max: u64) -> Option<usize> {
+    let most = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+    (needed > BODY_ROOM_MAX).then(|| most.min(UNDECLARED_ROOM_MAX.max(needed * 2)))
+}
+
+/// Grows to `wanted` bytes in one step: doubling would hold the body up to three times.
+fn grow_to(body: &mut BytesMut, wanted: usize) {
+    let mut grown = BytesMut::with_capacity(wanted);
+    grown.extend_from_slice(body);
+    *body = grown;
+}
+
+fn within(body: Bytes, bytes_max: u64) -> Result<Bytes, Fault> {
+    match body.len() as u64 > bytes_max {
+        true => Err(too_large(bytes_max)),
+        false => Ok(body),
+    }
+}

@@ -1,0 +1,251 @@
+//! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
+
+use super::attempt::{self, Answer, Failed};
+use super::downstream::Downstream;
+use super::record::Record;
+use super::{Gateway, reply};
+use crate::catalog::model::Candidate;
+use crate::filter::facts::Settlement;
+use crate::filter::view::RequestView;
+use crate::filter::{BodyNeed, Flow, Reply};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{Document, Limits};
+use crate::snapshot::Snapshot;
+use crate::snapshot::router::Route;
+use bytes::Bytes;
+use pingora_core::apps::ReusedHttpStream;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+
+/// Bodies above this are scanned off the worker threads, which other exchanges need.
+const SCANNED_INLINE_MAX: usize = 512 << 10;
+
+/// One request from its head to its settlement.
+pub(super) struct Exchange<'g> {
+    pub gateway: &'g Gateway,
+    /// Loaded once: the whole exchange sees one configuration.
+    pub snapshot: Arc<Snapshot>,
+    pub route: Arc<Route>,
+    pub request: RequestView,
+    pub downstream: Downstream,
+    pub record: Record,
+}
+
+impl Exchange<'_> {
+    /// Runs the exchange to its end and settles it.
+    pub async fn run(&mut self) {
+        let ended = self.serve().await;
+        let settlement = match ended {
+            Ok(settlement) => settlement,
+            Err(fault) => self.fail(fault).await,
+        };
+        self.settle(settlement);
+    }
+
+    /// Gives the connection back where it can be used again.
+    pub async fn finish(self) -> Option<ReusedHttpStream> {
+        match self.record.broken {
+            true => {
+                self.downstream.abort().await;
+                None
+            }
+            false => self.downstream.finish().await,
+        }
+    }
+
+    async fn serve(&mut self) -> Result<Settlement, Fault> {
+        let route = self.route.clone();
+        if let Flow::Reply(reply) = route.request.on_head(&mut self.request).await? {
+            return self.reply(reply).await;
+        }
+        self.take_body().await?;
+        if let Flow::Reply(reply) = self.run_on_body(&route).await? {
+            return self.reply(reply).await;
+        }
+        let candidates = match &self.request.destination {
+            Some(destination) => destination.candidates.clone(),
+            None => Vec::new(),
+        };
+        let (answer, candidate) = self.attempt_each(&candidates).await?;
+        let status = answer.status;
+        self.relay(answer, &candidate).await?;
+        Ok(self.settlement_of(status))
+    }
+
+    async fn take_body(&mut self) -> Result<(), Fault> {
+        let deadline = self.snapshot.server.limits.body_deadline.duration();
+        let body = self
+            .downstream
+            .read_body(self.request.body_limit, deadline)
+            .await?;
+        if self.route.request.body_need() >= BodyNeed::Scanned || !body.is_empty() {
+            self.request.body = Some(scan(body).await?);
+        }
+        Ok(())
+    }
+
+    /// A large body takes its time in the filters too: other exchanges leave this thread meanwhile.
+    async fn run_on_body(&mut self, route: &Route) -> Result<Flow, Fault> {
+        let is_large = |body: &Document| body.body().len() > SCANNED_INLINE_MAX;
+        if !self.request.body.as_ref().is_some_and(is_large) {
+            return route.request.on_body(&mut self.request).await;
+        }
+        tokio::task::block_in_place(|| {
+            Handle::current().block_on(route.request.on_body(&mut self.request))
+        })
+    }
+
+    /// Tries the candidates in order; the first answer that is kept ends it.
+    async fn attempt_each(
+        &mut self,
+        candidates: &[Candidate],
+    ) -> Result<(Answer, Candidate), Fault> {
+        let mut last = Fault::new(
+            FaultKind::NoChannel,
+            "no channel can serve this request now; try again later",
+        );
+        for (index, candidate) in candidates.iter().enumerate() {
+            let others_left = index + 1 < candidates.len();
+            self.record.attempts += 1;
+            self.record.candidate = Some(candidate.clone());
+            let attempted = attempt::attempt(
+                &self.gateway.upstream,
+                &mut self.downstream,
+                &self.route,
+                &self.request,
+                candidate,
+            )
+            .await;
+            match attempted {
+                Ok(answer) if others_left && is_refusal(answer.status.as_u16()) => {
+                    self.gateway
+                        .metrics
+                        .attempt(&candidate.channel.name, "refused");
+                    tracing::info!(
+                        channel = &*candidate.channel.name,
+                        status = answer.status.as_u16(),
+                        id = &*self.request.id,
+                        "attempt refused, next channel"
+                    );
+                    self.gateway.upstream.discard(answer.connection).await;
+                }
+                Ok(answer) => {
+                    self.gateway
+                        .metrics
+                        .attempt(&candidate.channel.name, "answered");
+                    return Ok((answer, candidate.clone()));
+                }
+                Err(Failed { fault, untouched }) => {
+                    if fault.kind == FaultKind::ClientGone {
+                        return Err(fault);
+                    }
+                    self.gateway
+                        .metrics
+                        .attempt(&candidate.channel.name, fault.kind.code());
+                    tracing::info!(
+                        channel = &*candidate.channel.name,
+                        id = &*self.request.id,
+                        kind = fault.kind.code(),
+                        untouched,
+                        detail = fault.detail.as_deref(),
+                        "attempt failed"
+                    );
+                    last = fault;
+                }
+            }
+        }
+        Err(last)
+    }
+
+    async fn reply(&mut self, mut reply: Reply) -> Result<Settlement, Fault> {
+        reply::name_request(&mut reply.headers, self.request.protocol, &self.request.id);
+        self.record.status = Some(reply.status);
+        self.downstream.reply(reply).await?;
+        Ok(Settlement::GatewayReply)
+    }
+
+    /// Tells the caller of a fault, where it still can be told.
+    async fn fail(&mut self, fault: Fault) -> Settlement {
+        let settlement = match fault.kind {
+            FaultKind::ClientGone => Settlement::ClientCancelled,
+            FaultKind::Connect | FaultKind::Upstream | FaultKind::UpstreamTimeout
+                if self.downstream.is_committed() =>
+            {
+                Settlement::UpstreamCut
+            }
+            FaultKind::Connect | FaultKind::Upstream | FaultKind::UpstreamTimeout => {
+                Settlement::UpstreamError
+            }
+            _ => Settlement::GatewayReply,
+        };
+        if fault.kind == FaultKind::ClientGone || self.downstream.is_committed() {
+            self.record.broken = true;
+        } else {
+            let guessed = || reply::guessed_protocol(&self.request.headers);
+            let protocol = self.request.protocol.or_else(guessed);
+            let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
+            reply::name_request(&mut answer.headers, protocol, &self.request.id);
+            self.record.status = Some(answer.status);
+            // Where a body's end is in doubt, what follows it cannot be trusted either.
+            self.record.broken =
+                self.downstream.reply(answer).await.is_err() || fault.kind == FaultKind::BadHead;
+        }
+        if fault.kind == FaultKind::Invalid {
+            self.gateway.metrics.validation_failure(&self.route.name);
+        }
+        self.record.fault = Some(fault);
+        settlement
+    }
+
+    fn settlement_of(&mut self, status: http::StatusCode) -> Settlement {
+        let facts = &mut self.request.facts;
+        if let Some(meter) = &facts.meter {
+            facts.usage = meter.usage();
+        }
+        match (
+            status.is_success(),
+            facts.meter.is_some() && facts.usage.is_none(),
+        ) {
+            (false, _) => Settlement::UpstreamError,
+            (true, true) => Settlement::UsageMissing,
+            (true, false) => Settlement::Complete,
+        }
+    }
+
+    fn settle(&mut self, settlement: Settlement) {
+        let facts = std::mem::take(&mut self.request.facts);
+        self.route
+            .request
+            .on_done(&self.request, &facts, settlement);
+        self.route
+            .response
+            .on_done(&self.request, &facts, settlement);
+        self.request.facts = facts;
+        self.record.tell(
+            self.gateway,
+            &self.snapshot,
+            &self.route,
+            &self.request,
+            &self.downstream,
+            settlement,
+        );
+    }
+}
+
+/// Statuses that say "not here, not now": another channel may serve the request.
+fn is_refusal(status: u16) -> bool {
+    matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529)
+}
+
+async fn scan(body: Bytes) -> Result<Document, Fault> {
+    let limits = Limits::default();
+    let scanned = match body.len() > SCANNED_INLINE_MAX {
+        false => Document::parse(body, &limits),
+        true => tokio::task::spawn_blocking(move || Document::parse(body, &limits))
+            .await
+            .map_err(|error| {
+                Fault::new(FaultKind::Internal, "the gateway could not read the body").source(error)
+            })?,
+    };
+    scanned.map_err(Fault::from)
+}

@@ -1,0 +1,66 @@
+//! The one place where Pingora's errors become faults.
+
+use crate::protocol::fault::{Fault, FaultKind};
+use pingora_error::{Error, ErrorType};
+
+/// What a provider's side reported, before or during its answer.
+pub fn upstream(error: Box<Error>) -> Fault {
+    let kind = match error.etype() {
+        ErrorType::ConnectTimedout
+        | ErrorType::TLSHandshakeTimedout
+        | ErrorType::ReadTimedout
+        | ErrorType::WriteTimedout => FaultKind::UpstreamTimeout,
+        ErrorType::ConnectRefused
+        | ErrorType::ConnectNoRoute
+        | ErrorType::ConnectError
+        | ErrorType::ConnectProxyFailure
+        | ErrorType::BindError
+        | ErrorType::SocketError
+        | ErrorType::TLSHandshakeFailure
+        | ErrorType::TLSWantX509Lookup
+        | ErrorType::InvalidCert
+        | ErrorType::HandshakeError => FaultKind::Connect,
+        _ => FaultKind::Upstream,
+    };
+    let message = match kind {
+        FaultKind::Connect => "the provider could not be reached; try again",
+        FaultKind::UpstreamTimeout => "the provider did not answer in time; try again",
+        _ => "the provider's connection broke; try again",
+    };
+    Fault::new(kind, message)
+        .detail(describe(&error))
+        .source(error)
+}
+
+/// What the caller's side reported while its request was read.
+pub fn downstream_read(error: Box<Error>) -> Fault {
+    match error.etype() {
+        ErrorType::InvalidHTTPHeader => {
+            // Pingora's words quote the head, which holds the caller's key.
+            Fault::new(FaultKind::BadHead, "the request's head is not valid HTTP")
+        }
+        ErrorType::ReadTimedout => Fault::new(
+            FaultKind::RequestTimeout,
+            "the request came too slowly; send it again",
+        ),
+        // Bad chunks reach us as read errors of this name.
+        ErrorType::Custom("InvalidChunk") => {
+            Fault::new(FaultKind::BadHead, "the body's chunks are malformed")
+        }
+        _ => gone().detail(describe(&error)),
+    }
+}
+
+/// The caller left.
+pub fn gone() -> Fault {
+    Fault::new(FaultKind::ClientGone, "the client closed the connection")
+}
+
+/// What went wrong, without Pingora's words on malformed heads: they quote the head and what
+/// follows it, secrets included.
+fn describe(error: &Error) -> String {
+    match error.etype() {
+        ErrorType::InvalidHTTPHeader => "the head is not valid HTTP".into(),
+        _ => error.to_string(),
+    }
+}

@@ -1,0 +1,291 @@
+//! The strict check of a request's head: what two readers could read differently is refused.
+
+use crate::protocol::fault::{Fault, FaultKind};
+use http::{HeaderMap, Version, header};
+use pingora_core::protocols::http::ServerSession;
+
+/// Path and query in the one form that routing, filters and providers see.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Target {
+    pub path: String,
+    pub query: Option<String>,
+}
+
+/// Checks the head that `session` has read and takes its target apart.
+///
+/// # Errors
+/// [`FaultKind::BadHead`], with a sentence on what is ambiguous.
+pub fn check(session: &ServerSession) -> Result<Target, Fault> {
+    let request = session.req_header();
+    if let Some(h1) = session.as_http1() {
+        let raw = h1.get_headers_raw_bytes();
+        check_request_line(&raw)?;
+        check_framing(request.version, &request.headers, &raw)?;
+        check_host(request.version, &request.headers)?;
+    }
+    target(&request.uri)
+}
+
+/// The target as it was sent: Pingora's own reading of it is more lenient.
+fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
+    // Empty lines before a request are to be ignored.
+    let raw = raw.trim_ascii_start();
+    let line = raw.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
+    let is_absolute = |scheme: &[u8]| {
+        let start = target.get(..scheme.len());
+        start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
+    };
+    if target.contains(&b'#') {
+        return Err(bad("the request target has a fragment"));
+    }
+    if target.starts_with(b"/") || is_absolute(b"http://") || is_absolute(b"https://") {
+        return Ok(());
+    }
+    Err(bad("the request target is not a path"))
+}
+
+fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<(), Fault> {
+    let Lengths {
+        hyphened,
+        lookalikes,
+    } = Lengths::sent(raw);
+    if lookalikes > 0 {
+        return Err(bad(
+            "`content-length` and `transfer-encoding` have a hyphen",
+        ));
+    }
+    let listed = headers
+        .get(header::CONTENT_LENGTH)
+        .is_some_and(|length| !length.as_bytes().iter().all(u8::is_ascii_digit));
+    if hyphened > 1 || listed {
+        return Err(bad("`content-length` is not one number; send it once"));
+    }
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    let Some(coding) = codings.next() else {
+        return Ok(());
+    };
+    if version != Version::HTTP_11 {
+        return Err(bad("`transfer-encoding` needs HTTP/1.1"));
+    }
+    if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
+        return Err(bad("`transfer-encoding` is not `chunked`"));
+    }
+    if hyphened > 0 {
+        return Err(bad(
+            "`content-length` and `transfer-encoding` exclude each other; send one",
+        ));
+    }
+    Ok(())
+}
+
+/// How often a head tells the body's length, by its bytes: Pingora may have merged or removed some.
+#[derive(Default)]
+struct Lengths {
+    /// `content-length`
+    hyphened: usize,
+    /// Names that some readers take for `content-length` or `transfer-encoding`.
+    lookalikes: usize,
+}
+
+impl Lengths {
+    fn sent(raw: &[u8]) -> Self {
+        let mut lengths = Self::default();
+        for line in raw.split(|byte| *byte == b'\n').skip(1) {
+            let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
+            let name = name.trim_ascii();
+            if name.eq_ignore_ascii_case(b"content-length") {
+                lengths.hyphened += 1;
+            } else if name.eq_ignore_ascii_case(b"content_length")
+                || name.eq_ignore_ascii_case(b"transfer_encoding")
+            {
+                lengths.lookalikes += 1;
+            }
+        }
+        lengths
+    }
+}
+
+fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Fault> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(host), None) => {
+            let valid = !host.is_empty()
+                && host
+                    .as_bytes()
+                    .iter()
+                    .all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(byte));
+            valid
+                .then_some(())
+                .ok_or_else(|| bad("`host` is not a host name"))
+        }
+        (None, _) if version == Version::HTTP_10 => Ok(()),
+        (None, _) => Err(bad("`host` is missing")),
+        (Some(_), Some(_)) => Err(bad("`host` was sent twice")),
+    }
+}
+
+fn target(uri: &http::Uri) -> Result<Target, Fault> {
+    let path = uri.path();
+    if !path.starts_with('/') {
+        return Err(bad("the request target is not a path"));
+    }
+    if !path
+        .bytes()
+        .all(|byte| byte.is_ascii_graphic() && byte != b'\\')
+    {
+        return Err(bad("the path has characters that must be percent-encoded"));
+    }
+    if path.contains("//")
+        || path
+            .split('/')
+            .any(|segment| segment == "." || segment == "..")
+    {
+        return Err(bad(
+            "the path has empty or dot segments; send it in its normal form",
+        ));
+    }
+    if has_ambiguous_escape(path) {
+        return Err(bad(
+            "the path has an encoded dot, slash, backslash or control character; send it in its normal form",
+        ));
+    }
+    Ok(Target {
+        path: path.to_string(),
+        query: uri.query().map(String::from),
+    })
+}
+
+/// An escape that some reader would take for a separator, and anything that is no escape at all.
+fn has_ambiguous_escape(path: &str) -> bool {
+    path.split('%').skip(1).any(|after| {
+        let byte = after
+            .get(..2)
+            .and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte {
+            Some(byte) => byte.is_ascii_control() || b"./\\%".contains(&byte),
+            None => true,
+        }
+    })
+}
+
+fn bad(message: &str) -> Fault {
+    Fault::new(FaultKind::BadHead, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn a_path_has_one_form_only() {
+        for (uri, accepted) in [
+            ("/v1/messages", true),
+            ("/v1/messages?beta=true", true),
+            ("/v1/models/a%20b", true),
+            ("/v1//messages", false),
+            ("/v1/./messages", false),
+            ("/v1/../messages", false),
+            ("/v1/%2e%2e/messages", false),
+            ("/v1%2Fmessages", false),
+            ("/v1%5cmessages", false),
+            ("/v1/%00", false),
+            ("/v1/%zz", false),
+            ("/v1/%2", false),
+            ("/v1/%252e", false),
+        ] {
+            let uri: http::Uri = uri.parse().unwrap();
+            assert_eq!(target(&uri).is_ok(), accepted, "{uri}");
+        }
+    }
+
+    #[test]
+    fn a_body_has_one_framing_only() {
+        let headers = |values: &[&'static str]| {
+            values.iter().fold(HeaderMap::new(), |mut headers, value| {
+                headers.append(header::TRANSFER_ENCODING, HeaderValue::from_static(value));
+                headers
+            })
+        };
+        let with_length =
+            b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length : 3\r\n\r\n";
+        for (version, codings, raw, accepted) in [
+            (Version::HTTP_11, &[][..], &b""[..], true),
+            (
+                Version::HTTP_11,
+                &["chunked"],
+                b"POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n",
+                true,
+            ),
+            (Version::HTTP_11, &["chunked"], with_length, false),
+            (Version::HTTP_11, &["gzip, chunked"], b"", false),
+            (Version::HTTP_11, &["chunked", "chunked"], b"", false),
+            (Version::HTTP_10, &["chunked"], b"", false),
+            (
+                Version::HTTP_11,
+                &[],
+                b"POST / HTTP/1.1\r\nTransfer_Encoding: chunked\r\n\r\n",
+                false,
+            ),
+            (
+                Version::HTTP_11,
+                &[],
+                b"POST / HTTP/1.1\r\nContent-Length: 3\r\ncontent-length: 3\r\n\r\n",
+                false,
+            ),
+        ] {
+            assert_eq!(
+                check_framing(version, &headers(codings), raw).is_ok(),
+                accepted,
+                "{codings:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_target_is_a_path_or_an_url_of_ours() {
+        for (target, accepted) in [
+            ("/v1/models", true),
+            ("http://gate.example.com/v1/models", true),
+            ("HTTPS://gate.example.com/", true),
+            ("ftp://gate.example.com/", false),
+            ("v1/models", false),
+            ("gate.example.com:443", false),
+            ("*", false),
+            ("/v1/models#top", false),
+            ("", false),
+        ] {
+            let raw = format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n");
+            assert_eq!(
+                check_request_line(raw.as_bytes()).is_ok(),
+                accepted,
+                "{target}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_host_is_one_name() {
+        for (hosts, accepted) in [
+            (&["gate.example.com:8080"][..], true),
+            (&["[::1]:8080"], true),
+            (&[], false),
+            (&[""], false),
+            (&["a", "a"], false),
+            (&["a,b"], false),
+            (&["a/b"], false),
+            (&["a@b"], false),
+        ] {
+            let headers = hosts.iter().fold(HeaderMap::new(), |mut headers, host| {
+                headers.append(header::HOST, HeaderValue::from_static(host));
+                headers
+            });
+            assert_eq!(
+                check_host(Version::HTTP_11, &headers).is_ok(),
+                accepted,
+                "{hosts:?}"
+            );
+        }
+    }
+}

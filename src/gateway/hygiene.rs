@@ -1,0 +1,200 @@
+//! Which headers cross the gateway, in either direction.
+
+use http::{HeaderMap, HeaderValue, header};
+
+/// Caller headers that never reach a provider: the connection's own, the caller's credentials,
+/// where it comes from, and those by which a caller could speak for the operator's account.
+fn is_kept_from_providers(name: &str) -> bool {
+    matches!(
+        name,
+        "accept-encoding"
+            | "api-key"
+            | "authorization"
+            | "connection"
+            | "content-length"
+            | "cookie"
+            | "expect"
+            | "forwarded"
+            | "host"
+            | "keep-alive"
+            | "openai-organization"
+            | "openai-project"
+            | "proxy-authenticate"
+            | "proxy-authorization"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+            | "via"
+            | "x-api-key"
+            | "x-goog-api-key"
+            | "x-real-ip"
+            | "x-request-id"
+    ) || name.starts_with("x-forwarded-")
+}
+
+/// Provider headers that reach the caller. Everything else stays here: a provider's headers name
+/// its account, its infrastructure and its cookies.
+fn is_shown_to_callers(name: &str) -> bool {
+    matches!(
+        name,
+        "cache-control"
+            | "content-disposition"
+            | "content-language"
+            | "content-length"
+            | "content-type"
+            | "etag"
+            | "last-modified"
+            | "openai-processing-ms"
+            | "openai-version"
+            | "retry-after"
+            | "retry-after-ms"
+            | "x-should-retry"
+    ) || name.starts_with("x-ratelimit-")
+        || name.starts_with("anthropic-ratelimit-")
+}
+
+/// The headers of a request for a provider, from those the caller sent.
+pub fn for_provider(from_caller: &HeaderMap) -> HeaderMap {
+    let nominated = Nominated::by(from_caller);
+    let mut headers = HeaderMap::with_capacity(from_caller.len() + 6);
+    for (name, value) in from_caller {
+        let text = name.as_str();
+        // Many servers take an underscore for a hyphen: `x_api_key` is a credential to them.
+        let is_kept = match text.contains('_') {
+            true => is_kept_from_providers(&text.replace('_', "-")),
+            false => is_kept_from_providers(text),
+        };
+        if !is_kept && !nominated.has(text) {
+            headers.append(name, value.clone());
+        }
+    }
+    // The answer is read on its way: in a coding nobody asked for it could not be.
+    headers.insert(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static("identity"),
+    );
+    headers
+}
+
+/// The headers of an answer for the caller, from those the provider sent.
+///
+/// A value that contains one of `secrets` is left out.
+pub fn for_caller(from_provider: &HeaderMap, secrets: &[&str]) -> HeaderMap {
+    let nominated = Nominated::by(from_provider);
+    let mut headers = HeaderMap::with_capacity(from_provider.len() + 4);
+    for (name, value) in from_provider {
+        if is_shown_to_callers(name.as_str())
+            && !nominated.has(name.as_str())
+            && !reveals(value, secrets)
+        {
+            headers.append(name, value.clone());
+        }
+    }
+    headers
+}
+
+fn reveals(value: &HeaderValue, secrets: &[&str]) -> bool {
+    secrets
+        .iter()
+        .any(|secret| memchr::memmem::find(value.as_bytes(), secret.as_bytes()).is_some())
+}
+
+/// Headers that a `Connection` header declares as its connection's own.
+struct Nominated<'a>(Vec<&'a str>);
+
+impl<'a> Nominated<'a> {
+    fn by(headers: &'a HeaderMap) -> Self {
+        let names = headers
+            .get_all(header::CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+            .filter(|name| !name.eq_ignore_ascii_case("keep-alive") && !name.is_empty());
+        Self(names.collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0
+            .iter()
+            .any(|nominated| nominated.eq_ignore_ascii_case(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderName;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .fold(HeaderMap::new(), |mut headers, (name, value)| {
+                headers.append(
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                );
+                headers
+            })
+    }
+
+    fn names(headers: &HeaderMap) -> Vec<&str> {
+        let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn a_provider_sees_neither_credentials_nor_the_connection() {
+        let sent = headers(&[
+            ("authorization", "Bearer sk-caller"),
+            ("x-api-key", "sk-caller"),
+            ("cookie", "a=b"),
+            ("host", "gate"),
+            ("connection", "keep-alive, X-Secret-Hop"),
+            ("x-secret-hop", "1"),
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x_api_key", "sk-other"),
+            ("x_forwarded_for", "10.0.0.1"),
+            ("x_own", "1"),
+            ("openai-organization", "org"),
+            ("anthropic-beta", "tools"),
+            ("user-agent", "sdk"),
+            ("content-type", "application/json"),
+        ]);
+        let forwarded = for_provider(&sent);
+        assert_eq!(
+            names(&forwarded),
+            [
+                "accept-encoding",
+                "anthropic-beta",
+                "content-type",
+                "user-agent",
+                "x_own"
+            ]
+        );
+        assert_eq!(forwarded["accept-encoding"], "identity");
+    }
+
+    #[test]
+    fn a_caller_sees_only_what_it_can_use() {
+        let sent = headers(&[
+            ("content-type", "application/json"),
+            ("x-ratelimit-limit-requests", "60"),
+            ("retry-after", "2"),
+            ("connection", "close, retry-after"),
+            ("set-cookie", "a=b"),
+            ("openai-organization", "org"),
+            ("cf-ray", "1"),
+            ("server", "provider"),
+            ("cache-control", "sk-upstream-secret"),
+        ]);
+        let shown = for_caller(&sent, &["sk-upstream-secret"]);
+        assert_eq!(
+            names(&shown),
+            ["content-type", "x-ratelimit-limit-requests"]
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
+
+pub mod app_service;
+mod attempt;
+mod client_tls;
+mod connections;
+mod downstream;
+mod exchange;
+mod fault_from;
+mod head;
+mod hygiene;
+pub mod listen;
+mod prepare;
+pub mod preview;
+mod record;
+mod refusal;
+mod relay;
+mod relay_stream;
+mod reply;
+mod request_id;
+mod service;
+mod upstream;
+
+use crate::observe::access_log::AccessLog;
+use crate::observe::metrics::Metrics;
+use crate::reload::Reloader;
+use std::sync::Arc;
+use upstream::Upstream;
+
+/// What all exchanges of a process share.
+pub struct Gateway {
+    reloader: Arc<Reloader>,
+    upstream: Upstream,
+    metrics: Arc<Metrics>,
+    access_log: Arc<AccessLog>,
+}
+
+impl Gateway {
+    pub fn new(reloader: Arc<Reloader>, metrics: Arc<Metrics>, access_log: Arc<AccessLog>) -> Self {
+        Self {
+            reloader,
+            upstream: Upstream::new(),
+            metrics,
+            access_log,
+        }
+    }
+}

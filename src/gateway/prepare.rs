@@ -1,0 +1,142 @@
+//! A request for a provider, made afresh for each attempt from the caller's original bytes.
+
+use super::hygiene;
+use crate::catalog::channel::Channel;
+use crate::catalog::model::Candidate;
+use crate::filter::Flow;
+use crate::filter::view::{AttemptView, RequestView};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::edit::Segments;
+use crate::snapshot::router::Route;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_http::RequestHeader;
+
+/// A request for a provider, ready to be sent.
+pub(super) struct Prepared {
+    pub method: Method,
+    pub headers: HeaderMap,
+    pub path_and_query: String,
+    pub body: Segments,
+}
+
+/// Makes the request for `candidate`.
+///
+/// # Errors
+/// What a filter refused it with.
+pub(super) async fn prepare(
+    route: &Route,
+    request: &RequestView,
+    candidate: &Candidate,
+) -> Result<Prepared, Fault> {
+    let mut headers = hygiene::for_provider(&request.headers);
+    request.header_edits.apply(&mut headers);
+    let mut attempt = AttemptView {
+        candidate: candidate.clone(),
+        headers,
+        edits: request.edits.clone(),
+    };
+    if let Flow::Reply(_) = route.request.on_attempt(request, &mut attempt).await? {
+        return Err(
+            Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
+                .detail("a filter replied to an attempt"),
+        );
+    }
+    let AttemptView {
+        mut headers, edits, ..
+    } = attempt;
+    let body = match &request.body {
+        Some(document) => edits.apply(document.body()),
+        None => Segments::from(Bytes::new()),
+    };
+    let body_bytes = request.body.is_some().then(|| body.len());
+    finish_headers(&mut headers, &candidate.channel, &request.id, body_bytes);
+    Ok(Prepared {
+        method: request.method.clone(),
+        headers,
+        path_and_query: upstream_path(&candidate.channel, request),
+        body,
+    })
+}
+
+impl Prepared {
+    /// The head as `session`'s version of HTTP wants it, and the body.
+    ///
+    /// # Errors
+    /// [`FaultKind::Internal`]: the path is none that can be sent.
+    pub(super) fn into_wire(
+        self,
+        session: &HttpSession,
+        channel: &Channel,
+    ) -> Result<(Box<RequestHeader>, Segments), Fault> {
+        let Self {
+            method,
+            mut headers,
+            path_and_query,
+            body,
+        } = self;
+        let is_h2 = matches!(session, HttpSession::H2(_));
+        let uri = if is_h2 {
+            headers.remove(header::HOST);
+            http::Uri::builder()
+                .scheme(channel.origin.scheme())
+                .authority(channel.origin.authority.as_bytes())
+                .path_and_query(path_and_query)
+                .build()
+        } else {
+            http::Uri::try_from(path_and_query).map_err(http::Error::from)
+        };
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        parts.uri = uri.map_err(|error| {
+            Fault::new(
+                FaultKind::Internal,
+                "the gateway could not build its request",
+            )
+            .source(error)
+        })?;
+        parts.method = method;
+        parts.headers = headers;
+        parts.version = if is_h2 {
+            Version::HTTP_2
+        } else {
+            Version::HTTP_11
+        };
+        Ok((Box::new(RequestHeader::from(parts)), body))
+    }
+}
+
+/// Headers of the gateway's own, the credential last of all.
+fn finish_headers(
+    headers: &mut HeaderMap,
+    channel: &Channel,
+    request_id: &str,
+    body_bytes: Option<usize>,
+) {
+    let id = HeaderValue::from_str(request_id).expect("request ids are plain text");
+    headers.insert(HeaderName::from_static("x-request-id"), id);
+    headers.insert(header::HOST, channel.origin.authority.clone());
+    if let Some(bytes) = body_bytes {
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(bytes));
+    }
+    for (name, value) in &channel.headers {
+        headers.insert(name, value.clone());
+    }
+    if let Some(credential) = &channel.credential {
+        headers.insert(&credential.name, credential.value.clone());
+    }
+}
+
+/// The channel's base path, and the caller's path without its `/v1`.
+fn upstream_path(channel: &Channel, request: &RequestView) -> String {
+    let base = &channel.origin.base_path;
+    let path = request.upstream_path.as_deref().unwrap_or(&request.path);
+    let path = path
+        .strip_prefix("/v1")
+        .filter(|rest| rest.starts_with('/'))
+        .unwrap_or(path);
+    match &request.query {
+        Some(query) => format!("{base}{path}?{query}"),
+        None => format!("{base}{path}"),
+    }
+}

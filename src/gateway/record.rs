@@ -1,0 +1,103 @@
+//! What is told of an exchange when it is over: one access-log line, and its metrics.
+
+use super::Gateway;
+use super::downstream::Downstream;
+use crate::catalog::model::Candidate;
+use crate::filter::facts::Settlement;
+use crate::filter::view::RequestView;
+use crate::observe::access_log::Line;
+use crate::observe::metrics::Finished;
+use crate::protocol::fault::Fault;
+use crate::snapshot::Snapshot;
+use crate::snapshot::router::Route;
+use http::StatusCode;
+use std::time::{Duration, Instant};
+
+/// Gathered while an exchange runs.
+pub(super) struct Record {
+    pub started: Instant,
+    pub first_byte: Option<Duration>,
+    pub status: Option<StatusCode>,
+    pub streamed: bool,
+    /// Events of the stream so far.
+    pub events: u64,
+    pub attempts: u32,
+    /// The channel tried last.
+    pub candidate: Option<Candidate>,
+    pub fault: Option<Fault>,
+    /// The answer broke off, so that the connection must end too.
+    pub broken: bool,
+}
+
+impl Record {
+    pub fn new() -> Self {
+        Self {
+            started: Instant::now(),
+            first_byte: None,
+            status: None,
+            streamed: false,
+            events: 0,
+            attempts: 0,
+            candidate: None,
+            fault: None,
+            broken: false,
+        }
+    }
+
+    /// Writes the log line and counts.
+    pub fn tell(
+        &self,
+        gateway: &Gateway,
+        snapshot: &Snapshot,
+        route: &Route,
+        request: &RequestView,
+        downstream: &Downstream,
+        settlement: Settlement,
+    ) {
+        let total = self.started.elapsed();
+        // 499 is what nobody received.
+        let status = self.status.map_or(499, |status| status.as_u16());
+        let model = request.model().map(|model| &*model.name);
+        let channel = self
+            .candidate
+            .as_ref()
+            .map(|candidate| &*candidate.channel.name);
+        gateway.metrics.finished(&Finished {
+            route: &route.name,
+            channel,
+            model,
+            status,
+            settlement,
+            total,
+            first_byte: self.first_byte,
+            usage: request.facts.usage.as_ref(),
+        });
+        gateway.access_log.write(&Line {
+            id: &request.id,
+            revision: &snapshot.revision,
+            caller: request.caller.as_ref().map(|caller| &*caller.name),
+            route: &route.name,
+            protocol: request.protocol.map(|protocol| protocol.name()),
+            method: request.method.as_str(),
+            path: &request.path,
+            model,
+            channel,
+            channel_model: self
+                .candidate
+                .as_ref()
+                .and_then(|candidate| candidate.model.as_ref())
+                .map(|model| &*model.name),
+            status,
+            settlement: settlement.name(),
+            streamed: self.streamed,
+            attempts: self.attempts,
+            bytes_in: downstream.bytes_in,
+            bytes_out: downstream.bytes_out,
+            first_byte: self.first_byte,
+            total,
+            usage: request.facts.usage.as_ref(),
+            response_id: request.facts.response_id.as_deref(),
+            fault: self.fault.as_ref(),
+        });
+    }
+}

@@ -1,0 +1,119 @@
+//! Requests that reach no route: answered, counted and logged like any other.
+
+use super::downstream::Downstream;
+use super::{Gateway, reply, request_id};
+use crate::filter::facts::Settlement;
+use crate::observe::access_log::Line;
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::snapshot::Snapshot;
+use http::{HeaderMap, HeaderValue, header};
+use pingora_core::apps::ReusedHttpStream;
+use pingora_core::protocols::http::ServerSession;
+use pingora_http::ResponseHeader;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What stands for the route, method and path of a request that has none.
+const NONE: &str = "-";
+
+/// A request that no route takes.
+pub(super) struct Refusal<'a> {
+    pub gateway: &'a Gateway,
+    pub snapshot: &'a Snapshot,
+    pub id: Arc<str>,
+}
+
+impl<'a> Refusal<'a> {
+    /// Of a head that could not be read, and so has no id yet.
+    pub fn of_head(gateway: &'a Gateway, snapshot: &'a Snapshot) -> Self {
+        Self {
+            gateway,
+            snapshot,
+            id: request_id::new(),
+        }
+    }
+
+    /// Answers, and gives the connection back where it can be used again.
+    pub async fn send(
+        self,
+        session: Box<ServerSession>,
+        fault: Fault,
+        headers: HeaderMap,
+    ) -> Option<ReusedHttpStream> {
+        let request = session.req_header();
+        let protocol = reply::guessed_protocol(&request.headers);
+        let mut answer = reply::from_fault(protocol, &fault, &self.id);
+        answer.headers.extend(headers);
+        reply::name_request(&mut answer.headers, protocol, &self.id);
+        let (method, path) = (request.method.clone(), request.uri.path().to_string());
+        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        self.tell(protocol, method.as_str(), &path, status, bytes, &fault);
+        let mut downstream = Downstream::new(session);
+        downstream.reply(answer).await.ok()?;
+        match fault.kind {
+            // What follows a head that could be read in two ways cannot be trusted either.
+            FaultKind::BadHead => {
+                downstream.abort().await;
+                None
+            }
+            _ => downstream.finish().await,
+        }
+    }
+
+    /// Answers a head that Pingora could not read, and closes.
+    pub async fn send_unread(self, mut session: Box<ServerSession>, fault: &Fault) {
+        if fault.kind == FaultKind::ClientGone {
+            return;
+        }
+        let mut answer = reply::from_fault(None, fault, &self.id);
+        reply::name_request(&mut answer.headers, None, &self.id);
+        answer
+            .headers
+            .insert(header::CONTENT_LENGTH, HeaderValue::from(answer.body.len()));
+        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        self.tell(None, NONE, NONE, status, bytes, fault);
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        parts.status = answer.status;
+        parts.headers = answer.headers;
+        // The client may be gone as well, and then there is nobody to tell.
+        let _ = session
+            .write_error_response(ResponseHeader::from(parts), answer.body)
+            .await;
+    }
+
+    fn tell(
+        &self,
+        protocol: Option<Protocol>,
+        method: &str,
+        path: &str,
+        status: u16,
+        bytes_out: u64,
+        fault: &Fault,
+    ) {
+        self.gateway.metrics.unrouted(status);
+        self.gateway.access_log.write(&Line {
+            id: &self.id,
+            revision: &self.snapshot.revision,
+            caller: None,
+            route: NONE,
+            protocol: protocol.map(Protocol::name),
+            method,
+            path,
+            model: None,
+            channel: None,
+            channel_model: None,
+            status,
+            settlement: Settlement::GatewayReply.name(),
+            streamed: false,
+            attempts: 0,
+            bytes_in: 0,
+            bytes_out,
+            first_byte: None,
+            total: Duration::ZERO,
+            usage: None,
+            response_id: None,
+            fault: Some(fault),
+        });
+    }
+}

@@ -1,0 +1,288 @@
+//! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
+
+use super::attempt::Answer;
+use super::downstream::Interrupted;
+use super::exchange::Exchange;
+use super::{fault_from, hygiene, reply};
+use crate::catalog::model::Candidate;
+use crate::filter::AnswerNeed;
+use crate::filter::view::{AnswerKind, AnswerView};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::redact::redact;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+use tokio::time::Instant;
+
+/// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged.
+const REPLACED_BYTES_MAX: usize = 32 << 20;
+/// Answers larger than this are not looked at for usage.
+const OBSERVED_BYTES_MAX: usize = 16 << 20;
+/// An error's body beyond this is not passed on.
+const ERROR_BYTES_MAX: usize = 1 << 20;
+
+impl Exchange<'_> {
+    /// Passes `answer` on to its end.
+    ///
+    /// # Errors
+    /// What broke it off; whether the caller has part of an answer then, the downstream side knows.
+    pub(super) async fn relay(
+        &mut self,
+        mut answer: Answer,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let secrets: Vec<&str> = candidate.channel.secret().into_iter().collect();
+        let head = answer.connection.session.response_header();
+        let head = head.expect("an answer has a head");
+        let mut headers = hygiene::for_caller(&head.headers, &secrets);
+        let kind = kind_of(&head.headers);
+        self.record.status = Some(answer.status);
+        self.record.streamed = kind == AnswerKind::Stream;
+        self.route.response.on_response_head(&mut AnswerView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            status: answer.status,
+            headers: &mut headers,
+            kind,
+        });
+        reply::name_request(&mut headers, self.request.protocol, &self.request.id);
+        let relayed = if answer.status.is_client_error() || answer.status.is_server_error() {
+            self.relay_error(&mut answer, headers, kind).await
+        } else if !answer.status.is_success() {
+            Err(odd_status(answer.status))
+        } else if kind == AnswerKind::Foreign && self.request.protocol.is_some() {
+            match self.read_whole(&mut answer, ERROR_BYTES_MAX).await {
+                Ok((body, _)) => Err(foreign(&body)),
+                Err(fault) => Err(fault),
+            }
+        } else {
+            match kind {
+                AnswerKind::Stream => self.relay_stream(&mut answer, headers, candidate).await,
+                AnswerKind::Json if self.route.response.answer_need() == AnswerNeed::Replace => {
+                    self.relay_replaced(&mut answer, headers, candidate).await
+                }
+                AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
+                    self.relay_straight(&mut answer, headers, kind, candidate)
+                        .await
+                }
+            }
+        };
+        match relayed {
+            Ok(()) if answer.connection.session.response_done() => {
+                self.gateway.upstream.release(answer.connection).await;
+            }
+            // Only this tells a provider at once that nobody reads on.
+            _ => self.gateway.upstream.discard(answer.connection).await,
+        }
+        relayed
+    }
+
+    /// A provider's error passes with its status and body, redacted of credentials.
+    ///
+    /// One that is no JSON comes from something before the provider: its page would help no SDK.
+    async fn relay_error(
+        &mut self,
+        answer: &mut Answer,
+        mut headers: HeaderMap,
+        kind: AnswerKind,
+    ) -> Result<(), Fault> {
+        let (body, complete) = self.read_whole(answer, ERROR_BYTES_MAX).await?;
+        let is_json = match kind {
+            AnswerKind::Json | AnswerKind::Stream => true,
+            AnswerKind::Other => body.trim_ascii_start().starts_with(b"{"),
+            AnswerKind::Foreign => false,
+        };
+        let body = if is_json && complete {
+            Bytes::from(redact(&body, &[]).into_owned())
+        } else {
+            let fault = foreign(&body);
+            let instead = reply::from_fault(self.request.protocol, &fault, &self.request.id);
+            headers.extend(instead.headers);
+            self.record.fault = Some(fault);
+            instead.body
+        };
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        self.downstream.write_head(answer.status, headers).await?;
+        self.downstream.write(body, true).await
+    }
+
+    /// A JSON answer that filters change is known whole before its head goes out.
+    async fn relay_replaced(
+        &mut self,
+        answer: &mut Answer,
+        mut headers: HeaderMap,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let (mut body, complete) = self.read_whole(answer, REPLACED_BYTES_MAX).await?;
+        if !complete {
+            headers.remove(header::CONTENT_LENGTH);
+            self.downstream.write_head(answer.status, headers).await?;
+            self.downstream.write(body, false).await?;
+            return self.pump(answer, |_| {}).await;
+        }
+        let mut view = AnswerView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            status: answer.status,
+            headers: &mut headers,
+            kind: AnswerKind::Json,
+        };
+        let provider_body = body.clone();
+        self.route.response.replace_body(&mut view, &mut body);
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        self.downstream
+            .write_head(answer.status, headers.clone())
+            .await?;
+        self.downstream.write(body, true).await?;
+        self.observe(answer.status, &mut headers, candidate, provider_body);
+        Ok(())
+    }
+
+    /// Bytes as they come; filters that only look see the whole once it is sent.
+    async fn relay_straight(
+        &mut self,
+        answer: &mut Answer,
+        mut headers: HeaderMap,
+        kind: AnswerKind,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        let observed =
+            kind == AnswerKind::Json && self.route.response.answer_need() == AnswerNeed::Observe;
+        self.downstream
+            .write_head(answer.status, headers.clone())
+            .await?;
+        // Copied, since many small pieces would each hold more memory than they have bytes.
+        let mut seen = BytesMut::new();
+        let mut whole = observed;
+        self.pump(answer, |chunk| {
+            whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
+            if whole {
+                seen.extend_from_slice(chunk);
+            }
+        })
+        .await?;
+        if whole {
+            self.observe(answer.status, &mut headers, candidate, seen.freeze());
+        }
+        Ok(())
+    }
+
+    async fn pump(
+        &mut self,
+        answer: &mut Answer,
+        mut look: impl FnMut(&Bytes),
+    ) -> Result<(), Fault> {
+        while let Some(chunk) = self.next_chunk(answer).await? {
+            look(&chunk);
+            self.downstream.write(chunk, false).await?;
+        }
+        self.downstream.write(Bytes::new(), true).await
+    }
+
+    fn observe(
+        &mut self,
+        status: StatusCode,
+        headers: &mut HeaderMap,
+        candidate: &Candidate,
+        body: Bytes,
+    ) {
+        let mut view = AnswerView {
+            request: &mut self.request,
+            candidate: Some(candidate),
+            status,
+            headers,
+            kind: AnswerKind::Json,
+        };
+        self.route.response.observe_body(&mut view, body);
+    }
+
+    /// Up to `bytes_max` of the body, and whether that is all of it.
+    async fn read_whole(
+        &mut self,
+        answer: &mut Answer,
+        bytes_max: usize,
+    ) -> Result<(Bytes, bool), Fault> {
+        let mut body = BytesMut::new();
+        while let Some(chunk) = self.next_chunk(answer).await? {
+            body.extend_from_slice(&chunk);
+            if body.len() > bytes_max {
+                return Ok((body.freeze(), false));
+            }
+        }
+        Ok((body.freeze(), true))
+    }
+
+    pub(super) async fn next_chunk(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, Fault> {
+        let until = answer.deadline.min(Instant::now() + answer.timeouts.idle);
+        let read = self
+            .downstream
+            .unless_gone(until, answer.connection.session.read_response_body())
+            .await;
+        let chunk = match read {
+            Ok(chunk) => answer.mask(chunk.map_err(fault_from::upstream)?),
+            Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
+            Err(Interrupted::TimedOut) => {
+                return Err(Fault::new(
+                    FaultKind::UpstreamTimeout,
+                    "the provider fell silent; try again",
+                )
+                .detail(format!(
+                    "no byte for {:?}, or the attempt's total time is over",
+                    answer.timeouts.idle
+                )));
+            }
+        };
+        if self.record.first_byte.is_none() && chunk.is_some() {
+            self.record.first_byte = Some(self.record.started.elapsed());
+        }
+        Ok(chunk)
+    }
+}
+
+/// The fault of an answer that is not the protocol's; its beginning is for the log.
+fn foreign(body: &[u8]) -> Fault {
+    const SHOWN_BYTES: usize = 200;
+    let beginning = &body[..body.len().min(SHOWN_BYTES)];
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider's answer is not JSON; try again, and tell the operator of this gateway if it stays so",
+    )
+    .detail(format!("it begins with: {}", String::from_utf8_lossy(&redact(beginning, &[]))))
+}
+
+/// The fault of a redirect and the like: a base URL is wrong more often than a provider.
+fn odd_status(status: StatusCode) -> Fault {
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider did not answer the request; tell the operator of this gateway",
+    )
+    .detail(format!(
+        "it answered {status}; is the channel's `base_url` right?"
+    ))
+}
+
+/// What is written for people: no protocol answers with it.
+const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
+
+fn kind_of(headers: &HeaderMap) -> AnswerKind {
+    // Nobody asked for a coding: what is in one can be neither masked nor read.
+    let coded = headers
+        .get(header::CONTENT_ENCODING)
+        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
+    if coded {
+        return AnswerKind::Foreign;
+    }
+    let content_type = headers
+        .get(header::CONTENT_TYPE)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    if essence.eq_ignore_ascii_case("text/event-stream") {
+        AnswerKind::Stream
+    } else if essence.eq_ignore_ascii_case("application/json") {
+        AnswerKind::Json
+    } else if PAGES.iter().any(|page| essence.eq_ignore_ascii_case(page)) {
+        AnswerKind::Foreign
+    } else {
+        AnswerKind::Other
+    }
+}

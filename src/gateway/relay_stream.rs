@@ -1,0 +1,121 @@
+//! A provider's stream on its way to the caller: bytes first, then those who look at its events.
+
+use super::attempt::Answer;
+use super::exchange::Exchange;
+use super::reply;
+use crate::catalog::model::Candidate;
+use crate::filter::AnswerNeed;
+use crate::filter::view::{FrameView, Verdict};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::sse::Framer;
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, header};
+
+/// Events larger than this pass unseen by filters.
+const EVENT_BYTES_MAX: usize = 16 << 20;
+
+impl Exchange<'_> {
+    /// A stream: each piece goes out before anybody looks at it, unless a filter may change events.
+    pub(super) async fn relay_stream(
+        &mut self,
+        answer: &mut Answer,
+        mut headers: HeaderMap,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        headers.remove(header::CONTENT_LENGTH);
+        self.downstream.write_head(answer.status, headers).await?;
+        let rewritten = self.route.response.frame_need() == AnswerNeed::Replace;
+        let mut framer = Framer::new(EVENT_BYTES_MAX);
+        loop {
+            match self.next_chunk(answer).await {
+                Ok(Some(chunk)) if rewritten => {
+                    framer.push(&chunk);
+                    let events = self.rewritten_events(&mut framer, candidate);
+                    self.downstream.write(events, false).await?;
+                }
+                Ok(Some(chunk)) => {
+                    self.downstream.write(chunk.clone(), false).await?;
+                    framer.push(&chunk);
+                    self.look_at_events(&mut framer, candidate);
+                }
+                Ok(None) => {
+                    let rest = match framer.finish() {
+                        Some(partial) if rewritten => partial.raw,
+                        _ => Bytes::new(),
+                    };
+                    return self.downstream.write(rest, true).await;
+                }
+                Err(fault) => {
+                    // Half an event cannot be taken back: behind it an error event would be unreadable.
+                    let between_events = match framer.finish() {
+                        None => true,
+                        Some(partial) => rewritten && !partial.is_oversize(),
+                    };
+                    if fault.kind != FaultKind::ClientGone && between_events {
+                        self.send_error_event(&fault).await;
+                    }
+                    return Err(fault);
+                }
+            }
+        }
+    }
+
+    fn look_at_events(&mut self, framer: &mut Framer, candidate: &Candidate) {
+        while let Some(event) = framer.next() {
+            self.record.events += 1;
+            self.route.response.on_frame(&mut FrameView {
+                request: &mut self.request,
+                candidate: Some(candidate),
+                event: &event,
+                verdict: Verdict::Pass,
+            });
+        }
+    }
+
+    fn rewritten_events(&mut self, framer: &mut Framer, candidate: &Candidate) -> Bytes {
+        let mut out: Vec<Bytes> = Vec::new();
+        while let Some(event) = framer.next() {
+            self.record.events += 1;
+            let mut frame = FrameView {
+                request: &mut self.request,
+                candidate: Some(candidate),
+                event: &event,
+                verdict: Verdict::Pass,
+            };
+            self.route.response.on_frame(&mut frame);
+            match frame.verdict {
+                Verdict::Pass => out.push(event.raw.clone()),
+                Verdict::Replace(bytes) => out.push(bytes),
+                Verdict::Drop => {}
+            }
+        }
+        joined(out)
+    }
+
+    async fn send_error_event(&mut self, fault: &Fault) {
+        let event = reply::event_from_fault(
+            self.request.protocol,
+            fault,
+            &self.request.id,
+            self.record.events,
+        );
+        if let Some(event) = event {
+            // The exchange fails either way; a caller that is gone too needs no event.
+            let _ = self.downstream.write(event, false).await;
+        }
+    }
+}
+
+fn joined(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.len() {
+        0 => Bytes::new(),
+        1 => pieces.remove(0),
+        _ => {
+            let mut whole = BytesMut::with_capacity(pieces.iter().map(Bytes::len).sum());
+            for piece in &pieces {
+                whole.extend_from_slice(piece);
+            }
+            whole.freeze()
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Request ids: unique, short, and no secret.
+
+use std::cell::Cell;
+use std::fmt::Write;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+
+thread_local! {
+    /// Seeded by the operating system, once per thread.
+    static STATE: Cell<(u64, u64)> = {
+        let seed = RandomState::new();
+        Cell::new((seed.hash_one(1) | 1, seed.hash_one(2)))
+    };
+}
+
+/// A new id: `req_` and 24 hex digits.
+pub fn new() -> Arc<str> {
+    let (high, low) = (draw(), draw());
+    let mut id = String::with_capacity(28);
+    let _ = write!(id, "req_{:08x}{low:016x}", high >> 32);
+    id.into()
+}
+
+/// xorshift128+: nobody has to be kept from guessing it, two threads only from drawing the same.
+fn draw() -> u64 {
+    STATE.with(|state| {
+        let (mut a, b) = state.get();
+        a ^= a << 23;
+        let next = a ^ b ^ (a >> 17) ^ (b >> 26);
+        state.set((b, next));
+        next.wrapping_add(b)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_differ_across_threads() {
+        let threads: Vec<_> = (0..4)
+            .map(|_| std::thread::spawn(|| (0..10_000).map(|_| super::new()).collect::<Vec<_>>()))
+            .collect();
+        let ids: HashSet<_> = threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap())
+            .collect();
+        assert_eq!(ids.len(), 40_000);
+        assert!(ids.iter().all(|id| id.len() == 28));
+    }
+}

@@ -1,0 +1,214 @@
+//! The gateway as Pingora's HTTP application: from a connection to exchanges.
+
+use super::downstream::Downstream;
+use super::exchange::Exchange;
+use super::record::Record;
+use super::refusal::Refusal;
+use super::{Gateway, fault_from, head, reply, request_id};
+use crate::filter::view::RequestView;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::snapshot::Snapshot;
+use crate::snapshot::router::Found;
+use async_trait::async_trait;
+use http::{HeaderMap, Method, header};
+use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
+use pingora_core::protocols::http::ServerSession;
+use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
+use pingora_core::server::ShutdownWatch;
+use pingora_timeout::fast_timeout::fast_sleep;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+
+/// How much of a body an HTTP/2 caller may send before any of it is read. The usual 64 KiB would
+/// let a body of megabytes wait for a round trip a hundred times.
+const STREAM_WINDOW: u32 = 1 << 20;
+/// The same for all streams of a connection.
+const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// The gateway as one client connection sees it.
+pub struct GatewayApp {
+    gateway: Arc<Gateway>,
+    options: Arc<HttpServerOptions>,
+    begun: AtomicBool,
+}
+
+#[async_trait]
+impl HttpServerApp for GatewayApp {
+    async fn process_new_http(
+        self: &Arc<Self>,
+        session: ServerSession,
+        shutdown: &ShutdownWatch,
+    ) -> Option<ReusedHttpStream> {
+        // Large, and handed on: it is moved once.
+        let mut session = Box::new(session);
+        self.begun.store(true, Ordering::Relaxed);
+        let snapshot = self.gateway.reloader.current();
+        let limits = &snapshot.server.limits;
+        let (keep_alive, deadline) = (
+            limits.keep_alive.duration(),
+            limits.header_deadline.duration(),
+        );
+        session.set_keepalive(Some(keep_alive.as_secs().max(1)));
+        match read_head(&mut session, keep_alive, deadline).await {
+            Some(Ok(true)) => {}
+            Some(Ok(false)) | None => return None,
+            Some(Err(error)) => {
+                let fault = fault_from::downstream_read(error);
+                let refusal = Refusal::of_head(&self.gateway, &snapshot);
+                refusal.send_unread(session, &fault).await;
+                return None;
+            }
+        }
+        session.set_write_timeout(Some(limits.write_deadline.duration()));
+        keep_connection(&mut session, keep_alive, *shutdown.borrow());
+        // The configuration may have changed while the connection idled.
+        self.exchange(session, self.gateway.reloader.current())
+            .await
+    }
+
+    fn h2_options(&self) -> Option<H2Options> {
+        let mut options = default_h2_options();
+        options
+            .initial_window_size(STREAM_WINDOW)
+            .initial_connection_window_size(CONNECTION_WINDOW);
+        Some(options)
+    }
+
+    fn server_options(&self) -> Option<&HttpServerOptions> {
+        Some(&self.options)
+    }
+}
+
+impl GatewayApp {
+    pub fn new(gateway: Arc<Gateway>, options: Arc<HttpServerOptions>) -> Self {
+        Self {
+            gateway,
+            options,
+            begun: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the connection has carried the begin of a request.
+    pub fn has_begun(&self) -> bool {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    async fn exchange(
+        &self,
+        session: Box<ServerSession>,
+        snapshot: Arc<Snapshot>,
+    ) -> Option<ReusedHttpStream> {
+        self.gateway.metrics.in_flight().inc();
+        let _in_flight = Decrement(self.gateway.metrics.in_flight());
+        let id = request_id::new();
+        let refusal = |id| Refusal {
+            gateway: &self.gateway,
+            snapshot: &snapshot,
+            id,
+        };
+        let target = match head::check(&session) {
+            Ok(target) => target,
+            Err(fault) => return refusal(id).send(session, fault, HeaderMap::new()).await,
+        };
+        let request = session.req_header();
+        let (route, params) = match snapshot.router.find(&request.method, &target.path) {
+            Found::Route(route, params) => (route.clone(), params),
+            Found::OtherMethods(methods) => {
+                let (fault, headers) = method_not_allowed(&methods);
+                return refusal(id).send(session, fault, headers).await;
+            }
+            Found::Nothing => {
+                let message = format!("there is nothing at {}; check the path", target.path);
+                let fault = Fault::new(FaultKind::NoRoute, message);
+                return refusal(id).send(session, fault, HeaderMap::new()).await;
+            }
+        };
+        let (method, headers) = (request.method.clone(), request.headers.clone());
+        let view = RequestView::new(
+            id,
+            method,
+            target.path,
+            target.query,
+            headers,
+            params,
+            route.protocol,
+        );
+        let mut exchange = Exchange {
+            gateway: &self.gateway,
+            snapshot,
+            route,
+            request: view,
+            downstream: Downstream::new(session),
+            record: Record::new(),
+        };
+        exchange.run().await;
+        exchange.finish().await
+    }
+}
+
+/// Reads a head, which may be `idle` in coming and, from its first byte on, has `deadline` to end.
+///
+/// `None` if it is late: Pingora's own timeouts begin anew with every read, so that a head which drips
+/// in byte by byte never meets them.
+async fn read_head(
+    session: &mut ServerSession,
+    idle: Duration,
+    deadline: Duration,
+) -> Option<pingora_error::Result<bool>> {
+    let mut read = pin!(session.read_request());
+    let mut idle_is_over = pin!(fast_sleep(idle));
+    // Begins when it is polled first.
+    let mut late = pin!(fast_sleep(deadline));
+    let mut polls = 0;
+    poll_fn(|context| {
+        if let Poll::Ready(done) = read.as_mut().poll(context) {
+            return Poll::Ready(Some(done));
+        }
+        polls += 1;
+        // The first poll finds an idle connection; what wakes the task next is the first byte, or
+        // the end of the idle time.
+        if polls <= 2 && idle_is_over.as_mut().poll(context).is_ready() {
+            return Poll::Ready(None);
+        }
+        if polls >= 2 {
+            return late.as_mut().poll(context).map(|()| None);
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// Pingora keeps HTTP/1.1 connections for ever unless told otherwise after every head.
+fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_down: bool) {
+    match session.get_keepalive() {
+        Some(_) if !shutting_down => session.set_keepalive(Some(keep_alive.as_secs().max(1))),
+        _ => session.set_keepalive(None),
+    }
+    // Pingora reads some malformed chunk sizes as a body's end: what follows such a body is not
+    // taken for a request.
+    let chunked = session.get_header(header::TRANSFER_ENCODING).is_some();
+    session.set_pipelining_enabled(!chunked);
+}
+
+fn method_not_allowed(methods: &[Method]) -> (Fault, HeaderMap) {
+    let allow = reply::allow(methods);
+    let names = allow.to_str().unwrap_or_default().to_string();
+    let fault = Fault::new(
+        FaultKind::MethodNotAllowed,
+        format!("this path takes {names} only"),
+    );
+    (fault, HeaderMap::from_iter([(header::ALLOW, allow)]))
+}
+
+/// Takes one off a gauge at the end of a scope.
+pub(super) struct Decrement<'a>(pub &'a prometheus::IntGauge);
+
+impl Drop for Decrement<'_> {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}

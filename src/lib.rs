@@ -1,0 +1,26 @@
+//! Headgate: a configuration-driven, programmable reverse proxy in front of generation providers.
+//!
+//! `ARCHITECTURE.md` is the map; the modules below stand in the order of their arrows, the lowest first.
+
+pub mod protocol;
+pub mod scalar;
+pub mod serve;
+
+pub mod catalog;
+pub mod state;
+
+pub mod filter;
+
+pub mod config;
+pub mod snapshot;
+
+pub mod observe;
+pub mod reload;
+
+pub mod channel;
+pub mod gateway;
+
+pub mod admin;
+pub mod simulate;
+
+pub mod cli;

@@ -1,0 +1,139 @@
+//! Lines for standard output or error, written in batches by a thread of its own: nobody who has
+//! something to tell ever waits for whoever reads it, or fails because nobody does.
+
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Lines wait this long at most.
+const FLUSH_EVERY: Duration = Duration::from_millis(50);
+/// Beyond this much unwritten, lines are dropped and counted: a stuck pipe must not fill memory.
+const WAITING_BYTES_MAX: usize = 16 << 20;
+/// How long the end of the process waits for a reader.
+const LAST_FLUSH: Duration = Duration::from_millis(500);
+
+/// Where lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sink {
+    Stdout,
+    Stderr,
+}
+
+/// Takes lines and writes them behind the scenes; clones share one thread.
+#[derive(Clone)]
+pub struct LineWriter {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    sink: Sink,
+    waiting: Mutex<Waiting>,
+    /// Held while a batch is written.
+    writing: Mutex<()>,
+    dropped: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    bytes: Vec<u8>,
+    lines: u64,
+}
+
+impl LineWriter {
+    /// Starts the writing thread.
+    pub fn start(sink: Sink) -> Self {
+        let shared = Arc::new(Shared {
+            sink,
+            waiting: Mutex::default(),
+            writing: Mutex::default(),
+            dropped: AtomicU64::new(0),
+        });
+        let writer = shared.clone();
+        thread::Builder::new()
+            .name("lines".into())
+            .spawn(move || {
+                loop {
+                    thread::sleep(FLUSH_EVERY);
+                    let writing = writer
+                        .writing
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner);
+                    writer.write_waiting();
+                    drop(writing);
+                }
+            })
+            .expect("a thread can be started when the process begins");
+        Self { shared }
+    }
+
+    /// Adds the line that `line` appends, its end included.
+    pub fn append(&self, line: impl FnOnce(&mut Vec<u8>)) {
+        let mut waiting = self.shared.waiting();
+        if waiting.bytes.len() > WAITING_BYTES_MAX {
+            self.shared.dropped.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        line(&mut waiting.bytes);
+        waiting.lines += 1;
+    }
+
+    /// Writes what waits, unless its reader is stuck; for the end of the process.
+    pub fn flush(&self) {
+        let until = Instant::now() + LAST_FLUSH;
+        loop {
+            match self.shared.writing.try_lock() {
+                Ok(_) | Err(TryLockError::Poisoned(_)) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() > until => return,
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
+            }
+        }
+        // A reader may be stuck with this batch as well: another thread waits for it.
+        let shared = self.shared.clone();
+        let last = thread::spawn(move || shared.write_waiting());
+        while !last.is_finished() && Instant::now() < until {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Lines lost so far: nobody took them.
+    pub fn dropped(&self) -> u64 {
+        self.shared.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Write for LineWriter {
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        self.append(|waiting| waiting.extend_from_slice(line));
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_waiting(&self) {
+        let Waiting { bytes, lines } = std::mem::take(&mut *self.waiting());
+        if bytes.is_empty() {
+            return;
+        }
+        let written = match self.sink {
+            Sink::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(&bytes).and_then(|()| stdout.flush())
+            }
+            Sink::Stderr => io::stderr().lock().write_all(&bytes),
+        };
+        // A closed pipe or a full disk is no reason to stop serving.
+        if written.is_err() {
+            self.dropped.fetch_add(lines, Ordering::Relaxed);
+        }
+    }
+}

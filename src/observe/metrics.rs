@@ -1,0 +1,304 @@
+//! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
+
+use crate::filter::facts::Settlement;
+use crate::protocol::usage::Usage;
+use prometheus::core::Collector;
+use prometheus::{
+    Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
+    IntGauge, Opts, Registry, TextEncoder,
+};
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Seconds; from a cached answer to the longest reasoning.
+const DURATION_BUCKETS: &[f64] = &[
+    0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0,
+];
+/// What stands for a model or channel that there is none of.
+const OTHER: &str = "other";
+
+/// All metrics of a process.
+pub struct Metrics {
+    registry: Registry,
+    requests: IntCounterVec,
+    durations: HistogramVec,
+    first_bytes: HistogramVec,
+    tokens: IntCounterVec,
+    attempts: IntCounterVec,
+    settlements: IntCounterVec,
+    validation_failures: IntCounterVec,
+    in_flight: IntGauge,
+    connections: IntGauge,
+    reloads: IntCounterVec,
+    reload_succeeded: IntGauge,
+    reload_time: Gauge,
+    revision: GaugeVec,
+    log_dropped: IntCounter,
+    /// Looking a series up by its labels costs more than counting in it.
+    series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
+}
+
+/// An exchange that is over.
+pub struct Finished<'a> {
+    pub route: &'a str,
+    pub channel: Option<&'a str>,
+    pub model: Option<&'a str>,
+    pub status: u16,
+    pub settlement: Settlement,
+    pub total: Duration,
+    pub first_byte: Option<Duration>,
+    pub usage: Option<&'a Usage>,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+struct SeriesKey {
+    route: Box<str>,
+    channel: Box<str>,
+    model: Box<str>,
+    class: u16,
+    settlement: Settlement,
+}
+
+/// The counters that one kind of exchange counts in.
+struct Series {
+    requests: IntCounter,
+    settlements: IntCounter,
+    duration: Histogram,
+    first_byte: Histogram,
+    input_tokens: IntCounter,
+    cached_tokens: IntCounter,
+    output_tokens: IntCounter,
+}
+
+impl Metrics {
+    pub fn new() -> Self {
+        let registry = Registry::new();
+        let labelled = ["route", "channel", "model"];
+        let counter = |name: &str, help: &str, labels: &[&str]| {
+            registered(&registry, IntCounterVec::new(Opts::new(name, help), labels))
+        };
+        let histogram = |name: &str, help: &str, labels: &[&str]| {
+            let opts = HistogramOpts::new(name, help).buckets(DURATION_BUCKETS.to_vec());
+            registered(&registry, HistogramVec::new(opts, labels))
+        };
+        let gauge = |name: &str, help: &str| registered(&registry, IntGauge::new(name, help));
+        Self {
+            requests: counter(
+                "headgate_requests_total",
+                "Finished exchanges.",
+                &["route", "channel", "model", "status_class"],
+            ),
+            durations: histogram(
+                "headgate_request_duration_seconds",
+                "From the head of a request to the end of its answer.",
+                &labelled,
+            ),
+            first_bytes: histogram(
+                "headgate_first_byte_seconds",
+                "From the head of a request to the first byte of its answer's body.",
+                &labelled,
+            ),
+            tokens: counter(
+                "headgate_tokens_total",
+                "Tokens as providers counted them.",
+                &["channel", "model", "kind"],
+            ),
+            attempts: counter(
+                "headgate_attempts_total",
+                "Attempts on channels, by what came of them.",
+                &["channel", "outcome"],
+            ),
+            settlements: counter(
+                "headgate_settlements_total",
+                "How exchanges ended; adds up to the requests.",
+                &["route", "settlement"],
+            ),
+            validation_failures: counter(
+                "headgate_validation_failures_total",
+                "Requests that broke their schema.",
+                &["route"],
+            ),
+            in_flight: gauge("headgate_in_flight", "Exchanges now under way."),
+            connections: gauge("headgate_connections", "Open client connections."),
+            reloads: counter(
+                "headgate_config_reloads_total",
+                "Attempts to load the configuration.",
+                &["result"],
+            ),
+            reload_succeeded: gauge(
+                "headgate_config_last_reload_successful",
+                "1 if the last load was good, else 0.",
+            ),
+            reload_time: registered(
+                &registry,
+                Gauge::new(
+                    "headgate_config_last_reload_timestamp_seconds",
+                    "Unix time of the last good load.",
+                ),
+            ),
+            revision: registered(
+                &registry,
+                GaugeVec::new(
+                    Opts::new("headgate_config_info", "1 for the revision in use."),
+                    &["revision"],
+                ),
+            ),
+            log_dropped: registered(
+                &registry,
+                IntCounter::new(
+                    "headgate_access_log_dropped_total",
+                    "Access-log lines that nobody took.",
+                ),
+            ),
+            series: RwLock::default(),
+            registry,
+        }
+    }
+
+    /// Counts an exchange that is over.
+    pub fn finished(&self, exchange: &Finished<'_>) {
+        let series = self.series_of(exchange);
+        series.requests.inc();
+        series.settlements.inc();
+        series.duration.observe(exchange.total.as_secs_f64());
+        if let Some(first_byte) = exchange.first_byte {
+            series.first_byte.observe(first_byte.as_secs_f64());
+        }
+        if let Some(usage) = exchange.usage {
+            series.input_tokens.inc_by(usage.input_tokens.unwrap_or(0));
+            series
+                .cached_tokens
+                .inc_by(usage.cached_input_tokens.unwrap_or(0));
+            series
+                .output_tokens
+                .inc_by(usage.output_tokens.unwrap_or(0));
+        }
+    }
+
+    /// Counts a request that reached no route.
+    pub fn unrouted(&self, status: u16) {
+        let class = format!("{}xx", status / 100);
+        self.requests
+            .with_label_values(&[OTHER, OTHER, OTHER, &class])
+            .inc();
+        self.settlements
+            .with_label_values(&[OTHER, Settlement::GatewayReply.name()])
+            .inc();
+    }
+
+    /// Counts an attempt; `channel` and `outcome` are the gateway's own words.
+    pub fn attempt(&self, channel: &str, outcome: &str) {
+        self.attempts.with_label_values(&[channel, outcome]).inc();
+    }
+
+    pub fn validation_failure(&self, route: &str) {
+        self.validation_failures.with_label_values(&[route]).inc();
+    }
+
+    /// Exchanges now under way.
+    pub fn in_flight(&self) -> &IntGauge {
+        &self.in_flight
+    }
+
+    /// Open client connections.
+    pub fn connections(&self) -> &IntGauge {
+        &self.connections
+    }
+
+    /// The configuration was loaded, and `revision` is in use from now on.
+    pub fn reloaded(&self, revision: &str) {
+        self.reloads.with_label_values(&["success"]).inc();
+        self.reload_succeeded.set(1);
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        self.reload_time.set(now.as_secs_f64());
+        self.revision.reset();
+        self.revision.with_label_values(&[revision]).set(1.0);
+    }
+
+    /// The configuration could not be loaded; the last good one stays in use.
+    pub fn reload_refused(&self) {
+        self.reloads.with_label_values(&["refused"]).inc();
+        self.reload_succeeded.set(0);
+    }
+
+    /// Everything, in Prometheus' text format.
+    pub fn render(&self, log_dropped: u64) -> Vec<u8> {
+        self.log_dropped
+            .inc_by(log_dropped.saturating_sub(self.log_dropped.get()));
+        let mut text = Vec::new();
+        TextEncoder::new()
+            .encode(&self.registry.gather(), &mut text)
+            .expect("writing to memory does not fail");
+        text
+    }
+
+    fn series_of(&self, exchange: &Finished<'_>) -> Arc<Series> {
+        let key = SeriesKey {
+            route: exchange.route.into(),
+            channel: exchange.channel.unwrap_or(OTHER).into(),
+            model: exchange.model.unwrap_or(OTHER).into(),
+            class: exchange.status / 100,
+            settlement: exchange.settlement,
+        };
+        if let Some(series) = self
+            .series
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(&key)
+        {
+            return series.clone();
+        }
+        let series = Arc::new(self.new_series(&key));
+        self.series
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(key, series.clone());
+        series
+    }
+
+    fn new_series(&self, key: &SeriesKey) -> Series {
+        let SeriesKey {
+            route,
+            channel,
+            model,
+            class,
+            settlement,
+        } = key;
+        let class = format!("{class}xx");
+        let labels = [&**route, channel, model];
+        let tokens = |kind| self.tokens.with_label_values(&[&**channel, model, kind]);
+        Series {
+            requests: self
+                .requests
+                .with_label_values(&[&**route, channel, model, &class]),
+            settlements: self
+                .settlements
+                .with_label_values(&[&**route, settlement.name()]),
+            duration: self.durations.with_label_values(&labels),
+            first_byte: self.first_bytes.with_label_values(&labels),
+            input_tokens: tokens("input"),
+            cached_tokens: tokens("cached_input"),
+            output_tokens: tokens("output"),
+        }
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn registered<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    metric: prometheus::Result<C>,
+) -> C {
+    let metric = metric.expect("names and labels are constants of this file");
+    registry
+        .register(Box::new(metric.clone()))
+        .expect("each metric is registered once");
+    metric
+}

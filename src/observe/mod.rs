@@ -1,0 +1,5 @@
+//! What the gateway tells about itself: metrics and the access log.
+
+pub mod access_log;
+pub mod line_writer;
+pub mod metrics;

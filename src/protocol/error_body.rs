@@ -1,0 +1,179 @@
+//! Faults in the words of each protocol: status, body, and the event that ends a broken stream.
+
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::Protocol;
+use super::fault::{Fault, FaultKind};
+use super::sse;
+
+/// The HTTP status of a reply in this protocol; none stands for a route without one.
+///
+/// The messages protocol has its own status for an overload, 529.
+pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
+    match (protocol, fault.kind) {
+        (Some(Protocol::Messages), FaultKind::Overloaded | FaultKind::NoChannel) => 529,
+        (_, kind) => kind.status(),
+    }
+}
+
+/// The JSON body of a reply in this protocol; routes without one use the shape of chat.
+///
+/// Only the messages protocol has a place for the request id in the body.
+pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Bytes {
+    match protocol {
+        Some(Protocol::Messages) => json(&MessagesBody::new(fault, request_id)),
+        Some(Protocol::Chat | Protocol::Responses) | None => json(&ChatBody::new(fault)),
+    }
+}
+
+/// The event that tells a client why its stream ends here.
+///
+/// `sequence` is the next `sequence_number` of a responses stream; other protocols have none.
+pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence: u64) -> Bytes {
+    match protocol {
+        Protocol::Chat => sse::frame(None, &json(&ChatBody::new(fault))),
+        Protocol::Messages => {
+            sse::frame(Some("error"), &json(&MessagesBody::new(fault, request_id)))
+        }
+        Protocol::Responses => {
+            sse::frame(Some("error"), &json(&ResponsesEvent::new(fault, sequence)))
+        }
+    }
+}
+
+/// All four keys are always there; clients read them without looking.
+#[derive(Serialize)]
+struct ChatError<'a> {
+    message: &'a str,
+    #[serde(rename = "type")]
+    class: &'static str,
+    param: Option<&'a str>,
+    code: &'static str,
+}
+
+#[derive(Serialize)]
+struct ChatBody<'a> {
+    error: ChatError<'a>,
+}
+
+#[derive(Serialize)]
+struct MessagesError<'a> {
+    #[serde(rename = "type")]
+    class: &'static str,
+    message: &'a str,
+}
+
+#[derive(Serialize)]
+struct MessagesBody<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    error: MessagesError<'a>,
+    request_id: &'a str,
+}
+
+#[derive(Serialize)]
+struct ResponsesEvent<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    code: &'static str,
+    message: &'a str,
+    param: Option<&'a str>,
+    sequence_number: u64,
+}
+
+impl<'a> ChatBody<'a> {
+    fn new(fault: &'a Fault) -> Self {
+        let error = ChatError {
+            message: &fault.message,
+            class: chat_class(fault.kind),
+            param: fault.param.as_deref(),
+            code: fault.kind.code(),
+        };
+        Self { error }
+    }
+}
+
+impl<'a> MessagesBody<'a> {
+    fn new(fault: &'a Fault, request_id: &'a str) -> Self {
+        let error = MessagesError {
+            class: messages_class(fault.kind),
+            message: &fault.message,
+        };
+        Self {
+            kind: "error",
+            error,
+            request_id,
+        }
+    }
+}
+
+impl<'a> ResponsesEvent<'a> {
+    fn new(fault: &'a Fault, sequence: u64) -> Self {
+        Self {
+            kind: "error",
+            code: fault.kind.code(),
+            message: &fault.message,
+            param: fault.param.as_deref(),
+            sequence_number: sequence,
+        }
+    }
+}
+
+/// The `type` of an error in the chat and responses protocols.
+fn chat_class(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::BadHead
+        | FaultKind::BadJson
+        | FaultKind::Invalid
+        | FaultKind::BadHeader
+        | FaultKind::Unauthenticated
+        | FaultKind::NoRoute
+        | FaultKind::MethodNotAllowed
+        | FaultKind::UnknownModel
+        | FaultKind::UnknownResponse
+        | FaultKind::TooLarge
+        | FaultKind::UnsupportedMedia
+        | FaultKind::RequestTimeout
+        | FaultKind::ClientGone => "invalid_request_error",
+        FaultKind::Forbidden => "permission_error",
+        FaultKind::Overloaded
+        | FaultKind::NoChannel
+        | FaultKind::Connect
+        | FaultKind::Upstream
+        | FaultKind::UpstreamTimeout
+        | FaultKind::Internal => "server_error",
+    }
+}
+
+/// The `type` of an error in the messages protocol.
+fn messages_class(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::BadHead
+        | FaultKind::BadJson
+        | FaultKind::Invalid
+        | FaultKind::BadHeader
+        | FaultKind::MethodNotAllowed
+        | FaultKind::UnsupportedMedia
+        | FaultKind::RequestTimeout
+        | FaultKind::ClientGone => "invalid_request_error",
+        FaultKind::Unauthenticated => "authentication_error",
+        FaultKind::Forbidden => "permission_error",
+        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownResponse => {
+            "not_found_error"
+        }
+        FaultKind::TooLarge => "request_too_large",
+        FaultKind::Overloaded | FaultKind::NoChannel => "overloaded_error",
+        FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
+        FaultKind::UpstreamTimeout => "timeout_error",
+    }
+}
+
+fn json(body: &impl Serialize) -> Bytes {
+    serde_json::to_vec(body)
+        .expect("error bodies are plain structs of strings")
+        .into()
+}

@@ -1,0 +1,131 @@
+//! Error bodies have the keys and words that clients of each protocol read.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn rendered(protocol: Option<Protocol>, fault: &Fault) -> Value {
+    serde_json::from_slice(&render(protocol, fault, "req_1")).unwrap()
+}
+
+#[test]
+fn chat_bodies_have_all_four_keys() {
+    let plain = Fault::new(FaultKind::UnknownModel, "no model \"x\"");
+    let expected = json!({"error": {
+        "message": "no model \"x\"", "type": "invalid_request_error", "param": null, "code": "model_not_found",
+    }});
+    for protocol in [None, Some(Protocol::Chat), Some(Protocol::Responses)] {
+        assert_eq!(rendered(protocol, &plain), expected);
+    }
+    let with_param = Fault::new(FaultKind::Invalid, "too hot").param("temperature");
+    assert_eq!(rendered(None, &with_param)["error"]["param"], "temperature");
+}
+
+#[test]
+fn messages_bodies_carry_the_request_id() {
+    let fault = Fault::new(FaultKind::Unauthenticated, "no key").detail("secret");
+    let expected = json!({
+        "type": "error", "error": {"type": "authentication_error", "message": "no key"}, "request_id": "req_1",
+    });
+    assert_eq!(rendered(Some(Protocol::Messages), &fault), expected);
+}
+
+#[test]
+fn each_kind_has_its_status_and_words() {
+    let table = [
+        (
+            FaultKind::BadJson,
+            400,
+            "invalid_request_error",
+            400,
+            "invalid_request_error",
+        ),
+        (
+            FaultKind::Unauthenticated,
+            401,
+            "invalid_request_error",
+            401,
+            "authentication_error",
+        ),
+        (
+            FaultKind::Forbidden,
+            403,
+            "permission_error",
+            403,
+            "permission_error",
+        ),
+        (
+            FaultKind::NoRoute,
+            404,
+            "invalid_request_error",
+            404,
+            "not_found_error",
+        ),
+        (
+            FaultKind::TooLarge,
+            413,
+            "invalid_request_error",
+            413,
+            "request_too_large",
+        ),
+        (FaultKind::Internal, 500, "server_error", 500, "api_error"),
+        (FaultKind::Upstream, 502, "server_error", 502, "api_error"),
+        (
+            FaultKind::Overloaded,
+            503,
+            "server_error",
+            529,
+            "overloaded_error",
+        ),
+        (
+            FaultKind::NoChannel,
+            503,
+            "server_error",
+            529,
+            "overloaded_error",
+        ),
+        (
+            FaultKind::UpstreamTimeout,
+            504,
+            "server_error",
+            504,
+            "timeout_error",
+        ),
+    ];
+    for (kind, chat_status, chat_type, messages_status, messages_type) in table {
+        let fault = Fault::new(kind, "m");
+        let told = |protocol| {
+            let class = rendered(Some(protocol), &fault)["error"]["type"].clone();
+            (status(Some(protocol), &fault), class)
+        };
+        assert_eq!(
+            told(Protocol::Chat),
+            (chat_status, chat_type.into()),
+            "{kind:?}"
+        );
+        assert_eq!(
+            told(Protocol::Messages),
+            (messages_status, messages_type.into()),
+            "{kind:?}"
+        );
+    }
+}
+
+#[test]
+fn a_broken_stream_ends_with_the_event_its_clients_know() {
+    let fault = Fault::new(FaultKind::Upstream, "line\nbreak");
+    let event =
+        |protocol| String::from_utf8(error_event(protocol, &fault, "req_1", 7).to_vec()).unwrap();
+    assert_eq!(
+        event(Protocol::Chat),
+        "data: {\"error\":{\"message\":\"line\\nbreak\",\"type\":\"server_error\",\"param\":null,\"code\":\"upstream_error\"}}\n\n"
+    );
+    assert_eq!(
+        event(Protocol::Messages),
+        "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"api_error\",\"message\":\"line\\nbreak\"},\"request_id\":\"req_1\"}\n\n"
+    );
+    assert_eq!(
+        event(Protocol::Responses),
+        "event: error\ndata: {\"type\":\"error\",\"code\":\"upstream_error\",\"message\":\"line\\nbreak\",\"param\":null,\"sequence_number\":7}\n\n"
+    );
+}

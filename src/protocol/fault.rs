@@ -1,0 +1,155 @@
+//! What went wrong with an exchange, as a closed set of kinds: status, retry advice and metric label follow from the kind.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+/// Everything that can end an exchange otherwise than with the provider's own answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FaultKind {
+    /// The request line or headers break HTTP's rules.
+    BadHead,
+    /// The body is not the JSON this gateway accepts (syntax, duplicate keys, UTF-8, depth).
+    BadJson,
+    /// The body breaks the protocol's schema.
+    Invalid,
+    /// A header that the protocol requires is missing or malformed.
+    BadHeader,
+    /// No key, an unknown key, or two different ones.
+    Unauthenticated,
+    /// The caller may not use this model or route.
+    Forbidden,
+    /// No route has this path.
+    NoRoute,
+    /// A route has this path, but not with this method.
+    MethodNotAllowed,
+    /// No model of this name.
+    UnknownModel,
+    /// No such response, or not this caller's.
+    UnknownResponse,
+    /// The body is over the route's limit.
+    TooLarge,
+    /// The Content-Type or Content-Encoding is not accepted here.
+    UnsupportedMedia,
+    /// The caller sent its request too slowly.
+    RequestTimeout,
+    /// The gateway holds as many exchanges as it may.
+    Overloaded,
+    /// No channel could be used for this model.
+    NoChannel,
+    /// The channel could not be reached.
+    Connect,
+    /// The channel's connection broke, or its answer was no HTTP.
+    Upstream,
+    /// The channel did not answer in time.
+    UpstreamTimeout,
+    /// The caller left.
+    ClientGone,
+    /// A defect of ours.
+    Internal,
+}
+
+/// A fault: its kind and message reach the caller, detail and source only the log.
+#[derive(Debug)]
+pub struct Fault {
+    pub kind: FaultKind,
+    /// One sentence for the caller: what is wrong and what to do. Lower case, no full stop.
+    pub message: String,
+    /// The field or header at fault, as a dotted path or header name.
+    pub param: Option<String>,
+    /// How long the caller should wait before it tries again.
+    pub retry_after: Option<Duration>,
+    /// For the log alone.
+    pub detail: Option<String>,
+    pub source: Option<Box<dyn Error + Send + Sync>>,
+}
+
+impl FaultKind {
+    /// The HTTP status of a reply for this kind.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::BadHead | Self::BadJson | Self::Invalid | Self::BadHeader => 400,
+            Self::Unauthenticated => 401,
+            Self::Forbidden => 403,
+            Self::NoRoute | Self::UnknownModel | Self::UnknownResponse => 404,
+            Self::MethodNotAllowed => 405,
+            Self::RequestTimeout => 408,
+            Self::TooLarge => 413,
+            Self::UnsupportedMedia => 415,
+            Self::ClientGone => 499,
+            Self::Internal => 500,
+            Self::Connect | Self::Upstream => 502,
+            Self::Overloaded | Self::NoChannel => 503,
+            Self::UpstreamTimeout => 504,
+        }
+    }
+
+    /// The stable word for metrics, logs and the `code` of error bodies.
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::BadHead => "bad_request",
+            Self::BadJson => "invalid_json",
+            Self::Invalid => "invalid_value",
+            Self::BadHeader => "invalid_header",
+            Self::Unauthenticated => "invalid_api_key",
+            Self::Forbidden => "permission_denied",
+            Self::NoRoute => "unknown_url",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::UnknownModel => "model_not_found",
+            Self::UnknownResponse => "response_not_found",
+            Self::RequestTimeout => "request_timeout",
+            Self::TooLarge => "request_too_large",
+            Self::UnsupportedMedia => "unsupported_media_type",
+            Self::ClientGone => "client_gone",
+            Self::Internal => "internal_error",
+            Self::Connect => "upstream_unreachable",
+            Self::Upstream => "upstream_error",
+            Self::Overloaded => "overloaded",
+            Self::NoChannel => "no_channel_available",
+            Self::UpstreamTimeout => "upstream_timeout",
+        }
+    }
+}
+
+impl Fault {
+    pub fn new(kind: FaultKind, message: impl Into<String>) -> Self {
+        Self {
+            kind,
+            message: message.into(),
+            param: None,
+            retry_after: None,
+            detail: None,
+            source: None,
+        }
+    }
+
+    /// Names the field or header at fault.
+    pub fn param(mut self, param: impl Into<String>) -> Self {
+        self.param = Some(param.into());
+        self
+    }
+
+    /// Adds what only the log may tell.
+    pub fn detail(mut self, detail: impl Into<String>) -> Self {
+        self.detail = Some(detail.into());
+        self
+    }
+
+    /// Keeps the cause for the log.
+    pub fn source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for Fault {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}

@@ -1,0 +1,105 @@
+//! Keys of one object: stepping from one to the next, comparing what they mean, finding a duplicate.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+
+use super::tape::{Entry, Shape};
+use super::text;
+
+/// Up to this many members, comparing each with each is faster than hashing.
+const SMALL: u32 = 12;
+
+/// Random for each process, so that nobody can prepare keys that collide.
+static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+/// The tape index of the first key that an earlier key of the same object equals once decoded.
+///
+/// `object` is the tape index of an object whose members end the tape.
+pub(super) fn duplicate(body: &[u8], tape: &[Entry], object: usize) -> Option<usize> {
+    match tape[object].count {
+        0 | 1 => None,
+        2..=SMALL => duplicate_by_comparing(body, tape, object),
+        count => duplicate_by_hashing(body, tape, object, count as usize),
+    }
+}
+
+/// The entry after this one and all it contains.
+pub(super) fn after(tape: &[Entry], index: usize) -> usize {
+    let entry = &tape[index];
+    if entry.is_container() {
+        entry.next as usize
+    } else {
+        index + 1
+    }
+}
+
+/// Whether a key means `name` once decoded.
+pub(super) fn means(body: &[u8], key: &Entry, name: &str) -> bool {
+    let content = key.content(body);
+    match key.shape {
+        // An escape never stands for more bytes than it takes, so a shorter key cannot match.
+        Shape::Key(spelling) if spelling.escaped => {
+            content.len() >= name.len() && text::decode(content, spelling) == name
+        }
+        _ => content == name.as_bytes(),
+    }
+}
+
+fn duplicate_by_comparing(body: &[u8], tape: &[Entry], object: usize) -> Option<usize> {
+    let first = object + 1;
+    let mut later = after(tape, first + 1);
+    while later < tape.len() {
+        let mut earlier = first;
+        while earlier < later {
+            if same(body, &tape[earlier], &tape[later]) {
+                return Some(later);
+            }
+            earlier = after(tape, earlier + 1);
+        }
+        later = after(tape, later + 1);
+    }
+    None
+}
+
+/// Keeps hashes and key indices in an open-addressed table of twice the size needed.
+fn duplicate_by_hashing(body: &[u8], tape: &[Entry], object: usize, count: usize) -> Option<usize> {
+    const FREE: (u32, u32) = (0, u32::MAX);
+    let mask = (count * 2).next_power_of_two() - 1;
+    let mut slots = vec![FREE; mask + 1];
+    let mut key = object + 1;
+    while key < tape.len() {
+        let hash = hash(body, &tape[key]);
+        let mut slot = hash as usize & mask;
+        while slots[slot] != FREE {
+            let (seen_hash, seen) = slots[slot];
+            if seen_hash == hash && same(body, &tape[seen as usize], &tape[key]) {
+                return Some(key);
+            }
+            slot = (slot + 1) & mask;
+        }
+        slots[slot] = (hash, key as u32);
+        key = after(tape, key + 1);
+    }
+    None
+}
+
+fn same(body: &[u8], left: &Entry, right: &Entry) -> bool {
+    let spellings = (left.spelling(), right.spelling());
+    match spellings {
+        (Some(a), Some(b)) if a.escaped || b.escaped => {
+            text::decode(left.content(body), a) == text::decode(right.content(body), b)
+        }
+        _ => left.content(body) == right.content(body),
+    }
+}
+
+fn hash(body: &[u8], key: &Entry) -> u32 {
+    let content = key.content(body);
+    let hash = match key.spelling() {
+        Some(spelling) if spelling.escaped => {
+            HASHER.hash_one(text::decode(content, spelling).as_bytes())
+        }
+        _ => HASHER.hash_one(content),
+    };
+    hash as u32
+}

@@ -1,0 +1,31 @@
+//! JSON numbers: how one must be written.
+
+/// The length of the number that `bytes` begin with, if it is written as JSON wants it.
+pub(super) fn length(bytes: &[u8]) -> Option<usize> {
+    let digits = |from: usize| {
+        let rest = &bytes[from..];
+        rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let mut at = usize::from(bytes.first() == Some(&b'-'));
+    let whole = digits(at);
+    if whole == 0 || (whole > 1 && bytes[at] == b'0') {
+        return None;
+    }
+    at += whole;
+    if bytes.get(at) == Some(&b'.') {
+        let fraction = digits(at + 1);
+        if fraction == 0 {
+            return None;
+        }
+        at += 1 + fraction;
+    }
+    if let Some(b'e' | b'E') = bytes.get(at) {
+        let sign = usize::from(matches!(bytes.get(at + 1), Some(b'+' | b'-')));
+        let exponent = digits(at + 1 + sign);
+        if exponent == 0 {
+            return None;
+        }
+        at += 1 + sign + exponent;
+    }
+    Some(at)
+}

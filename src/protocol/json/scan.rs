@@ -1,0 +1,303 @@
+//! The scan: checks a body against RFC 8259 and our stricter rules, and writes the tape.
+
+use super::keys;
+use super::malformed::{Malformed, MalformedReason, Wanted};
+use super::tape::{Entry, Shape, Spelling};
+use super::{Limits, number, text};
+
+/// Reads the whole body; the first entry of the tape is the outermost value.
+pub(super) fn scan(body: &[u8], limits: &Limits) -> Result<Vec<Entry>, Malformed> {
+    let mut scanner = Scanner {
+        body,
+        at: 0,
+        tape: Vec::with_capacity((body.len() / BYTES_PER_ENTRY).clamp(8, FIRST_ENTRIES)),
+        innermost: NONE,
+        depth: 0,
+        values: 0,
+        limits,
+    };
+    scanner.refuse_other_encodings()?;
+    scanner.document()?;
+    Ok(scanner.tape)
+}
+
+/// Roughly what a value and its key take up in requests full of short ones.
+const BYTES_PER_ENTRY: usize = 16;
+/// A long body may hold one long string, so the tape starts no larger than this.
+const FIRST_ENTRIES: usize = 1024;
+
+/// No container is open.
+const NONE: u32 = u32::MAX;
+
+struct Scanner<'a> {
+    body: &'a [u8],
+    at: usize,
+    tape: Vec<Entry>,
+    /// The tape index of the open container that the scan is directly inside of.
+    innermost: u32,
+    depth: usize,
+    values: usize,
+    limits: &'a Limits,
+}
+
+impl Scanner<'_> {
+    fn refuse_other_encodings(&self) -> Result<(), Malformed> {
+        let reason = match self.body {
+            [] => MalformedReason::Empty,
+            [0xEF, 0xBB, 0xBF, ..] => MalformedReason::ByteOrderMark,
+            [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, _, 0, ..] | [_, 0, _, 0, ..] => {
+                MalformedReason::Utf16
+            }
+            // The largest index is kept free for `NONE`.
+            _ if self.body.len() >= u32::MAX as usize => MalformedReason::TooLong,
+            _ => return Ok(()),
+        };
+        Err(self.malformed(0, reason))
+    }
+
+    fn document(&mut self) -> Result<(), Malformed> {
+        while !self.value()? || self.another_value_is_due()? {}
+        match self.next_byte() {
+            None => Ok(()),
+            Some(_) => Err(self.malformed(self.at, MalformedReason::TrailingBytes)),
+        }
+    }
+
+    /// Reads closing brackets up to a comma; false when the outermost value has ended.
+    fn another_value_is_due(&mut self) -> Result<bool, Malformed> {
+        while self.innermost != NONE {
+            if self.separator()? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Reads a value; false when it opened a container that has content, whose first value is now due.
+    fn value(&mut self) -> Result<bool, Malformed> {
+        let Some(byte) = self.next_byte() else {
+            let reason = match self.tape.is_empty() {
+                true => MalformedReason::Empty,
+                false => MalformedReason::UnexpectedEnd(Wanted::Value),
+            };
+            return Err(self.malformed(self.at, reason));
+        };
+        self.count_value()?;
+        match byte {
+            b'"' => self.string(Shape::String).map(|()| true),
+            b'{' => self.open(Shape::Object),
+            b'[' => self.open(Shape::Array),
+            b'-' | b'0'..=b'9' => self.number().map(|()| true),
+            b't' => self.literal(b"true", Shape::True).map(|()| true),
+            b'f' => self.literal(b"false", Shape::False).map(|()| true),
+            b'n' => self.literal(b"null", Shape::Null).map(|()| true),
+            found => Err(self.unexpected(Wanted::Value, found)),
+        }
+    }
+
+    /// Reads what follows a value in a container; true when another value is due.
+    fn separator(&mut self) -> Result<bool, Malformed> {
+        let in_object = self.in_object();
+        match self.next_byte() {
+            Some(b',') => {
+                self.at += 1;
+                if in_object {
+                    self.key()?;
+                }
+                Ok(true)
+            }
+            Some(b'}') if in_object => self.close().map(|()| false),
+            Some(b']') if !in_object => self.close().map(|()| false),
+            found => {
+                let wanted = match in_object {
+                    true => Wanted::CommaOrBrace,
+                    false => Wanted::CommaOrBracket,
+                };
+                Err(self.missing(wanted, found))
+            }
+        }
+    }
+
+    fn key(&mut self) -> Result<(), Malformed> {
+        match self.next_byte() {
+            Some(b'"') => self.string(Shape::Key)?,
+            found => return Err(self.missing(Wanted::Key, found)),
+        }
+        match self.next_byte() {
+            Some(b':') => self.at += 1,
+            found => return Err(self.missing(Wanted::Colon, found)),
+        }
+        Ok(())
+    }
+
+    fn string(&mut self, shape: fn(Spelling) -> Shape) -> Result<(), Malformed> {
+        let start = self.at;
+        let (end, spelling) = text::scan(self.body, start)
+            .map_err(|(offset, reason)| self.malformed(offset, reason))?;
+        self.push(start, end, shape(spelling));
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<(), Malformed> {
+        match number::length(&self.body[self.at..]) {
+            Some(length) => {
+                self.push(self.at, self.at + length, Shape::Number);
+                Ok(())
+            }
+            None => Err(self.malformed(self.at, MalformedReason::BadNumber)),
+        }
+    }
+
+    fn literal(&mut self, word: &[u8], shape: Shape) -> Result<(), Malformed> {
+        if !self.body[self.at..].starts_with(word) {
+            return Err(self.malformed(self.at, MalformedReason::BadLiteral));
+        }
+        self.push(self.at, self.at + word.len(), shape);
+        Ok(())
+    }
+
+    /// Opens a container; true when it is empty and thus closed again.
+    fn open(&mut self, shape: Shape) -> Result<bool, Malformed> {
+        if self.depth == self.limits.depth {
+            return Err(self.malformed(self.at, MalformedReason::TooDeep(self.limits.depth)));
+        }
+        self.depth += 1;
+        let around = self.innermost;
+        let index = self.tape.len() as u32;
+        self.push(self.at, self.at + 1, shape);
+        self.tape[index as usize].next = around;
+        self.innermost = index;
+        let next = self.next_byte();
+        match (shape, next) {
+            (Shape::Object, Some(b'}')) | (Shape::Array, Some(b']')) => self.close().map(|()| true),
+            (Shape::Object, _) => self.key().map(|()| false),
+            _ => Ok(false),
+        }
+    }
+
+    fn close(&mut self) -> Result<(), Malformed> {
+        let index = self.innermost as usize;
+        if self.tape[index].shape == Shape::Object
+            && let Some(key) = keys::duplicate(self.body, &self.tape, index)
+        {
+            return Err(self.duplicate(key));
+        }
+        self.at += 1;
+        self.depth -= 1;
+        let next = self.tape.len() as u32;
+        let container = &mut self.tape[index];
+        self.innermost = container.next;
+        container.next = next;
+        container.end = self.at as u32;
+        Ok(())
+    }
+
+    fn push(&mut self, start: usize, end: usize, shape: Shape) {
+        self.tape.push(Entry {
+            start: start as u32,
+            end: end as u32,
+            next: NONE,
+            count: 0,
+            shape,
+        });
+        self.at = end;
+    }
+
+    fn count_value(&mut self) -> Result<(), Malformed> {
+        if self.values == self.limits.values {
+            let reason = MalformedReason::TooManyValues(self.limits.values);
+            return Err(self.malformed(self.at, reason));
+        }
+        self.values += 1;
+        if let Some(container) = self.tape.get_mut(self.innermost as usize) {
+            container.count += 1;
+        }
+        Ok(())
+    }
+
+    fn in_object(&self) -> bool {
+        self.tape[self.innermost as usize].shape == Shape::Object
+    }
+
+    /// Skips white space and looks at the byte after it.
+    fn next_byte(&mut self) -> Option<u8> {
+        loop {
+            match self.body.get(self.at) {
+                Some(b' ' | b'\n' | b'\r' | b'\t') => self.at += 1,
+                other => return other.copied(),
+            }
+        }
+    }
+}
+
+/// Errors, told with the place that the tape knows.
+impl Scanner<'_> {
+    fn missing(&self, wanted: Wanted, found: Option<u8>) -> Malformed {
+        match found {
+            Some(found) => self.unexpected(wanted, found),
+            None => self.malformed(self.at, MalformedReason::UnexpectedEnd(wanted)),
+        }
+    }
+
+    fn unexpected(&self, wanted: Wanted, found: u8) -> Malformed {
+        let closes = matches!(found, b'}' | b']');
+        let reason = match wanted {
+            Wanted::Key | Wanted::Value if closes && self.follows_comma() => {
+                MalformedReason::TrailingComma
+            }
+            Wanted::Value if found.is_ascii_alphabetic() => MalformedReason::BadLiteral,
+            _ if found >= 0x80 => match std::str::from_utf8(&self.body[self.at..]) {
+                Err(error) if error.valid_up_to() == 0 => MalformedReason::InvalidUtf8,
+                _ => MalformedReason::Unexpected { wanted, found },
+            },
+            _ => MalformedReason::Unexpected { wanted, found },
+        };
+        self.malformed(self.at, reason)
+    }
+
+    fn follows_comma(&self) -> bool {
+        self.body[..self.at].trim_ascii_end().ends_with(b",")
+    }
+
+    fn duplicate(&self, key: usize) -> Malformed {
+        let key = &self.tape[key];
+        let spelling = key.spelling().expect("a key is spelled");
+        let name = text::decode(key.content(self.body), spelling).into_owned();
+        self.malformed(key.start as usize, MalformedReason::DuplicateKey(name))
+    }
+
+    fn malformed(&self, offset: usize, reason: MalformedReason) -> Malformed {
+        Malformed::at(self.body, offset, self.pointer(), reason)
+    }
+
+    /// The JSON pointer of the innermost open container.
+    fn pointer(&self) -> String {
+        let mut tokens = Vec::new();
+        let mut child = self.innermost;
+        while child != NONE {
+            let parent = self.tape[child as usize].next;
+            if parent != NONE {
+                tokens.push(self.token(parent as usize, child as usize));
+            }
+            child = parent;
+        }
+        tokens
+            .iter()
+            .rev()
+            .fold(String::new(), |path, token| path + "/" + token)
+    }
+
+    fn token(&self, parent: usize, child: usize) -> String {
+        let parent = &self.tape[parent];
+        if parent.shape == Shape::Array {
+            return (parent.count - 1).to_string();
+        }
+        let key = &self.tape[child - 1];
+        let spelling = key
+            .spelling()
+            .expect("a key stands before a member's value");
+        text::decode(key.content(self.body), spelling)
+            .replace('~', "~0")
+            .replace('/', "~1")
+    }
+}

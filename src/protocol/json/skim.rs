@@ -1,0 +1,145 @@
+//! A quick look into JSON that a provider sent: finds a value without reading what lies around it.
+//!
+//! Nothing is checked beyond what finding needs. Where the bytes are no JSON the answer may be
+//! none or some other range of the same bytes, never a panic.
+
+use std::ops::Range;
+
+/// The value at a path of keys; keys that are written with escapes do not match.
+pub fn find(json: &[u8], path: &[&str]) -> Option<Range<usize>> {
+    let mut range = 0..json.len();
+    for key in path {
+        let mut members = members(json, range);
+        range = members.find(|(name, _)| *name == key.as_bytes())?.1;
+    }
+    Some(range)
+}
+
+/// The members of the object within `range`: raw keys without quotes, and where the values lie.
+pub fn members(json: &[u8], range: Range<usize>) -> Members<'_> {
+    Members(Walk::new(json, range, b'{'))
+}
+
+/// Where the elements of the array within `range` lie.
+pub fn elements(json: &[u8], range: Range<usize>) -> Elements<'_> {
+    Elements(Walk::new(json, range, b'['))
+}
+
+/// The bytes between the quotes, if the value is a string without escapes.
+pub fn plain_string(json: &[u8], range: Range<usize>) -> Option<&str> {
+    let content = json[range].strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    let text = std::str::from_utf8(content).ok()?;
+    (!text.contains('\\')).then_some(text)
+}
+
+pub struct Members<'a>(Walk<'a>);
+
+pub struct Elements<'a>(Walk<'a>);
+
+struct Walk<'a> {
+    json: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Members<'a> {
+    type Item = (&'a [u8], Range<usize>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let key = self.0.value()?;
+        let name = self.0.json[key].strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+        self.0.skip(b':');
+        let value = self.0.value()?;
+        self.0.skip(b',');
+        Some((name, value))
+    }
+}
+
+impl Iterator for Elements<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let value = self.0.value()?;
+        self.0.skip(b',');
+        Some(value)
+    }
+}
+
+impl<'a> Walk<'a> {
+    /// Steps into the container of this bracket; a walk of nothing where there is none.
+    fn new(json: &'a [u8], range: Range<usize>, bracket: u8) -> Self {
+        let json = &json[..range.end];
+        let mut walk = Self {
+            json,
+            at: range.start,
+        };
+        if !walk.skip(bracket) {
+            walk.at = json.len();
+        }
+        walk
+    }
+
+    fn value(&mut self) -> Option<Range<usize>> {
+        self.skip_white_space();
+        let start = self.at;
+        self.at = match self.json.get(start)? {
+            b'"' => string_end(self.json, start)?,
+            b'{' | b'[' => container_end(self.json, start)?,
+            b'}' | b']' | b',' | b':' => return None,
+            _ => scalar_end(self.json, start),
+        };
+        Some(start..self.at)
+    }
+
+    fn skip(&mut self, byte: u8) -> bool {
+        self.skip_white_space();
+        let found = self.json.get(self.at) == Some(&byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn skip_white_space(&mut self) {
+        while let Some(b' ' | b'\n' | b'\r' | b'\t') = self.json.get(self.at) {
+            self.at += 1;
+        }
+    }
+}
+
+/// One past the closing quote of the string that begins at `start`.
+fn string_end(json: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
+        if json[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+/// One past the bracket that closes the container that begins at `start`.
+fn container_end(json: &[u8], start: usize) -> Option<usize> {
+    let mut depth = 0;
+    let mut at = start;
+    loop {
+        match json.get(at)? {
+            b'"' => {
+                at = string_end(json, at)?;
+                continue;
+            }
+            b'{' | b'[' => depth += 1,
+            b'}' | b']' if depth == 1 => return Some(at + 1),
+            b'}' | b']' => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+fn scalar_end(json: &[u8], start: usize) -> usize {
+    let ends = |byte: &u8| b",:]} \n\r\t\"[{".contains(byte);
+    let length = json[start..].iter().position(ends);
+    length.map_or(json.len(), |length| start + length)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,70 @@
+//! Skimming finds what is there and survives what is no JSON.
+
+use proptest::prelude::*;
+
+use super::super::tests::random::any_json;
+use super::*;
+
+fn found<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
+    find(json.as_bytes(), path).map(|range| &json[range])
+}
+
+#[test]
+fn values_are_found_at_their_path() {
+    let json = r#" {"a" : "x\"]}" , "b":{"c":[1,"}",{}], "d" :-1.5e3}, "e":null } "#;
+    let table: [(&[&str], Option<&str>); 9] = [
+        (&["a"], Some(r#""x\"]}""#)),
+        (&["b", "c"], Some(r#"[1,"}",{}]"#)),
+        (&["b", "d"], Some("-1.5e3")),
+        (&["e"], Some("null")),
+        (&["c"], None),
+        (&["a", "x"], None),
+        (&["b", "c", "d"], None),
+        (&["x"], None),
+        (&["b", "e"], None),
+    ];
+    for (path, value) in table {
+        assert_eq!(found(json, path), value, "{path:?}");
+    }
+}
+
+#[test]
+fn elements_come_in_order() {
+    let json = r#"[1, "a,b" ,[2,3],{}]"#;
+    let elements: Vec<&str> = elements(json.as_bytes(), 0..json.len())
+        .map(|range| &json[range])
+        .collect();
+    assert_eq!(elements, ["1", "\"a,b\"", "[2,3]", "{}"]);
+    assert_eq!(super::elements(b"{\"a\":1}", 0..7).count(), 0);
+}
+
+#[test]
+fn plain_strings_have_no_escapes() {
+    assert_eq!(plain_string(b"\"ab\"", 0..4), Some("ab"));
+    assert_eq!(plain_string(b"\"a\\n\"", 0..5), None);
+    assert_eq!(plain_string(b"12", 0..2), None);
+    assert_eq!(plain_string(b"\"", 0..1), None);
+}
+
+proptest! {
+    #[test]
+    fn every_member_of_random_json_is_found(value in any_json()) {
+        let json = serde_json::to_string_pretty(&value).unwrap();
+        let Some(object) = value.as_object() else { return Ok(()) };
+        for (key, value) in object {
+            let escaped = serde_json::to_string(key).unwrap();
+            if escaped.len() == key.len() + 2 {
+                let found: serde_json::Value = serde_json::from_str(found(&json, &[key]).unwrap()).unwrap();
+                prop_assert_eq!(&found, value);
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_no_json_cause_no_panic(bytes: Vec<u8>, json in "[\\[\\]{}:,\"\\\\a1 ]{0,30}") {
+        for bytes in [&bytes, json.as_bytes()] {
+            let _ = find(bytes, &["a", "a"]);
+            let _ = elements(bytes, 0..bytes.len()).count();
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! Wire facts: JSON scan and splice, SSE framing, usage, error bodies. No I/O, no server, no configuration.
+
+pub mod error_body;
+pub mod fault;
+pub mod json;
+pub mod mask;
+pub mod model_list;
+pub mod nearest;
+pub mod redact;
+pub mod schema;
+pub mod sse;
+pub mod stream;
+pub mod usage;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A protocol that callers speak.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Protocol {
+    /// `POST /v1/chat/completions`
+    Chat,
+    /// `POST /v1/messages`
+    Messages,
+    /// `POST /v1/responses`
+    Responses,
+}
+
+impl Protocol {
+    /// The word for configuration, metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Messages => "messages",
+            Self::Responses => "responses",
+        }
+    }
+}

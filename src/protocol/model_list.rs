@@ -1,0 +1,221 @@
+//! The answers to GET /v1/models, in the shape of each protocol.
+
+#[cfg(test)]
+mod tests;
+
+use bytes::Bytes;
+use serde::Serialize;
+
+use super::Protocol;
+
+/// A model that a caller may use.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelEntry {
+    pub id: String,
+    /// For people; the id where there is none.
+    pub display_name: Option<String>,
+    pub owned_by: String,
+    /// Seconds since 1970.
+    pub created: u64,
+}
+
+/// Which part of a list of the messages protocol is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// From 1 to 1000.
+    pub limit: usize,
+    /// Only what follows this id.
+    pub after_id: Option<String>,
+    /// Only what comes before this id.
+    pub before_id: Option<String>,
+}
+
+/// Models in the order given. Only lists of the messages protocol have pages.
+pub fn list(protocol: Option<Protocol>, entries: &[ModelEntry], page: &Page) -> Bytes {
+    match protocol {
+        Some(Protocol::Messages) => messages_list(entries, page),
+        Some(Protocol::Chat | Protocol::Responses) | None => json(&ChatList {
+            object: "list",
+            data: entries.iter().map(ChatModel::new).collect(),
+        }),
+    }
+}
+
+/// One model.
+pub fn item(protocol: Option<Protocol>, entry: &ModelEntry) -> Bytes {
+    match protocol {
+        Some(Protocol::Messages) => json(&MessagesModel::new(entry)),
+        Some(Protocol::Chat | Protocol::Responses) | None => json(&ChatModel::new(entry)),
+    }
+}
+
+impl Page {
+    /// Reads `limit`, `after_id` and `before_id`; ignores all else, and a limit out of range.
+    pub fn from_query(query: &str) -> Self {
+        let mut page = Self::default();
+        for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+            match name {
+                "limit" => {
+                    let limit = value
+                        .parse()
+                        .ok()
+                        .filter(|limit| (1..=1000).contains(limit));
+                    page.limit = limit.unwrap_or(page.limit);
+                }
+                "after_id" => page.after_id = Some(percent_decoded(value)),
+                "before_id" => page.before_id = Some(percent_decoded(value)),
+                _ => {}
+            }
+        }
+        page
+    }
+
+    /// The wanted part, and whether there is more beyond it in the direction of reading.
+    ///
+    /// An id that is not in the list begins nothing: the part is empty.
+    fn of<'a>(&self, entries: &'a [ModelEntry]) -> (&'a [ModelEntry], bool) {
+        let place = |id: &String| entries.iter().position(|entry| entry.id == *id);
+        let start = self
+            .after_id
+            .as_ref()
+            .map_or(Some(0), |id| Some(place(id)? + 1));
+        let end = self.before_id.as_ref().map_or(Some(entries.len()), place);
+        let (Some(start), Some(end)) = (start, end) else {
+            return (&[], false);
+        };
+        let part = entries.get(start..end).unwrap_or_default();
+        let has_more = part.len() > self.limit;
+        let part = match self.before_id {
+            // Reading backwards, the nearest are wanted.
+            Some(_) => &part[part.len().saturating_sub(self.limit)..],
+            None => &part[..part.len().min(self.limit)],
+        };
+        (part, has_more)
+    }
+}
+
+impl Default for Page {
+    fn default() -> Self {
+        Self {
+            limit: 20,
+            after_id: None,
+            before_id: None,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct ChatModel<'a> {
+    id: &'a str,
+    object: &'static str,
+    created: u64,
+    owned_by: &'a str,
+}
+
+#[derive(Serialize)]
+struct ChatList<'a> {
+    object: &'static str,
+    data: Vec<ChatModel<'a>>,
+}
+
+#[derive(Serialize)]
+struct MessagesModel<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    id: &'a str,
+    display_name: &'a str,
+    created_at: String,
+}
+
+#[derive(Serialize)]
+struct MessagesList<'a> {
+    data: Vec<MessagesModel<'a>>,
+    has_more: bool,
+    first_id: Option<&'a str>,
+    last_id: Option<&'a str>,
+}
+
+impl<'a> ChatModel<'a> {
+    fn new(entry: &'a ModelEntry) -> Self {
+        Self {
+            id: &entry.id,
+            object: "model",
+            created: entry.created,
+            owned_by: &entry.owned_by,
+        }
+    }
+}
+
+impl<'a> MessagesModel<'a> {
+    fn new(entry: &'a ModelEntry) -> Self {
+        Self {
+            kind: "model",
+            id: &entry.id,
+            display_name: entry.display_name.as_deref().unwrap_or(&entry.id),
+            created_at: rfc3339(entry.created),
+        }
+    }
+}
+
+fn messages_list(entries: &[ModelEntry], page: &Page) -> Bytes {
+    let (part, has_more) = page.of(entries);
+    json(&MessagesList {
+        data: part.iter().map(MessagesModel::new).collect(),
+        has_more,
+        first_id: part.first().map(|entry| entry.id.as_str()),
+        last_id: part.last().map(|entry| entry.id.as_str()),
+    })
+}
+
+/// Seconds since 1970 as a date and time in UTC.
+fn rfc3339(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Counted from 1 March of year 0, so that a leap day ends its year; 400 years are 146,097 days.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let months_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * months_from_march + 2) / 5 + 1;
+    let month = (months_from_march + 2) % 12 + 1;
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    let (hour, minute) = (second / 3_600, second / 60 % 60);
+    format!(
+        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z",
+        second % 60
+    )
+}
+
+/// Undoes `%XX`; what is no such escape stays as it is.
+fn percent_decoded(value: &str) -> String {
+    let mut decoded = Vec::with_capacity(value.len());
+    let mut rest = value.as_bytes();
+    while let [first, after @ ..] = rest {
+        let escaped = match rest {
+            [b'%', high, low, ..] => hex(*high).zip(hex(*low)),
+            _ => None,
+        };
+        match escaped {
+            Some((high, low)) => {
+                decoded.push(high << 4 | low);
+                rest = &rest[3..];
+            }
+            None => {
+                decoded.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&decoded).into_owned()
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).map(|value| value as u8)
+}
+
+fn json(body: &impl Serialize) -> Bytes {
+    serde_json::to_vec(body)
+        .expect("model lists are plain structs of strings and numbers")
+        .into()
+}

@@ -1,0 +1,97 @@
+//! Lists have the shape and the pages that clients of each protocol expect.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn entries() -> Vec<ModelEntry> {
+    let entry = |id: &str| ModelEntry {
+        id: id.into(),
+        display_name: (id == "a").then(|| "Model A".into()),
+        owned_by: "us".into(),
+        created: 1_790_000_000,
+    };
+    ["a", "b", "c/d", "e"].map(entry).into()
+}
+
+fn value(bytes: Bytes) -> Value {
+    serde_json::from_slice(&bytes).unwrap()
+}
+
+#[test]
+fn chat_lists_and_items_have_their_shape() {
+    let all = entries();
+    let item_of_b =
+        json!({"id": "b", "object": "model", "created": 1_790_000_000, "owned_by": "us"});
+    assert_eq!(value(item(None, &all[1])), item_of_b);
+    let page = Page::from_query("limit=1");
+    let list = value(list(Some(Protocol::Chat), &all, &page));
+    assert_eq!(list["object"], "list");
+    assert_eq!(list["data"].as_array().unwrap().len(), 4);
+    assert_eq!(list["data"][1], item_of_b);
+}
+
+#[test]
+fn messages_items_have_names_and_dates() {
+    let all = entries();
+    let expected = |id: &str, name: &str| json!({"type": "model", "id": id, "display_name": name, "created_at": "2026-09-21T14:13:20Z"});
+    assert_eq!(
+        value(item(Some(Protocol::Messages), &all[0])),
+        expected("a", "Model A")
+    );
+    assert_eq!(
+        value(item(Some(Protocol::Messages), &all[1])),
+        expected("b", "b")
+    );
+}
+
+#[test]
+fn messages_lists_have_pages() {
+    let table: [(&str, &[&str], bool); 13] = [
+        ("", &["a", "b", "c/d", "e"], false),
+        ("limit=4", &["a", "b", "c/d", "e"], false),
+        ("limit=2", &["a", "b"], true),
+        ("limit=2&after_id=b", &["c/d", "e"], false),
+        ("limit=1&after_id=b", &["c/d"], true),
+        ("after_id=c%2Fd", &["e"], false),
+        ("after_id=e", &[], false),
+        ("after_id=none", &[], false),
+        ("before_id=c%2fd", &["a", "b"], false),
+        ("limit=1&before_id=c/d", &["b"], true),
+        ("after_id=e&before_id=a", &[], false),
+        ("limit=0", &["a", "b", "c/d", "e"], false),
+        ("limit=x&other&=&%", &["a", "b", "c/d", "e"], false),
+    ];
+    for (query, ids, has_more) in table {
+        let list = value(list(
+            Some(Protocol::Messages),
+            &entries(),
+            &Page::from_query(query),
+        ));
+        let found: Vec<&str> = list["data"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|model| model["id"].as_str().unwrap())
+            .collect();
+        assert_eq!(found, ids, "{query}");
+        assert_eq!(list["has_more"], has_more, "{query}");
+        assert_eq!(list["first_id"].as_str(), ids.first().copied(), "{query}");
+        assert_eq!(list["last_id"].as_str(), ids.last().copied(), "{query}");
+    }
+}
+
+#[test]
+fn dates_are_those_of_the_calendar() {
+    let table = [
+        (0, "1970-01-01T00:00:00Z"),
+        (951_782_399, "2000-02-28T23:59:59Z"),
+        (951_782_400, "2000-02-29T00:00:00Z"),
+        (951_868_800, "2000-03-01T00:00:00Z"),
+        (1_735_689_599, "2024-12-31T23:59:59Z"),
+        (4_107_542_400, "2100-03-01T00:00:00Z"),
+    ];
+    for (seconds, date) in table {
+        assert_eq!(rfc3339(seconds), date);
+    }
+}

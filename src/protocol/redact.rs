@@ -1,0 +1,150 @@
+//! Takes credentials out of what a provider said before a caller or a log sees it.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use memchr::memmem;
+
+/// Stands where a credential stood.
+const REDACTED: &[u8] = b"[redacted]";
+/// Shorter secrets are not looked for: they would hit ordinary words.
+const SECRET_BYTES_MIN: usize = 8;
+/// Shorter runs of characters are words and not keys.
+const KEY_BYTES_MIN: usize = 16;
+/// What keys of providers begin with.
+const KEY_PREFIX: &[u8] = b"sk-";
+/// What stands before a key in a header.
+const SCHEME: &[u8] = b"bearer ";
+
+/// Replaces the given secrets, and all that looks like a bearer token or a key, with `[redacted]`.
+///
+/// Borrows where there is nothing to replace. Secrets of fewer than 8 bytes are not looked for.
+pub fn redact<'a>(text: &'a [u8], secrets: &[&str]) -> Cow<'a, [u8]> {
+    let mut found = Vec::new();
+    for secret in secrets
+        .iter()
+        .filter(|secret| secret.len() >= SECRET_BYTES_MIN)
+    {
+        let starts = memmem::find_iter(text, secret.as_bytes());
+        found.extend(starts.map(|start| start..start + secret.len()));
+    }
+    found.extend(keys(text));
+    found.extend(bearer_tokens(text));
+    if found.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    found.sort_unstable_by_key(|range| range.start);
+    Cow::Owned(without(text, &found))
+}
+
+/// Runs of characters that begin like a key and are as long as one.
+fn keys(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    memmem::find_iter(text, KEY_PREFIX)
+        // Within a longer word, such as "risk-averse", it is no prefix.
+        .filter(|&start| start == 0 || !is_key_byte(text[start - 1]))
+        .filter_map(|start| key_at(text, start))
+}
+
+/// Keys in the place where a header has its token.
+fn bearer_tokens(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    // Only the last character of the scheme is searched for, its case is free.
+    memchr::memchr_iter(b' ', text).filter_map(|space| {
+        let start = space + 1;
+        let scheme = text[..start].get(start.checked_sub(SCHEME.len())?..)?;
+        if !scheme.eq_ignore_ascii_case(SCHEME) {
+            return None;
+        }
+        key_at(text, start)
+    })
+}
+
+fn key_at(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let length = text[start..]
+        .iter()
+        .take_while(|&&byte| is_key_byte(byte))
+        .count();
+    (length >= KEY_BYTES_MIN).then_some(start..start + length)
+}
+
+/// Characters of tokens, and the stars that providers print in place of a key's middle.
+fn is_key_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-_.~+/=*".contains(&byte)
+}
+
+/// The text without the ranges, which are sorted and may overlap.
+fn without(text: &[u8], found: &[Range<usize>]) -> Vec<u8> {
+    let mut clean = Vec::with_capacity(text.len());
+    let mut done = 0;
+    for range in found {
+        if range.start >= done {
+            clean.extend_from_slice(&text[done..range.start]);
+            clean.extend_from_slice(REDACTED);
+        }
+        done = done.max(range.end);
+    }
+    clean.extend_from_slice(&text[done..]);
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redacted(text: &str, secrets: &[&str]) -> String {
+        String::from_utf8(redact(text.as_bytes(), secrets).into_owned()).unwrap()
+    }
+
+    #[test]
+    fn credentials_are_replaced_and_nothing_else() {
+        let secrets = ["hunter2hunter2", "short", "er2hunter2xyz"];
+        let table = [
+            (
+                "key hunter2hunter2 and hunter2hunter2",
+                "key [redacted] and [redacted]",
+            ),
+            ("overlap hunter2hunter2xyz.", "overlap [redacted]."),
+            ("a short word", "a short word"),
+            (
+                "Incorrect API key provided: sk-proj-abcdefghijklmnop.",
+                "Incorrect API key provided: [redacted]",
+            ),
+            (
+                "{\"key\":\"sk-ab********wxyz\"}",
+                "{\"key\":\"[redacted]\"}",
+            ),
+            (
+                "sk-short and risk-averse-investment-strategy",
+                "sk-short and risk-averse-investment-strategy",
+            ),
+            (
+                "Authorization: Bearer eyJhbGciOi.J9-_x.yz0",
+                "Authorization: Bearer [redacted]",
+            ),
+            (
+                "authorization=BEARER 0123456789abcdef,x",
+                "authorization=BEARER [redacted],x",
+            ),
+            ("the bearer of this letter", "the bearer of this letter"),
+            ("", ""),
+        ];
+        for (text, clean) in table {
+            assert_eq!(redacted(text, &secrets), clean);
+        }
+    }
+
+    #[test]
+    fn clean_text_is_borrowed() {
+        assert!(matches!(
+            redact(b"{\"error\":\"no\"}", &["0123456789"]),
+            Cow::Borrowed(_)
+        ));
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_stay() {
+        assert_eq!(
+            &*redact(b"\xff secret-secret \xfe", &["secret-secret"]),
+            b"\xff [redacted] \xfe"
+        );
+    }
+}

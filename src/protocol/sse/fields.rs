@@ -1,0 +1,158 @@
+//! One event: its bytes as they came, and the name and data that its lines spell.
+
+use std::ops::Range;
+
+use bytes::{BufMut, Bytes, BytesMut};
+
+/// An event of a stream, or bytes between events.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The exact bytes, blank line included.
+    pub raw: Bytes,
+    name: Option<Range<usize>>,
+    data: Data,
+    oversize: bool,
+    complete: bool,
+}
+
+#[derive(Clone, Debug)]
+enum Data {
+    None,
+    /// One line, read in place.
+    Line(Range<usize>),
+    /// Several lines, joined with LF as the standard wants it.
+    Lines(Vec<u8>),
+}
+
+/// Writes an event; `data` that has line ends takes one `data` line for each of its lines.
+pub fn frame(name: Option<&str>, data: &[u8]) -> Bytes {
+    let mut frame = BytesMut::with_capacity(data.len() + name.map_or(0, str::len) + 16);
+    if let Some(name) = name {
+        frame.put_slice(b"event: ");
+        frame.put_slice(name.as_bytes());
+        frame.put_u8(b'\n');
+    }
+    for line in data.split(|&byte| byte == b'\n') {
+        frame.put_slice(b"data: ");
+        frame.put_slice(line);
+        frame.put_u8(b'\n');
+    }
+    frame.put_u8(b'\n');
+    frame.freeze()
+}
+
+impl Event {
+    /// The value of the last `event` line; none where there is none or it is empty.
+    pub fn name(&self) -> Option<&[u8]> {
+        self.name.clone().map(|name| &self.raw[name])
+    }
+
+    /// The values of all `data` lines. Empty for comments, blank lines and pieces of oversize
+    /// events, none of which clients see as an event.
+    pub fn data(&self) -> &[u8] {
+        match &self.data {
+            Data::None => &[],
+            Data::Line(range) => &self.raw[range.clone()],
+            Data::Lines(joined) => joined,
+        }
+    }
+
+    /// Whether this is an event over the limit, or a piece of one: only its bytes are known.
+    pub fn is_oversize(&self) -> bool {
+        self.oversize
+    }
+
+    /// Whether a blank line ended the event; false only for what the end of the stream cut off.
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// The event's bytes with a range of its data replaced by bytes without line ends.
+    ///
+    /// Data on one line, as providers send it, leaves all other bytes as they came.
+    pub fn raw_with(&self, range: Range<usize>, with: &[u8]) -> Bytes {
+        let (bytes, offset) = match &self.data {
+            Data::None => return self.raw.clone(),
+            Data::Line(line) => (&self.raw[..], line.start),
+            Data::Lines(joined) => (&joined[..], 0),
+        };
+        let before = &bytes[..offset + range.start];
+        let after = &bytes[offset + range.end..];
+        let changed = [before, with, after].concat();
+        match &self.data {
+            Data::Lines(_) => {
+                let name = self.name().and_then(|name| std::str::from_utf8(name).ok());
+                frame(name, &changed)
+            }
+            _ => changed.into(),
+        }
+    }
+
+    pub(super) fn blank(raw: Bytes) -> Self {
+        Self {
+            raw,
+            name: None,
+            data: Data::None,
+            oversize: false,
+            complete: true,
+        }
+    }
+
+    pub(super) fn oversize(raw: Bytes) -> Self {
+        Self {
+            oversize: true,
+            ..Self::blank(raw)
+        }
+    }
+
+    pub(super) fn incomplete(self) -> Self {
+        Self {
+            complete: false,
+            ..self
+        }
+    }
+
+    pub(super) fn parse(raw: Bytes, at_stream_start: bool) -> Self {
+        const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+        let mut event = Self::blank(raw);
+        let mut at = 0;
+        if at_stream_start && event.raw.starts_with(BYTE_ORDER_MARK) {
+            at = BYTE_ORDER_MARK.len();
+        }
+        while at < event.raw.len() {
+            let rest = &event.raw[at..];
+            let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
+            event.read_line(at..at + length);
+            // The LF of a CR LF reads as one more empty line, which says nothing.
+            at += length + 1;
+        }
+        event
+    }
+
+    fn read_line(&mut self, line: Range<usize>) {
+        let text = &self.raw[line.clone()];
+        let field_length = memchr::memchr(b':', text).unwrap_or(text.len());
+        let has_space = text.get(field_length + 1) == Some(&b' ');
+        let value_start = line.start + field_length + 1 + usize::from(has_space);
+        let value = value_start.min(line.end)..line.end;
+        match &text[..field_length] {
+            b"data" => self.add_data(value),
+            b"event" => self.name = (!value.is_empty()).then_some(value),
+            _ => {}
+        }
+    }
+
+    fn add_data(&mut self, line: Range<usize>) {
+        let mut joined = match std::mem::replace(&mut self.data, Data::None) {
+            Data::None => {
+                self.data = Data::Line(line);
+                return;
+            }
+            Data::Line(first) => self.raw[first].to_vec(),
+            Data::Lines(joined) => joined,
+        };
+        joined.push(b'\n');
+        joined.extend_from_slice(&self.raw[line]);
+        self.data = Data::Lines(joined);
+    }
+}

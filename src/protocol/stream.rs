@@ -1,0 +1,137 @@
+//! What the events of each protocol's streams mean, and where an answer says its id and model.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use super::Protocol;
+use super::json::skim;
+
+/// What an event means for whoever waits for an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventClass {
+    /// Opens the stream or a part of it; no word of the answer yet.
+    Framing,
+    /// A part of the answer, and whatever this gateway does not know.
+    Content,
+    /// Keeps the connection alive: comments and ping events.
+    Ping,
+    /// Says that the answer failed; often the last event.
+    Error,
+    /// The protocol's own end. `failed` where it says that the answer failed.
+    Terminal { failed: bool },
+}
+
+/// Classifies an event by its name and data.
+pub fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventClass {
+    if data.is_empty() {
+        return EventClass::Ping;
+    }
+    match protocol {
+        Protocol::Chat => classify_chat(name, data),
+        Protocol::Messages => classify_messages(name.or_else(|| event_type(data))),
+        Protocol::Responses => classify_responses(name.or_else(|| event_type(data))),
+    }
+}
+
+/// The id of the response that a whole body of the responses protocol is.
+pub fn response_id_in_body(body: &[u8]) -> Option<String> {
+    text_at(body, &["id"])
+}
+
+/// The id of the response that an event of the responses protocol carries.
+pub fn response_id_in_event(data: &[u8]) -> Option<String> {
+    text_at(data, &["response", "id"])
+}
+
+/// Where an event or a whole body names the model of the answer: the string, quotes included.
+///
+/// At the top in bodies and chat chunks, inside the message that a messages stream starts with,
+/// inside the response that some events of a responses stream carry.
+pub fn model_span(data: &[u8]) -> Option<Range<usize>> {
+    let model = skim::members(data, 0..data.len()).find_map(|(key, value)| match key {
+        b"model" => Some(value),
+        b"message" | b"response" => {
+            let mut inner = skim::members(data, value);
+            inner
+                .find(|(key, _)| *key == b"model")
+                .map(|(_, value)| value)
+        }
+        _ => None,
+    })?;
+    data[model.clone()].starts_with(b"\"").then_some(model)
+}
+
+/// A chat event is an error, a usage report, the announcement of a role, or content.
+fn classify_chat(name: Option<&[u8]>, data: &[u8]) -> EventClass {
+    if data.starts_with(b"[DONE]") {
+        return EventClass::Terminal { failed: false };
+    }
+    if name == Some(b"error") {
+        return EventClass::Error;
+    }
+    let mut class = EventClass::Content;
+    for (key, value) in skim::members(data, 0..data.len()) {
+        match key {
+            b"error" if says_something(data, &value) => return EventClass::Error,
+            b"choices"
+                if !skim::elements(data, value.clone()).any(|choice| has_content(data, choice)) =>
+            {
+                class = EventClass::Framing;
+            }
+            _ => {}
+        }
+    }
+    class
+}
+
+fn classify_messages(name: Option<&[u8]>) -> EventClass {
+    match name {
+        Some(b"message_start" | b"content_block_start") => EventClass::Framing,
+        Some(b"ping") => EventClass::Ping,
+        Some(b"message_stop") => EventClass::Terminal { failed: false },
+        Some(b"error") => EventClass::Error,
+        _ => EventClass::Content,
+    }
+}
+
+fn classify_responses(name: Option<&[u8]>) -> EventClass {
+    match name {
+        Some(b"response.created" | b"response.queued" | b"response.in_progress") => {
+            EventClass::Framing
+        }
+        Some(b"response.completed" | b"response.incomplete" | b"response.cancelled") => {
+            EventClass::Terminal { failed: false }
+        }
+        Some(b"response.failed") => EventClass::Terminal { failed: true },
+        Some(b"error") => EventClass::Error,
+        _ => EventClass::Content,
+    }
+}
+
+fn event_type(data: &[u8]) -> Option<&[u8]> {
+    skim::plain_string(data, skim::find(data, &["type"])?).map(str::as_bytes)
+}
+
+/// Whether a choice of a chat chunk holds more than the role of who speaks.
+fn has_content(data: &[u8], choice: Range<usize>) -> bool {
+    skim::members(data, choice).any(|(key, value)| match key {
+        b"finish_reason" => says_something(data, &value),
+        b"delta" => skim::members(data, value)
+            .any(|(key, value)| key != b"role" && says_something(data, &value)),
+        _ => false,
+    })
+}
+
+/// Whether a value is other than null, false, zero or empty.
+fn says_something(data: &[u8], value: &Range<usize>) -> bool {
+    !matches!(
+        &data[value.clone()],
+        b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}"
+    )
+}
+
+fn text_at(data: &[u8], path: &[&str]) -> Option<String> {
+    skim::plain_string(data, skim::find(data, path)?).map(str::to_owned)
+}

@@ -1,0 +1,209 @@
+//! Events are classified by what their protocols say they mean.
+
+use super::*;
+
+const END: EventClass = EventClass::Terminal { failed: false };
+
+#[test]
+fn chat_events_are_classified_by_their_data() {
+    let table = [
+        ("[DONE]", END),
+        ("[DONE] ", END),
+        ("", EventClass::Ping),
+        (
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant"}}]}"#,
+            EventClass::Framing,
+        ),
+        (
+            r#"{"choices":[{"index":0,"delta":{"role":"assistant","content":"","refusal":null},"finish_reason":null}]}"#,
+            EventClass::Framing,
+        ),
+        (
+            r#"{"choices":[],"prompt_filter_results":[1]}"#,
+            EventClass::Framing,
+        ),
+        (
+            r#"{"choices":[],"usage":{"total_tokens":1}}"#,
+            EventClass::Framing,
+        ),
+        (
+            r#"{"choices":[{"delta":{"content":"a"}}]}"#,
+            EventClass::Content,
+        ),
+        (
+            r#"{"choices":[{"delta":{"role":"assistant","tool_calls":[{"index":0}]}}]}"#,
+            EventClass::Content,
+        ),
+        (
+            r#"{"choices":[{"delta":{"reasoning_content":"a"}}]}"#,
+            EventClass::Content,
+        ),
+        (
+            r#"{"choices":[{"delta":{}},{"delta":{"content":"a"}}]}"#,
+            EventClass::Content,
+        ),
+        (
+            r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#,
+            EventClass::Content,
+        ),
+        (r#"{"error":{"message":"x"}}"#, EventClass::Error),
+        (r#"{"choices":[],"error":"overloaded"}"#, EventClass::Error),
+        (
+            r#"{"choices":[{"delta":{"content":"a"}}],"error":null}"#,
+            EventClass::Content,
+        ),
+        (r#"{"something":"new"}"#, EventClass::Content),
+        ("no json", EventClass::Content),
+    ];
+    for (data, class) in table {
+        assert_eq!(
+            classify(Protocol::Chat, None, data.as_bytes()),
+            class,
+            "{data}"
+        );
+    }
+    assert_eq!(
+        classify(Protocol::Chat, Some(b"error"), b"{}"),
+        EventClass::Error
+    );
+}
+
+#[test]
+fn named_events_are_classified_by_name_or_by_type() {
+    let table = [
+        (Protocol::Messages, "message_start", EventClass::Framing),
+        (
+            Protocol::Messages,
+            "content_block_start",
+            EventClass::Framing,
+        ),
+        (
+            Protocol::Messages,
+            "content_block_delta",
+            EventClass::Content,
+        ),
+        (
+            Protocol::Messages,
+            "content_block_stop",
+            EventClass::Content,
+        ),
+        (Protocol::Messages, "message_delta", EventClass::Content),
+        (Protocol::Messages, "ping", EventClass::Ping),
+        (Protocol::Messages, "message_stop", END),
+        (Protocol::Messages, "error", EventClass::Error),
+        (Protocol::Messages, "something_new", EventClass::Content),
+        (Protocol::Responses, "response.created", EventClass::Framing),
+        (Protocol::Responses, "response.queued", EventClass::Framing),
+        (
+            Protocol::Responses,
+            "response.in_progress",
+            EventClass::Framing,
+        ),
+        (
+            Protocol::Responses,
+            "response.output_text.delta",
+            EventClass::Content,
+        ),
+        (
+            Protocol::Responses,
+            "response.mcp_call.failed",
+            EventClass::Content,
+        ),
+        (Protocol::Responses, "response.completed", END),
+        (Protocol::Responses, "response.incomplete", END),
+        (Protocol::Responses, "response.cancelled", END),
+        (
+            Protocol::Responses,
+            "response.failed",
+            EventClass::Terminal { failed: true },
+        ),
+        (Protocol::Responses, "error", EventClass::Error),
+    ];
+    for (protocol, name, class) in table {
+        let data = format!("{{\"sequence_number\":1,\"type\":\"{name}\"}}");
+        assert_eq!(
+            classify(protocol, Some(name.as_bytes()), b"{}"),
+            class,
+            "{name}"
+        );
+        assert_eq!(classify(protocol, None, data.as_bytes()), class, "{name}");
+    }
+}
+
+#[test]
+fn text_that_a_model_wrote_is_never_taken_for_an_event() {
+    let data = r#"{"type":"content_block_delta","delta":{"text":"\",\"error\":1,\"type\":\"message_stop"}}"#;
+    assert_eq!(
+        classify(Protocol::Messages, None, data.as_bytes()),
+        EventClass::Content
+    );
+    let data = r#"{"choices":[{"delta":{"content":"x\"}],\"error\":{},[DONE]"}}]}"#;
+    assert_eq!(
+        classify(Protocol::Chat, None, data.as_bytes()),
+        EventClass::Content
+    );
+}
+
+#[test]
+fn the_model_is_found_where_each_protocol_names_it() {
+    let table = [
+        (
+            r#"{"id":"m","model":"m","choices":[{"model":"x"}]}"#,
+            Some(18),
+        ),
+        (r#"{"choices":[{"model":"x"}]}"#, None),
+        (r#"{"model":null}"#, None),
+        ("[DONE]", None),
+        (
+            r#"{"type":"message_start","message":{"model":"m"}}"#,
+            Some(43),
+        ),
+        (r#"{"type":"message","model":"m","content":[]}"#, Some(26)),
+        (
+            r#"{"type":"content_block_delta","delta":{"model":"m"}}"#,
+            None,
+        ),
+        (
+            r#"{"type":"error","error":{"model":"m"},"message":"text"}"#,
+            None,
+        ),
+        (
+            r#"{"response":{"output":[{"model":"x"}],"model" : "m"}}"#,
+            Some(48),
+        ),
+        (r#"{"id":"resp_1","output":[],"model":"m"}"#, Some(35)),
+        (r#"{"type":"response.output_text.delta","delta":"m"}"#, None),
+    ];
+    for (data, start) in table {
+        let span = model_span(data.as_bytes());
+        assert_eq!(span.as_ref().map(|span| span.start), start, "{data}");
+        assert!(span.is_none_or(|span| &data[span] == "\"m\""), "{data}");
+    }
+}
+
+#[test]
+fn the_response_id_comes_from_events_and_bodies() {
+    type Read = fn(&[u8]) -> Option<String>;
+    let table: [(Read, _, _); 5] = [
+        (
+            response_id_in_event,
+            r#"{"type":"response.created","response":{"object":"response","id":"resp_1"}}"#,
+            Some("resp_1"),
+        ),
+        (
+            response_id_in_event,
+            r#"{"type":"response.output_item.added","item":{"id":"msg_1"}}"#,
+            None,
+        ),
+        (response_id_in_event, r#"{"id":"resp_1"}"#, None),
+        (
+            response_id_in_body,
+            r#"{"output":[{"id":"msg_1"}],"id":"resp_2"}"#,
+            Some("resp_2"),
+        ),
+        (response_id_in_body, r#"{"id":7}"#, None),
+    ];
+    for (read, data, id) in table {
+        assert_eq!(read(data.as_bytes()).as_deref(), id, "{data}");
+    }
+}

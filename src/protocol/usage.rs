@@ -1,0 +1,152 @@
+//! What an answer cost, in tokens: from whole bodies and from the events of a stream.
+
+#[cfg(test)]
+mod tests;
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use memchr::memmem::Finder;
+
+use super::Protocol;
+use super::json::{Document, Limits, Node, skim};
+
+/// Token counts as the provider gave them; none where it gave none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In the chat and responses protocols with those from the cache, in the messages protocol
+    /// without them.
+    pub input_tokens: Option<u64>,
+    /// With those spent on reasoning.
+    pub output_tokens: Option<u64>,
+    /// The messages protocol gives none.
+    pub total_tokens: Option<u64>,
+    /// Input tokens read from the provider's cache.
+    pub cached_input_tokens: Option<u64>,
+    /// Input tokens written to the provider's cache.
+    pub cache_write_tokens: Option<u64>,
+    pub reasoning_tokens: Option<u64>,
+}
+
+/// The usage of a complete answer that was no stream.
+pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<Usage> {
+    read(protocol, body, skim::find(body, &["usage"])?)
+}
+
+/// Follows a stream and knows at each point what was spent so far.
+///
+/// Counts replace each other and are never added: providers repeat them, and those of the
+/// messages protocol are cumulative.
+#[derive(Debug)]
+pub struct Meter {
+    protocol: Protocol,
+    key: Finder<'static>,
+    /// From the first event of a messages stream; says little of the output.
+    at_start: Option<Usage>,
+    latest: Option<Usage>,
+}
+
+impl Meter {
+    pub fn new(protocol: Protocol) -> Self {
+        Self {
+            protocol,
+            key: Finder::new(b"\"usage\""),
+            at_start: None,
+            latest: None,
+        }
+    }
+
+    /// Takes note of an event. One that mentions no usage costs one search through its data.
+    pub fn event(&mut self, _name: Option<&[u8]>, data: &[u8]) {
+        // In text that a model wrote the quotes of this key are escaped.
+        if self.key.find(data).is_none() {
+            return;
+        }
+        match self.protocol {
+            Protocol::Chat => self.note_latest(data, &["usage"]),
+            Protocol::Responses => self.note_latest(data, &["response", "usage"]),
+            Protocol::Messages => {
+                self.note_start(data);
+                self.note_latest(data, &["usage"]);
+            }
+        }
+    }
+
+    /// What is known so far.
+    pub fn usage(&self) -> Option<Usage> {
+        match (self.latest, self.at_start) {
+            (Some(latest), Some(at_start)) => Some(latest.or(at_start)),
+            (latest, at_start) => latest.or(at_start),
+        }
+    }
+
+    fn note_latest(&mut self, data: &[u8], path: &[&str]) {
+        let found = skim::find(data, path).and_then(|range| read(self.protocol, data, range));
+        if let Some(usage) = found {
+            self.latest = Some(usage.or(self.latest.unwrap_or_default()));
+        }
+    }
+
+    /// The first start counts: a stream may repeat it, also after the counts have moved on.
+    fn note_start(&mut self, data: &[u8]) {
+        if self.at_start.is_none() {
+            let found = skim::find(data, &["message", "usage"]);
+            self.at_start = found.and_then(|range| read(self.protocol, data, range));
+        }
+    }
+}
+
+impl Usage {
+    /// These counts, and the other's where there are none.
+    fn or(self, other: Self) -> Self {
+        Self {
+            input_tokens: self.input_tokens.or(other.input_tokens),
+            output_tokens: self.output_tokens.or(other.output_tokens),
+            total_tokens: self.total_tokens.or(other.total_tokens),
+            cached_input_tokens: self.cached_input_tokens.or(other.cached_input_tokens),
+            cache_write_tokens: self.cache_write_tokens.or(other.cache_write_tokens),
+            reasoning_tokens: self.reasoning_tokens.or(other.reasoning_tokens),
+        }
+    }
+}
+
+/// Reads a usage object; none for null, for something else, and for an object without any count.
+fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<Usage> {
+    let object = Bytes::copy_from_slice(&json[range]);
+    let document = Document::parse(object, &Limits::default()).ok()?;
+    let count = |pointer| count(document.root().pointer(pointer)?);
+    let usage = match protocol {
+        Protocol::Chat => Usage {
+            input_tokens: count("/prompt_tokens"),
+            output_tokens: count("/completion_tokens"),
+            total_tokens: count("/total_tokens"),
+            cached_input_tokens: count("/prompt_tokens_details/cached_tokens"),
+            cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
+            reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
+        },
+        Protocol::Messages => Usage {
+            input_tokens: count("/input_tokens"),
+            output_tokens: count("/output_tokens"),
+            total_tokens: None,
+            cached_input_tokens: count("/cache_read_input_tokens"),
+            cache_write_tokens: count("/cache_creation_input_tokens"),
+            reasoning_tokens: count("/output_tokens_details/thinking_tokens"),
+        },
+        Protocol::Responses => Usage {
+            input_tokens: count("/input_tokens"),
+            output_tokens: count("/output_tokens"),
+            total_tokens: count("/total_tokens"),
+            cached_input_tokens: count("/input_tokens_details/cached_tokens"),
+            cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
+            reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+        },
+    };
+    (usage != Usage::default()).then_some(usage)
+}
+
+/// A count, also where a provider writes it as 12.0.
+fn count(node: Node<'_>) -> Option<u64> {
+    let whole = |number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number);
+    node.as_u64()
+        .or_else(|| node.as_f64().filter(whole).map(|number| number as u64))
+}

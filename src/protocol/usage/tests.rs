@@ -1,0 +1,154 @@
+//! Usage is read from every shape that providers send, and nothing is counted twice.
+
+use super::*;
+
+fn usage(counts: [Option<u64>; 6]) -> Usage {
+    let [
+        input_tokens,
+        output_tokens,
+        total_tokens,
+        cached_input_tokens,
+        cache_write_tokens,
+        reasoning_tokens,
+    ] = counts;
+    Usage {
+        input_tokens,
+        output_tokens,
+        total_tokens,
+        cached_input_tokens,
+        cache_write_tokens,
+        reasoning_tokens,
+    }
+}
+
+fn metered(protocol: Protocol, events: &[&str]) -> Option<Usage> {
+    let mut meter = Meter::new(protocol);
+    for data in events {
+        meter.event(None, data.as_bytes());
+    }
+    meter.usage()
+}
+
+#[test]
+fn whole_bodies_give_their_usage() {
+    let chat = r#"{"id":"x","choices":[{"message":{"content":"\"usage\":{\"prompt_tokens\":9}"}}],"usage":{"prompt_tokens":10,
+        "completion_tokens":20,"total_tokens":30,"prompt_tokens_details":{"cached_tokens":4,"audio_tokens":0},
+        "completion_tokens_details":{"reasoning_tokens":5}}}"#;
+    let messages = r#"{"type":"message","usage":{"input_tokens":10,"cache_creation_input_tokens":2,"cache_read_input_tokens":3,
+        "output_tokens":20.0,"output_tokens_details":{"thinking_tokens":6},"service_tier":"standard"}}"#;
+    let responses = r#"{"object":"response","output":[{"usage":1}],"usage":{"input_tokens":10,"input_tokens_details":{"cached_tokens":1,
+        "cache_write_tokens":2},"output_tokens":20,"output_tokens_details":{"reasoning_tokens":7},"total_tokens":30}}"#;
+    let table = [
+        (
+            Protocol::Chat,
+            chat,
+            Some([Some(10), Some(20), Some(30), Some(4), None, Some(5)]),
+        ),
+        (
+            Protocol::Messages,
+            messages,
+            Some([Some(10), Some(20), None, Some(3), Some(2), Some(6)]),
+        ),
+        (
+            Protocol::Responses,
+            responses,
+            Some([Some(10), Some(20), Some(30), Some(1), Some(2), Some(7)]),
+        ),
+        (Protocol::Responses, r#"{"usage":null}"#, None),
+        (
+            Protocol::Chat,
+            r#"{"usage":{"prompt_tokens":null,"completion_tokens":-1}}"#,
+            None,
+        ),
+        (Protocol::Chat, r#"{"usage":[]}"#, None),
+        (
+            Protocol::Chat,
+            r#"{"choices":[{"usage":{"prompt_tokens":1}}]}"#,
+            None,
+        ),
+        (Protocol::Chat, "<html>\"usage\"", None),
+        (Protocol::Chat, "", None),
+    ];
+    for (protocol, body, expected) in table {
+        assert_eq!(
+            from_json(protocol, body.as_bytes()),
+            expected.map(usage),
+            "{body}"
+        );
+    }
+}
+
+#[test]
+fn a_chat_stream_counts_its_last_usage() {
+    let usage_of = |last: &str| {
+        metered(
+            Protocol::Chat,
+            &[
+                r#"{"choices":[{"delta":{"content":"a"}}],"usage":null}"#,
+                r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"total_tokens":2}}"#,
+                last,
+                "[DONE]",
+            ],
+        )
+    };
+    let last =
+        r#"{"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":9,"total_tokens":10}}"#;
+    assert_eq!(
+        usage_of(last),
+        Some(usage([Some(1), Some(9), Some(10), None, None, None]))
+    );
+    assert_eq!(
+        usage_of(r#"{"usage":null}"#),
+        Some(usage([Some(1), Some(1), Some(2), None, None, None]))
+    );
+    assert_eq!(
+        metered(Protocol::Chat, &[r#"{"usage":null}"#, "[DONE]"]),
+        None
+    );
+}
+
+#[test]
+fn a_messages_stream_is_cumulative_and_repeated_starts_count_once() {
+    let start = r#"{"type":"message_start","message":{"model":"m","usage":{"input_tokens":10,"cache_read_input_tokens":3,"output_tokens":1}}}"#;
+    let delta = r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":5}}"#;
+    let larger = r#"{"type":"message_delta","delta":{},"usage":{"input_tokens":50,"output_tokens":9,"cache_read_input_tokens":null}}"#;
+    let table: [(&[&str], _); 5] = [
+        (&[], None),
+        (
+            &[start],
+            Some([Some(10), Some(1), None, Some(3), None, None]),
+        ),
+        (
+            &[start, start, delta],
+            Some([Some(10), Some(5), None, Some(3), None, None]),
+        ),
+        (
+            &[start, delta, start],
+            Some([Some(10), Some(5), None, Some(3), None, None]),
+        ),
+        (
+            &[start, delta, larger],
+            Some([Some(50), Some(9), None, Some(3), None, None]),
+        ),
+    ];
+    for (events, expected) in table {
+        assert_eq!(
+            metered(Protocol::Messages, events),
+            expected.map(usage),
+            "{events:?}"
+        );
+    }
+}
+
+#[test]
+fn a_responses_stream_counts_the_response_that_ended_it() {
+    let created = r#"{"type":"response.created","response":{"id":"resp_1","usage":null}}"#;
+    let delta = r#"{"type":"response.output_text.delta","delta":"\"usage\""}"#;
+    let completed = r#"{"type":"response.completed","response":{"output":[],"usage":{"input_tokens":1,"output_tokens":2,"total_tokens":3}}}"#;
+    assert_eq!(metered(Protocol::Responses, &[created, delta]), None);
+    let expected = usage([Some(1), Some(2), Some(3), None, None, None]);
+    assert_eq!(
+        metered(Protocol::Responses, &[created, delta, completed]),
+        Some(expected)
+    );
+}

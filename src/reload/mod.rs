@@ -1,0 +1,162 @@
+//! The configuration in use: watched, rebuilt completely, then swapped at once; a bad file changes nothing.
+
+pub mod watch;
+
+use crate::config::problem::InvalidConfig;
+use crate::config::revision_of;
+use crate::observe::metrics::Metrics;
+use crate::snapshot::{self, Built, Lasting, Snapshot};
+use arc_swap::ArcSwap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+/// Holds the snapshot in use and makes new ones.
+pub struct Reloader {
+    path: PathBuf,
+    lasting: Lasting,
+    metrics: Arc<Metrics>,
+    current: ArcSwap<Snapshot>,
+    /// One load at a time; holds what came of the last one.
+    last: Mutex<Option<Refusal>>,
+    /// Snapshots that were replaced, while exchanges still hold them.
+    replaced: Mutex<Vec<std::sync::Weak<Snapshot>>>,
+}
+
+/// A configuration that was refused.
+#[derive(Clone, Debug)]
+pub struct Refusal {
+    pub at: SystemTime,
+    /// Every problem, with file, line and column; no secrets.
+    pub report: String,
+    /// Files besides the configuration that it depends on.
+    pub files: Vec<PathBuf>,
+}
+
+/// What came of a load.
+#[derive(Clone, Debug)]
+pub enum Outcome {
+    /// The file says what is in use already.
+    Unchanged,
+    Swapped {
+        revision: Arc<str>,
+        /// Settings that take effect only when the process starts anew.
+        needs_restart: bool,
+    },
+    Refused(Refusal),
+}
+
+impl Reloader {
+    /// Loads the configuration for the first time.
+    ///
+    /// # Errors
+    /// Every problem of the file.
+    pub fn start(
+        path: &Path,
+        lasting: Lasting,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, InvalidConfig> {
+        let Built { snapshot, warnings } = snapshot::build(path, &lasting)?;
+        for warning in &warnings {
+            tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
+        }
+        metrics.reloaded(&snapshot.revision);
+        Ok(Self {
+            path: path.to_path_buf(),
+            lasting,
+            metrics,
+            current: ArcSwap::from_pointee(snapshot),
+            last: Mutex::new(None),
+            replaced: Mutex::default(),
+        })
+    }
+
+    /// The snapshot in use; an exchange loads it once and keeps it.
+    pub fn current(&self) -> Arc<Snapshot> {
+        self.current.load_full()
+    }
+
+    /// The revision of the file as it is now, if it can be read.
+    pub fn revision_on_disk(&self) -> Option<String> {
+        let bytes = std::fs::read(&self.path).ok()?;
+        Some(revision_of(&bytes))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The last load, if it was refused.
+    pub fn refusal(&self) -> Option<Refusal> {
+        self.last
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    /// Revisions that were replaced but that exchanges still use, with how many.
+    pub fn draining(&self) -> Vec<(Arc<str>, usize)> {
+        let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
+        replaced.retain(|snapshot| snapshot.strong_count() > 0);
+        replaced
+            .iter()
+            .filter_map(|snapshot| {
+                Some((
+                    snapshot.upgrade()?.revision.clone(),
+                    snapshot.strong_count(),
+                ))
+            })
+            .collect()
+    }
+
+    /// Reads the file again, builds it completely, and swaps it in if it is good.
+    ///
+    /// Blocks on the file system: call it from where that is allowed.
+    pub fn reload(&self) -> Outcome {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match snapshot::build(&self.path, &self.lasting) {
+            Ok(built) => {
+                *last = None;
+                self.swap(built)
+            }
+            Err(invalid) => {
+                let refusal = Refusal {
+                    at: SystemTime::now(),
+                    report: invalid.to_string(),
+                    files: invalid.files,
+                };
+                tracing::error!(file = %self.path.display(), "configuration refused, the last good one stays in use\n{}", refusal.report);
+                self.metrics.reload_refused();
+                *last = Some(refusal.clone());
+                Outcome::Refused(refusal)
+            }
+        }
+    }
+
+    fn swap(&self, Built { snapshot, warnings }: Built) -> Outcome {
+        for warning in &warnings {
+            tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
+        }
+        let old = self.current();
+        let needs_restart = snapshot.server != old.server;
+        if needs_restart {
+            tracing::warn!("`server` changed: this part takes effect when headgate starts anew");
+        }
+        let revision = snapshot.revision.clone();
+        let unchanged = revision == old.revision && snapshot.files.is_empty();
+        self.current.store(Arc::new(snapshot));
+        self.replaced
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(Arc::downgrade(&old));
+        self.metrics.reloaded(&revision);
+        tracing::info!(%revision, "configuration in use");
+        match unchanged {
+            true => Outcome::Unchanged,
+            false => Outcome::Swapped {
+                revision,
+                needs_restart,
+            },
+        }
+    }
+}

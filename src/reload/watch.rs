@@ -1,0 +1,98 @@
+//! Notices when the configuration changes: its folder is watched, so that symlink swaps are seen too.
+
+use super::Reloader;
+use notify::{RecursiveMode, Watcher};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// Editors and ConfigMaps change several files in a row; this long after the last change all are there.
+const SETTLED: Duration = Duration::from_millis(100);
+
+/// A folder in which something always happens must not put a reload off for ever.
+const SETTLED_AT_LAST: Duration = Duration::from_secs(1);
+
+/// Reloads on every change of the configuration's files, from a thread of its own, for as long as the process lives.
+///
+/// # Errors
+/// The folder cannot be watched; SIGHUP and the admin page still reload then.
+pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
+    let (changed, changes) = mpsc::channel();
+    let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+        if event.is_ok_and(|event| !event.kind.is_access()) {
+            let _ = changed.send(());
+        }
+    })?;
+    let mut watched = BTreeSet::new();
+    watch_folders(&mut watcher, &reloader, &mut watched)?;
+    // What changed between the first load and the watch is found by the first look.
+    let mut seen = contents(&reloader);
+    if reloader.revision_on_disk().as_deref() != Some(&*reloader.current().revision) {
+        reloader.reload();
+    }
+    let spawned = thread::Builder::new().name("reload".into()).spawn(move || {
+        while changes.recv().is_ok() {
+            let until = Instant::now() + SETTLED_AT_LAST;
+            while Instant::now() < until && changes.recv_timeout(SETTLED).is_ok() {}
+            loop {
+                // Read before the load: what changes while it runs must be found different afterwards.
+                let found = contents(&reloader);
+                if found == seen {
+                    break;
+                }
+                seen = found;
+                reloader.reload();
+                // A new configuration may name schema files in other folders.
+                if let Err(error) = watch_folders(&mut watcher, &reloader, &mut watched) {
+                    tracing::warn!(%error, "a schema's folder cannot be watched");
+                }
+            }
+        }
+    });
+    spawned.map(|_| ()).map_err(notify::Error::io)
+}
+
+fn watch_folders(
+    watcher: &mut impl Watcher,
+    reloader: &Reloader,
+    watched: &mut BTreeSet<PathBuf>,
+) -> notify::Result<()> {
+    for file in files(reloader) {
+        let folder = match file.parent() {
+            Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
+            _ => PathBuf::from("."),
+        };
+        // A schema that comes with the program has no folder here, and need not have one.
+        if folder.is_dir() && watched.insert(folder.clone()) {
+            watcher.watch(&folder, RecursiveMode::NonRecursive)?;
+        }
+    }
+    Ok(())
+}
+
+fn files(reloader: &Reloader) -> Vec<PathBuf> {
+    let mut files = vec![reloader.path().to_path_buf()];
+    files.extend(reloader.current().files.iter().cloned());
+    // What is missing or broken in them may be why the last configuration was refused.
+    files.extend(
+        reloader
+            .refusal()
+            .into_iter()
+            .flat_map(|refusal| refusal.files),
+    );
+    files
+}
+
+/// What the files hold: other files in the same folders change too, and are none of ours.
+fn contents(reloader: &Reloader) -> Vec<Option<Vec<u8>>> {
+    files(reloader)
+        .iter()
+        .map(|file: &PathBuf| read(file))
+        .collect()
+}
+
+fn read(file: &Path) -> Option<Vec<u8>> {
+    std::fs::read(file).ok()
+}

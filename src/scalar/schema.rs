@@ -1,0 +1,62 @@
+//! JSON Schemas of the scalars: they refuse what the parsers refuse.
+
+use super::{ByteSize, SIZE_WORDS, SPAN_WORDS, Secret, Span};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use std::borrow::Cow;
+
+/// As text, or as `{file: path}`; the loader replaces the latter by the file's content.
+impl JsonSchema for Secret {
+    fn schema_name() -> Cow<'static, str> {
+        "Secret".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A secret: `${VARIABLE}`, or `{file: path}` relative to this file.",
+            "type": ["string", "object"],
+            "minLength": 1,
+            "properties": {
+                "file": {
+                    "description": "File that holds the secret; a line break at its end is left out.",
+                    "type": "string",
+                    "minLength": 1
+                }
+            },
+            "required": ["file"],
+            "additionalProperties": false,
+            "writeOnly": true
+        })
+    }
+}
+
+impl JsonSchema for Span {
+    fn schema_name() -> Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A duration such as `250ms`, `2s`, `5m`, `1h` or `1h30m`.",
+            "type": "string",
+            "pattern": r"^(?=.*[1-9])([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?$",
+            "patternErrorMessage": SPAN_WORDS
+        })
+    }
+}
+
+impl JsonSchema for ByteSize {
+    fn schema_name() -> Cow<'static, str> {
+        "ByteSize".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A size such as `512KiB`, `32MiB`, `1GiB`, `10MB`, or a number of bytes.",
+            "type": ["string", "integer"],
+            "minimum": 1,
+            "maximum": u64::MAX,
+            "pattern": "^(?=.*[1-9])[0-9]{1,9}([KMG]i?B|B)?$",
+            "patternErrorMessage": SIZE_WORDS
+        })
+    }
+}

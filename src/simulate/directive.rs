@@ -1,0 +1,280 @@
+//! Directives: the faults, sizes and paces a request asks of the simulated provider, as `name=value; name`.
+
+use super::given::Given;
+use http::StatusCode;
+use std::time::Duration;
+use thiserror::Error;
+
+/// The largest answer text that may be asked for, in bytes.
+pub const MAX_TEXT_BYTES: usize = 256 << 20;
+
+/// Bytes of a content event where `events` is given without a size.
+const EVENT_BYTES: usize = 10;
+
+/// Every directive, with what it does; the list an unknown name is answered with.
+pub const KNOWN: [(&str, &str); 21] = [
+    ("body_bytes", "answer text of this many bytes"),
+    ("code", "code of the error"),
+    (
+        "cut",
+        "cut the connection: after the head of a stream, half-way through any other body",
+    ),
+    ("cut_after", "cut a stream after this many content events"),
+    ("delay", "wait before the head of the answer"),
+    (
+        "echo_credential",
+        "put the received credential into an error body and a header (401 by default)",
+    ),
+    (
+        "error_event_after",
+        "an error event after this many content events ends the stream",
+    ),
+    ("error_event_first", "an error event is all of the stream"),
+    ("event_bytes", "bytes of text in each content event"),
+    ("events", "number of content events"),
+    ("html", "an HTML page instead of JSON"),
+    ("malformed", "truncated JSON"),
+    ("message", "message of the error"),
+    ("no_usage", "leave the usage out"),
+    ("pace", "time between content events"),
+    ("retry_after", "seconds for the Retry-After header"),
+    ("stall", "never send even the head"),
+    (
+        "stall_after",
+        "send nothing more after this many content events, nor close",
+    ),
+    (
+        "stamp",
+        "t=<nanoseconds of CLOCK_MONOTONIC>; at the start of each content event",
+    ),
+    ("status", "answer with an error of this status"),
+    ("times", "obey this text only the first n times it is seen"),
+];
+
+/// What a request asks for beyond a good answer; what is unset takes its ordinary course.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Directives {
+    pub delay: Option<Duration>,
+    pub status: Option<StatusCode>,
+    pub code: Option<String>,
+    pub message: Option<String>,
+    /// Seconds.
+    pub retry_after: Option<u64>,
+    pub events: Option<usize>,
+    pub event_bytes: Option<usize>,
+    pub body_bytes: Option<usize>,
+    pub pace: Option<Duration>,
+    pub interruption: Option<Interruption>,
+    pub times: Option<u64>,
+    pub cut: bool,
+    pub error_event_first: bool,
+    pub stall: bool,
+    pub html: bool,
+    pub no_usage: bool,
+    pub malformed: bool,
+    pub echo_credential: bool,
+    pub stamp: bool,
+}
+
+/// What ends a stream before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Interruption {
+    /// Content events that are still sent; with fewer in the answer it comes after the last.
+    pub after: u64,
+    pub by: InterruptedBy,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InterruptedBy {
+    Cut,
+    ErrorEvent,
+    Stall,
+}
+
+/// How large the answer text and its pieces are to be; `None` leaves the ordinary size.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    pub text: Option<usize>,
+    pub piece: Option<usize>,
+}
+
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum DirectiveError {
+    #[error("unknown directive `{0}`; known are {known}", known = KNOWN.map(|(name, _)| name).join(", "))]
+    Unknown(String),
+    #[error("directive `{name}`: `{value}` is not {wanted}")]
+    Value {
+        name: String,
+        value: String,
+        wanted: &'static str,
+    },
+    #[error("directives ask for more than {MAX_TEXT_BYTES} bytes of text")]
+    TooMuchText,
+}
+
+impl Directives {
+    /// Reads `name=value; name; …`, in which the later of two that contradict wins.
+    pub fn parse(text: &str) -> Result<Self, DirectiveError> {
+        let mut directives = Self::default();
+        for directive in text
+            .split(';')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
+            let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
+            directives.set(Given {
+                name: name.trim(),
+                value: value.trim(),
+            })?;
+        }
+        directives.sizes()?;
+        Ok(directives)
+    }
+
+    /// These directives, with `general` where they say nothing.
+    pub fn or(self, general: Self) -> Self {
+        Self {
+            delay: self.delay.or(general.delay),
+            status: self.status.or(general.status),
+            code: self.code.or(general.code),
+            message: self.message.or(general.message),
+            retry_after: self.retry_after.or(general.retry_after),
+            events: self.events.or(general.events),
+            event_bytes: self.event_bytes.or(general.event_bytes),
+            body_bytes: self.body_bytes.or(general.body_bytes),
+            pace: self.pace.or(general.pace),
+            interruption: self.interruption.or(general.interruption),
+            times: self.times.or(general.times),
+            cut: self.cut || general.cut,
+            error_event_first: self.error_event_first || general.error_event_first,
+            stall: self.stall || general.stall,
+            html: self.html || general.html,
+            no_usage: self.no_usage || general.no_usage,
+            malformed: self.malformed || general.malformed,
+            echo_credential: self.echo_credential || general.echo_credential,
+            stamp: self.stamp || general.stamp,
+        }
+    }
+
+    /// The sizes that `events`, `event_bytes` and `body_bytes` come to; of all three, `body_bytes` gives way.
+    pub fn sizes(&self) -> Result<Sizes, DirectiveError> {
+        let product = |events: usize, bytes: usize| Sizes {
+            text: Some(events.saturating_mul(bytes)),
+            piece: Some(bytes),
+        };
+        let sizes = match (self.events, self.event_bytes, self.body_bytes) {
+            (Some(events), Some(bytes), _) => product(events, bytes),
+            (Some(events), None, None) => product(events, EVENT_BYTES),
+            (Some(events), None, Some(text)) => Sizes {
+                text: Some(text),
+                piece: Some(text.div_ceil(events.max(1)).max(1)),
+            },
+            (None, piece, text) => Sizes { text, piece },
+        };
+        if sizes.text.is_some_and(|bytes| bytes > MAX_TEXT_BYTES) {
+            return Err(DirectiveError::TooMuchText);
+        }
+        Ok(sizes)
+    }
+
+    fn set(&mut self, given: Given) -> Result<(), DirectiveError> {
+        match given.name {
+            "delay" => self.delay = Some(given.duration()?),
+            "status" => self.status = Some(given.status()?),
+            "code" => self.code = Some(given.word()?),
+            "message" => self.message = Some(given.word()?),
+            "retry_after" => self.retry_after = Some(given.number()?),
+            "events" => self.events = Some(given.size()?),
+            "event_bytes" => self.event_bytes = Some(given.size()?.max(1)),
+            "body_bytes" => self.body_bytes = Some(given.size()?),
+            "pace" => self.pace = Some(given.duration()?),
+            "cut_after" => self.interrupt(given, InterruptedBy::Cut)?,
+            "error_event_after" => self.interrupt(given, InterruptedBy::ErrorEvent)?,
+            "stall_after" => self.interrupt(given, InterruptedBy::Stall)?,
+            "times" => self.times = Some(given.number()?),
+            "cut" => self.cut = given.flag()?,
+            "error_event_first" => self.error_event_first = given.flag()?,
+            "stall" => self.stall = given.flag()?,
+            "html" => self.html = given.flag()?,
+            "no_usage" => self.no_usage = given.flag()?,
+            "malformed" => self.malformed = given.flag()?,
+            "echo_credential" => self.echo_credential = given.flag()?,
+            "stamp" => self.stamp = given.flag()?,
+            unknown => return Err(DirectiveError::Unknown(unknown.to_owned())),
+        }
+        Ok(())
+    }
+
+    fn interrupt(&mut self, given: Given, by: InterruptedBy) -> Result<(), DirectiveError> {
+        let after = given.number()?;
+        self.interruption = Some(Interruption { after, by });
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_known_directive_is_read() {
+        for (name, _) in KNOWN {
+            let with_value = ["", "=3", "=3s", "=503"].map(|value| format!("{name}{value}"));
+            let read = with_value
+                .iter()
+                .any(|text| Directives::parse(text).is_ok());
+            assert!(read, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_read_with_or_without_blanks() {
+        let directives =
+            Directives::parse("delay=500ms; status=429;retry_after=2 ; stamp;").unwrap();
+        assert_eq!(directives.delay, Some(Duration::from_millis(500)));
+        assert_eq!(directives.status, Some(StatusCode::TOO_MANY_REQUESTS));
+        assert_eq!(directives.retry_after, Some(2));
+        assert!(directives.stamp && !directives.cut);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        for (text, names) in [
+            ("delay=1s; bogus=1", "`bogus`"),
+            ("delay=5", "`5`"),
+            ("status=204", "`204`"),
+            ("status=99", "`99`"),
+            ("events=-1", "`-1`"),
+            ("events=1000000; event_bytes=1000000", "bytes of text"),
+            ("cut=7", "`7`"),
+            ("code=", "`code`"),
+        ] {
+            let message = Directives::parse(text).unwrap_err().to_string();
+            assert!(message.contains(names), "{text}: {message}");
+        }
+    }
+
+    #[test]
+    fn sizes_follow_from_events_and_bytes() {
+        for (text, bytes, piece) in [
+            ("", None, None),
+            ("events=3", Some(30), Some(10)),
+            ("events=3; event_bytes=5", Some(15), Some(5)),
+            ("events=3; body_bytes=100", Some(100), Some(34)),
+            ("body_bytes=100", Some(100), None),
+            ("event_bytes=1", None, Some(1)),
+        ] {
+            let sizes = Directives::parse(text).unwrap().sizes();
+            assert_eq!(sizes, Ok(Sizes { text: bytes, piece }), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_nearer_directive_wins_over_the_general_one() {
+        let near = Directives::parse("status=500").unwrap();
+        let general = Directives::parse("status=429; delay=1s; html").unwrap();
+        let both = near.or(general);
+        assert_eq!(both.status, Some(StatusCode::INTERNAL_SERVER_ERROR));
+        assert!(both.delay.is_some() && both.html);
+    }
+}

@@ -1,0 +1,118 @@
+//! The endpoints of the simulated provider, and the protocol each of them speaks.
+
+use super::refusal::Refusal;
+use crate::protocol::Protocol;
+use http::{HeaderMap, Method, StatusCode};
+
+/// What a method and path ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Endpoint<'p> {
+    Chat,
+    Messages,
+    CountTokens,
+    CreateResponse,
+    GetResponse(&'p str),
+    DeleteResponse(&'p str),
+    CancelResponse(&'p str),
+    InputItems(&'p str),
+    Models,
+    Model(&'p str),
+}
+
+impl<'p> Endpoint<'p> {
+    /// The endpoint at `path`.
+    ///
+    /// # Errors
+    /// `404` where the path is unknown, `405` where only the method is.
+    pub fn find(method: &Method, path: &'p str) -> Result<Self, Refusal> {
+        let segments: Vec<&str> = path.split('/').skip(1).collect();
+        let endpoint = match (method.as_str(), segments.as_slice()) {
+            ("POST", ["v1", "chat", "completions"]) => Self::Chat,
+            ("POST", ["v1", "messages"]) => Self::Messages,
+            ("POST", ["v1", "messages", "count_tokens"]) => Self::CountTokens,
+            ("POST", ["v1", "responses"]) => Self::CreateResponse,
+            ("GET", ["v1", "responses", id]) => Self::GetResponse(id),
+            ("DELETE", ["v1", "responses", id]) => Self::DeleteResponse(id),
+            ("POST", ["v1", "responses", id, "cancel"]) => Self::CancelResponse(id),
+            ("GET", ["v1", "responses", id, "input_items"]) => Self::InputItems(id),
+            ("GET", ["v1", "models"]) => Self::Models,
+            ("GET", ["v1", "models", _, ..]) => Self::Model(path.trim_start_matches("/v1/models/")),
+            (
+                _,
+                ["v1", "chat", "completions"] | ["v1", "messages" | "responses" | "models", ..],
+            ) => {
+                let message = format!("Not allowed to {method} on {path}.");
+                return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message)
+                    .code("method_not_supported"));
+            }
+            _ => {
+                let message = format!("Invalid URL ({method} {path})");
+                return Err(Refusal::not_found(message).code("unknown_url"));
+            }
+        };
+        Ok(endpoint)
+    }
+}
+
+/// The protocol in which a request is answered, errors included.
+pub fn protocol_of(path: &str, headers: &HeaderMap) -> Protocol {
+    let path = path.trim_start_matches("/v1/");
+    if path.starts_with("messages")
+        || (path.starts_with("models") && headers.contains_key("anthropic-version"))
+    {
+        Protocol::Messages
+    } else if path.starts_with("responses") {
+        Protocol::Responses
+    } else {
+        Protocol::Chat
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_method_and_path_finds_its_endpoint() {
+        for (method, path, endpoint) in [
+            ("POST", "/v1/chat/completions", Ok(Endpoint::Chat)),
+            ("POST", "/v1/messages", Ok(Endpoint::Messages)),
+            (
+                "POST",
+                "/v1/messages/count_tokens",
+                Ok(Endpoint::CountTokens),
+            ),
+            ("POST", "/v1/responses", Ok(Endpoint::CreateResponse)),
+            ("GET", "/v1/responses/r1", Ok(Endpoint::GetResponse("r1"))),
+            (
+                "DELETE",
+                "/v1/responses/r1",
+                Ok(Endpoint::DeleteResponse("r1")),
+            ),
+            (
+                "POST",
+                "/v1/responses/r1/cancel",
+                Ok(Endpoint::CancelResponse("r1")),
+            ),
+            (
+                "GET",
+                "/v1/responses/r1/input_items",
+                Ok(Endpoint::InputItems("r1")),
+            ),
+            ("GET", "/v1/models", Ok(Endpoint::Models)),
+            (
+                "GET",
+                "/v1/models/org/name",
+                Ok(Endpoint::Model("org/name")),
+            ),
+            ("GET", "/v1/chat/completions", Err(405)),
+            ("POST", "/v1/models", Err(405)),
+            ("POST", "/chat/completions", Err(404)),
+            ("GET", "/", Err(404)),
+        ] {
+            let found = Endpoint::find(&method.parse().unwrap(), path);
+            let found = found.map_err(|refusal| refusal.status.as_u16());
+            assert_eq!(found, endpoint, "{method} {path}");
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! One directive as written, and its value read as what it must be.
+
+use super::directive::{DirectiveError, MAX_TEXT_BYTES};
+use http::StatusCode;
+use std::time::Duration;
+
+/// One directive as written.
+#[derive(Clone, Copy)]
+pub struct Given<'t> {
+    pub name: &'t str,
+    pub value: &'t str,
+}
+
+impl Given<'_> {
+    pub fn duration(self) -> Result<Duration, DirectiveError> {
+        const WANTED: &str = "a duration such as 500ms, 2s or 1m";
+        let digits = self
+            .value
+            .trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let unit = match &self.value[digits.len()..] {
+            "us" => 1e-6,
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "" if digits == "0" => 0.0,
+            _ => return Err(self.refuse(WANTED)),
+        };
+        let seconds = digits.parse::<f64>().map_err(|_| self.refuse(WANTED))? * unit;
+        Duration::try_from_secs_f64(seconds).map_err(|_| self.refuse(WANTED))
+    }
+
+    pub fn status(self) -> Result<StatusCode, DirectiveError> {
+        const WANTED: &str = "a final status that has a body, 200 to 599";
+        let status = StatusCode::from_bytes(self.value.as_bytes()).ok();
+        status
+            .filter(|status| matches!(status.as_u16(), 200..=599 if !matches!(status.as_u16(), 204 | 205 | 304)))
+            .ok_or_else(|| self.refuse(WANTED))
+    }
+
+    pub fn number(self) -> Result<u64, DirectiveError> {
+        let number = self.value.parse();
+        number.map_err(|_| self.refuse("a whole number"))
+    }
+
+    pub fn size(self) -> Result<usize, DirectiveError> {
+        match self.value.parse() {
+            Ok(size) if size <= MAX_TEXT_BYTES => Ok(size),
+            _ => Err(self.refuse("a whole number up to 268435456")),
+        }
+    }
+
+    pub fn word(self) -> Result<String, DirectiveError> {
+        if self.value.is_empty() {
+            return Err(self.refuse("a word"));
+        }
+        Ok(self.value.to_owned())
+    }
+
+    pub fn flag(self) -> Result<bool, DirectiveError> {
+        match self.value {
+            "" | "true" => Ok(true),
+            "false" => Ok(false),
+            _ => Err(self.refuse("left out, true or false")),
+        }
+    }
+
+    fn refuse(self, wanted: &'static str) -> DirectiveError {
+        DirectiveError::Value {
+            name: self.name.to_owned(),
+            value: self.value.to_owned(),
+            wanted,
+        }
+    }
+}

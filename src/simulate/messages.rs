@@ -1,0 +1,266 @@
+//! The messages protocol: messages whole or as a stream of named events, and the counting of tokens.
+
+use super::ask::{self, Ask, Tool, ToolChoice};
+use super::json::{Json, NULL, Object, object};
+use super::record::Ending;
+use super::refusal::Refusal;
+use super::reply::{Content, Reply, Usage};
+use super::stream::{EventStream, sse};
+use super::{Call, Outcome, Script, text};
+use bytes::Bytes;
+use serde_json::Value;
+
+/// What the model thinks, where the request lets it.
+const THOUGHT: &str = "The user wants an answer. I shall repeat what they said, so that they can \
+    see it arrived, and then go on about the water until the answer is long enough.";
+
+/// The signature of the thought, of realistic length.
+const SIGNATURE: &str = "EqMBCkYIARgCIkBzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWQSDHNpbXVsYXRlZHNpGgxzaW11bGF0ZWQ=";
+
+/// Answers a request for a message.
+pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
+    if body.get("max_tokens").and_then(Value::as_u64).is_none() {
+        return Err(ask::missing("max_tokens"));
+    }
+    let ask = read(body)?;
+    let reply = Reply::to(&ask, call.sizes, call.options.answer_tokens);
+    let thinking = body.pointer("/thinking/type").and_then(Value::as_str);
+    let message = Message {
+        id: call.ids.next("msg_"),
+        tool_use_id: call.ids.next("toolu_"),
+        model: ask::text_at(body, "model").to_owned(),
+        thinks: matches!(thinking, Some("enabled" | "adaptive")),
+        usage: (!call.directives.no_usage).then_some(reply.usage),
+        reply,
+    };
+    Ok(if ask::is_set(body, "stream") {
+        Outcome::Stream(Script::Messages(Box::new(message)))
+    } else {
+        Outcome::Whole(message.json())
+    })
+}
+
+/// Answers a request to count tokens.
+pub fn count_tokens(body: &Value) -> Result<Outcome, Refusal> {
+    let ask = read(body)?;
+    Ok(Outcome::Whole(object! {"input_tokens": ask.input_tokens}))
+}
+
+/// A message, ready to be sent.
+pub struct Message {
+    id: String,
+    tool_use_id: String,
+    model: String,
+    thinks: bool,
+    reply: Reply,
+    usage: Option<Usage>,
+}
+
+impl Message {
+    /// Sends the message as a stream.
+    pub async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+        let start = object! {"type": "message_start", "message": self.opening()};
+        stream.event(sse(Some("message_start"), &start)).await?;
+        if self.thinks {
+            self.play_thought(stream).await?;
+        }
+        let index = u64::from(self.thinks);
+        stream
+            .event(block_start(index, &self.empty_block()))
+            .await?;
+        stream
+            .event(sse(Some("ping"), &object! {"type": "ping"}))
+            .await?;
+        for piece in self.reply.pieces() {
+            stream
+                .content(piece, |delta| block_delta(index, &self.delta(delta.text)))
+                .await?;
+        }
+        stream.end_of_content().await?;
+        stream.event(block_stop(index)).await?;
+        stream
+            .event(sse(Some("message_delta"), &self.closing()))
+            .await?;
+        stream
+            .event(sse(Some("message_stop"), &object! {"type": "message_stop"}))
+            .await
+    }
+
+    async fn play_thought(&self, stream: &mut EventStream) -> Result<(), Ending> {
+        let block = object! {"type": "thinking", "thinking": "", "signature": ""};
+        stream.event(block_start(0, &block)).await?;
+        for piece in text::pieces(THOUGHT, None) {
+            stream
+                .content(piece, |delta| thought_delta(delta.text))
+                .await?;
+        }
+        let signature = object! {"type": "signature_delta", "signature": SIGNATURE};
+        stream.event(block_delta(0, &signature)).await?;
+        stream.event(block_stop(0)).await
+    }
+
+    fn json(&self) -> Json {
+        let mut content = Vec::with_capacity(2);
+        if self.thinks {
+            content.push(object! {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE});
+        }
+        content.push(match &self.reply.content {
+            Content::Text(text) => object! {"type": "text", "text": text},
+            Content::ToolCall { name, arguments } => {
+                let input: Value = serde_json::from_str(arguments).unwrap_or_default();
+                object! {"type": "tool_use", "id": self.tool_use_id, "name": name, "input": input}
+            }
+        });
+        self.message(&content, Some(self.stop_reason()), self.output_tokens())
+    }
+
+    fn opening(&self) -> Json {
+        self.message(&[], None, 1)
+    }
+
+    fn message(&self, content: &[Json], stop_reason: Option<&str>, output_tokens: u64) -> Json {
+        let mut message = Object::new();
+        message.member("id", &self.id);
+        message.member("type", "message");
+        message.member("role", "assistant");
+        message.member("model", &self.model);
+        message.member("content", content);
+        message.member("stop_reason", &stop_reason);
+        message.member("stop_sequence", &NULL);
+        if let Some(usage) = self.usage {
+            let usage = object! {
+                "input_tokens": usage.input,
+                "cache_creation_input_tokens": 0_u64,
+                "cache_read_input_tokens": 0_u64,
+                "cache_creation": object! {
+                    "ephemeral_5m_input_tokens": 0_u64, "ephemeral_1h_input_tokens": 0_u64,
+                },
+                "output_tokens": output_tokens,
+                "service_tier": "standard",
+            };
+            message.member("usage", &usage);
+        }
+        message.end()
+    }
+
+    fn closing(&self) -> Json {
+        let mut closing = Object::new();
+        closing.member("type", "message_delta");
+        let delta = object! {"stop_reason": self.stop_reason(), "stop_sequence": NULL};
+        closing.member("delta", &delta);
+        if let Some(usage) = self.usage {
+            let usage = object! {
+                "input_tokens": usage.input,
+                "cache_creation_input_tokens": 0_u64,
+                "cache_read_input_tokens": 0_u64,
+                "output_tokens": self.output_tokens(),
+            };
+            closing.member("usage", &usage);
+        }
+        closing.end()
+    }
+
+    fn empty_block(&self) -> Json {
+        match &self.reply.content {
+            Content::Text(_) => object! {"type": "text", "text": ""},
+            Content::ToolCall { name, .. } => object! {
+                "type": "tool_use", "id": self.tool_use_id, "name": name, "input": object! {},
+            },
+        }
+    }
+
+    fn delta(&self, piece: &str) -> Json {
+        match self.reply.content {
+            Content::Text(_) => object! {"type": "text_delta", "text": piece},
+            Content::ToolCall { .. } => object! {"type": "input_json_delta", "partial_json": piece},
+        }
+    }
+
+    fn stop_reason(&self) -> &'static str {
+        match self.reply.content {
+            Content::ToolCall { .. } => "tool_use",
+            Content::Text(_) if self.reply.truncated => "max_tokens",
+            Content::Text(_) => "end_turn",
+        }
+    }
+
+    fn output_tokens(&self) -> u64 {
+        let thought = if self.thinks {
+            text::tokens(THOUGHT.len())
+        } else {
+            0
+        };
+        self.reply.usage.output + thought
+    }
+}
+
+fn block_start(index: u64, block: &Json) -> Bytes {
+    let data = object! {"type": "content_block_start", "index": index, "content_block": block};
+    sse(Some("content_block_start"), &data)
+}
+
+fn block_delta(index: u64, delta: &Json) -> Bytes {
+    let data = object! {"type": "content_block_delta", "index": index, "delta": delta};
+    sse(Some("content_block_delta"), &data)
+}
+
+fn thought_delta(text: &str) -> Bytes {
+    block_delta(0, &object! {"type": "thinking_delta", "thinking": text})
+}
+
+fn block_stop(index: u64) -> Bytes {
+    let data = object! {"type": "content_block_stop", "index": index};
+    sse(Some("content_block_stop"), &data)
+}
+
+fn read(body: &Value) -> Result<Ask<'_>, Refusal> {
+    ask::required_text(body, "model")?;
+    let messages = ask::required_list(body, "messages")?;
+    let has = |message: &Value, kind| {
+        ask::list_at(message, "content")
+            .iter()
+            .any(|block| ask::text_at(block, "type") == kind)
+    };
+    let is_user_text = |message: &Value| {
+        ask::text_at(message, "role") == "user" && !ask::content_text(message).is_empty()
+    };
+    let last_user = messages.iter().rposition(is_user_text);
+    // A tool's result may stand beside the text, in the same message.
+    let since = last_user.map_or(messages, |index| &messages[index..]);
+    let system = body.get("system").map_or(0, ask::text_bytes);
+    let text_bytes = system + messages.iter().map(ask::text_bytes).sum::<usize>();
+    Ok(Ask {
+        last_user_text: last_user
+            .map_or_else(String::new, |index| ask::content_text(&messages[index])),
+        input_tokens: text::tokens(text_bytes) + 3,
+        max_tokens: body.get("max_tokens").and_then(Value::as_u64),
+        tools: ask::list_at(body, "tools")
+            .iter()
+            .filter_map(tool)
+            .collect(),
+        tool_choice: tool_choice(body),
+        tool_result_came: since.iter().any(|message| has(message, "tool_result")),
+        shape: ask::shape(body.pointer("/output_config/format"), "/schema"),
+    })
+}
+
+fn tool(tool: &Value) -> Option<Tool<'_>> {
+    Some(Tool {
+        name: tool.get("name")?.as_str()?,
+        schema: Some(tool.get("input_schema")?),
+    })
+}
+
+/// The choice as an object, or as the bare word that some callers send.
+fn tool_choice(body: &Value) -> ToolChoice<'_> {
+    let choice = body.get("tool_choice").unwrap_or(&Value::Null);
+    match choice
+        .as_str()
+        .unwrap_or_else(|| ask::text_at(choice, "type"))
+    {
+        "none" => ToolChoice::Never,
+        "any" => ToolChoice::Any,
+        "tool" => ToolChoice::Named(ask::text_at(choice, "name")),
+        _ => ToolChoice::Auto,
+    }
+}

@@ -1,0 +1,174 @@
+//! Where directives come from: the request's header, its path, and the standing order for the whole process.
+
+use super::directive::{DirectiveError, Directives};
+use http::request::Parts;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// The request header that carries directives.
+pub const HEADER: &str = "x-simulate";
+
+/// Texts whose `times` are counted at most; beyond it the counts start anew.
+const MAX_COUNTED: usize = 10_000;
+
+/// The standing order, and how often each text with `times` was obeyed.
+#[derive(Default)]
+pub struct Orders {
+    standing: RwLock<Option<Arc<str>>>,
+    obeyed: Mutex<HashMap<String, u64>>,
+}
+
+impl Orders {
+    /// The directives for one request: header before path before the standing order.
+    pub fn for_request(&self, head: &Parts) -> Result<Directives, DirectiveError> {
+        let mut directives = Directives::default();
+        for value in head.headers.get_all(HEADER) {
+            directives = directives.or(self.obey(&String::from_utf8_lossy(value.as_bytes()))?);
+        }
+        if let (Some(text), _) = split_path(head.uri.path()) {
+            directives = directives.or(self.obey(&text)?);
+        }
+        if let Some(text) = self.standing() {
+            directives = directives.or(self.obey(&text)?);
+        }
+        directives.sizes()?;
+        Ok(directives)
+    }
+
+    /// The directives for every request, as written.
+    pub fn standing(&self) -> Option<Arc<str>> {
+        let standing = self.standing.read();
+        standing.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Replaces the standing order and starts its `times` anew.
+    pub fn stand(&self, text: &str) -> Result<(), DirectiveError> {
+        Directives::parse(text)?;
+        self.counts().remove(text);
+        *self
+            .standing
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = Some(text.into());
+        Ok(())
+    }
+
+    /// Withdraws the standing order and forgets all `times` counted.
+    pub fn withdraw(&self) {
+        *self
+            .standing
+            .write()
+            .unwrap_or_else(PoisonError::into_inner) = None;
+        self.counts().clear();
+    }
+
+    /// What `text` asks for, unless its `times` are used up.
+    fn obey(&self, text: &str) -> Result<Directives, DirectiveError> {
+        let directives = Directives::parse(text)?;
+        let Some(times) = directives.times else {
+            return Ok(directives);
+        };
+        let mut counts = self.counts();
+        if counts.len() >= MAX_COUNTED {
+            counts.clear();
+        }
+        let obeyed = counts.entry(text.to_owned()).or_default();
+        if *obeyed >= times {
+            return Ok(Directives::default());
+        }
+        *obeyed += 1;
+        Ok(directives)
+    }
+
+    fn counts(&self) -> std::sync::MutexGuard<'_, HashMap<String, u64>> {
+        self.obeyed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The directives in a first segment `/~…`, percent-decoded, and the path behind it.
+pub fn split_path(path: &str) -> (Option<Cow<'_, str>>, &str) {
+    let Some(marked) = path.strip_prefix("/~") else {
+        return (None, path);
+    };
+    let end = marked.find('/').unwrap_or(marked.len());
+    let (text, rest) = marked.split_at(end);
+    (Some(percent_decoded(text)), rest)
+}
+
+fn percent_decoded(text: &str) -> Cow<'_, str> {
+    if !text.contains('%') {
+        return Cow::Borrowed(text);
+    }
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let code = after.get(..2).filter(|_| *first == b'%');
+        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Request, StatusCode};
+
+    fn head(path: &str, header: Option<&str>) -> Parts {
+        let mut request = Request::builder().uri(path);
+        if let Some(header) = header {
+            request = request.header(HEADER, header);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    #[test]
+    fn a_path_gives_up_its_first_segment_if_marked() {
+        for (path, text, rest) in [
+            ("/v1/models", None, "/v1/models"),
+            ("/~status=503/v1/models", Some("status=503"), "/v1/models"),
+            ("/~a%3d1%3Bb/x", Some("a=1;b"), "/x"),
+            ("/~100%/x", Some("100%"), "/x"),
+            ("/~cut", Some("cut"), ""),
+        ] {
+            let (found, left) = split_path(path);
+            assert_eq!((found.as_deref(), left), (text, rest), "{path}");
+        }
+    }
+
+    #[test]
+    fn header_wins_over_path_over_standing_order() {
+        let orders = Orders::default();
+        orders.stand("status=500; html; code=a").unwrap();
+        let directives = orders
+            .for_request(&head("/~status=501;code=b/v1", Some("status=502")))
+            .unwrap();
+        assert_eq!(directives.status, Some(StatusCode::BAD_GATEWAY));
+        assert_eq!(directives.code.as_deref(), Some("b"));
+        assert!(directives.html);
+        orders.withdraw();
+        assert_eq!(
+            orders.for_request(&head("/v1", None)),
+            Ok(Directives::default())
+        );
+    }
+
+    #[test]
+    fn times_run_out_for_each_text_alone() {
+        let orders = Orders::default();
+        let twice = head("/~status=503;times=2/v1", None);
+        let seen = [(); 3].map(|()| orders.for_request(&twice).unwrap().status.is_some());
+        assert_eq!(seen, [true, true, false]);
+        let other = head("/~status=500;times=1/v1", None);
+        assert!(orders.for_request(&other).unwrap().status.is_some());
+    }
+}

@@ -1,0 +1,178 @@
+//! The response object, in each of its states, with the request's settings echoed.
+
+use crate::simulate::clock;
+use crate::simulate::json::{Json, NULL, Object, ToJson, object};
+use crate::simulate::reply::{Content, Reply, Usage};
+use serde_json::Value;
+
+/// What a response object is made from.
+pub struct ResponseObject<'r> {
+    pub request: &'r Value,
+    pub id: String,
+    pub item_id: String,
+    pub call_id: String,
+    /// Unix seconds.
+    pub created_at: u64,
+    pub reply: Reply,
+    pub usage: Option<Usage>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Queued,
+    InProgress,
+    Completed,
+    Incomplete,
+    Cancelled,
+}
+
+/// How ids of the reply's output item begin.
+pub fn item_prefix(reply: &Reply) -> &'static str {
+    match reply.content {
+        Content::Text(_) => "msg_",
+        Content::ToolCall { .. } => "fc_",
+    }
+}
+
+/// A part of a message's content that holds text.
+pub fn output_text(text: &str) -> Json {
+    object! {"type": "output_text", "annotations": [NULL; 0], "logprobs": [NULL; 0], "text": text}
+}
+
+impl ResponseObject<'_> {
+    /// The state in which the response ends by itself.
+    pub fn final_status(&self) -> Status {
+        if self.reply.truncated {
+            Status::Incomplete
+        } else {
+            Status::Completed
+        }
+    }
+
+    /// The output item as it is before any of its content, or with all of it.
+    pub fn item(&self, status: Status) -> Json {
+        let is_begun = status == Status::InProgress;
+        match &self.reply.content {
+            Content::Text(text) => {
+                let content = if is_begun {
+                    vec![]
+                } else {
+                    vec![output_text(text)]
+                };
+                object! {
+                    "id": self.item_id,
+                    "type": "message",
+                    "status": status.word(),
+                    "content": content,
+                    "role": "assistant",
+                }
+            }
+            Content::ToolCall { name, arguments } => object! {
+                "id": self.item_id,
+                "type": "function_call",
+                "status": status.word(),
+                "arguments": if is_begun { "" } else { arguments.as_str() },
+                "call_id": self.call_id,
+                "name": name,
+            },
+        }
+    }
+
+    /// The whole object.
+    pub fn json(&self, status: Status) -> Json {
+        let is_final = status == self.final_status();
+        let output = if is_final {
+            vec![self.item(status)]
+        } else {
+            vec![]
+        };
+        let cut_short = object! {"reason": "max_output_tokens"};
+        let mut json = Object::new();
+        json.member("id", &self.id);
+        json.member("object", "response");
+        json.member("created_at", &self.created_at);
+        json.member("status", status.word());
+        self.echo(&mut json, "background", "false");
+        let completed_at = (status == Status::Completed).then(clock::unix_seconds);
+        json.member("completed_at", &completed_at);
+        json.member("error", &NULL);
+        let incomplete = (status == Status::Incomplete).then_some(cut_short);
+        json.member("incomplete_details", &incomplete);
+        self.echo_settings(&mut json);
+        json.member("output", &output);
+        let usage = self.usage.filter(|_| is_final);
+        json.member("usage", &usage.map(usage_json));
+        json.end()
+    }
+
+    fn echo_settings(&self, json: &mut Object) {
+        const REASONING: &str = r#"{"effort":null,"summary":null}"#;
+        const TEXT: &str = r#"{"format":{"type":"text"},"verbosity":"medium"}"#;
+        for (key, default) in [
+            ("instructions", "null"),
+            ("max_output_tokens", "null"),
+            ("max_tool_calls", "null"),
+            ("model", "null"),
+            ("parallel_tool_calls", "true"),
+            ("previous_response_id", "null"),
+            ("prompt_cache_key", "null"),
+            ("reasoning", REASONING),
+            ("safety_identifier", "null"),
+        ] {
+            self.echo(json, key, default);
+        }
+        json.member("service_tier", "default");
+        for (key, default) in [
+            ("store", "true"),
+            ("temperature", "1.0"),
+            ("text", TEXT),
+            ("tool_choice", r#""auto""#),
+            ("tools", "[]"),
+            ("top_logprobs", "0"),
+            ("top_p", "1.0"),
+            ("truncation", r#""disabled""#),
+            ("user", "null"),
+            ("metadata", "{}"),
+        ] {
+            self.echo(json, key, default);
+        }
+    }
+
+    fn echo(&self, json: &mut Object, key: &'static str, default: &'static str) {
+        match self.request.get(key) {
+            Some(given) if !given.is_null() => json.member(key, given),
+            _ => json.member(key, &Fixed(default)),
+        }
+    }
+}
+
+impl Status {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::InProgress => "in_progress",
+            Self::Completed => "completed",
+            Self::Incomplete => "incomplete",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+/// JSON text known beforehand.
+struct Fixed(&'static str);
+
+impl ToJson for Fixed {
+    fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.0.as_bytes());
+    }
+}
+
+fn usage_json(usage: Usage) -> Json {
+    object! {
+        "input_tokens": usage.input,
+        "input_tokens_details": object! {"cached_tokens": 0_u64, "cache_write_tokens": 0_u64},
+        "output_tokens": usage.output,
+        "output_tokens_details": object! {"reasoning_tokens": 0_u64},
+        "total_tokens": usage.total(),
+    }
+}

@@ -1,0 +1,142 @@
+//! A response as a stream: every event from `response.created` to its terminal one, numbered.
+
+use super::object::{ResponseObject, Status, output_text};
+use crate::simulate::json::{Json, NULL, Object, object};
+use crate::simulate::record::Ending;
+use crate::simulate::reply::{Content, Reply};
+use crate::simulate::stream::{Delta, EventStream, sse};
+use bytes::Bytes;
+
+/// A response, ready to be streamed.
+pub struct Performance {
+    item_id: String,
+    queued: Option<Json>,
+    begun: Json,
+    begun_item: Json,
+    finished_item: Json,
+    finished: Json,
+    status: Status,
+    reply: Reply,
+}
+
+impl Performance {
+    /// The stream of `response`, which ends as `finished`.
+    pub fn new(response: ResponseObject, finished: Json, in_background: bool) -> Self {
+        let status = response.final_status();
+        Self {
+            queued: in_background.then(|| response.json(Status::Queued)),
+            begun: response.json(Status::InProgress),
+            begun_item: response.item(Status::InProgress),
+            finished_item: response.item(status),
+            finished,
+            status,
+            item_id: response.item_id,
+            reply: response.reply,
+        }
+    }
+
+    /// Sends the response as a stream.
+    pub async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+        let created = self.queued.as_ref().unwrap_or(&self.begun);
+        lifecycle("response.created", created, stream).await?;
+        if let Some(queued) = &self.queued {
+            lifecycle("response.queued", queued, stream).await?;
+        }
+        lifecycle("response.in_progress", &self.begun, stream).await?;
+        self.item("response.output_item.added", &self.begun_item, stream)
+            .await?;
+        match &self.reply.content {
+            Content::Text(text) => self.play_text(text, stream).await?,
+            Content::ToolCall { name, arguments } => {
+                self.play_call(name, arguments, stream).await?
+            }
+        }
+        self.item("response.output_item.done", &self.finished_item, stream)
+            .await?;
+        let terminal = match self.status {
+            Status::Incomplete => "response.incomplete",
+            _ => "response.completed",
+        };
+        lifecycle(terminal, &self.finished, stream).await
+    }
+
+    async fn play_text(&self, text: &str, stream: &mut EventStream) -> Result<(), Ending> {
+        self.part("response.content_part.added", "", stream).await?;
+        for piece in self.reply.pieces() {
+            stream
+                .content(piece, |delta| self.text_delta(&delta))
+                .await?;
+        }
+        stream.end_of_content().await?;
+        let mut done = self.within_item("response.output_text.done", stream.sequence());
+        done.member("content_index", &0_u64);
+        done.member("text", text);
+        done.member("logprobs", &[NULL; 0]);
+        stream
+            .event(sse(Some("response.output_text.done"), &done.end()))
+            .await?;
+        self.part("response.content_part.done", text, stream).await
+    }
+
+    async fn play_call(
+        &self,
+        name: &str,
+        arguments: &str,
+        stream: &mut EventStream,
+    ) -> Result<(), Ending> {
+        for piece in self.reply.pieces() {
+            stream
+                .content(piece, |delta| self.arguments_delta(&delta))
+                .await?;
+        }
+        stream.end_of_content().await?;
+        let kind = "response.function_call_arguments.done";
+        let mut done = self.within_item(kind, stream.sequence());
+        done.member("arguments", arguments);
+        done.member("name", name);
+        stream.event(sse(Some(kind), &done.end())).await
+    }
+
+    fn text_delta(&self, delta: &Delta) -> Bytes {
+        let mut event = self.within_item("response.output_text.delta", delta.sequence);
+        event.member("content_index", &0_u64);
+        event.member("delta", delta.text);
+        event.member("logprobs", &[NULL; 0]);
+        sse(Some("response.output_text.delta"), &event.end())
+    }
+
+    fn arguments_delta(&self, delta: &Delta) -> Bytes {
+        let kind = "response.function_call_arguments.delta";
+        let mut event = self.within_item(kind, delta.sequence);
+        event.member("delta", delta.text);
+        sse(Some(kind), &event.end())
+    }
+
+    async fn part(&self, kind: &str, text: &str, stream: &mut EventStream) -> Result<(), Ending> {
+        let mut event = self.within_item(kind, stream.sequence());
+        event.member("content_index", &0_u64);
+        event.member("part", &output_text(text));
+        stream.event(sse(Some(kind), &event.end())).await
+    }
+
+    async fn item(&self, kind: &str, item: &Json, stream: &mut EventStream) -> Result<(), Ending> {
+        let event = object! {
+            "type": kind, "sequence_number": stream.sequence(), "output_index": 0_u64, "item": item,
+        };
+        stream.event(sse(Some(kind), &event)).await
+    }
+
+    fn within_item(&self, kind: &str, sequence: u64) -> Object {
+        let mut event = Object::new();
+        event.member("type", kind);
+        event.member("sequence_number", &sequence);
+        event.member("item_id", &self.item_id);
+        event.member("output_index", &0_u64);
+        event
+    }
+}
+
+async fn lifecycle(kind: &str, response: &Json, stream: &mut EventStream) -> Result<(), Ending> {
+    let event = object! {"type": kind, "sequence_number": stream.sequence(), "response": response};
+    stream.event(sse(Some(kind), &event)).await
+}

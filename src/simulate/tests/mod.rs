@@ -1,0 +1,166 @@
+//! The simulated provider seen through its answers.
+
+mod answers;
+mod faults;
+mod records;
+mod responses;
+mod stream_faults;
+mod streams;
+mod tools;
+
+use super::{Simulator, SimulatorOptions};
+use crate::serve::{Answer, App, Body, Chunk};
+use bytes::Bytes;
+use http::{HeaderMap, Request};
+use serde_json::{Value, json};
+
+/// A simulator with ordinary options.
+fn simulator() -> Simulator {
+    Simulator::new(SimulatorOptions::default())
+}
+
+/// An answer, received to its end.
+struct Seen {
+    status: u16,
+    headers: HeaderMap,
+    body: Bytes,
+    was_cut: bool,
+}
+
+impl Seen {
+    fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap()
+    }
+
+    /// The name and data of each event; data that is no JSON as a string.
+    fn events(&self) -> Vec<(String, Value)> {
+        let text = std::str::from_utf8(&self.body).unwrap();
+        text.split_terminator("\n\n").map(event).collect()
+    }
+
+    /// The `pointer` of every event's data where it is text, put together.
+    fn joined(&self, pointer: &str) -> String {
+        let events = self.events();
+        let texts = events
+            .iter()
+            .filter_map(|(_, data)| data.pointer(pointer)?.as_str());
+        texts.collect()
+    }
+
+    /// The names of the events, each run of the same as one.
+    fn names(&self) -> Vec<String> {
+        let mut names: Vec<_> = self.events().into_iter().map(|(name, _)| name).collect();
+        names.dedup();
+        names
+    }
+}
+
+fn event(text: &str) -> (String, Value) {
+    let mut name = String::new();
+    let mut data = Value::Null;
+    for line in text.lines() {
+        if let Some(value) = line.strip_prefix("event: ") {
+            name = value.to_owned();
+        } else {
+            let value = line.strip_prefix("data: ").unwrap();
+            data = serde_json::from_str(value).unwrap_or_else(|_| value.into());
+        }
+    }
+    (name, data)
+}
+
+/// A request with a credential and a version.
+fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Bytes> {
+    Request::builder()
+        .method(method)
+        .uri(path)
+        .header("authorization", "Bearer sk-test-credential")
+        .header("anthropic-version", "2023-06-01")
+        .body(body.into())
+        .unwrap()
+}
+
+async fn receive(answer: Answer) -> Seen {
+    let mut seen = Seen {
+        status: answer.status.as_u16(),
+        headers: answer.headers,
+        body: Bytes::new(),
+        was_cut: false,
+    };
+    match answer.body {
+        Body::Full(body) => seen.body = body,
+        Body::Stream(mut chunks) => {
+            let mut body = Vec::new();
+            while let Some(chunk) = chunks.recv().await {
+                match chunk {
+                    Chunk::Data(data) => body.extend_from_slice(&data),
+                    Chunk::Cut => seen.was_cut = true,
+                }
+            }
+            seen.body = body.into();
+        }
+    }
+    seen
+}
+
+async fn send(simulator: &Simulator, request: Request<Bytes>) -> Seen {
+    receive(simulator.answer(request).await).await
+}
+
+async fn post(simulator: &Simulator, path: &str, body: &Value) -> Seen {
+    send(simulator, request("POST", path, body.to_string())).await
+}
+
+async fn get(simulator: &Simulator, path: &str) -> Seen {
+    send(simulator, request("GET", path, "")).await
+}
+
+/// One path and ordinary body for each protocol.
+fn ordinary() -> [(&'static str, Value); 3] {
+    let messages = json!([{"role": "user", "content": "Hello there"}]);
+    [
+        (
+            "/v1/chat/completions",
+            json!({"model": "m-1", "messages": messages}),
+        ),
+        (
+            "/v1/messages",
+            json!({"model": "m-1", "max_tokens": 1000, "messages": messages}),
+        ),
+        (
+            "/v1/responses",
+            json!({"model": "m-1", "input": "Hello there"}),
+        ),
+    ]
+}
+
+/// `body` with the members of `more`.
+fn with(body: &Value, more: &Value) -> Value {
+    let mut body = body.clone();
+    let members = body.as_object_mut().unwrap();
+    members.extend(more.as_object().unwrap().clone());
+    body
+}
+
+/// The path of each protocol with directives, and its body as a stream.
+fn streams(directives: &str) -> [(String, Value); 3] {
+    ordinary().map(|(path, body)| {
+        (
+            format!("/~{directives}{path}"),
+            with(&body, &json!({"stream": true})),
+        )
+    })
+}
+
+fn wholes(directives: &str) -> [(String, Value); 3] {
+    ordinary().map(|(path, body)| (format!("/~{directives}{path}"), body))
+}
+
+const DELTA_AT: [&str; 3] = ["/choices/0/delta/content", "/delta/text", "/delta"];
+
+/// Where the text of a whole answer stands, in each protocol.
+const TEXT_AT: [&str; 3] = [
+    "/choices/0/message/content",
+    "/content/0/text",
+    "/output/0/content/0/text",
+];

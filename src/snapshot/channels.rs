@@ -1,0 +1,270 @@
+//! Channels from their configuration.
+
+use super::origin::{self, BaseUrl};
+use super::{Problems, pem};
+use crate::catalog::channel::{
+    Channel, Credential, HttpVersion, Identity, Origin, OriginTls, SecretText, Timeouts,
+};
+use crate::catalog::model::ChannelModel;
+use crate::config::routes::{
+    ChannelConfig, ChannelTlsConfig, CredentialConfig, CredentialHeaderConfig, HttpVersionConfig,
+    TimeoutsConfig,
+};
+use crate::filter::set_headers::header_name;
+use http::{HeaderName, HeaderValue, header};
+use rustls_pki_types::ServerName;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A channel and the platform models it serves.
+pub struct Served {
+    pub channel: Arc<Channel>,
+    pub models: BTreeMap<String, ChannelModel>,
+}
+
+/// Builds every channel; one with problems is left out, and its problems are reported.
+pub(crate) fn build(
+    configs: &BTreeMap<String, ChannelConfig>,
+    folder: &Path,
+    problems: &mut Problems<'_>,
+) -> Vec<Served> {
+    configs
+        .iter()
+        .filter_map(|(name, config)| {
+            let at = format!("/channels/{}", name.replace('~', "~0").replace('/', "~1"));
+            build_one(name, config, folder, &at, problems)
+        })
+        .collect()
+}
+
+fn build_one(
+    name: &str,
+    config: &ChannelConfig,
+    folder: &Path,
+    at: &str,
+    problems: &mut Problems<'_>,
+) -> Option<Served> {
+    let ChannelConfig {
+        base_url,
+        credential,
+        protocols,
+        models,
+        weight,
+        tier,
+        timeouts,
+        tls,
+        http,
+        headers,
+    } = config;
+    let base = origin::parse(base_url)
+        .map_err(|reason| problems.error(&format!("{at}/base_url"), reason, None))
+        .ok();
+    let credential = credential
+        .as_ref()
+        .map(|config| {
+            build_credential(config)
+                .map_err(|reason| problems.error(&format!("{at}/credential"), reason, None))
+        })
+        .transpose()
+        .ok();
+    let headers = build_headers(headers, at, problems);
+    let tls_given = ChannelTlsConfig::default() != *tls;
+    let base = base?;
+    if tls_given && !base.tls {
+        problems.error(
+            &format!("{at}/tls"),
+            "`tls` has no meaning where `base_url` is http",
+            None,
+        );
+    }
+    let tls = match base.tls {
+        true => Some(build_tls(tls, &base, folder, at, problems)?),
+        false => None,
+    };
+    let credential = credential?;
+    let http = http_version(*http);
+    let fingerprint = fingerprint(name, base_url, credential.as_ref(), http, tls.as_ref());
+    let models = models
+        .iter()
+        .map(|(model, channel_model)| (model.clone(), ChannelModel::new(channel_model)))
+        .collect();
+    Some(Served {
+        models,
+        channel: Arc::new(Channel {
+            name: name.into(),
+            origin: Origin {
+                host: base.host,
+                port: base.port,
+                base_path: base.path,
+                authority: base.authority,
+                http,
+                tls,
+            },
+            credential,
+            protocols: protocols.clone(),
+            weight: *weight,
+            tier: *tier,
+            timeouts: resolve_timeouts(timeouts, Timeouts::default()),
+            headers,
+            fingerprint,
+        }),
+    })
+}
+
+/// The deadlines of `config`, with those of `base` where it says nothing.
+pub fn resolve_timeouts(config: &TimeoutsConfig, base: Timeouts) -> Timeouts {
+    let TimeoutsConfig {
+        connect,
+        first_byte,
+        idle,
+        total,
+    } = config;
+    let pick = |span: &Option<crate::scalar::Span>, otherwise| {
+        span.as_ref().map_or(otherwise, |span| span.duration())
+    };
+    Timeouts {
+        connect: pick(connect, base.connect),
+        first_byte: pick(first_byte, base.first_byte),
+        idle: pick(idle, base.idle),
+        total: pick(total, base.total),
+    }
+}
+
+fn build_credential(config: &CredentialConfig) -> Result<Credential, String> {
+    let (name, secret, text) = match config {
+        CredentialConfig::Bearer(secret) => (
+            header::AUTHORIZATION,
+            secret,
+            format!("Bearer {}", secret.expose()),
+        ),
+        CredentialConfig::ApiKey(secret) => (
+            HeaderName::from_static("x-api-key"),
+            secret,
+            secret.expose().to_string(),
+        ),
+        CredentialConfig::Header(CredentialHeaderConfig { name, value }) => (
+            header_name(name).map_err(|invalid| invalid.reason)?,
+            value,
+            value.expose().to_string(),
+        ),
+    };
+    let mut value = HeaderValue::from_str(&text)
+        .map_err(|_| "the credential has characters that a header cannot carry".to_string())?;
+    value.set_sensitive(true);
+    Ok(Credential {
+        name,
+        value,
+        secret: SecretText::new(secret.expose()),
+    })
+}
+
+fn build_headers(
+    configs: &BTreeMap<String, String>,
+    at: &str,
+    problems: &mut Problems<'_>,
+) -> Vec<(HeaderName, HeaderValue)> {
+    let mut headers = Vec::new();
+    for (name, value) in configs {
+        let pointer = format!("{at}/headers/{name}");
+        match (header_name(name), HeaderValue::from_str(value)) {
+            (Ok(name), Ok(mut value)) => {
+                // Some providers take their keys in headers of other names.
+                value.set_sensitive(true);
+                headers.push((name, value));
+            }
+            (Err(invalid), _) => problems.error(&pointer, invalid.reason, None),
+            (_, Err(_)) => problems.error(
+                &pointer,
+                "the value has characters that a header cannot carry",
+                None,
+            ),
+        }
+    }
+    headers
+}
+
+fn build_tls(
+    config: &ChannelTlsConfig,
+    base: &BaseUrl,
+    folder: &Path,
+    at: &str,
+    problems: &mut Problems<'_>,
+) -> Option<OriginTls> {
+    let ChannelTlsConfig {
+        ca,
+        certificate,
+        key,
+        server_name,
+    } = config;
+    let at = format!("{at}/tls");
+    let before = problems.found.len();
+    let mut read =
+        |member: &str, path: &Path, reader: fn(&Path) -> Result<Vec<Vec<u8>>, String>| {
+            reader(&folder.join(path))
+                .map_err(|reason| problems.error(&format!("{at}/{member}"), reason, None))
+                .ok()
+        };
+    let authorities = ca.as_ref().and_then(|path| {
+        read("ca", path, |path| {
+            pem::authorities(path).and_then(|_| pem::certificates(path))
+        })
+    });
+    let chain = certificate
+        .as_ref()
+        .and_then(|path| read("certificate", path, pem::certificates));
+    let key_der = key.as_ref().and_then(|path| {
+        read("key", path, |path| {
+            pem::private_key(path).map(|key| vec![key])
+        })
+    });
+    if certificate.is_some() != key.is_some() {
+        problems.error(&at, "`certificate` and `key` go together", None);
+    }
+    let server_name = server_name.clone().unwrap_or_else(|| base.host.to_string());
+    // Above all not an empty name, which would switch verification off.
+    if ServerName::try_from(server_name.as_str()).is_err() {
+        problems.error(
+            &format!("{at}/server_name"),
+            format!("`{server_name}` is neither a host name nor an address"),
+            None,
+        );
+    }
+    let identity = chain
+        .zip(key_der.and_then(|mut keys| keys.pop()))
+        .map(|(chain, key)| Identity { chain, key });
+    if let Some(Identity { chain, key }) = &identity
+        && let Err(reason) = pem::certified_key(chain, key)
+    {
+        problems.error(&format!("{at}/key"), reason, None);
+    }
+    (problems.found.len() == before).then_some(OriginTls {
+        server_name,
+        authorities,
+        identity,
+    })
+}
+
+fn http_version(config: HttpVersionConfig) -> HttpVersion {
+    match config {
+        HttpVersionConfig::Auto => HttpVersion::Negotiated,
+        HttpVersionConfig::Http1 => HttpVersion::Http1,
+        HttpVersionConfig::Http2 => HttpVersion::Http2,
+    }
+}
+
+fn fingerprint(
+    name: &str,
+    base_url: &str,
+    credential: Option<&Credential>,
+    http: HttpVersion,
+    tls: Option<&OriginTls>,
+) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (name, base_url, http, tls).hash(&mut hasher);
+    credential
+        .map(|credential| (credential.name.as_str(), credential.secret.expose()))
+        .hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,218 @@
+//! What a configuration becomes: immutable routes, chains, callers, models and channels under one revision.
+
+pub mod channels;
+pub mod models;
+pub mod origin;
+pub mod pem;
+pub mod router;
+pub mod routes;
+pub mod schemas;
+pub mod server;
+
+use crate::catalog::caller::{Caller, Callers, KeyDigest};
+use crate::catalog::model::Catalog;
+use crate::config::problem::{InvalidConfig, Problem, Severity};
+use crate::config::routes::{RoutesConfig, ServerConfig};
+use crate::config::{self, Loaded, document::Document};
+use crate::filter::registry::FILTERS;
+use crate::state::affinity::Affinity;
+use router::Router;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// One built configuration. Each request holds the one it began with until it ends.
+pub struct Snapshot {
+    /// First 12 hex digits of the SHA-256 of the file.
+    pub revision: Arc<str>,
+    pub loaded_at: SystemTime,
+    pub server: ServerConfig,
+    pub callers: Arc<Callers>,
+    pub catalog: Arc<Catalog>,
+    pub router: Router,
+    /// Files besides `routes.yaml` that were read: a change of theirs is a change of the configuration.
+    pub files: Vec<PathBuf>,
+}
+
+/// What outlives snapshots and is handed to each one built.
+#[derive(Clone)]
+pub struct Lasting {
+    pub affinity: Arc<Affinity>,
+    /// Looks up the variables of `${NAME}`.
+    pub variables: Variables,
+}
+
+/// The value of a variable, if it has one.
+pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// A snapshot, and what should be told to the operator all the same.
+pub struct Built {
+    pub snapshot: Snapshot,
+    pub warnings: Vec<Problem>,
+}
+
+/// Reads and builds the configuration at `path`, completely or not at all.
+///
+/// # Errors
+/// Every problem found, with line and column.
+pub fn build(path: &Path, lasting: &Lasting) -> Result<Built, InvalidConfig> {
+    let filters = filter_schemas();
+    let loaded = config::load(path, &filters, &*lasting.variables)?;
+    build_loaded(path, loaded, lasting)
+}
+
+/// The filters as the configuration's schema sees them.
+pub fn filter_schemas() -> Vec<config::schema::FilterSchema> {
+    FILTERS
+        .iter()
+        .map(|kind| config::schema::FilterSchema {
+            name: kind.name,
+            summary: kind.summary,
+            settings: kind.settings.map(|schema| schema()),
+            bare: kind.bare,
+        })
+        .collect()
+}
+
+impl Default for Lasting {
+    /// Nothing remembered yet; variables are those of the environment.
+    fn default() -> Self {
+        Self {
+            affinity: Arc::default(),
+            variables: Arc::new(|name| std::env::var(name).ok()),
+        }
+    }
+}
+
+/// Problems found while building, each located in the file.
+pub(crate) struct Problems<'a> {
+    document: &'a Document,
+    found: Vec<Problem>,
+}
+
+fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built, InvalidConfig> {
+    let Loaded {
+        config,
+        document,
+        revision,
+    } = loaded;
+    let RoutesConfig {
+        server,
+        callers,
+        channels,
+        models,
+        chains,
+        routes,
+    } = config;
+    let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
+    let mut problems = Problems {
+        document: &document,
+        found: Vec::new(),
+    };
+    server::check_addresses(&server, &mut problems);
+    if let Some(tls) = &server.tls {
+        server::check_tls(tls, &folder, &mut problems);
+    }
+    let callers = Arc::new(build_callers(&callers, &mut problems));
+    let channels = channels::build(&channels, &folder, &mut problems);
+    let catalog = Arc::new(models::build(channels, &models, &mut problems));
+    let shelf = schemas::Shelf::new(folder);
+    let router = routes::Builder {
+        chains: &chains,
+        callers: &callers,
+        catalog: &catalog,
+        affinity: &lasting.affinity,
+        schemas: &shelf,
+    }
+    .build(&routes, &mut problems);
+    let files = shelf.into_files();
+    let warnings = match problems.into_result() {
+        Ok(warnings) => warnings,
+        Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
+    };
+    Ok(Built {
+        snapshot: Snapshot {
+            revision: revision.into(),
+            loaded_at: SystemTime::now(),
+            server,
+            callers,
+            catalog,
+            router,
+            files,
+        },
+        warnings,
+    })
+}
+
+fn build_callers(
+    configs: &[crate::config::routes::CallerConfig],
+    problems: &mut Problems<'_>,
+) -> Callers {
+    let mut callers = Callers::default();
+    let mut names = std::collections::HashSet::new();
+    for (index, config) in configs.iter().enumerate() {
+        let at = format!("/callers/{index}");
+        if !names.insert(&config.name) {
+            problems.error(
+                &format!("{at}/name"),
+                format!("caller `{}` is declared twice", config.name),
+                None,
+            );
+        }
+        let Some(digest) = KeyDigest::from_hex(&config.key_sha256) else {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "not a SHA-256 in 64 hex digits",
+                Some("`headgate key new` prints a key and its digest"),
+            );
+            continue;
+        };
+        if digest == KeyDigest::of(b"") {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "this is the digest of an empty key",
+                None,
+            );
+        }
+        let caller = Arc::new(Caller::new(&config.name, &config.models));
+        if !callers.insert(digest, caller) {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "another caller has the same key",
+                None,
+            );
+        }
+    }
+    callers
+}
+
+impl Problems<'_> {
+    /// Reports an error at the value that `pointer` leads to.
+    pub fn error(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
+        self.found.push(
+            self.document
+                .problem(pointer, reason, hint.map(String::from)),
+        );
+    }
+
+    /// Reports what is allowed but hardly meant.
+    pub fn warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
+        self.found.push(
+            self.document
+                .problem(pointer, reason, hint.map(String::from))
+                .warning(),
+        );
+    }
+
+    /// The warnings, if there is no error among the problems.
+    fn into_result(self) -> Result<Vec<Problem>, InvalidConfig> {
+        match self
+            .found
+            .iter()
+            .any(|problem| problem.severity == Severity::Error)
+        {
+            true => Err(self.document.invalid(self.found)),
+            false => Ok(self.found),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Base URLs: what a channel's `base_url` must look like, and its parts.
+
+use http::HeaderValue;
+use http::uri::{Scheme, Uri};
+use std::sync::Arc;
+
+/// The parts of a base URL.
+#[derive(Debug)]
+pub struct BaseUrl {
+    pub tls: bool,
+    pub host: Arc<str>,
+    pub port: u16,
+    pub authority: HeaderValue,
+    /// Without a slash at its end.
+    pub path: Arc<str>,
+}
+
+/// Takes a base URL apart.
+///
+/// # Errors
+/// A sentence that says what is wrong with it.
+pub fn parse(url: &str) -> Result<BaseUrl, String> {
+    if !url.starts_with("https://") && !url.starts_with("http://") {
+        return Err(format!("`{url}` must start with `https://` or `http://`"));
+    }
+    let uri: Uri = url
+        .parse()
+        .map_err(|error| format!("`{url}` is not a URL: {error}"))?;
+    let tls = uri.scheme() == Some(&Scheme::HTTPS);
+    let authority = uri
+        .authority()
+        .ok_or_else(|| format!("`{url}` has no host"))?;
+    if authority.as_str().contains('@') {
+        return Err("a URL must not carry a user or password; use `credential`".into());
+    }
+    if uri.query().is_some() || url.contains('#') {
+        return Err("a base URL has neither query nor fragment".into());
+    }
+    let host = authority
+        .host()
+        .trim_start_matches('[')
+        .trim_end_matches(']');
+    if host.is_empty() {
+        return Err(format!("`{url}` has no host"));
+    }
+    Ok(BaseUrl {
+        tls,
+        host: host.into(),
+        port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
+        authority: HeaderValue::from_str(authority.as_str())
+            .map_err(|_| format!("`{url}` has characters that a Host header cannot carry"))?,
+        path: uri.path().trim_end_matches('/').into(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::parse;
+
+    #[test]
+    fn a_base_url_is_taken_apart() {
+        for (url, tls, host, port, path) in [
+            (
+                "https://api.provider.example/v1",
+                true,
+                "api.provider.example",
+                443,
+                "/v1",
+            ),
+            ("http://127.0.0.1:9100/", false, "127.0.0.1", 9100, ""),
+            ("http://[::1]:8080/a/b/", false, "::1", 8080, "/a/b"),
+        ] {
+            let base = parse(url).unwrap();
+            assert_eq!(
+                (base.tls, &*base.host, base.port, &*base.path),
+                (tls, host, port, path)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_base_url_is_refused_with_its_reason() {
+        for (url, reason) in [
+            ("api.provider.example/v1", "must start with"),
+            ("ftp://host/", "must start with"),
+            ("https://user:pw@host/", "credential"),
+            ("https://host/v1?key=1", "neither query nor fragment"),
+            ("https://", "not a URL"),
+        ] {
+            let refusal = parse(url).unwrap_err();
+            assert!(refusal.contains(reason), "{url}: {refusal}");
+        }
+    }
+}

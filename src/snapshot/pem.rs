@@ -1,0 +1,73 @@
+//! PEM files: certificates and keys, read when the configuration is built.
+
+use rustls::RootCertStore;
+use rustls::crypto::ring::default_provider;
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use std::path::Path;
+
+/// The certificates of a PEM file, in DER.
+///
+/// # Errors
+/// A sentence: the file cannot be read, or holds none.
+pub fn certificates(path: &Path) -> Result<Vec<Vec<u8>>, String> {
+    let certificates: Vec<Vec<u8>> = CertificateDer::pem_file_iter(path)
+        .map_err(|error| unreadable(path, &error))?
+        .map(|certificate| certificate.map(|der| der.to_vec()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| unreadable(path, &error))?;
+    for der in &certificates {
+        // What is no certificate inside would only be found when a connection is made.
+        let der = CertificateDer::from(der.as_slice());
+        ParsedCertificate::try_from(&der)
+            .map_err(|error| format!("`{}` holds a broken certificate: {error}", path.display()))?;
+    }
+    if certificates.is_empty() {
+        return Err(format!("`{}` holds no certificate in PEM", path.display()));
+    }
+    Ok(certificates)
+}
+
+/// The private key of a PEM file, in DER.
+///
+/// # Errors
+/// A sentence: the file cannot be read, or holds no key that TLS can use.
+pub fn private_key(path: &Path) -> Result<Vec<u8>, String> {
+    let key = PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, &error))?;
+    default_provider()
+        .key_provider
+        .load_private_key(key.clone_key())
+        .map_err(|error| format!("`{}` holds no usable key: {error}", path.display()))?;
+    Ok(key.secret_der().to_vec())
+}
+
+/// The authorities of a PEM file.
+///
+/// # Errors
+/// A sentence: the file cannot be read, or holds none.
+pub fn authorities(path: &Path) -> Result<RootCertStore, String> {
+    let mut authorities = RootCertStore::empty();
+    for der in certificates(path)? {
+        authorities
+            .add(CertificateDer::from(der))
+            .map_err(|error| format!("`{}` holds no usable authority: {error}", path.display()))?;
+    }
+    Ok(authorities)
+}
+
+/// A certificate chain with its key, both in DER.
+///
+/// # Errors
+/// A sentence: they do not belong together.
+pub fn certified_key(chain: &[Vec<u8>], key: &[u8]) -> Result<CertifiedKey, String> {
+    let chain = chain.iter().cloned().map(CertificateDer::from).collect();
+    let key = PrivateKeyDer::try_from(key.to_vec()).map_err(String::from)?;
+    CertifiedKey::from_der(chain, key, &default_provider())
+        .map_err(|error| format!("`key` does not belong to `certificate`: {error}"))
+}
+
+fn unreadable(path: &Path, error: &rustls_pki_types::pem::Error) -> String {
+    format!("`{}` cannot be read as PEM: {error}", path.display())
+}

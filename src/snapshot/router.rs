@@ -1,0 +1,310 @@
+//! Finds the route of a request: by method and path, the first one written wins.
+
+use crate::catalog::channel::Timeouts;
+use crate::config::routes::TimeoutsConfig;
+use crate::filter::chain::{RequestChain, ResponseChain};
+use crate::protocol::Protocol;
+use http::Method;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// One route as built.
+pub struct Route {
+    pub name: Arc<str>,
+    pub protocol: Option<Protocol>,
+    pub request: RequestChain,
+    pub response: ResponseChain,
+    pub timeouts: TimeoutsConfig,
+    pub pattern: Pattern,
+}
+
+/// What requests a route takes: `POST /v1/messages`, `GET|DELETE /v1/responses/{id}`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Pattern {
+    methods: Vec<Method>,
+    segments: Vec<Segment>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Segment {
+    Literal(Box<str>),
+    Parameter(Arc<str>),
+}
+
+/// All routes of a snapshot.
+#[derive(Default)]
+pub struct Router {
+    routes: Vec<Arc<Route>>,
+    /// Routes without parameters, by path; indexes in the order written.
+    literal: HashMap<String, Vec<usize>>,
+    /// Routes with parameters, in the order written.
+    templated: Vec<usize>,
+}
+
+/// What the router found.
+pub enum Found<'a> {
+    Route(&'a Arc<Route>, Vec<(Arc<str>, String)>),
+    /// The path exists, with these methods only.
+    OtherMethods(Vec<Method>),
+    Nothing,
+}
+
+impl Router {
+    pub fn new(routes: Vec<Route>) -> Self {
+        let mut router = Self::default();
+        for (index, route) in routes.iter().enumerate() {
+            match route.pattern.literal_path() {
+                Some(path) => router.literal.entry(path).or_default().push(index),
+                None => router.templated.push(index),
+            }
+        }
+        router.routes = routes.into_iter().map(Arc::new).collect();
+        router
+    }
+
+    pub fn routes(&self) -> &[Arc<Route>] {
+        &self.routes
+    }
+
+    /// The first route that takes `method` on `path`.
+    pub fn find(&self, method: &Method, path: &str) -> Found<'_> {
+        let literal = self.literal.get(path).map_or(&[][..], Vec::as_slice);
+        let templated = self
+            .templated
+            .iter()
+            .filter(|index| self.routes[**index].pattern.matches_path(path));
+        let mut on_path: Vec<usize> = literal.iter().chain(templated).copied().collect();
+        on_path.sort_unstable();
+        let taking = on_path
+            .iter()
+            .map(|index| &self.routes[*index])
+            .find(|route| route.pattern.methods.contains(method));
+        match taking {
+            Some(route) => Found::Route(route, route.pattern.parameters(path)),
+            None if on_path.is_empty() => Found::Nothing,
+            None => Found::OtherMethods(
+                on_path
+                    .iter()
+                    .flat_map(|index| self.routes[*index].pattern.methods.iter().cloned())
+                    .collect(),
+            ),
+        }
+    }
+}
+
+impl Route {
+    /// The deadlines on a channel whose own are `base`.
+    pub fn timeouts(&self, base: Timeouts) -> Timeouts {
+        super::channels::resolve_timeouts(&self.timeouts, base)
+    }
+}
+
+impl Pattern {
+    /// Reads a pattern as written in `routes.yaml`.
+    ///
+    /// # Errors
+    /// A sentence that says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let (methods, path) = text
+            .split_once(' ')
+            .ok_or("a match is `METHOD /path`, such as `POST /v1/messages`")?;
+        let methods = methods
+            .split('|')
+            .map(|method| match method {
+                "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS" => {
+                    Ok(method.parse().expect("a standard method"))
+                }
+                _ => Err(format!("`{method}` is not a method that can be routed")),
+            })
+            .collect::<Result<_, _>>()?;
+        let path = path.trim();
+        let rest = path
+            .strip_prefix('/')
+            .ok_or_else(|| format!("the path `{path}` must start with `/`"))?;
+        let segments = rest
+            .split('/')
+            .map(Segment::parse)
+            .collect::<Result<_, _>>()?;
+        Ok(Self { methods, segments })
+    }
+
+    /// Whether the path has a parameter of this name.
+    pub fn has_parameter(&self, name: &str) -> bool {
+        self.segments
+            .iter()
+            .any(|segment| matches!(segment, Segment::Parameter(known) if **known == *name))
+    }
+
+    fn literal_path(&self) -> Option<String> {
+        let mut path = String::new();
+        for segment in &self.segments {
+            match segment {
+                Segment::Literal(text) => {
+                    path.push('/');
+                    path.push_str(text);
+                }
+                Segment::Parameter(_) => return None,
+            }
+        }
+        Some(path)
+    }
+
+    fn matches_path(&self, path: &str) -> bool {
+        let mut given = path.split('/').skip(1);
+        self.segments
+            .iter()
+            .all(|segment| match (segment, given.next()) {
+                (Segment::Literal(text), Some(given)) => **text == *given,
+                (Segment::Parameter(_), Some(given)) => !given.is_empty(),
+                (_, None) => false,
+            })
+            && given.next().is_none()
+    }
+
+    fn parameters(&self, path: &str) -> Vec<(Arc<str>, String)> {
+        self.segments
+            .iter()
+            .zip(path.split('/').skip(1))
+            .filter_map(|(segment, given)| match segment {
+                Segment::Literal(_) => None,
+                Segment::Parameter(name) => Some((name.clone(), given.to_string())),
+            })
+            .collect()
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let methods: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
+        write!(f, "{} ", methods.join("|"))?;
+        self.segments.iter().try_for_each(|segment| match segment {
+            Segment::Literal(text) => write!(f, "/{text}"),
+            Segment::Parameter(name) => write!(f, "/{{{name}}}"),
+        })
+    }
+}
+
+impl Segment {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text.strip_prefix('{').map(|rest| rest.strip_suffix('}')) {
+            Some(Some(name))
+                if !name.is_empty()
+                    && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_') =>
+            {
+                Ok(Self::Parameter(name.into()))
+            }
+            Some(_) => Err(format!("`{text}` is not a parameter such as `{{id}}`")),
+            None if text
+                .bytes()
+                .all(|b| b.is_ascii_graphic() && !b"{}?#%\\".contains(&b)) =>
+            {
+                Ok(Self::Literal(text.into()))
+            }
+            None => Err(format!(
+                "`{text}` has characters that a path segment cannot have here"
+            )),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn router(patterns: &[&str]) -> Router {
+        Router::new(
+            patterns
+                .iter()
+                .map(|pattern| Route {
+                    name: (*pattern).into(),
+                    protocol: None,
+                    request: RequestChain::default(),
+                    response: ResponseChain::default(),
+                    timeouts: TimeoutsConfig::default(),
+                    pattern: Pattern::parse(pattern).unwrap(),
+                })
+                .collect(),
+        )
+    }
+
+    #[test]
+    fn the_first_route_written_takes_the_request() {
+        let router = router(&[
+            "POST /v1/responses",
+            "GET|DELETE /v1/responses/{id}",
+            "POST /v1/responses/{id}/cancel",
+            "GET /v1/responses/special",
+            "GET /v1/models/{id}",
+        ]);
+        for (method, path, expected) in [
+            ("POST", "/v1/responses", Some("POST /v1/responses")),
+            (
+                "GET",
+                "/v1/responses/resp_1",
+                Some("GET|DELETE /v1/responses/{id}"),
+            ),
+            (
+                "GET",
+                "/v1/responses/special",
+                Some("GET|DELETE /v1/responses/{id}"),
+            ),
+            (
+                "POST",
+                "/v1/responses/resp_1/cancel",
+                Some("POST /v1/responses/{id}/cancel"),
+            ),
+            ("GET", "/v1/responses/", None),
+            ("GET", "/v1/responses/a/b", None),
+            ("POST", "/v1/responses/", None),
+            ("GET", "/v1/models/x", Some("GET /v1/models/{id}")),
+        ] {
+            let found = match router.find(&method.parse().unwrap(), path) {
+                Found::Route(route, _) => Some(route.name.to_string()),
+                _ => None,
+            };
+            assert_eq!(found.as_deref(), expected, "{method} {path}");
+        }
+    }
+
+    #[test]
+    fn a_path_with_another_method_names_those_it_has() {
+        let router = router(&["POST /v1/messages", "GET|DELETE /v1/responses/{id}"]);
+        for (path, expected) in [("/v1/messages", 1), ("/v1/responses/x", 2)] {
+            match router.find(&Method::PUT, path) {
+                Found::OtherMethods(methods) => assert_eq!(methods.len(), expected),
+                _ => panic!("{path} should be known"),
+            }
+        }
+        assert!(matches!(
+            router.find(&Method::GET, "/other"),
+            Found::Nothing
+        ));
+    }
+
+    #[test]
+    fn parameters_carry_what_stood_in_their_place() {
+        let router = router(&["GET /v1/responses/{id}/{part}"]);
+        let Found::Route(_, parameters) = router.find(&Method::GET, "/v1/responses/r1/input_items")
+        else {
+            panic!("the route should match");
+        };
+        let parameters: Vec<_> = parameters.iter().map(|(n, v)| (&**n, v.as_str())).collect();
+        assert_eq!(parameters, [("id", "r1"), ("part", "input_items")]);
+    }
+
+    #[test]
+    fn a_pattern_that_is_none_says_why() {
+        for pattern in [
+            "/v1/messages",
+            "FETCH /x",
+            "GET v1",
+            "GET /{",
+            "GET /{}",
+            "GET /a b",
+            "GET /a?b",
+        ] {
+            assert!(Pattern::parse(pattern).is_err(), "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Routes from their configuration: patterns, and chains with their filters built.
+
+use super::Problems;
+use super::router::{Pattern, Route, Router};
+use crate::catalog::caller::Callers;
+use crate::catalog::model::Catalog;
+use crate::config::routes::{RouteConfig, StepConfig};
+use crate::filter::chain::{Named, RequestChain, ResponseChain};
+use crate::filter::kind::{Parts, Schemas, Side};
+use crate::filter::registry;
+use crate::protocol::Protocol;
+use crate::protocol::nearest::nearest;
+use crate::state::affinity::Affinity;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Chains may use chains; deeper than this is a circle or a riddle.
+const USE_DEPTH_MAX: usize = 8;
+
+/// Builds routes; holds what their filters may need.
+pub(crate) struct Builder<'a> {
+    pub chains: &'a BTreeMap<String, Vec<StepConfig>>,
+    pub callers: &'a Arc<Callers>,
+    pub catalog: &'a Arc<Catalog>,
+    pub affinity: &'a Arc<Affinity>,
+    pub schemas: &'a dyn Schemas,
+}
+
+/// The side and protocol that a chain is built for.
+#[derive(Clone, Copy)]
+struct Purpose {
+    side: Side,
+    protocol: Option<Protocol>,
+}
+
+impl Builder<'_> {
+    pub fn build(&self, configs: &[RouteConfig], problems: &mut Problems<'_>) -> Router {
+        let mut names = HashSet::new();
+        let mut routes = Vec::with_capacity(configs.len());
+        for (index, config) in configs.iter().enumerate() {
+            let at = format!("/routes/{index}");
+            if !names.insert(&config.name) {
+                problems.error(
+                    &format!("{at}/name"),
+                    format!("route `{}` is declared twice", config.name),
+                    None,
+                );
+            }
+            if let Some(first) = configs[..index]
+                .iter()
+                .find(|first| first.r#match == config.r#match)
+            {
+                problems.warning(
+                    &format!("{at}/match"),
+                    format!("route `{}` takes all of these requests already", first.name),
+                    None,
+                );
+            }
+            routes.extend(self.route(config, &at, problems));
+        }
+        for name in self
+            .chains
+            .keys()
+            .filter(|name| !self.is_used(name, configs))
+        {
+            problems.warning(
+                &format!("/chains/{name}"),
+                format!("chain `{name}` is used nowhere"),
+                None,
+            );
+        }
+        Router::new(routes)
+    }
+
+    fn route(&self, config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Option<Route> {
+        let RouteConfig {
+            name,
+            r#match,
+            protocol,
+            request,
+            response,
+            timeouts,
+        } = config;
+        let purpose = |side| Purpose {
+            side,
+            protocol: *protocol,
+        };
+        let mut asked = Vec::new();
+        self.steps(
+            request,
+            &format!("{at}/request"),
+            purpose(Side::Request),
+            &mut asked,
+            0,
+            problems,
+        );
+        let mut answered = Vec::new();
+        self.steps(
+            response,
+            &format!("{at}/response"),
+            purpose(Side::Response),
+            &mut answered,
+            0,
+            problems,
+        );
+        let pattern = Pattern::parse(r#match)
+            .map_err(|reason| problems.error(&format!("{at}/match"), reason, None))
+            .ok()?;
+        check_order(&asked, &pattern, at, problems);
+        self.check_protocol(*protocol, at, problems);
+        let response = ResponseChain::new(answered, &asked);
+        Some(Route {
+            name: name.as_str().into(),
+            protocol: *protocol,
+            request: RequestChain::new(asked),
+            response,
+            timeouts: timeouts.clone(),
+            pattern,
+        })
+    }
+
+    fn check_protocol(&self, protocol: Option<Protocol>, at: &str, problems: &mut Problems<'_>) {
+        let Some(protocol) = protocol else {
+            return;
+        };
+        let mut channels = self.catalog.channels();
+        if !channels.any(|channel| channel.protocols.contains(&protocol)) {
+            problems.warning(
+                &format!("{at}/protocol"),
+                format!("no channel speaks {}", protocol.name()),
+                Some("add it to the `protocols` of a channel"),
+            );
+        }
+    }
+
+    fn steps(
+        &self,
+        steps: &[StepConfig],
+        at: &str,
+        purpose: Purpose,
+        into: &mut Vec<Named>,
+        depth: usize,
+        problems: &mut Problems<'_>,
+    ) {
+        for (index, step) in steps.iter().enumerate() {
+            let at = format!("{at}/{index}");
+            match step {
+                StepConfig::Filter { name, settings } => {
+                    self.filter(name, settings, &at, purpose, into, problems);
+                }
+                StepConfig::Use(_) if depth == USE_DEPTH_MAX => {
+                    problems.error(&at, "chains use each other in a circle, or too deep", None);
+                }
+                StepConfig::Use(name) => match self.chains.get(name) {
+                    Some(chain) => {
+                        self.steps(
+                            chain,
+                            &format!("/chains/{name}"),
+                            purpose,
+                            into,
+                            depth + 1,
+                            problems,
+                        );
+                    }
+                    None => {
+                        let known = nearest(name, self.chains.keys().map(String::as_str), 1);
+                        let hint = known
+                            .first()
+                            .map(|known| format!("did you mean `{known}`?"));
+                        problems.error(
+                            &format!("{at}/use"),
+                            format!("there is no chain `{name}`"),
+                            hint.as_deref(),
+                        );
+                    }
+                },
+            }
+        }
+    }
+
+    fn filter(
+        &self,
+        name: &str,
+        settings: &serde_json::Value,
+        at: &str,
+        purpose: Purpose,
+        into: &mut Vec<Named>,
+        problems: &mut Problems<'_>,
+    ) {
+        // The configuration's schema has refused unknown names already.
+        let Some(kind) = registry::find(name) else {
+            return problems.error(at, format!("there is no filter `{name}`"), None);
+        };
+        let belongs = match kind.side {
+            Side::Either => true,
+            side => side == purpose.side,
+        };
+        if !belongs {
+            let (there, here) = match purpose.side {
+                Side::Request => ("response", "request"),
+                _ => ("request", "response"),
+            };
+            return problems.error(
+                at,
+                format!("`{name}` is a filter of the {there}, not of the {here}"),
+                Some(&format!("move it to the route's `{there}` list")),
+            );
+        }
+        let parts = Parts {
+            callers: self.callers,
+            catalog: self.catalog,
+            affinity: self.affinity,
+            schemas: self.schemas,
+            protocol: purpose.protocol,
+            side: purpose.side,
+        };
+        match (kind.build)(settings, &parts) {
+            Ok(filter) => into.push(Named {
+                name: kind.name,
+                filter,
+            }),
+            Err(invalid) => {
+                let pointer = match settings.is_null() {
+                    true => at.to_string(),
+                    false => format!("{at}/{name}{}", invalid.pointer),
+                };
+                problems.error(&pointer, invalid.reason, invalid.hint.as_deref());
+            }
+        }
+    }
+
+    fn is_used(&self, name: &str, routes: &[RouteConfig]) -> bool {
+        let uses = |steps: &[StepConfig]| {
+            steps
+                .iter()
+                .any(|step| matches!(step, StepConfig::Use(used) if used == name))
+        };
+        routes
+            .iter()
+            .any(|route| uses(&route.request) || uses(&route.response))
+            || self.chains.values().any(|chain| uses(chain))
+    }
+}
+
+/// Orders that would surprise at run time are refused when the file is read.
+fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Problems<'_>) {
+    let place = |wanted: &str| filters.iter().position(|named| named.name == wanted);
+    let at = format!("{at}/request");
+    match (
+        place("authenticate"),
+        place("list_models"),
+        place("route_model"),
+    ) {
+        (None, _, _) => problems.warning(
+            &at,
+            "anybody may use this route: it has no `authenticate`",
+            Some("put `authenticate` first"),
+        ),
+        (Some(first), Some(later), _) | (Some(first), _, Some(later)) if first > later => {
+            problems.error(
+                &at,
+                "`authenticate` must stand before filters that need the caller",
+                None,
+            );
+        }
+        _ => {}
+    }
+    if let (Some(follow), Some(route)) = (place("follow_response"), place("route_model"))
+        && follow < route
+    {
+        problems.error(
+            &at,
+            "`follow_response` must stand behind `route_model`",
+            None,
+        );
+    }
+    let finds_channel = place("route_model").is_some()
+        || place("list_models").is_some()
+        || (place("follow_response").is_some() && pattern.has_parameter("id"));
+    if !finds_channel {
+        problems.error(
+            &at,
+            "no filter of this route finds a channel or answers by itself",
+            Some("add `route_model`, `follow_response` (with `{id}` in the path) or `list_models`"),
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! State that requests share. Embedded, in memory.
+
+pub mod affinity;

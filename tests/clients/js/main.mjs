@@ -1,0 +1,14 @@
+// The JavaScript SDKs against a running demo: `main.mjs BASE_URL ADMIN_URL SIMULATOR_URL`.
+
+import './openai_chat.mjs';
+import './openai_responses.mjs';
+import './openai_refusals.mjs';
+import './anthropic_messages.mjs';
+import './anthropic_refusals.mjs';
+import './models.mjs';
+import './behind_the_gateway.mjs';
+import './ai_text.mjs';
+import './ai_refusals.mjs';
+import { run } from './runner.mjs';
+
+process.exit((await run()) ? 0 : 1);

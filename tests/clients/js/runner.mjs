@@ -1,0 +1,102 @@
+// Runs cases: sentences with functions that say what they found wrong by throwing.
+
+import { isDeepStrictEqual, inspect } from 'node:util';
+
+const CASES = [];
+const PATIENCE_MS = 30_000;
+
+/** What a case found: a field that is not what it should be. */
+class Wrong extends Error {}
+
+/** Registers a case; `sentence` is what it proves. */
+export function proves(group, sentence, check) {
+  CASES.push({ name: `${group}: ${sentence}`, check });
+}
+
+/** Registers a case once per row of `table`, with the row's value as argument. */
+export function provesEach(group, sentence, table, check) {
+  for (const [row, value] of Object.entries(table)) {
+    proves(group, `${sentence} (${row})`, () => check(value));
+  }
+}
+
+/** Runs every case, tells the failed ones and the counts; true if none failed. */
+export async function run() {
+  let failed = 0;
+  for (const { name, check } of CASES) {
+    try {
+      await inTime(check());
+    } catch (error) {
+      failed += 1;
+      console.log(`FAILED javascript ${name}: ${why(error)}`);
+    }
+  }
+  console.log(`javascript: ${CASES.length - failed} passed, ${failed} failed`);
+  return failed === 0;
+}
+
+export function equal(what, got, wanted) {
+  if (!isDeepStrictEqual(got, wanted)) {
+    throw new Wrong(`${what} is ${short(got)}, not ${short(wanted)}`);
+  }
+}
+
+export function holds(what, condition, got) {
+  if (!condition) {
+    throw new Wrong(`${what} does not hold` + (got === undefined ? '' : `; got ${short(got)}`));
+  }
+}
+
+export function contains(what, got, wanted) {
+  if (!got?.includes(wanted)) {
+    throw new Wrong(`${what} is ${short(got)}, without ${short(wanted)}`);
+  }
+}
+
+/** The exception of exactly this `kind` that `call` throws. */
+export async function thrown(kind, call) {
+  try {
+    await call();
+  } catch (error) {
+    if (error.constructor !== kind) {
+      throw new Wrong(`threw ${why(error)}, not ${kind.name}`);
+    }
+    return error;
+  }
+  throw new Wrong(`threw nothing, not ${kind.name}`);
+}
+
+/** Everything an asynchronous iterable brings. */
+export async function all(iterable) {
+  const items = [];
+  for await (const item of iterable) items.push(item);
+  return items;
+}
+
+/** What an asynchronous iterable brings, and the error it breaks with; none where it just ends. */
+export async function untilBroken(iterable) {
+  const items = [];
+  try {
+    for await (const item of iterable) items.push(item);
+  } catch (error) {
+    return { items, error };
+  }
+  return { items };
+}
+
+function inTime(promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Wrong(`took more than ${PATIENCE_MS} ms`)), PATIENCE_MS);
+  });
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer));
+}
+
+function why(error) {
+  const text = error instanceof Wrong ? error.message : `${error?.constructor?.name}: ${error?.message}`;
+  return text.split(/\s+/).join(' ').slice(0, 500);
+}
+
+function short(value) {
+  return inspect(value, { breakLength: Infinity, depth: 6 }).slice(0, 240);
+}

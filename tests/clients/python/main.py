@@ -1,0 +1,15 @@
+"""The Python SDKs against a running demo: `main.py BASE_URL ADMIN_URL SIMULATOR_URL`."""
+
+import sys
+
+import openai_chat  # noqa: F401
+import openai_responses  # noqa: F401
+import openai_refusals  # noqa: F401
+import anthropic_messages  # noqa: F401
+import anthropic_refusals  # noqa: F401
+import models  # noqa: F401
+import behind_the_gateway  # noqa: F401
+import runner
+
+if __name__ == "__main__":
+    sys.exit(0 if runner.run() else 1)

@@ -1,0 +1,131 @@
+#!/usr/bin/env bash
+# Points unpatched SDKs, Python and JavaScript, at a running demo:
+#
+#   tests/clients/run.sh BASE_URL ADMIN_URL SIMULATOR_URL     all cases; exit 1 if one fails
+#   tests/clients/run.sh --install                            only installs the SDKs
+#
+# The demo is `headgate demo --listen … --admin … --simulator …` with its own routes.yaml. Each
+# failed case is a line, then come the counts of each language, then those of all.
+# The SDKs go to .clients/ and stay there until their pins change. Missing on a bare Debian or Ubuntu:
+#
+#   install_client_runtimes() {
+#     apt-get update && apt-get install -y --no-install-recommends python3 python3-venv nodejs npm
+#   }
+set -euo pipefail
+
+SUITE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+INSTALLED=$(cd "$SUITE/../.." && pwd)/.clients
+PYTHON=$INSTALLED/python/bin/python
+PYTHON_MIN=3.11
+NODE_MIN=20
+
+main() {
+  case $# in
+    1) [[ $1 == --install ]] || usage; require_runtimes; install ;;
+    3) require_runtimes; install; run_cases "$@" ;;
+    *) usage ;;
+  esac
+}
+
+usage() {
+  echo "usage: tests/clients/run.sh BASE_URL ADMIN_URL SIMULATOR_URL | --install" >&2
+  exit 2
+}
+
+require_runtimes() {
+  local missing=()
+  command -v python3 >/dev/null || missing+=(python3)
+  python3 -c 'import ensurepip' 2>/dev/null || missing+=(python3-venv)
+  command -v node >/dev/null || missing+=(nodejs)
+  command -v npm >/dev/null || missing+=(npm)
+  if ((${#missing[@]})); then
+    echo "the client suite cannot run, missing: ${missing[*]}" >&2
+    echo "on Debian or Ubuntu: apt-get install -y --no-install-recommends ${missing[*]}" >&2
+    exit 2
+  fi
+  if ! python3 -c "import sys; sys.exit(sys.version_info < (${PYTHON_MIN/./, }))"; then
+    echo "the client suite cannot run: found $(python3 --version), the SDKs need $PYTHON_MIN or newer" >&2
+    exit 2
+  fi
+  local version major
+  version=$(node --version)
+  major=${version#v}
+  if ((${major%%.*} < NODE_MIN)); then
+    echo "the client suite cannot run: found node $version, the SDKs need v$NODE_MIN or newer" >&2
+    exit 2
+  fi
+}
+
+install() {
+  mkdir -p "$INSTALLED"
+  exec 9>"$INSTALLED/lock"
+  flock 9
+  unless_stamped python "$(python3 --version)" "$SUITE/requirements.txt"
+  unless_stamped js "$(node --version)" "$SUITE/package-lock.json" "$SUITE/package.json"
+  flock -u 9
+}
+
+# unless_stamped WHAT RUNTIME PINS…: installs WHAT afresh where its stamp is not that of the pins.
+unless_stamped() {
+  local what=$1 runtime=$2 stamp
+  stamp=$(cat "${@:3}" <(echo "$runtime $INSTALLED") | sha256sum)
+  [[ -f $INSTALLED/$what/stamp && $(<"$INSTALLED/$what/stamp") == "$stamp" ]] && return
+  echo "installing the $what SDKs into .clients/$what" >&2
+  rm -rf "${INSTALLED:?}/$what"
+  "install_$what"
+  echo "$stamp" >"$INSTALLED/$what/stamp"
+}
+
+install_python() {
+  python3 -m venv "$INSTALLED/python"
+  "$PYTHON" -m pip install --quiet --disable-pip-version-check --requirement "$SUITE/requirements.txt"
+}
+
+install_js() {
+  mkdir -p "$INSTALLED/js"
+  cp "$SUITE/package.json" "$SUITE/package-lock.json" "$SUITE/.npmrc" "$INSTALLED/js/"
+  # The cases are found here under a link, so that their imports find the SDKs beside them.
+  ln -s "$SUITE/js" "$INSTALLED/js/cases"
+  (cd "$INSTALLED/js" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error)
+}
+
+run_cases() {
+  forget_environment
+  if ! "$PYTHON" -c 'import sys, urllib.request; urllib.request.urlopen(sys.argv[1], timeout=5)' "$2/healthz" 2>/dev/null; then
+    echo "no demo answers at $2/healthz" >&2
+    exit 2
+  fi
+  local passed=0 failed=0 counts
+  counts=$(mktemp)
+  trap "rm -f '$counts'" EXIT
+  count python "$PYTHON" -B "$SUITE/python/main.py" "$@"
+  count javascript node --preserve-symlinks --preserve-symlinks-main "$INSTALLED/js/cases/main.mjs" "$@"
+  echo "$passed passed, $failed failed"
+  ((failed == 0))
+}
+
+# Keys, addresses and proxies meant for other uses of the SDKs must not reach the cases.
+forget_environment() {
+  local name
+  for name in $(compgen -e); do
+    case $name in
+      OPENAI_* | ANTHROPIC_* | AI_* | NODE_OPTIONS | NODE_USE_ENV_PROXY | PYTHONPATH) unset "$name" ;;
+      *_proxy | *_PROXY) unset "$name" ;;
+    esac
+  done
+}
+
+# count LANGUAGE COMMAND…: runs the cases of a language and adds its counts to `passed` and `failed`.
+count() {
+  local language=$1 line
+  "${@:2}" | tee "$counts" || true
+  line=$(tail -n 1 "$counts")
+  if [[ $line =~ ^$language:\ ([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]]; then
+    passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+  else
+    echo "FAILED $language: broke off before its counts, see above"
+    failed=$((failed + 1))
+  fi
+}
+
+main "$@"

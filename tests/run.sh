@@ -1,0 +1,115 @@
+#!/usr/bin/env bash
+# The test command. Runs every stage whatever the ones before it said, and ends with one line:
+# `N passed, N failed`. The exit code is 1 if anything failed.
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+export CARGO_TERM_COLOR=never
+
+passed=0
+failed=0
+demo=""
+folder=$(mktemp -d)
+log=$folder/stage.log
+
+clean_up() {
+    if [ -n "$demo" ]; then
+        kill "$demo" 2>/dev/null
+        wait "$demo" 2>/dev/null
+    fi
+    rm -rf "$folder"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+# stage NAME COUNT COMMAND…: runs a command, lets COUNT turn its log and exit code into
+# `passed failed`, and shows what failed if something did.
+stage() {
+    local name=$1 count=$2 started=$SECONDS code counted
+    shift 2
+    printf '%-10s' "$name"
+    "$@" >"$log" 2>&1 </dev/null
+    code=$?
+    counted=$("$count" "$code")
+    set -- $counted
+    # A stage that failed without saying what failed counts as one.
+    if [ "$code" != 0 ] && [ "$2" = 0 ]; then set -- "$1" 1; fi
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    printf '%5s passed %3s failed %5ss\n' "$1" "$2" "$((SECONDS - started))"
+    if [ "$2" != 0 ]; then show_failure | sed 's/^/    /'; fi
+}
+
+# What failed, by name, and the end of the log.
+show_failure() {
+    grep -E '^test .* FAILED$|^FAILED ' "$log" | head -n 40
+    echo ...
+    tail -n 40 "$log"
+}
+
+count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
+
+count_nothing() { echo 0 0; }
+
+# Sums cargo's lines: `test result: ok. 12 passed; 0 failed; …`, one for each test program.
+count_cargo() {
+    sed -n 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed;.*/\1 \2/p' "$log" |
+        awk '{ passed += $1; failed += $2 } END { print passed + 0, failed + 0 }'
+}
+
+# The client suite's last line, `N passed, N failed`; as one check if it has none.
+count_suite() {
+    local line
+    line=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
+    if [ -n "$line" ]; then echo "$line"; else count_one "$1"; fi
+}
+
+# The demo on free ports. Variables that would lead it to real providers are taken out.
+start_demo() {
+    local program
+    program=$(cargo build --locked --message-format=json-render-diagnostics |
+        sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
+    if [ -z "$program" ]; then return 1; fi
+    env -u PRIMARY_URL -u SECOND_URL -u MESSAGES_URL -u HEADGATE_DEMO_KEY_SHA256 \
+        "$program" demo --listen 127.0.0.1:0 --admin 127.0.0.1:0 --simulator 127.0.0.1:0 \
+        >"$folder/demo.out" 2>"$folder/demo.log" </dev/null &
+    demo=$!
+    for _ in $(seq 100); do
+        addresses=$(sed -n 's/^headgate demo: gateway \([^,]*\), admin \([^,]*\), simulated provider \([^,]*\)$/\1 \2 \3/p' \
+            "$folder/demo.log")
+        if [ -n "$addresses" ] && all_answer $addresses; then return; fi
+        if ! kill -0 "$demo" 2>/dev/null; then break; fi
+        sleep 0.1
+    done
+    cat "$folder/demo.log"
+    return 1
+}
+
+# all_answer URLS…: whether each address takes connections and speaks HTTP, whatever it says.
+all_answer() {
+    local url
+    for url; do
+        curl --silent --max-time 2 --output /dev/null "$url/" || return 1
+    done
+}
+
+run_clients() {
+    if [ -z "$addresses" ]; then
+        echo "the demo did not start, so that no client could be run"
+        return 1
+    fi
+    # shellcheck disable=SC2086  # three addresses, separated by spaces
+    tests/clients/run.sh $addresses
+}
+
+addresses=""
+tests/set_up.sh test || { echo "0 passed, 1 failed"; exit 1; }
+# A node that was installed for the tests alone goes before the machine's own.
+export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
+stage fmt count_one cargo fmt --all --check
+stage clippy count_one cargo clippy --all-targets --locked -- -D warnings
+stage cargo count_cargo cargo test --locked --no-fail-fast
+stage demo count_nothing start_demo
+stage clients count_suite run_clients
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

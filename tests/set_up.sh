@@ -1,0 +1,129 @@
+#!/usr/bin/env bash
+# Installs what a machine lacks, and says why. `set_up.sh build` is enough to compile and run;
+# `set_up.sh test` adds what the client suite needs. Does nothing where nothing is missing.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+purpose=${1:-build}
+case $purpose in
+    build | test) ;;
+    *) echo "usage: $0 [build|test]" >&2; exit 2 ;;
+esac
+
+# Packages of Debian and Ubuntu, and formulas of Homebrew, that are still to be installed.
+packages=()
+formulas=()
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# want TEST PACKAGES FORMULA WHY: where TEST fails, both lists grow and the reason is told.
+want() {
+    if eval "$1" >/dev/null 2>&1; then return; fi
+    echo "set_up: installs ${2:-$3}: $4"
+    # shellcheck disable=SC2206  # several packages may be named, separated by spaces
+    packages+=($2)
+    # shellcheck disable=SC2206
+    formulas+=($3)
+}
+
+want_build() {
+    want "have cmake" cmake cmake "builds zlib-ng, which pingora-core links"
+    want "have curl" curl "" "sends the requests that the demo suggests"
+    if [ "$(uname)" = Darwin ]; then
+        if ! have cc; then
+            echo "set_up: no C compiler; run: xcode-select --install" >&2
+            exit 1
+        fi
+        return
+    fi
+    want "have make" make "" "runs this repository's commands and zlib-ng's build"
+    want "have cc" "gcc libc6-dev" "" "compiles ring, mimalloc, zstd and zlib-ng"
+    want "have c++" g++ "" "the compiler that cmake looks for beside the one for C"
+    want "have pkg-config" pkg-config "" "by which zstd's build looks for the system's"
+}
+
+want_test() {
+    want "have python3" python3 python "runs the Python SDKs of the client suite"
+    if [ "$(uname)" != Darwin ]; then
+        want "python3 -c 'import ensurepip'" python3-venv "" "keeps those SDKs in a folder of their own"
+        want "python3 -m pip --version" python3-pip "" "installs those SDKs"
+    fi
+    want "have node" nodejs node "runs the JavaScript SDKs of the client suite"
+    want "have npm" npm node "installs those SDKs"
+}
+
+# The SDKs want a newer node than some distributions have; npm has them all. In .clients, for the tests alone.
+newer_node() {
+    local found
+    found=$(node --version)
+    found=${found#v}
+    if [ "${found%%.*}" -ge 20 ] || [ -x .clients/node/node_modules/.bin/node ]; then return; fi
+    echo "set_up: installs node 22 in .clients: the SDKs need 20 or newer, and this machine's is $found"
+    npm install --prefix .clients/node --no-audit --no-fund --loglevel=error node@22 </dev/null
+}
+
+install_debian() {
+    local root=()
+    if [ "$(id -u)" != 0 ]; then
+        if ! have sudo; then
+            echo "set_up: needs root for apt-get; run as root: apt-get install ${packages[*]}" >&2
+            exit 1
+        fi
+        root=(sudo)
+    fi
+    ${root[@]+"${root[@]}"} apt-get update -qq </dev/null
+    ${root[@]+"${root[@]}"} env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends ca-certificates "${packages[@]}" \
+        </dev/null >/dev/null
+}
+
+install_missing() {
+    if [ "$(uname)" = Darwin ] && [ ${#formulas[@]} -gt 0 ]; then
+        if ! have brew; then
+            echo "set_up: no Homebrew to install with: ${formulas[*]}" >&2
+            exit 1
+        fi
+        brew install --quiet "${formulas[@]}"
+    elif [ "$(uname)" != Darwin ] && [ ${#packages[@]} -gt 0 ]; then
+        if ! have apt-get; then
+            echo "set_up: no apt-get here; install what Debian calls: ${packages[*]}" >&2
+            exit 1
+        fi
+        install_debian
+    fi
+}
+
+# The version that Cargo.toml asks for; an older one would fail with words that do not say so.
+rust_wanted() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
+
+check_rust() {
+    if ! have cargo; then
+        echo "set_up: no cargo; install Rust, then start a new shell:" >&2
+        echo "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y" >&2
+        exit 1
+    fi
+    local wanted found
+    wanted=$(rust_wanted)
+    found=$(rustc --version | cut -d' ' -f2)
+    if [ "$(printf '%s\n' "$wanted" "$found" | sort -V | head -n 1)" != "$wanted" ]; then
+        echo "set_up: rust is $found and should be $wanted or newer; run: rustup update stable" >&2
+        exit 1
+    fi
+    if [ "$purpose" = test ]; then
+        component fmt rustfmt "checks the form of the source"
+        component clippy clippy "checks the source for what is likely wrong"
+    fi
+}
+
+# component SUBCOMMAND NAME WHY: a part of the Rust toolchain that is no part of the smallest one.
+component() {
+    if cargo "$1" --version >/dev/null 2>&1; then return; fi
+    echo "set_up: installs $2: $3"
+    rustup component add "$2" </dev/null
+}
+
+want_build
+if [ "$purpose" = test ]; then want_test; fi
+install_missing
+if [ "$purpose" = test ]; then newer_node; fi
+check_rust

@@ -1,0 +1,209 @@
+//! The command line: checking, explaining, keys and the schema of routes.yaml.
+
+use crate::harness::config::{CREDENTIALS, sha256, standard};
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::process::BINARY;
+use crate::harness::request::{ANN, BOB};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+struct Said {
+    success: bool,
+    stdout: String,
+    stderr: String,
+}
+
+#[test]
+fn the_repositorys_own_configuration_is_good() {
+    let said = run(&["check", "routes.yaml"], "");
+    assert!(said.success, "{}", said.stderr);
+    assert!(
+        said.stdout.contains("routes.yaml is good"),
+        "{}",
+        said.stdout
+    );
+}
+
+#[test]
+fn the_schema_of_routes_yaml_is_the_one_that_is_checked_in() {
+    let said = run(&["schema"], "");
+    let kept = std::fs::read_to_string(repository().join("schemas/routes.schema.json")).unwrap();
+    assert!(said.success && said.stdout == kept, "run `make schema`");
+}
+
+#[test]
+fn a_bad_configuration_is_told_with_every_place() {
+    let said = run(&["check", "tests/fixtures/config/typos.yaml"], "");
+    assert!(!said.success && said.stdout.is_empty(), "{}", said.stdout);
+    for line in [
+        "--> tests/fixtures/config/typos.yaml:1:1 (sever)",
+        "--> tests/fixtures/config/typos.yaml:4:5 (channels.primary.base_ur)",
+        "did you mean `base_url`?",
+        "--> tests/fixtures/config/typos.yaml:12:15 (routes[0].request[0])",
+        "errors in tests/fixtures/config/typos.yaml",
+    ] {
+        assert!(said.stderr.contains(line), "{line} in:\n{}", said.stderr);
+    }
+    let run_anyway = run(&["run", "--config", "tests/fixtures/config/typos.yaml"], "");
+    assert!(!run_anyway.success && run_anyway.stderr.contains("(sever)"));
+    assert!(!run(&["check", "no-such-file.yaml"], "").success);
+}
+
+#[test]
+fn what_becomes_of_a_good_request_is_explained() {
+    let (folder, config) = written(&standard("https://provider.test/base/v1"));
+    let body = json!({"model": "demo-large", "messages": [{"role": "user", "content": "x"}]});
+    let args = [
+        "explain",
+        "/v1/chat/completions",
+        "-c",
+        &config,
+        "-d",
+        &body.to_string(),
+    ];
+    let said = run(&args, "");
+    assert!(said.success, "{}", said.stderr);
+    let sent = body
+        .to_string()
+        .replace("demo-large", "sim-large-2026-08")
+        .len();
+    for line in [
+        "route     chat (POST /v1/chat/completions)",
+        "request   require_json, authenticate, limit_body, route_model, validate",
+        "response  pass_sse, meter_usage",
+        "caller    ann",
+        "verdict   accepted",
+        "1. openai (tier 0, weight 1)",
+        "model    sim-large-2026-08",
+        "url      https://provider.test/base/v1/chat/completions",
+        "header   authorization: [secret]",
+        &format!("body     {sent} bytes"),
+    ] {
+        assert!(said.stdout.contains(line), "{line} in:\n{}", said.stdout);
+    }
+    let all = said.stdout + &said.stderr;
+    assert!(
+        CREDENTIALS.iter().all(|secret| !all.contains(secret)),
+        "{all}"
+    );
+    drop(folder);
+}
+
+#[test]
+fn what_becomes_of_a_bad_request_is_explained() {
+    let (_folder, config) = written(&standard("https://provider.test/v1"));
+    let chat = "/v1/chat/completions";
+    let good = r#"{"model":"demo-large","messages":[{"role":"user","content":"x"}]}"#;
+    for (args, told) in [
+        (vec!["/v1/nothing"], "no route takes GET /v1/nothing"),
+        (vec![chat], "POST"),
+        (vec![chat, "-d", "{"], "refused with 400"),
+        (
+            vec![chat, "-d", r#"{"model":"demo-large","model":"x"}"#],
+            "refused with 400",
+        ),
+        (
+            vec![chat, "-d", r#"{"model":"demo-larg"}"#],
+            "did you mean `demo-large`?",
+        ),
+        (
+            vec![chat, "-d", r#"{"model":"demo-large"}"#],
+            "(rule: required)",
+        ),
+        (
+            vec![chat, "-d", good, "--key", "sk-eve"],
+            "refused with 401",
+        ),
+        (vec![chat, "-d", good, "--key", BOB], "refused with 403"),
+        (
+            vec![chat, "-d", good, "--caller", "bob"],
+            "refused with 403",
+        ),
+        (
+            vec![chat, "-d", good, "-H", "content-type: text/plain"],
+            "refused with 415",
+        ),
+    ] {
+        let args = [&["explain", "-c", &config], args.as_slice()].concat();
+        let said = run(&args, "");
+        assert!(
+            !said.success && said.stderr.contains(told),
+            "{args:?}: {}",
+            said.stderr
+        );
+    }
+    let args = ["explain", "-c", &config, chat, "-d", "@-", "--key", ANN];
+    assert!(
+        run(&args, good).success,
+        "the body comes from standard input too"
+    );
+    let list = run(&["explain", "-c", &config, "/v1/models", "--key", BOB], "");
+    assert!(
+        list.success && list.stdout.contains("demo-small"),
+        "{}",
+        list.stderr
+    );
+    assert!(!list.stdout.contains("demo-large"), "{}", list.stdout);
+}
+
+#[test]
+fn a_new_key_comes_with_its_digest() {
+    let value = |said: &str, name: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(name));
+        line.expect("a line for each").trim().to_string()
+    };
+    let one = run(&["key", "new"], "").stdout;
+    let key = value(&one, "key:");
+    assert!(key.len() >= 32, "{key}");
+    assert_eq!(value(&one, "key_sha256:"), sha256(key.as_bytes()));
+    assert_ne!(key, value(&run(&["key", "new"], "").stdout, "key:"));
+    for input in [key.clone(), format!("{key}\n"), format!("{key}\r\n")] {
+        let digest = run(&["key", "digest"], &input);
+        assert_eq!(digest.stdout.trim(), sha256(key.as_bytes()));
+    }
+}
+
+#[test]
+fn a_taken_address_is_told_at_once() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut config = standard("https://provider.test/v1");
+    config["server"]["listen"] = taken.local_addr().unwrap().to_string().into();
+    let (_folder, config) = written(&config);
+    let said = run(&["run", "-c", &config], "");
+    assert!(
+        !said.success && said.stderr.contains("cannot listen on"),
+        "{}",
+        said.stderr
+    );
+}
+
+fn written(config: &Value) -> (crate::harness::folder::Folder, String) {
+    let folder = folder_with_schemas();
+    let path = folder.write("routes.yaml", format!("{config:#}"));
+    (folder, path.to_str().unwrap().to_string())
+}
+
+fn run(args: &[&str], input: &str) -> Said {
+    let mut child = Command::new(BINARY)
+        .args(args)
+        .current_dir(repository())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // One that does not read its input may be gone before it is written.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    Said {
+        success: output.status.success(),
+        stdout: String::from_utf8(output.stdout).unwrap(),
+        stderr: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).to_path_buf()
+}

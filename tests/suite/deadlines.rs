@@ -1,0 +1,78 @@
+//! Callers that are slow, or silent: how long each may hold what it holds.
+
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::{PATIENCE, PROTOCOLS, Request, World};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+#[tokio::test]
+async fn a_body_that_does_not_come_is_given_up() {
+    let world = with_limits(json!({"body_deadline": "400ms"})).await;
+    let mut waiting = Vec::new();
+    for protocol in PROTOCOLS {
+        for request in [Request::ask(protocol), Request::ask(protocol).chunked(10)] {
+            let bytes = request.bytes();
+            let mut connection = world.gateway.connect().await;
+            connection.send(&bytes[..bytes.len() - 7]).await.unwrap();
+            waiting.push((protocol, connection));
+        }
+    }
+    for (protocol, connection) in &mut waiting {
+        assert_error_body(*protocol, &connection.answer().await.unwrap(), 408);
+    }
+    for (_, connection) in &mut waiting {
+        assert!(connection.is_over().await);
+    }
+    assert_eq!(world.simulator.records().await.len(), 0);
+}
+
+#[tokio::test]
+async fn a_head_that_drips_in_is_given_up() {
+    let world = with_limits(json!({"header_deadline": "1s", "keep_alive": "60s"})).await;
+    let mut connection = world.gateway.connect().await;
+    let began = Instant::now();
+    let mut head = Request::ask(Protocol::Chat).head();
+    head.truncate(head.len() - 2);
+    let mut drip = head
+        .into_iter()
+        .chain(b"X-Drip: 1\r\n".iter().copied().cycle());
+    // A write fails once the other side has closed the connection.
+    while connection.send(&[drip.next().unwrap()]).await.is_ok() {
+        sleep(Duration::from_millis(20)).await;
+        assert!(
+            began.elapsed() < PATIENCE / 3,
+            "the head may drip on for ever"
+        );
+    }
+    assert!(began.elapsed() >= Duration::from_secs(1));
+}
+
+#[tokio::test]
+async fn a_connection_may_idle_longer_than_a_head_may_take() {
+    let world = with_limits(json!({"header_deadline": "300ms", "keep_alive": "60s"})).await;
+    let mut connection = world.gateway.connect().await;
+    for _ in 0..2 {
+        sleep(Duration::from_millis(900)).await;
+        assert_eq!(
+            connection.ask(&Request::ask(Protocol::Chat)).await.status,
+            200
+        );
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_is_closed_when_its_time_is_over() {
+    let world = with_limits(json!({"keep_alive": "1s", "header_deadline": "1s"})).await;
+    let mut connection = world.gateway.connect().await;
+    assert_eq!(
+        connection.ask(&Request::ask(Protocol::Chat)).await.status,
+        200
+    );
+    assert!(connection.is_over().await);
+}
+
+async fn with_limits(limits: Value) -> World {
+    World::with(|config| config["server"]["limits"] = limits).await
+}

@@ -1,0 +1,134 @@
+//! One fault, three protocols: each caller reads it in the words of its own SDK.
+
+use crate::harness::config::route;
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::request::BOB;
+use crate::harness::{PROTOCOLS, Request, World, body_of};
+use headgate::protocol::Protocol;
+use serde_json::json;
+
+/// A way to go wrong, and what is told of it.
+struct Row {
+    what: &'static str,
+    request: fn(Protocol) -> Request,
+    status: u16,
+    /// `code` of the chat and responses protocols.
+    code: &'static str,
+    /// `type` of the chat and responses protocols.
+    class: &'static str,
+    /// `type` of the messages protocol.
+    messages_type: &'static str,
+}
+
+const INVALID: &str = "invalid_request_error";
+
+const ROWS: &[Row] = &[
+    Row {
+        what: "no JSON",
+        request: |protocol| Request::to(protocol, "{"),
+        status: 400,
+        code: "invalid_json",
+        class: INVALID,
+        messages_type: INVALID,
+    },
+    Row {
+        what: "against the schema",
+        request: |protocol| with_member(protocol, "temperature", json!("hot")),
+        status: 400,
+        code: "invalid_value",
+        class: INVALID,
+        messages_type: INVALID,
+    },
+    Row {
+        what: "an unknown key",
+        request: |protocol| Request::ask(protocol).key("sk-eve"),
+        status: 401,
+        code: "invalid_api_key",
+        class: INVALID,
+        messages_type: "authentication_error",
+    },
+    Row {
+        what: "a model of others",
+        request: |protocol| Request::ask(protocol).key(BOB),
+        status: 403,
+        code: "permission_denied",
+        class: "permission_error",
+        messages_type: "permission_error",
+    },
+    Row {
+        what: "an unknown model",
+        request: |protocol| with_member(protocol, "model", json!("no-such-model")),
+        status: 404,
+        code: "model_not_found",
+        class: INVALID,
+        messages_type: "not_found_error",
+    },
+    Row {
+        what: "too large",
+        request: |protocol| Request::to(protocol, vec![b' '; 4000]),
+        status: 413,
+        code: "request_too_large",
+        class: INVALID,
+        messages_type: "request_too_large",
+    },
+    Row {
+        what: "no JSON by its own word",
+        request: |protocol| Request::ask(protocol).without("content-type"),
+        status: 415,
+        code: "unsupported_media_type",
+        class: INVALID,
+        messages_type: INVALID,
+    },
+    Row {
+        what: "a provider that breaks off",
+        request: |protocol| Request::ask(protocol).simulate("html"),
+        status: 502,
+        code: "upstream_error",
+        class: "server_error",
+        messages_type: "api_error",
+    },
+    Row {
+        what: "a provider that is silent",
+        request: |protocol| Request::ask(protocol).simulate("stall"),
+        status: 504,
+        code: "upstream_timeout",
+        class: "server_error",
+        messages_type: "timeout_error",
+    },
+];
+
+#[tokio::test]
+async fn every_fault_is_told_in_the_words_of_each_protocol() {
+    let world = World::with(|config| {
+        config["chains"]["body"] =
+            json!(["require_json", "authenticate", {"limit_body": 3000}, "route_model"]);
+        for name in ["chat", "messages", "responses"] {
+            route(config, name)["timeouts"] = json!({"first_byte": "300ms"});
+        }
+    })
+    .await;
+    for row in ROWS {
+        for protocol in PROTOCOLS {
+            let answer = world.ask(&(row.request)(protocol)).await;
+            assert_error_body(protocol, &answer, row.status);
+            let error = &answer.json()["error"];
+            let told = format!("{}, {protocol:?}: {}", row.what, answer.text());
+            match protocol {
+                Protocol::Messages => assert_eq!(error["type"], row.messages_type, "{told}"),
+                Protocol::Chat | Protocol::Responses => {
+                    assert_eq!(
+                        (&error["type"], &error["code"]),
+                        (&json!(row.class), &json!(row.code)),
+                        "{told}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+fn with_member(protocol: Protocol, key: &str, value: serde_json::Value) -> Request {
+    let mut body = body_of(protocol);
+    body[key] = value;
+    Request::to(protocol, body.to_string())
+}

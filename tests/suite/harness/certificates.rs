@@ -1,0 +1,122 @@
+//! Certificates made for one test, and TLS connections that use them.
+
+use super::folder::Folder;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use serde_json::{Value, json};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
+
+/// The name in the certificates of servers, beside 127.0.0.1.
+pub const SERVER: &str = "gate.test";
+
+/// An authority that everybody who trusts it finds in `pem`.
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate with its key, in PEM.
+pub struct Identity {
+    pub certificate: String,
+    pub key: String,
+}
+
+impl Authority {
+    pub fn new() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().unwrap();
+        let issuer = CertifiedIssuer::self_signed(params, key).unwrap();
+        Self { issuer }
+    }
+
+    pub fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A certificate for these names and addresses.
+    pub fn issue(&self, names: &[&str]) -> Identity {
+        let names: Vec<String> = names.iter().map(|name| name.to_string()).collect();
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(names).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        Identity {
+            certificate: certificate.pem(),
+            key: key.serialize_pem(),
+        }
+    }
+
+    /// A certificate for [`SERVER`] and 127.0.0.1.
+    pub fn server(&self) -> Identity {
+        self.issue(&[SERVER, "127.0.0.1"])
+    }
+
+    /// Connects to [`SERVER`] at `address`, which this authority vouches for.
+    ///
+    /// # Errors
+    /// The handshake fails. With TLS 1.3 a refused client certificate shows with the first read only.
+    pub async fn connect(
+        &self,
+        address: SocketAddr,
+        offered: &[&str],
+        identity: Option<&Identity>,
+    ) -> io::Result<TlsStream<TcpStream>> {
+        let mut authorities = RootCertStore::empty();
+        authorities.add(self.issuer.der().clone()).unwrap();
+        let builder = ClientConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(authorities);
+        let mut config = match identity {
+            Some(identity) => builder
+                .with_client_auth_cert(identity.chain(), identity.key())
+                .unwrap(),
+            None => builder.with_no_client_auth(),
+        };
+        config.alpn_protocols = offered.iter().map(|name| name.as_bytes().into()).collect();
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        let name = ServerName::try_from(SERVER).unwrap();
+        let connector = TlsConnector::from(Arc::new(config));
+        connector.connect(name, stream).await
+    }
+}
+
+impl Identity {
+    /// Writes the files of a `server.tls` or `channels.*.tls`, and returns that.
+    pub fn write(&self, folder: &Folder, name: &str) -> Value {
+        folder.write(&format!("{name}.pem"), &self.certificate);
+        folder.write(&format!("{name}.key"), &self.key);
+        json!({"certificate": format!("{name}.pem"), "key": format!("{name}.key")})
+    }
+
+    /// What a server that shows this certificate needs.
+    pub fn server_config(&self, offered: &[&str]) -> Arc<ServerConfig> {
+        let mut config = ServerConfig::builder_with_provider(provider())
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(self.chain(), self.key())
+            .unwrap();
+        config.alpn_protocols = offered.iter().map(|name| name.as_bytes().into()).collect();
+        Arc::new(config)
+    }
+
+    fn chain(&self) -> Vec<CertificateDer<'static>> {
+        vec![CertificateDer::from_pem_slice(self.certificate.as_bytes()).unwrap()]
+    }
+
+    fn key(&self) -> PrivateKeyDer<'static> {
+        PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap()
+    }
+}
+
+fn provider() -> Arc<rustls::crypto::CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}

@@ -1,0 +1,76 @@
+//! Configurations as JSON, which is YAML too: one that has everything, for tests to change.
+
+use super::request::{ANN, BOB};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// What the gateway shows the providers; no caller may ever see them.
+pub const CREDENTIALS: [&str; 2] = [
+    "sk-upstream-openai-canary-77d0",
+    "sk-upstream-messages-canary-4e2b",
+];
+
+/// Both channels lead to `provider`, the base URL of one.
+pub fn standard(provider: &str) -> Value {
+    json!({
+        "server": {"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "workers": 2},
+        "callers": [caller("ann", ANN, &["*"]), caller("bob", BOB, &["demo-small"])],
+        "channels": {
+            "openai": channel(provider, &["chat", "responses"], json!({"bearer": CREDENTIALS[0]})),
+            "messages": channel(provider, &["messages"], json!({"api_key": CREDENTIALS[1]})),
+        },
+        "models": {"demo-large": {"display_name": "Demo Large", "created": 1767225600}},
+        "chains": {"body": ["require_json", "authenticate", {"limit_body": "32MiB"}, "route_model"]},
+        "routes": routes(),
+    })
+}
+
+pub fn caller(name: &str, key: &str, models: &[&str]) -> Value {
+    json!({"name": name, "key_sha256": sha256(key.as_bytes()), "models": models})
+}
+
+/// A channel that serves `demo-large` and `demo-small`.
+pub fn channel(base_url: &str, protocols: &[&str], credential: Value) -> Value {
+    json!({
+        "base_url": base_url,
+        "credential": credential,
+        "protocols": protocols,
+        "models": {"demo-large": "sim-large-2026-08", "demo-small": "sim-small-2026-08"},
+    })
+}
+
+/// The route of this name.
+pub fn route<'c>(config: &'c mut Value, name: &str) -> &'c mut Value {
+    let routes = config["routes"].as_array_mut().unwrap();
+    let found = routes.iter_mut().find(|route| route["name"] == name);
+    found.unwrap_or_else(|| panic!("no route `{name}`"))
+}
+
+pub fn sha256(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn routes() -> Value {
+    let answer = json!(["pass_sse", "meter_usage"]);
+    let follow = json!(["authenticate", "follow_response"]);
+    json!([
+        {"name": "chat", "match": "POST /v1/chat/completions", "protocol": "chat",
+         "request": [{"use": "body"}, "validate"], "response": answer},
+        {"name": "messages", "match": "POST /v1/messages", "protocol": "messages",
+         "request": ["require_version", {"use": "body"}, "validate", "normalise"], "response": answer},
+        {"name": "count_tokens", "match": "POST /v1/messages/count_tokens", "protocol": "messages",
+         "request": ["require_version", {"use": "body"}, {"validate": {"schema": "schemas/count_tokens.schema.json"}}]},
+        {"name": "responses", "match": "POST /v1/responses", "protocol": "responses",
+         "request": [{"use": "body"}, "follow_response", "validate"],
+         "response": ["pass_sse", "meter_usage", "remember_response"]},
+        {"name": "response", "match": "GET|DELETE /v1/responses/{id}", "protocol": "responses",
+         "request": follow, "response": ["pass_sse"]},
+        {"name": "response_cancel", "match": "POST /v1/responses/{id}/cancel", "protocol": "responses",
+         "request": follow},
+        {"name": "response_input_items", "match": "GET /v1/responses/{id}/input_items",
+         "protocol": "responses", "request": follow},
+        {"name": "models", "match": "GET /v1/models", "request": ["authenticate", "list_models"]},
+        {"name": "model", "match": "GET /v1/models/{id}", "request": ["authenticate", "list_models"]},
+    ])
+}

@@ -1,0 +1,290 @@
+//! A client connection that hides nothing: every byte of HTTP/1.1 as it comes, and whether it ended well.
+
+use super::{PATIENCE, Request};
+use serde_json::Value;
+use std::io;
+use std::net::SocketAddr;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+pub struct Connection<S = TcpStream> {
+    stream: S,
+    /// Read, but not yet taken.
+    buffer: Vec<u8>,
+}
+
+/// Header fields in the order they came.
+#[derive(Clone, Debug, Default)]
+pub struct Headers(Vec<(String, String)>);
+
+/// An answer whose body is still to come.
+pub struct Reply<S = TcpStream> {
+    pub status: u16,
+    pub headers: Headers,
+    framing: Framing,
+    pub connection: Connection<S>,
+}
+
+/// An answer as far as it came.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: u16,
+    pub headers: Headers,
+    pub body: Vec<u8>,
+    /// Its framing says that this is all of it.
+    pub whole: bool,
+}
+
+/// What came next of a body.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Piece {
+    Data(Vec<u8>),
+    End,
+    /// The connection ended before the body did.
+    Broken,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    Left(usize),
+    Chunked,
+    Ended,
+}
+
+impl Connection {
+    pub async fn to(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self::over(stream)
+    }
+
+    /// Closes with an RST, as a process that is killed with unread input does.
+    pub fn reset(self) {
+        let socket = socket2::SockRef::from(&self.stream);
+        socket.set_linger(Some(std::time::Duration::ZERO)).unwrap();
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
+    pub fn over(stream: S) -> Self {
+        Self {
+            stream,
+            buffer: Vec::new(),
+        }
+    }
+
+    pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.stream.write_all(bytes).await?;
+        self.stream.flush().await
+    }
+
+    /// Sends a request and reads the whole answer.
+    pub async fn ask(&mut self, request: &Request) -> Answer {
+        self.send(&request.bytes()).await.unwrap();
+        self.answer()
+            .await
+            .expect("the connection ended without an answer")
+    }
+
+    /// Sends a request and reads the head of its answer.
+    pub async fn open(mut self, request: &Request) -> Reply<S> {
+        self.send(&request.bytes()).await.unwrap();
+        self.reply()
+            .await
+            .expect("the connection ended without an answer")
+    }
+
+    /// The head of the next answer; `None` if the connection ends instead.
+    pub async fn reply(mut self) -> Option<Reply<S>> {
+        let (status, headers) = self.head().await?;
+        Some(Reply {
+            status,
+            framing: Framing::of(status, &headers),
+            headers,
+            connection: self,
+        })
+    }
+
+    /// The next whole answer; `None` if the connection ends instead.
+    pub async fn answer(&mut self) -> Option<Answer> {
+        let (status, headers) = self.head().await?;
+        let mut framing = Framing::of(status, &headers);
+        let (body, whole) = self.body(&mut framing).await;
+        Some(Answer {
+            status,
+            headers,
+            body,
+            whole,
+        })
+    }
+
+    /// The next head, an informational one too.
+    pub async fn head(&mut self) -> Option<(u16, Headers)> {
+        let head = self.take_until(b"\r\n\r\n").await?;
+        let head = String::from_utf8(head).unwrap();
+        let mut lines = head.split("\r\n");
+        let status = lines.next()?.split(' ').nth(1)?.parse().ok()?;
+        let fields = lines
+            .filter_map(|line| line.split_once(':'))
+            .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_string()));
+        Some((status, Headers(fields.collect())))
+    }
+
+    /// Whether the other side ends the connection without another byte.
+    pub async fn is_over(&mut self) -> bool {
+        self.buffer.is_empty() && !self.read_more().await
+    }
+
+    async fn body(&mut self, framing: &mut Framing) -> (Vec<u8>, bool) {
+        let mut body = Vec::new();
+        loop {
+            match self.piece(framing).await {
+                Piece::Data(data) => body.extend(data),
+                Piece::End => return (body, true),
+                Piece::Broken => return (body, false),
+            }
+        }
+    }
+
+    async fn piece(&mut self, framing: &mut Framing) -> Piece {
+        match *framing {
+            Framing::Ended | Framing::Left(0) => Piece::End,
+            Framing::Left(left) => {
+                if self.buffer.is_empty() && !self.read_more().await {
+                    return Piece::Broken;
+                }
+                let taken = left.min(self.buffer.len());
+                *framing = Framing::Left(left - taken);
+                Piece::Data(self.buffer.drain(..taken).collect())
+            }
+            Framing::Chunked => self.chunk(framing).await.unwrap_or(Piece::Broken),
+        }
+    }
+
+    async fn chunk(&mut self, framing: &mut Framing) -> Option<Piece> {
+        let line = self.take_until(b"\r\n").await?;
+        let digits = std::str::from_utf8(&line).unwrap().trim();
+        let size = usize::from_str_radix(digits, 16).expect("a chunk begins with its size");
+        while self.buffer.len() < size + 2 {
+            if !self.read_more().await {
+                return None;
+            }
+        }
+        let data: Vec<u8> = self.buffer.drain(..size).collect();
+        let end: Vec<u8> = self.buffer.drain(..2).collect();
+        assert_eq!(end, b"\r\n", "a chunk ends with a line break");
+        if size == 0 {
+            *framing = Framing::Ended;
+            return Some(Piece::End);
+        }
+        Some(Piece::Data(data))
+    }
+
+    async fn take_until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
+        loop {
+            if let Some(at) = find(&self.buffer, end) {
+                return Some(self.buffer.drain(..at + end.len()).collect());
+            }
+            if !self.read_more().await {
+                return None;
+            }
+        }
+    }
+
+    /// Reads what there is; `false` at the end, however it came.
+    async fn read_more(&mut self) -> bool {
+        self.buffer.reserve(64 << 10);
+        let read = timeout(PATIENCE, self.stream.read_buf(&mut self.buffer))
+            .await
+            .expect("nothing came, nor did the connection end");
+        matches!(read, Ok(count) if count > 0)
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> Reply<S> {
+    pub async fn piece(&mut self) -> Piece {
+        self.connection.piece(&mut self.framing).await
+    }
+
+    /// Reads until the text of the body so far has `needle`, and returns that text.
+    pub async fn until(&mut self, needle: &str) -> String {
+        let mut text = Vec::new();
+        while find(&text, needle.as_bytes()).is_none() {
+            match self.piece().await {
+                Piece::Data(data) => text.extend(data),
+                end => panic!(
+                    "{end:?} before `{needle}`: {}",
+                    String::from_utf8_lossy(&text)
+                ),
+            }
+        }
+        String::from_utf8(text).unwrap()
+    }
+
+    /// Reads what is left of the body.
+    pub async fn rest(mut self) -> Answer {
+        let (body, whole) = self.connection.body(&mut self.framing).await;
+        Answer {
+            status: self.status,
+            headers: self.headers,
+            body,
+            whole,
+        }
+    }
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8_lossy(&self.body).into_owned()
+    }
+
+    /// The body as JSON; null if it is none.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_default()
+    }
+}
+
+impl Headers {
+    /// The value of a field; those of one that came twice are an error.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let mut values = self.0.iter().filter(|(known, _)| known == name);
+        let value = values.next().map(|(_, value)| value.as_str());
+        assert!(values.next().is_none(), "`{name}` came twice");
+        value
+    }
+
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|(name, _)| name.as_str())
+    }
+}
+
+impl From<&http::HeaderMap> for Headers {
+    fn from(headers: &http::HeaderMap) -> Self {
+        let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into();
+        let fields = headers
+            .iter()
+            .map(|(name, value)| (name.as_str().to_string(), text(value)));
+        Self(fields.collect())
+    }
+}
+
+impl Framing {
+    fn of(status: u16, headers: &Headers) -> Self {
+        let chunked = headers
+            .get("transfer-encoding")
+            .is_some_and(|coding| coding == "chunked");
+        let length = headers.get("content-length");
+        assert!(!chunked || length.is_none(), "two framings at once");
+        match length {
+            _ if chunked => Self::Chunked,
+            Some(length) => Self::Left(length.parse().unwrap()),
+            None if matches!(status, 100..200 | 204 | 304) => Self::Ended,
+            None => panic!("an answer without framing: {headers:?}"),
+        }
+    }
+}
+
+pub fn find(bytes: &[u8], needle: &[u8]) -> Option<usize> {
+    memchr::memmem::find(bytes, needle)
+}

@@ -1,0 +1,65 @@
+//! Errors as the clients of each protocol read them.
+
+use super::Answer;
+use headgate::protocol::Protocol;
+use serde_json::Value;
+
+/// The whole answer is an error in the protocol's shape; returns its message.
+pub fn assert_error_body(protocol: Protocol, answer: &Answer, status: u16) -> String {
+    let (text, body) = (answer.text(), answer.json());
+    assert_eq!(
+        (answer.status, answer.whole),
+        (status, true),
+        "{protocol:?}: {text}"
+    );
+    assert_eq!(answer.headers.get("content-type"), Some("application/json"));
+    let id = answer.headers.get("x-request-id").expect("a request id");
+    let error = &body["error"];
+    assert!(error["type"].is_string(), "{text}");
+    match protocol {
+        Protocol::Messages => {
+            assert_eq!(answer.headers.get("request-id"), Some(id));
+            assert_eq!(body["type"], "error", "{text}");
+            assert_eq!(body["request_id"], id, "{text}");
+        }
+        Protocol::Chat | Protocol::Responses => {
+            assert_eq!(answer.headers.get("request-id"), None);
+            for key in ["param", "code"] {
+                assert!(error.get(key).is_some(), "{key} in {text}");
+            }
+        }
+    }
+    let message = error["message"].as_str().unwrap_or_default();
+    assert!(!message.is_empty(), "{text}");
+    message.to_string()
+}
+
+/// The last event tells of a failure in the protocol's shape.
+pub fn assert_error_event(protocol: Protocol, answer: &Answer) {
+    let text = answer.text();
+    let event = text.trim_end().rsplit("\n\n").next().unwrap();
+    let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
+    let data: Value = serde_json::from_str(field("data: ").unwrap()).unwrap();
+    match protocol {
+        Protocol::Chat => {
+            assert_eq!(field("event: "), None, "{event}");
+            assert!(data["error"]["message"].is_string(), "{event}");
+        }
+        Protocol::Messages => {
+            assert_eq!(field("event: "), Some("error"), "{event}");
+            assert_eq!(data["type"], "error", "{event}");
+            let error = &data["error"];
+            assert!(
+                error["type"].is_string() && error["message"].is_string(),
+                "{event}"
+            );
+        }
+        Protocol::Responses => {
+            assert_eq!(field("event: "), Some("error"), "{event}");
+            assert_eq!(data["type"], "error", "{event}");
+            assert!(data["message"].is_string(), "{event}");
+            let events = text.matches("\nevent: ").count() as u64;
+            assert_eq!(data["sequence_number"], events, "{event}");
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The gateway as a process: its two listeners, its log, its metrics.
+
+use super::folder::Folder;
+use super::process::{Process, Reader};
+use super::simulator::wait_for_listener;
+use super::{Answer, Connection, Reply, Request, eventually};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+
+pub struct Gateway {
+    pub process: Process,
+    pub address: SocketAddr,
+    pub admin: SocketAddr,
+    pub folder: Folder,
+}
+
+/// The samples of a page of metrics.
+pub struct Metrics {
+    pub samples: Vec<Sample>,
+}
+
+pub struct Sample {
+    pub name: String,
+    pub labels: BTreeMap<String, String>,
+    pub value: f64,
+}
+
+impl Gateway {
+    pub async fn start(config: &Value) -> Self {
+        Self::start_in(folder_with_schemas(), &format!("{config:#}")).await
+    }
+
+    /// With the text of a configuration, in a folder that has all it names.
+    pub async fn start_in(folder: Folder, config: &str) -> Self {
+        Self::start_read_by(folder, config, Reader::Stays).await
+    }
+
+    /// With a reader of its standard error who may not stay.
+    pub async fn start_read_by(folder: Folder, config: &str, reader: Reader) -> Self {
+        let file = folder.path().join("routes.yaml");
+        if !file.exists() {
+            folder.write("routes.yaml", config);
+        }
+        let args = ["run", "--config", file.to_str().unwrap()];
+        let mut process = Process::spawn_read_by(&args, reader);
+        let line = process.said("headgate is listening").await;
+        let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
+        let (address, admin) = (address("listen"), address("admin"));
+        wait_for_listener(address).await;
+        wait_for_listener(admin).await;
+        Self {
+            process,
+            address,
+            admin,
+            folder,
+        }
+    }
+
+    pub async fn connect(&self) -> Connection {
+        Connection::to(self.address).await
+    }
+
+    /// Sends a request on a connection of its own and reads the whole answer.
+    pub async fn ask(&self, request: &Request) -> Answer {
+        self.connect().await.ask(request).await
+    }
+
+    /// Sends a request on a connection of its own and reads the head of its answer.
+    pub async fn open(&self, request: &Request) -> Reply {
+        self.connect().await.open(request).await
+    }
+
+    /// A page of the admin listener.
+    pub async fn page(&self, method: &str, path: &str) -> Answer {
+        let mut connection = Connection::to(self.admin).await;
+        connection
+            .ask(&Request::new(method, path).without("authorization"))
+            .await
+    }
+
+    pub async fn metrics(&self) -> Metrics {
+        Metrics::parse(&self.page("GET", "/metrics").await.text())
+    }
+
+    /// `/config` as JSON.
+    pub async fn config_page(&self) -> Value {
+        self.page("GET", "/config").await.json()
+    }
+
+    /// The lines of the access log so far.
+    pub fn log(&self) -> Vec<Value> {
+        self.process.stdout.json()
+    }
+
+    /// The line of the request with this id, once it is written.
+    pub async fn log_of(&self, answer: &Answer) -> Value {
+        let id = answer
+            .headers
+            .get("x-request-id")
+            .expect("every answer has an id");
+        self.log_line(|line| line["id"] == id).await
+    }
+
+    /// The first line that `is_wanted` accepts, once it is written.
+    pub async fn log_line(&self, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        eventually("an access-log line", async || {
+            self.log().into_iter().find(|line| is_wanted(line))
+        })
+        .await
+    }
+}
+
+/// A folder in which the schemas of this repository are found.
+pub fn folder_with_schemas() -> Folder {
+    let folder = Folder::new();
+    let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+    std::os::unix::fs::symlink(schemas, folder.path().join("schemas")).unwrap();
+    folder
+}
+
+impl Metrics {
+    /// # Panics
+    /// Where a line is not of Prometheus' text format.
+    pub fn parse(text: &str) -> Self {
+        let samples = text
+            .lines()
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .map(|line| Sample::parse(line).unwrap_or_else(|| panic!("not a sample: {line}")))
+            .collect();
+        Self { samples }
+    }
+
+    /// The sum of all samples of this name that have these labels.
+    pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+        self.samples
+            .iter()
+            .filter(|sample| sample.name == name)
+            .filter(|sample| {
+                labels
+                    .iter()
+                    .all(|(key, value)| sample.labels.get(*key).is_some_and(|is| is == value))
+            })
+            .map(|sample| sample.value)
+            .sum()
+    }
+}
+
+impl Sample {
+    fn parse(line: &str) -> Option<Self> {
+        let (series, value) = line.rsplit_once(' ')?;
+        let (name, labels) = match series.split_once('{') {
+            None => (series, ""),
+            Some((name, labels)) => (name, labels.strip_suffix('}')?),
+        };
+        let labels = labels
+            .split("\",")
+            .filter(|label| !label.is_empty())
+            .map(|label| {
+                let (key, value) = label.split_once("=\"")?;
+                Some((key.to_string(), value.trim_end_matches('"').to_string()))
+            })
+            .collect::<Option<_>>()?;
+        Some(Self {
+            name: name.into(),
+            labels,
+            value: value.parse().ok()?,
+        })
+    }
+}

@@ -1,0 +1,174 @@
+//! A client connection of HTTP/2, that shows how each stream ends.
+
+use super::connection::Headers;
+use super::{Answer, PATIENCE, Request};
+use bytes::Bytes;
+use h2::client::{self, SendRequest};
+use h2::{Reason, RecvStream, SendStream};
+use std::future::poll_fn;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
+
+/// Many streams at once; a clone opens streams on the same connection.
+#[derive(Clone)]
+pub struct Http2 {
+    sender: SendRequest<Bytes>,
+}
+
+/// A request that is sent, as far as it may be, and not yet answered.
+pub struct Waiting {
+    answer: client::ResponseFuture,
+    stream: SendStream<Bytes>,
+}
+
+/// An answer whose body is still to come.
+pub struct Http2Reply {
+    pub status: u16,
+    pub headers: Headers,
+    body: RecvStream,
+    stream: SendStream<Bytes>,
+}
+
+impl Http2 {
+    pub async fn over(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
+        // A stream that is not read must not take the window of the others.
+        let handshake = client::Builder::new()
+            .initial_connection_window_size(16 << 20)
+            .handshake(stream);
+        let (sender, connection) = handshake.await.unwrap();
+        tokio::spawn(connection);
+        Self { sender }
+    }
+
+    pub async fn ask(&self, request: &Request) -> Answer {
+        self.open(request).await.rest().await.0
+    }
+
+    /// Sends a request and reads the head of its answer.
+    pub async fn open(&self, request: &Request) -> Http2Reply {
+        self.send(request).await.reply().await
+    }
+
+    /// Sends a request; a body only until the other side wants no more of it.
+    pub async fn send(&self, request: &Request) -> Waiting {
+        let mut sender = self.sender.clone().ready().await.unwrap();
+        let ends = request.body.is_none();
+        let (answer, mut stream) = sender.send_request(head_of(request), ends).unwrap();
+        if let Some(body) = &request.body {
+            let sent = write(&mut stream, Bytes::from(body.clone()));
+            timeout(PATIENCE, sent).await.expect("the body is stuck");
+        }
+        Waiting { answer, stream }
+    }
+
+    /// Sends a head that promises a body, and none of that.
+    pub async fn send_head(&self, request: &Request) -> Waiting {
+        let mut sender = self.sender.clone().ready().await.unwrap();
+        let (answer, stream) = sender.send_request(head_of(request), false).unwrap();
+        Waiting { answer, stream }
+    }
+}
+
+impl Waiting {
+    /// How much of `wanted` bytes the other side takes before it has read any.
+    pub async fn room(mut self, wanted: usize) -> usize {
+        self.stream.reserve_capacity(wanted);
+        let room = poll_fn(|context| self.stream.poll_capacity(context)).await;
+        room.unwrap().unwrap()
+    }
+
+    pub async fn reply(self) -> Http2Reply {
+        let answer = timeout(PATIENCE, self.answer).await.expect("no answer");
+        let (head, body) = answer.unwrap().into_parts();
+        Http2Reply {
+            status: head.status.as_u16(),
+            headers: Headers::from(&head.headers),
+            body,
+            stream: self.stream,
+        }
+    }
+
+    pub fn reset(mut self) {
+        self.stream.send_reset(Reason::CANCEL);
+    }
+}
+
+impl Http2Reply {
+    /// The next piece of the body; `None` where END_STREAM ends it.
+    ///
+    /// # Errors
+    /// The stream or its connection ended in another way.
+    pub async fn piece(&mut self) -> Result<Option<Bytes>, h2::Error> {
+        let piece = timeout(PATIENCE, self.body.data()).await;
+        let piece = piece.expect("nothing came, nor did the stream end");
+        let piece = piece.transpose()?;
+        if let Some(piece) = &piece {
+            self.body.flow_control().release_capacity(piece.len())?;
+        }
+        Ok(piece)
+    }
+
+    /// Reads until the text of the body so far has `needle`, and returns that text.
+    pub async fn until(&mut self, needle: &str) -> String {
+        let mut text = String::new();
+        while !text.contains(needle) {
+            let piece = self.piece().await.unwrap();
+            let piece = piece.unwrap_or_else(|| panic!("the end before `{needle}`: {text}"));
+            text.push_str(std::str::from_utf8(&piece).unwrap());
+        }
+        text
+    }
+
+    /// Reads what is left of the body, and tells the reason of a reset.
+    pub async fn rest(mut self) -> (Answer, Option<Reason>) {
+        let mut body = Vec::new();
+        let ended = loop {
+            match self.piece().await {
+                Ok(Some(piece)) => body.extend_from_slice(&piece),
+                Ok(None) => break None,
+                Err(error) => break Some(error),
+            }
+        };
+        let answer = Answer {
+            status: self.status,
+            headers: self.headers,
+            body,
+            whole: ended.is_none(),
+        };
+        (answer, ended.and_then(|error| error.reason()))
+    }
+
+    pub fn reset(mut self) {
+        self.stream.send_reset(Reason::CANCEL);
+    }
+}
+
+fn head_of(request: &Request) -> http::Request<()> {
+    let mut head = http::Request::builder()
+        .method(request.method.as_str())
+        .uri(format!("https://gate.test{}", request.target))
+        .version(http::Version::HTTP_2);
+    for (name, value) in &request.headers {
+        if !name.eq_ignore_ascii_case("host") {
+            head = head.header(name, value);
+        }
+    }
+    if let Some(body) = request.body.as_ref().filter(|_| request.declares_length()) {
+        head = head.header("content-length", body.len());
+    }
+    head.body(()).unwrap()
+}
+
+/// Sends what the windows let through, until all is sent or the other side wants no more.
+async fn write(stream: &mut SendStream<Bytes>, mut body: Bytes) {
+    while !body.is_empty() {
+        stream.reserve_capacity(body.len());
+        let Some(Ok(room)) = poll_fn(|context| stream.poll_capacity(context)).await else {
+            return;
+        };
+        let piece = body.split_to(room.min(body.len()));
+        if stream.send_data(piece, body.is_empty()).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A provider of HTTP/2 that does with each stream what a test tells it, and counts them.
+
+use bytes::Bytes;
+use h2::server::{self, SendResponse};
+use h2::{Reason, RecvStream};
+use http::{Request, Response, StatusCode};
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::net::TcpListener;
+
+pub struct Http2Provider {
+    pub address: SocketAddr,
+    pub connections: Arc<AtomicUsize>,
+    streams: Arc<Mutex<Vec<StreamAct>>>,
+    seen: Arc<AtomicUsize>,
+}
+
+/// What is done with a request once all of it has come.
+#[derive(Clone, Copy, Debug)]
+pub enum StreamAct {
+    Answer,
+    /// Sends `103 Early Hints` before its answer.
+    HintAndAnswer,
+    Reset(Reason),
+    /// Answers, and opens no further stream on this connection.
+    AnswerAndGoAway,
+    /// Ends the connection, and with it all its streams.
+    Close,
+}
+
+const BODY: &str = r#"{"object":"chat.completion","choices":[]}"#;
+
+impl Http2Provider {
+    /// Does `acts` one after the other, and behind the last one answers every stream.
+    pub async fn start(acts: &[StreamAct]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let provider = Self {
+            address: listener.local_addr().unwrap(),
+            connections: Arc::default(),
+            streams: Arc::new(Mutex::new(acts.iter().rev().copied().collect())),
+            seen: Arc::default(),
+        };
+        let (streams, seen) = (provider.streams.clone(), provider.seen.clone());
+        let connections = provider.connections.clone();
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                connections.fetch_add(1, Ordering::SeqCst);
+                tokio::spawn(serve(stream, streams.clone(), seen.clone()));
+            }
+        });
+        provider
+    }
+
+    /// How many requests have come.
+    pub fn seen(&self) -> usize {
+        self.seen.load(Ordering::SeqCst)
+    }
+
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+}
+
+async fn serve(
+    stream: tokio::net::TcpStream,
+    acts: Arc<Mutex<Vec<StreamAct>>>,
+    seen: Arc<AtomicUsize>,
+) {
+    let mut connection = server::handshake(stream).await.unwrap();
+    while let Some(Ok((request, answer))) = connection.accept().await {
+        seen.fetch_add(1, Ordering::SeqCst);
+        let act = acts.lock().unwrap().pop().unwrap_or(StreamAct::Answer);
+        match act {
+            StreamAct::Close => return,
+            StreamAct::AnswerAndGoAway => connection.graceful_shutdown(),
+            StreamAct::Answer | StreamAct::HintAndAnswer | StreamAct::Reset(_) => {}
+        }
+        tokio::spawn(answer_stream(request, answer, act));
+    }
+}
+
+async fn answer_stream(
+    request: Request<RecvStream>,
+    mut answer: SendResponse<Bytes>,
+    act: StreamAct,
+) {
+    let mut body = request.into_body();
+    while let Some(Ok(piece)) = body.data().await {
+        body.flow_control().release_capacity(piece.len()).unwrap();
+    }
+    match act {
+        StreamAct::Reset(reason) => return answer.send_reset(reason),
+        StreamAct::HintAndAnswer => {
+            let mut hint = Response::new(());
+            *hint.status_mut() = StatusCode::EARLY_HINTS;
+            answer.send_informational(hint).unwrap();
+        }
+        StreamAct::Answer | StreamAct::AnswerAndGoAway | StreamAct::Close => {}
+    }
+    let head = Response::builder()
+        .header("content-type", "application/json")
+        .body(())
+        .unwrap();
+    let mut stream = answer.send_response(head, false).unwrap();
+    stream.send_data(Bytes::from(BODY), true).unwrap();
+}

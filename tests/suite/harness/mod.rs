@@ -1,0 +1,59 @@
+//! What every test stands on: real processes, real sockets, and a client that sees every byte.
+
+pub mod certificates;
+pub mod config;
+pub mod connection;
+pub mod error_shape;
+pub mod folder;
+pub mod gateway;
+pub mod http2;
+pub mod http2_provider;
+pub mod process;
+pub mod request;
+pub mod scripted;
+pub mod simulator;
+pub mod world;
+
+pub use connection::{Answer, Connection, Reply};
+pub use gateway::Gateway;
+pub use http2::Http2;
+pub use request::{Request, body_of, path_of};
+pub use scripted::{Act, Scripted};
+pub use simulator::Simulator;
+pub use world::World;
+
+use headgate::protocol::Protocol;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
+
+/// The three protocols, for tables.
+pub const PROTOCOLS: [Protocol; 3] = [Protocol::Chat, Protocol::Messages, Protocol::Responses];
+
+/// Far beyond what anything here takes on a busy machine: a test that waits this long has failed.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Looks again and again until `look` finds something.
+///
+/// # Panics
+/// When nothing was found within [`PATIENCE`].
+pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look().await {
+            return found;
+        }
+        assert!(Instant::now() < until, "never came: {what}");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// Milliseconds of `CLOCK_MONOTONIC`, the clock of the simulated provider's records.
+pub fn monotonic_millis() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is a valid timespec for the whole call, and the clock exists on every Unix.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000 + now.tv_nsec as u64 / 1_000_000
+}

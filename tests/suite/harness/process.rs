@@ -1,0 +1,145 @@
+//! A process of the binary under test: its output is kept, and it ends with the test.
+
+use super::eventually;
+use serde_json::Value;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+pub const BINARY: &str = env!("CARGO_BIN_EXE_headgate");
+
+pub struct Process {
+    child: Child,
+    pub stdout: Lines,
+    pub stderr: Lines,
+}
+
+/// How long somebody reads what a process writes to standard error.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Reader {
+    Stays,
+    /// Closes the pipe behind the line that has this text.
+    LeavesAfter(&'static str),
+    /// Leaves the pipe open behind the line that has this text, but takes no more from it.
+    StallsAfter(&'static str),
+}
+
+/// The lines a process has written so far.
+#[derive(Clone, Default)]
+pub struct Lines(Arc<Mutex<Vec<String>>>);
+
+impl Process {
+    pub fn spawn(args: &[&str]) -> Self {
+        Self::spawn_read_by(args, Reader::Stays)
+    }
+
+    /// With a reader of standard error who may not stay.
+    pub fn spawn_read_by(args: &[&str], reader: Reader) -> Self {
+        let mut child = Command::new(BINARY)
+            .args(args)
+            .env_remove("RUST_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let stdout = Lines::of(child.stdout.take().unwrap(), Reader::Stays);
+        let stderr = Lines::of(child.stderr.take().unwrap(), reader);
+        Self {
+            child,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// The log line with this message, as JSON.
+    ///
+    /// # Panics
+    /// When the process ends without it.
+    pub async fn said(&mut self, message: &str) -> Value {
+        eventually(message, async || {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                let said = self.stderr.all().join("\n");
+                panic!("the process ended with {status} instead of saying `{message}`:\n{said}");
+            }
+            self.stderr.find_json("message", message)
+        })
+        .await
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub fn signal(&self, signal: i32) {
+        let id = libc::pid_t::try_from(self.child.id()).unwrap();
+        // SAFETY: sends a signal to our own child, which was not waited for yet.
+        assert_eq!(unsafe { libc::kill(id, signal) }, 0);
+    }
+
+    /// How the process ended, once it has.
+    pub fn ended(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().unwrap()
+    }
+
+    /// The most memory the process ever held, in bytes.
+    pub fn memory_peak(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let peak = status.lines().find(|line| line.starts_with("VmHWM:"));
+        let kib: u64 = peak
+            .and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
+            .unwrap();
+        kib * 1024
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Lines {
+    fn of(output: impl Read + Send + 'static, reader: Reader) -> Self {
+        let lines = Self::default();
+        let shared = lines.clone();
+        thread::spawn(move || {
+            let mut output = BufReader::new(output).lines();
+            for line in output.by_ref().map_while(Result::ok) {
+                let is_last = match reader {
+                    Reader::Stays => false,
+                    Reader::LeavesAfter(text) | Reader::StallsAfter(text) => line.contains(text),
+                };
+                shared.0.lock().unwrap().push(line);
+                if is_last {
+                    break;
+                }
+            }
+            if matches!(reader, Reader::StallsAfter(_)) {
+                // Keeps the pipe open.
+                std::mem::forget(output);
+            }
+        });
+        lines
+    }
+
+    pub fn all(&self) -> Vec<String> {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// The lines that are JSON.
+    pub fn json(&self) -> Vec<Value> {
+        let lines = self.0.lock().unwrap();
+        lines
+            .iter()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .collect()
+    }
+
+    /// The first line that is JSON and has `key` with this value.
+    pub fn find_json(&self, key: &str, value: &str) -> Option<Value> {
+        self.json().into_iter().find(|line| line[key] == value)
+    }
+}

@@ -1,0 +1,90 @@
+//! The simulated provider as a process, and what it has on record.
+
+use super::process::Process;
+use super::{Connection, Request, eventually};
+use serde_json::Value;
+use std::net::SocketAddr;
+
+pub struct Simulator {
+    _process: Process,
+    pub address: SocketAddr,
+}
+
+impl Simulator {
+    pub async fn start() -> Self {
+        let args = ["simulate", "--listen", "127.0.0.1:0", "--event-ms", "0"];
+        let mut process = Process::spawn(&args);
+        let line = process.said("simulated provider is listening").await;
+        let address: SocketAddr = line["listen"].as_str().unwrap().parse().unwrap();
+        wait_for_listener(address).await;
+        Self {
+            _process: process,
+            address,
+        }
+    }
+
+    /// The base URL of a channel.
+    pub fn url(&self) -> String {
+        format!("http://{}/v1", self.address)
+    }
+
+    /// The base URL of a channel whose requests all obey `directives`.
+    pub fn url_obeying(&self, directives: &str) -> String {
+        format!("http://{}/~{directives}/v1", self.address)
+    }
+
+    /// The records of all requests, oldest first.
+    pub async fn records(&self) -> Vec<Value> {
+        let answer = self.control("requests").await;
+        serde_json::from_slice(&answer).unwrap()
+    }
+
+    /// The record of the newest request.
+    pub async fn last(&self) -> Value {
+        self.records().await.pop().expect("a request came")
+    }
+
+    /// The body of request `n` as it was received.
+    pub async fn body(&self, n: &Value) -> Vec<u8> {
+        self.control(&format!("requests/{n}/body")).await
+    }
+
+    /// The body of the newest request.
+    pub async fn last_body(&self) -> Vec<u8> {
+        let n = self.last().await["n"].clone();
+        self.body(&n).await
+    }
+
+    /// How many requests it is answering now.
+    pub async fn open(&self) -> u64 {
+        serde_json::from_slice(&self.control("open").await).unwrap()
+    }
+
+    /// The record that `is_wanted` accepts, once there is one.
+    pub async fn record(&self, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
+        eventually(what, async || {
+            self.records()
+                .await
+                .into_iter()
+                .find(|record| is_wanted(record))
+        })
+        .await
+    }
+
+    async fn control(&self, path: &str) -> Vec<u8> {
+        let mut connection = Connection::to(self.address).await;
+        let answer = connection
+            .ask(&Request::get(&format!("/_simulate/{path}")))
+            .await;
+        assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+        answer.body
+    }
+}
+
+/// A process says where it listens a moment before it does.
+pub async fn wait_for_listener(address: SocketAddr) {
+    eventually("a listener", async || {
+        tokio::net::TcpStream::connect(address).await.ok()
+    })
+    .await;
+}

@@ -1,0 +1,26 @@
+//! The gateway as a whole: real processes on real sockets, asked as callers and providers would.
+
+mod harness;
+
+mod admin;
+mod cli;
+mod deadlines;
+mod desync;
+mod error_parity;
+mod hardening;
+mod http2;
+mod identity;
+mod leaving;
+mod operations;
+mod refusals;
+mod reload;
+mod responses;
+mod rewrite;
+mod schemas;
+mod shutdown;
+mod streams;
+mod strict_json;
+mod tls;
+mod upstream_faults;
+mod upstream_http2;
+mod upstream_tls;

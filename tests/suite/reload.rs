@@ -1,0 +1,286 @@
+//! A configuration that changes under load: nothing is lost, nothing is mixed, and a bad file changes nothing.
+
+use crate::harness::folder::Folder;
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, World, config, eventually};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+const RELOADS: u64 = 200;
+const STREAMS: usize = 50;
+
+#[tokio::test]
+async fn two_hundred_reloads_under_load_lose_nothing() {
+    let simulator = Simulator::start().await;
+    let mut config = config::standard(&simulator.url());
+    let gateway = Arc::new(Gateway::start(&config).await);
+    let over = Arc::new(AtomicBool::new(false));
+    let served = Arc::new(AtomicU64::new(0));
+    let mut callers = JoinSet::new();
+    for index in 0..STREAMS {
+        let protocol = PROTOCOLS[index % PROTOCOLS.len()];
+        let request = Request::ask_stream(protocol).simulate("pace=100ms; events=15");
+        callers.spawn(keep_asking(
+            gateway.clone(),
+            request,
+            over.clone(),
+            served.clone(),
+        ));
+    }
+    for protocol in PROTOCOLS {
+        let request = Request::ask(protocol);
+        callers.spawn(keep_asking(
+            gateway.clone(),
+            request,
+            over.clone(),
+            served.clone(),
+        ));
+    }
+    for n in 1..=RELOADS {
+        config["models"]["demo-large"]["created"] = n.into();
+        change_file(&gateway, n, &format!("{config:#}")).await;
+        let listed = async || {
+            let models = gateway
+                .ask(&Request::get("/v1/models/demo-large"))
+                .await
+                .json();
+            (models["created"] == n).then_some(())
+        };
+        eventually("the new configuration", listed).await;
+    }
+    over.store(true, Ordering::Relaxed);
+    while let Some(outcome) = callers.join_next().await {
+        outcome.unwrap();
+    }
+    assert!(served.load(Ordering::Relaxed) > STREAMS as u64);
+    let metrics = gateway.metrics().await;
+    assert_eq!(
+        metrics.sum("headgate_config_last_reload_successful", &[]),
+        1.0
+    );
+    assert!(
+        metrics.sum("headgate_config_reloads_total", &[("result", "success")]) >= RELOADS as f64
+    );
+    assert_eq!(metrics.sum("headgate_config_info", &[]), 1.0);
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_changes_nothing_until_it_is_mended() {
+    let world = World::start().await;
+    let gateway = &world.gateway;
+    let good = std::fs::read_to_string(gateway.folder.path().join("routes.yaml")).unwrap();
+    let in_use = gateway.config_page().await["revision"]["in_use"].clone();
+    let line = 1 + good
+        .lines()
+        .position(|line| line.contains("\"callers\""))
+        .unwrap();
+    let typo = good.replacen("\"callers\"", "\"callrs\"", 1);
+    for (bad, place) in [
+        (typo, format!("routes.yaml:{line}:3")),
+        (good[..good.len() / 2].to_string(), "routes.yaml:".into()),
+        (String::new(), "routes.yaml".into()),
+    ] {
+        gateway.folder.replace("routes.yaml", &bad);
+        let refused = async || {
+            let page = gateway.config_page().await;
+            let on_disk = config::sha256(bad.as_bytes())[..12].to_string();
+            let known = page["revision"]["on_disk"] == on_disk && !page["last_refusal"].is_null();
+            known.then_some(page)
+        };
+        let page = eventually("the refusal", refused).await;
+        let report = page["last_refusal"]["report"].as_str().unwrap();
+        assert!(report.contains(&place), "{place} in: {report}");
+        assert_eq!(page["revision"]["in_use"], in_use);
+        assert_ne!(page["revision"]["on_disk"], in_use);
+        let metrics = gateway.metrics().await;
+        assert_eq!(
+            metrics.sum("headgate_config_last_reload_successful", &[]),
+            0.0
+        );
+        assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+        let answer = gateway.page("POST", "/reload").await;
+        assert_eq!(answer.status, 422, "{}", answer.text());
+        assert!(answer.text().contains(&place), "{}", answer.text());
+    }
+    gateway.folder.replace("routes.yaml", &good);
+    let mended = async || {
+        let metrics = gateway.metrics().await;
+        (metrics.sum("headgate_config_last_reload_successful", &[]) == 1.0).then_some(())
+    };
+    eventually("the mended configuration", mended).await;
+    let page = gateway.config_page().await;
+    assert_eq!(page["last_refusal"], Value::Null);
+    assert_eq!(page["revision"]["in_use"], page["revision"]["on_disk"]);
+}
+
+#[tokio::test]
+async fn a_deleted_file_changes_nothing() {
+    let world = World::start().await;
+    std::fs::remove_file(world.gateway.folder.path().join("routes.yaml")).unwrap();
+    let answer = world.gateway.page("POST", "/reload").await;
+    assert_eq!(answer.status, 422, "{}", answer.text());
+    assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_schema_that_changes_is_used_from_then_on() {
+    let simulator = Simulator::start().await;
+    let folder = Folder::new();
+    let schemas = folder.path().join("schemas");
+    std::fs::create_dir(&schemas).unwrap();
+    let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
+    for file in std::fs::read_dir(own).unwrap().flatten() {
+        std::fs::copy(file.path(), schemas.join(file.file_name())).unwrap();
+    }
+    let config = config::standard(&simulator.url());
+    let gateway = Gateway::start_in(folder, &format!("{config:#}")).await;
+    let request = Request::ask(Protocol::Chat);
+    assert_eq!(gateway.ask(&request).await.status, 200);
+    let name = "schemas/chat.schema.json";
+    let old = std::fs::read(gateway.folder.path().join(name)).unwrap();
+    let strict = json!({"type": "object", "required": ["seed"]});
+    for (content, status) in [
+        (strict.to_string().into_bytes(), 400),
+        (b"{".to_vec(), 400),
+        (old, 200),
+    ] {
+        std::fs::write(gateway.folder.path().join(name), content).unwrap();
+        let changed = async || {
+            // A broken schema is a broken configuration: the last good one stays.
+            (gateway.ask(&request).await.status == status).then_some(())
+        };
+        eventually("the new schema", changed).await;
+    }
+}
+
+#[tokio::test]
+async fn an_exchange_keeps_the_configuration_it_began_with() {
+    let world = World::start().await;
+    let mut reply = world
+        .open(&Request::ask_stream(Protocol::Chat).simulate("pace=50ms; events=60"))
+        .await;
+    reply.until("data:").await;
+    let old = world.gateway.config_page().await["revision"]["in_use"].clone();
+    let mut config = config::standard(&world.simulator.url());
+    config["channels"]["openai"]["models"] = json!({"demo-small": "sim-small-2026-08"});
+    config["channels"]["messages"]["models"] = json!({"demo-small": "sim-small-2026-08"});
+    world
+        .gateway
+        .folder
+        .replace("routes.yaml", format!("{config:#}"));
+    assert_eq!(world.gateway.page("POST", "/reload").await.status, 200);
+    assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 404);
+    let page = world.gateway.config_page().await;
+    assert_eq!(page["draining"][0]["revision"], old, "{page}");
+    let answer = reply.rest().await;
+    assert!(
+        answer.whole && answer.text().ends_with("data: [DONE]\n\n"),
+        "{}",
+        answer.text()
+    );
+    let drained =
+        async || (world.gateway.config_page().await["draining"] == json!([])).then_some(());
+    eventually("the end of the old configuration", drained).await;
+}
+
+#[tokio::test]
+async fn a_setting_that_needs_a_restart_says_so() {
+    let world = World::start().await;
+    let mut config = config::standard(&world.simulator.url());
+    config["server"]["workers"] = 1.into();
+    world
+        .gateway
+        .folder
+        .replace("routes.yaml", format!("{config:#}"));
+    let answer = world.gateway.page("POST", "/reload").await.json();
+    // Either this page or the watch saw it first; the log has it in any case.
+    assert!(
+        answer["result"] == "in_use" || answer["result"] == "unchanged",
+        "{answer}"
+    );
+    let warned = async || {
+        let said = world.gateway.process.stderr.all().join("\n");
+        said.contains("takes effect when headgate starts anew")
+            .then_some(())
+    };
+    eventually("the warning", warned).await;
+}
+
+/// Sends the request again and again; every answer must come whole.
+async fn keep_asking(
+    gateway: Arc<Gateway>,
+    request: Request,
+    over: Arc<AtomicBool>,
+    served: Arc<AtomicU64>,
+) {
+    while !over.load(Ordering::Relaxed) {
+        let answer = gateway.ask(&request).await;
+        assert_eq!(
+            (answer.status, answer.whole),
+            (200, true),
+            "{}",
+            answer.text()
+        );
+        served.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// Each change comes in another way.
+async fn change_file(gateway: &Gateway, n: u64, content: &str) {
+    let folder = &gateway.folder;
+    match n % 4 {
+        0 => folder.replace("routes.yaml", content),
+        1 => swap_symlinks(folder, n, content),
+        2 => {
+            folder.replace("routes.yaml", content);
+            let answer = gateway.page("POST", "/reload").await;
+            assert_eq!(answer.status, 200, "{}", answer.text());
+        }
+        _ => {
+            folder.replace("routes.yaml", content);
+            gateway.process.signal(libc::SIGHUP);
+        }
+    }
+}
+
+/// As a mounted ConfigMap changes: the file is a link through a folder that is a link, and that one is swapped.
+fn swap_symlinks(folder: &Folder, n: u64, content: &str) {
+    use std::os::unix::fs::symlink;
+    let path = folder.path();
+    let version = format!("..version_{n}");
+    std::fs::create_dir(path.join(&version)).unwrap();
+    folder.write(&format!("{version}/routes.yaml"), content);
+    symlink(&version, path.join("..data_new")).unwrap();
+    std::fs::rename(path.join("..data_new"), path.join("..data")).unwrap();
+    if !path.join("routes.yaml").is_symlink() {
+        symlink("..data/routes.yaml", path.join(".link")).unwrap();
+        std::fs::rename(path.join(".link"), path.join("routes.yaml")).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_mounted_configuration_is_followed_through_its_links() {
+    let simulator = Simulator::start().await;
+    let folder = folder_with_schemas();
+    let mut config = config::standard(&simulator.url());
+    swap_symlinks(&folder, 0, &format!("{config:#}"));
+    let gateway = Gateway::start_in(folder, "").await;
+    for n in 1..=5 {
+        config["models"]["demo-large"]["created"] = n.into();
+        swap_symlinks(&gateway.folder, n, &format!("{config:#}"));
+        let listed = async || {
+            let model = gateway
+                .ask(&Request::get("/v1/models/demo-large"))
+                .await
+                .json();
+            (model["created"] == n).then_some(())
+        };
+        eventually("the new configuration", listed).await;
+    }
+}

@@ -1,0 +1,249 @@
+//! Whatever a provider does wrong: the caller learns of it in its own protocol, in time, without a secret.
+
+use crate::harness::config::{self, CREDENTIALS};
+use crate::harness::error_shape::{assert_error_body, assert_error_event};
+use crate::harness::{Act, Gateway, PROTOCOLS, Request, Scripted, Simulator, World};
+use headgate::protocol::Protocol;
+use serde_json::json;
+use std::time::Duration;
+use tokio::time::Instant;
+
+#[tokio::test]
+async fn a_stream_that_breaks_off_ends_with_the_protocols_error_event_and_no_clean_end() {
+    let world = World::with(|config| {
+        for name in ["openai", "messages"] {
+            config["channels"][name]["timeouts"] = json!({"idle": "1s"});
+        }
+    })
+    .await;
+    for protocol in PROTOCOLS {
+        for directives in ["cut_after=2", "stall_after=2", "cut"] {
+            let answer = world
+                .ask(&Request::ask_stream(protocol).simulate(directives))
+                .await;
+            let told = format!("{protocol:?} {directives}: {}", answer.text());
+            assert_eq!((answer.status, answer.whole), (200, false), "{told}");
+            assert!(!answer.text().contains("[DONE]"), "{told}");
+            assert_error_event(protocol, &answer);
+            let line = world.gateway.log_of(&answer).await;
+            assert_eq!(line["settlement"], "upstream_cut", "{line}");
+            let kind = match directives {
+                "stall_after=2" => "upstream_timeout",
+                _ => "upstream_error",
+            };
+            assert_eq!(line["error"], kind, "{line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_error_event_of_the_provider_passes_as_it_is() {
+    let world = World::start().await;
+    for protocol in PROTOCOLS {
+        for directives in ["error_event_first", "error_event_after=2"] {
+            let answer = world
+                .ask(&Request::ask_stream(protocol).simulate(directives))
+                .await;
+            assert_eq!((answer.status, answer.whole), (200, true));
+            assert!(
+                answer.text().contains("Simulated failure"),
+                "{}",
+                answer.text()
+            );
+            assert_eq!(answer.text().matches("Simulated failure").count(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_json_answer_that_breaks_off_has_no_clean_end() {
+    let world = World::start().await;
+    for protocol in PROTOCOLS {
+        let answer = world.ask(&Request::ask(protocol).simulate("cut")).await;
+        assert!(!answer.whole, "{}", answer.text());
+        let line = world.gateway.log_of(&answer).await;
+        assert_eq!(line["settlement"], "upstream_cut", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_of_the_provider_passes_without_its_credentials() {
+    let world = World::start().await;
+    for protocol in PROTOCOLS {
+        for status in [400, 401, 403, 404, 429, 500, 503, 529] {
+            let directives = format!("status={status}; echo_credential; retry_after=7");
+            let answer = world
+                .ask(&Request::ask(protocol).simulate(&directives))
+                .await;
+            assert_eq!(answer.status, status);
+            let text = answer.text();
+            assert!(text.contains("Incorrect API key provided"), "{text}");
+            assert!(
+                CREDENTIALS.iter().all(|secret| !text.contains(secret)),
+                "{text}"
+            );
+            assert_eq!(answer.headers.get("retry-after"), Some("7"));
+            assert!(answer.json()["error"]["message"].is_string(), "{text}");
+            let line = world.gateway.log_of(&answer).await;
+            assert_eq!(line["settlement"], "upstream_error", "{line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_of_some_machine_in_between_becomes_an_error_of_the_protocol() {
+    let world = World::start().await;
+    for protocol in PROTOCOLS {
+        for (directives, status) in [
+            ("html", 502),
+            ("html; status=503", 503),
+            ("html; status=404", 404),
+        ] {
+            let request = Request::ask(protocol).simulate(directives);
+            let answer = world.ask(&request).await;
+            let message = assert_error_body(protocol, &answer, status);
+            assert!(!message.contains('<'), "{message}");
+            let line = world.gateway.log_of(&answer).await;
+            assert_eq!(line["settlement"], "upstream_error", "{line}");
+            let detail = line["error_detail"].as_str().unwrap_or_default();
+            assert!(detail.contains("<!DOCTYPE"), "{line}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn json_that_is_malformed_passes_as_it_is() {
+    let world = World::start().await;
+    for protocol in PROTOCOLS {
+        let request = Request::ask(protocol).simulate("malformed");
+        let half = world.ask(&request).await;
+        assert_eq!((half.status, half.whole), (200, true));
+        assert!(half.json().is_null() && half.text().starts_with('{'));
+        let request = Request::ask_stream(protocol).simulate("malformed");
+        let odd = world.ask(&request).await;
+        assert_eq!((odd.status, odd.whole), (200, true));
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_never_answers_is_given_up_in_time() {
+    let world = World::with(|config| {
+        for name in ["openai", "messages"] {
+            config["channels"][name]["timeouts"] = json!({"first_byte": "500ms"});
+        }
+    })
+    .await;
+    for protocol in PROTOCOLS {
+        for request in [Request::ask(protocol), Request::ask_stream(protocol)] {
+            let asked = Instant::now();
+            let answer = world.ask(&request.simulate("stall")).await;
+            assert!(asked.elapsed() >= Duration::from_millis(500));
+            assert!(asked.elapsed() < Duration::from_secs(10));
+            assert_error_body(protocol, &answer, 504);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_provider_that_cannot_be_reached_is_told_in_the_protocols_shape() {
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/v1", nobody.local_addr().unwrap());
+    drop(nobody);
+    let gateway = Gateway::start(&config::standard(&url)).await;
+    for protocol in PROTOCOLS {
+        let answer = gateway.ask(&Request::ask(protocol)).await;
+        assert_error_body(protocol, &answer, 502);
+        assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());
+        let line = gateway.log_of(&answer).await;
+        assert_eq!(line["error"], "upstream_unreachable", "{line}");
+        assert_eq!(line["settlement"], "upstream_error", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_no_http_is_told_in_the_protocols_shape() {
+    for acts in [
+        vec![Act::Close],
+        vec![Act::Reset],
+        vec![Act::Send(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec()), Act::Close],
+        vec![
+            Act::Send(b"HTTP/1.1 200 OK\r\nContent-Type: applic".to_vec()),
+            Act::Close,
+        ],
+    ] {
+        let provider = Scripted::start(acts).await;
+        let gateway = Gateway::start(&config::standard(&provider.url())).await;
+        for protocol in PROTOCOLS {
+            let answer = gateway.ask(&Request::ask(protocol)).await;
+            assert_error_body(protocol, &answer, 502);
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_next_channel_answers_where_the_first_one_cannot() {
+    let good = Simulator::start().await;
+    let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let refused = format!("http://{}/v1", nobody.local_addr().unwrap());
+    drop(nobody);
+    let mute = Scripted::start(vec![Act::Wait(Duration::from_secs(3600))]).await;
+    let faulty = Simulator::start().await;
+    for (first, attempt) in [
+        (refused, "upstream_unreachable"),
+        (faulty.url_obeying("status=503"), "refused"),
+        (faulty.url_obeying("status=429"), "refused"),
+        (mute.url(), "upstream_timeout"),
+    ] {
+        let mut config = config::standard(&good.url());
+        for name in ["openai", "messages"] {
+            config["channels"][name]["tier"] = 1.into();
+            let mut bad = config["channels"][name].clone();
+            bad["base_url"] = first.clone().into();
+            bad["tier"] = 0.into();
+            bad["timeouts"] = json!({"first_byte": "300ms"});
+            config["channels"][format!("{name}-bad")] = bad;
+        }
+        let gateway = Gateway::start(&config).await;
+        for protocol in PROTOCOLS {
+            for request in [Request::ask(protocol), Request::ask_stream(protocol)] {
+                let answer = gateway.ask(&request).await;
+                assert_eq!(
+                    (answer.status, answer.whole),
+                    (200, true),
+                    "{attempt}: {}",
+                    answer.text()
+                );
+                let line = gateway.log_of(&answer).await;
+                assert_eq!(line["attempts"], 2, "{line}");
+                assert!(
+                    !line["channel"].as_str().unwrap().ends_with("-bad"),
+                    "{line}"
+                );
+            }
+        }
+        let metrics = gateway.metrics().await;
+        assert_eq!(
+            metrics.sum("headgate_attempts_total", &[("outcome", attempt)]),
+            6.0
+        );
+        assert_eq!(
+            metrics.sum("headgate_attempts_total", &[("outcome", "answered")]),
+            6.0
+        );
+    }
+}
+
+#[tokio::test]
+async fn the_last_channels_refusal_reaches_the_caller() {
+    let world = World::between(|config, simulator| {
+        let mut second = config["channels"]["openai"].clone();
+        second["base_url"] = simulator.url_obeying("status=503").into();
+        second["tier"] = 1.into();
+        config["channels"]["openai"]["base_url"] = simulator.url_obeying("status=429").into();
+        config["channels"]["second"] = second;
+    })
+    .await;
+    let answer = world.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(answer.status, 503);
+    assert_eq!(world.simulator.records().await.len(), 2);
+}

@@ -1,0 +1,199 @@
+//! Which module may name which: the arrows point one way only.
+
+use super::tree::{TextFile, assert_none, read, sources};
+use regex::Regex;
+
+/// Every module in the order of `src/lib.rs`, and those that it may name.
+const ARROWS: &[(&str, &[&str])] = &[
+    ("protocol", &[]),
+    ("scalar", &[]),
+    ("serve", &[]),
+    ("catalog", &["protocol", "scalar"]),
+    ("state", &["protocol", "scalar"]),
+    ("filter", &["protocol", "scalar", "catalog", "state"]),
+    ("config", &["protocol", "scalar"]),
+    (
+        "snapshot",
+        &["protocol", "scalar", "catalog", "state", "filter", "config"],
+    ),
+    ("observe", &["protocol", "catalog", "filter"]),
+    ("reload", &["config", "snapshot", "observe"]),
+    ("channel", &["protocol", "catalog", "observe"]),
+    (
+        "gateway",
+        &[
+            "protocol", "scalar", "serve", "catalog", "state", "filter", "config", "snapshot",
+            "observe", "reload", "channel",
+        ],
+    ),
+    (
+        "admin",
+        &[
+            "protocol", "serve", "catalog", "snapshot", "observe", "reload", "channel",
+        ],
+    ),
+    ("simulate", &["protocol", "serve"]),
+    (
+        "cli",
+        &[
+            "protocol", "scalar", "serve", "catalog", "state", "filter", "config", "snapshot",
+            "observe", "reload", "channel", "gateway", "admin", "simulate",
+        ],
+    ),
+];
+
+/// What lies outside the crate, and the modules that may name it; tests may name anything.
+const OUTSIDE: &[(&str, &[&str])] = &[
+    ("arc_swap", &["reload"]),
+    ("clap", &["cli"]),
+    ("jsonschema", &["protocol", "config"]),
+    ("notify", &["reload"]),
+    ("pingora_core", &["gateway"]),
+    ("pingora_error", &["gateway"]),
+    ("pingora_http", &["gateway"]),
+    ("pingora_timeout", &["gateway"]),
+    ("prometheus", &["observe", "gateway"]),
+    ("rustls", &["snapshot", "gateway"]),
+    ("serde_saphyr", &["config"]),
+    ("socket2", &["gateway"]),
+    (
+        "std::fs",
+        &["config", "snapshot", "state", "reload", "admin", "cli"],
+    ),
+    ("std::net", &["channel", "gateway", "cli"]),
+    (
+        "tokio",
+        &[
+            "serve", "state", "channel", "gateway", "admin", "simulate", "cli",
+        ],
+    ),
+];
+
+#[test]
+fn the_arrows_are_those_of_the_modules_in_their_order_and_none_points_up() {
+    let lib = read("src/lib.rs");
+    let declared: Vec<&str> = lib
+        .lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .collect();
+    let listed: Vec<&str> = ARROWS.iter().map(|(module, _)| *module).collect();
+    assert_eq!(
+        listed, declared,
+        "the modules of src/lib.rs and of this table"
+    );
+    for (place, (module, named)) in ARROWS.iter().enumerate() {
+        for name in *named {
+            assert!(
+                listed[..place].contains(name),
+                "{module} -> {name} points up, or nowhere"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_module_names_only_those_it_has_an_arrow_to() {
+    let mut offenders = Vec::new();
+    for file in sources() {
+        let Some((module, allowed)) = arrows_of(&file) else {
+            continue;
+        };
+        for (line, name) in crate_names(&file) {
+            if name != module && !allowed.contains(&name.as_str()) {
+                offenders.push(format!("{}:{line}: `{module}` names `{name}`", file.path));
+            }
+        }
+    }
+    assert_none("modules name only what their arrows lead to", &offenders);
+}
+
+#[test]
+fn nobody_climbs_to_the_root_of_the_crate_by_other_words_than_crate() {
+    let mut offenders = Vec::new();
+    for file in sources() {
+        let depth = depth(&file.path);
+        let tests_from = file.tests_begin();
+        for (line, code) in code_lines(&file) {
+            let depth = depth + usize::from(line >= tests_from);
+            if code.contains(&"super::".repeat(depth)) {
+                offenders.push(format!("{}:{line}: {}", file.path, code.trim()));
+            }
+        }
+    }
+    assert_none("a path to another module begins with `crate`", &offenders);
+}
+
+#[test]
+fn what_lies_outside_the_crate_is_named_only_where_it_belongs() {
+    let mut offenders = Vec::new();
+    for file in sources().iter().filter(|file| !file.is_test()) {
+        let Some((module, _)) = arrows_of(file) else {
+            continue;
+        };
+        let tests_from = file.tests_begin();
+        for (line, code) in code_lines(file).take_while(|(line, _)| *line < tests_from) {
+            let elsewhere = OUTSIDE
+                .iter()
+                .filter(|(outside, belongs)| !belongs.contains(&module) && names(code, outside));
+            offenders.extend(elsewhere.map(|(outside, belongs)| {
+                let belongs = belongs.join(", ");
+                format!("{}:{line}: `{outside}` is for {belongs}", file.path)
+            }));
+        }
+    }
+    assert_none("each module stays within its reach", &offenders);
+}
+
+/// The top-level module of a file and what it may name; none for `lib.rs` and `main.rs`.
+fn arrows_of(file: &TextFile) -> Option<(&'static str, &'static [&'static str])> {
+    let top = file
+        .path
+        .strip_prefix("src/")?
+        .split('/')
+        .next()?
+        .trim_end_matches(".rs");
+    ARROWS.iter().find(|(module, _)| *module == top).copied()
+}
+
+/// Top-level modules that a file names, with their lines; several in braces are several.
+fn crate_names(file: &TextFile) -> Vec<(usize, String)> {
+    let one = Regex::new(r"\bcrate::(\w+)").unwrap();
+    let many = Regex::new(r"\bcrate::\{").unwrap();
+    let mut names = Vec::new();
+    for (line, code) in code_lines(file) {
+        names.extend(
+            one.captures_iter(code)
+                .map(|found| (line, found[1].to_string())),
+        );
+        if many.is_match(code) {
+            names.push((line, "several at once; write one `use` for each".into()));
+        }
+    }
+    names
+}
+
+/// Lines that are no comments.
+fn code_lines(file: &TextFile) -> impl Iterator<Item = (usize, &str)> {
+    file.lines()
+        .filter(|(_, line)| !line.trim_start().starts_with("//"))
+}
+
+/// Whether a line names a path: as the beginning of a longer one, or in a `use`. A word in a text is none.
+fn names(code: &str, path: &str) -> bool {
+    let in_word = |character: char| character.is_alphanumeric() || "_:".contains(character);
+    code.match_indices(path).any(|(at, _)| {
+        let (before, after) = (&code[..at], &code[at + path.len()..]);
+        let begins = !before.ends_with(in_word);
+        begins
+            && (after.starts_with("::") || before.ends_with("use ") && !after.starts_with(in_word))
+    })
+}
+
+/// Modules from the crate's root to a file: 1 for `src/config/mod.rs`, 2 for `src/config/node.rs`; 1 at the root, too.
+fn depth(path: &str) -> usize {
+    let parts = path.split('/').count() - 1;
+    match path.ends_with("/mod.rs") {
+        true => parts - 1,
+        false => parts,
+    }
+}

@@ -1,0 +1,194 @@
+//! What is written about the program is true of it: examples build, tables are complete, links lead somewhere.
+
+use super::tree::{TextFile, assert_none, files_below, read, root, sources};
+use headgate::config::schema::routes_schema;
+use headgate::snapshot::{self, Built, Lasting, Snapshot, filter_schemas};
+use regex::Regex;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+#[test]
+fn the_schema_for_editors_is_that_of_the_program() {
+    let generated = format!("{:#}\n", routes_schema(&filter_schemas()));
+    assert!(
+        read("schemas/routes.schema.json") == generated,
+        "schemas/routes.schema.json is out of date; run: make schema"
+    );
+}
+
+#[test]
+fn the_routes_yaml_of_the_repository_builds_without_any_variable() {
+    if let Err(report) = build(&root().join("routes.yaml"), |_| None) {
+        panic!("{report}");
+    }
+}
+
+#[test]
+fn the_first_routes_yaml_of_the_readme_builds() {
+    let blocks = yaml_blocks(&read("README.md"));
+    let (line, example) = blocks.first().expect("README.md shows a routes.yaml");
+    let folder = std::env::temp_dir().join(format!("headgate-tidy-{}", std::process::id()));
+    fs::create_dir_all(&folder).expect("the system has a folder for temporary files");
+    let file = folder.join("routes.yaml");
+    fs::write(&file, example).expect("a file can be written there");
+    let built = build(&file, keys);
+    fs::remove_dir_all(&folder).expect("what was written can be removed");
+    if let Err(report) = built {
+        panic!("README.md:{line}: {report}");
+    }
+}
+
+#[test]
+fn the_reference_of_routes_yaml_names_every_key() {
+    let reference = fs::read_to_string(root().join("docs/routes.md")).unwrap_or_default();
+    // Settings of filters have pages of their own.
+    let schema = routes_schema(&[]);
+    let definitions = schema["$defs"]
+        .as_object()
+        .expect("the schema has definitions");
+    let objects = definitions
+        .iter()
+        .map(|(name, object)| (name.as_str(), object));
+    let mut offenders = Vec::new();
+    for (name, object) in objects
+        .chain([("the file", &schema)])
+        .filter(|(name, _)| name.ends_with("Config") || *name == "the file")
+    {
+        for key in keys_of(object).filter(|key| !reference.contains(&format!("| `{key}` |"))) {
+            offenders.push(format!(
+                "docs/routes.md:1: has no row for `{key}` of {name}"
+            ));
+        }
+    }
+    assert_none("the reference has a row for each key", &offenders);
+}
+
+#[test]
+fn every_dependency_has_its_row_in_the_architecture_and_no_row_is_left_over() {
+    let table = read("ARCHITECTURE.md");
+    let rows: BTreeSet<&str> = section(&table, "## Dependencies")
+        .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
+        .map(|(name, _)| name)
+        .collect();
+    let manifest = read("Cargo.toml");
+    let dependencies: BTreeSet<&str> = section(&manifest, "[dependencies]")
+        .chain(section(&manifest, "[dev-dependencies]"))
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name)
+        .collect();
+    let missing = dependencies
+        .difference(&rows)
+        .map(|name| format!("ARCHITECTURE.md:1: has no row for `{name}`"));
+    let left = rows
+        .difference(&dependencies)
+        .map(|name| format!("ARCHITECTURE.md:1: `{name}` is no dependency"));
+    assert_none(
+        "every dependency says what it is for",
+        &missing.chain(left).collect::<Vec<_>>(),
+    );
+}
+
+#[test]
+fn every_link_to_a_file_of_the_repository_leads_to_one() {
+    let link = Regex::new(r"\]\(([^)#\s]+)(#[^)]*)?\)").unwrap();
+    let mut offenders = Vec::new();
+    for file in pages() {
+        let folder = root().join(&file.path);
+        let folder = folder.parent().expect("a file has a folder");
+        for (line, text) in file.lines() {
+            for target in link.captures_iter(text).map(|found| found[1].to_string()) {
+                if !target.contains("://") && !folder.join(&target).exists() {
+                    offenders.push(format!("{}:{line}: {target}", file.path));
+                }
+            }
+        }
+    }
+    assert_none("links lead somewhere", &offenders);
+}
+
+#[test]
+fn every_metric_a_page_names_is_one_of_the_program() {
+    let metric = Regex::new(r"\bheadgate_[a-z_]+[a-z]").unwrap();
+    let sources: String = sources().into_iter().map(|file| file.text).collect();
+    let mut offenders = Vec::new();
+    for file in pages() {
+        for (line, text) in file.lines() {
+            let unknown = metric
+                .find_iter(text)
+                .filter(|name| !sources.contains(name.as_str()));
+            offenders
+                .extend(unknown.map(|name| format!("{}:{line}: {}", file.path, name.as_str())));
+        }
+    }
+    assert_none("metrics that pages name are there", &offenders);
+}
+
+/// Builds a configuration; warnings count as errors.
+pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snapshot, String> {
+    let lasting = Lasting {
+        variables: Arc::new(variables),
+        ..Lasting::default()
+    };
+    let Built { snapshot, warnings } =
+        snapshot::build(path, &lasting).map_err(|invalid| invalid.to_string())?;
+    match warnings.first() {
+        Some(warning) => Err(format!(
+            "warning in line {}: {}",
+            warning.line, warning.reason
+        )),
+        None => Ok(snapshot),
+    }
+}
+
+/// Values for variables that name a key or its digest; there are no others.
+pub fn keys(variable: &str) -> Option<String> {
+    match variable.rsplit('_').next() {
+        Some("KEY") => Some("sk-tidy".to_string()),
+        Some("SHA256") => Some("0".repeat(63) + "1"),
+        _ => None,
+    }
+}
+
+/// The blocks of a page that are YAML, each with the line it begins in.
+pub fn yaml_blocks(page: &str) -> Vec<(usize, String)> {
+    let mut blocks = Vec::new();
+    let mut open: Option<(usize, String)> = None;
+    for (at, line) in page.lines().enumerate() {
+        match (&mut open, line) {
+            (None, "```yaml") => open = Some((at + 2, String::new())),
+            (Some(_), "```") => blocks.extend(open.take()),
+            (Some((_, block)), line) => *block += &format!("{line}\n"),
+            (None, _) => {}
+        }
+    }
+    blocks
+}
+
+fn pages() -> impl Iterator<Item = TextFile> {
+    files_below(".")
+        .into_iter()
+        .filter(|file| file.has_extension(&["md"]))
+}
+
+/// The lines between a heading and the next one of its kind.
+fn section<'a>(text: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
+    let kind = heading
+        .split_inclusive([' ', '['])
+        .next()
+        .unwrap_or_default()
+        .to_string();
+    let mut lines = text.lines();
+    lines.by_ref().find(|line| *line == heading);
+    lines.take_while(move |line| !line.starts_with(&kind))
+}
+
+fn keys_of(object: &Value) -> impl Iterator<Item = &String> {
+    let alternatives = object["oneOf"].as_array().into_iter().flatten();
+    std::iter::once(object)
+        .chain(alternatives)
+        .filter_map(|object| object["properties"].as_object())
+        .flat_map(|properties| properties.keys())
+}

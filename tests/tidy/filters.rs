@@ -1,0 +1,190 @@
+//! What belongs to a filter: its file, its line in the registry, its page, its fixture.
+
+use super::documents::{build, keys, yaml_blocks};
+use super::tree::{TextFile, assert_none, files_below, root, sources};
+use headgate::filter::chain::Named;
+use headgate::filter::kind::{FilterKind, Side};
+use headgate::filter::registry::FILTERS;
+use headgate::snapshot::Snapshot;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+
+#[test]
+fn the_registry_is_alphabetic() {
+    let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
+    assert!(
+        names.is_sorted(),
+        "FILTERS of src/filter/registry.rs: {names:?}"
+    );
+}
+
+#[test]
+fn every_filter_has_a_file_a_page_and_a_fixture_and_none_of_them_is_without_a_filter() {
+    let registered: BTreeSet<String> = FILTERS.iter().map(|kind| kind.name.to_string()).collect();
+    let defined = sources().into_iter().filter(defines_a_filter);
+    let mut offenders = Vec::new();
+    for (folder, extension, found) in [
+        ("src/filter", "rs", stems(defined, "rs")),
+        (
+            "docs/filters",
+            "md",
+            stems(files_below("docs/filters"), "md"),
+        ),
+        (
+            "tests/fixtures/filters",
+            "yaml",
+            stems(files_below("tests/fixtures/filters"), "yaml"),
+        ),
+    ] {
+        let missing = registered.difference(&found);
+        offenders.extend(missing.map(|name| format!("{folder}/{name}.{extension}:1: is missing")));
+        let idle = found.difference(&registered);
+        offenders.extend(
+            idle.map(|name| format!("{folder}/{name}.{extension}:1: is of no filter in FILTERS")),
+        );
+    }
+    assert_none("file, page and fixture go with each filter", &offenders);
+}
+
+#[test]
+fn every_fixture_builds_without_a_warning_and_uses_its_filter() {
+    let mut offenders = Vec::new();
+    for kind in FILTERS {
+        let path = fixture(kind);
+        match build(&root().join(&path), keys) {
+            Ok(snapshot) if uses(&snapshot, kind) => {}
+            Ok(_) => offenders.push(format!(
+                "{path}:1: no route uses `{}` where it belongs",
+                kind.name
+            )),
+            Err(report) => offenders.push(format!("{path}:1: {report}")),
+        }
+    }
+    assert_none("a fixture shows its filter at work", &offenders);
+}
+
+#[test]
+fn every_page_names_all_settings_and_its_examples_are_part_of_the_fixture() {
+    let mut offenders = Vec::new();
+    for kind in FILTERS {
+        let path = format!("docs/filters/{}.md", kind.name);
+        let page = fs::read_to_string(root().join(&path)).unwrap_or_default();
+        for setting in settings_of(kind) {
+            if !page.contains(&format!("| `{setting}` |")) {
+                offenders.push(format!(
+                    "{path}:1: has no row `{setting}` in its table of settings"
+                ));
+            }
+        }
+        let written = trimmed(&fs::read_to_string(root().join(fixture(kind))).unwrap_or_default());
+        let examples = yaml_blocks(&page);
+        if examples.is_empty() {
+            offenders.push(format!("{path}:1: has no example"));
+        }
+        for (line, example) in examples {
+            if !written.contains(&trimmed(&example)) {
+                offenders.push(format!(
+                    "{path}:{line}: the example is not in {}",
+                    fixture(kind)
+                ));
+            }
+        }
+    }
+    assert_none(
+        "a page tells all, and what it shows is built by a test",
+        &offenders,
+    );
+}
+
+#[test]
+fn the_index_of_filters_says_what_the_registry_says() {
+    let index = fs::read_to_string(root().join("docs/filters/README.md")).unwrap_or_default();
+    let rows = FILTERS.iter().map(|kind| {
+        let FilterKind {
+            name,
+            summary,
+            side,
+            ..
+        } = kind;
+        let side = match side {
+            Side::Request => "request",
+            Side::Response => "response",
+            Side::Either => "either",
+        };
+        format!("| [`{name}`]({name}.md) | {side} | {summary} |")
+    });
+    let offenders: Vec<String> = rows
+        .filter(|row| !index.lines().any(|line| line == row))
+        .map(|row| format!("docs/filters/README.md:1: has no row {row}"))
+        .collect();
+    assert_none("the index has the registry's rows", &offenders);
+}
+
+fn fixture(kind: &FilterKind) -> String {
+    format!("tests/fixtures/filters/{}.yaml", kind.name)
+}
+
+fn defines_a_filter(file: &TextFile) -> bool {
+    file.path.starts_with("src/filter/") && file.text.contains("pub const KIND: FilterKind")
+}
+
+/// Names of files without folder and extension; an index is none.
+fn stems(files: impl IntoIterator<Item = TextFile>, extension: &str) -> BTreeSet<String> {
+    let names = files.into_iter().filter_map(|file| {
+        let name = file
+            .path
+            .rsplit('/')
+            .next()?
+            .strip_suffix(&format!(".{extension}"))?;
+        (name != "README").then(|| name.to_string())
+    });
+    names.collect()
+}
+
+fn uses(snapshot: &Snapshot, kind: &FilterKind) -> bool {
+    let named = |filters: &[Named]| filters.iter().any(|named| named.name == kind.name);
+    snapshot
+        .router
+        .routes()
+        .iter()
+        .any(|route| match kind.side {
+            Side::Request => named(route.request.filters()),
+            Side::Response => named(route.response.filters()),
+            Side::Either => named(route.request.filters()) && named(route.response.filters()),
+        })
+}
+
+/// Names of settings, those of inner objects included.
+fn settings_of(kind: &FilterKind) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    if let Some(schema) = kind.settings {
+        gather_properties(&schema(), &mut names);
+    }
+    names
+}
+
+fn gather_properties(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(members) => {
+            let properties = members.get("properties").and_then(Value::as_object);
+            names.extend(
+                properties
+                    .into_iter()
+                    .flat_map(|properties| properties.keys().cloned()),
+            );
+            members
+                .values()
+                .for_each(|member| gather_properties(member, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| gather_properties(item, names)),
+        _ => {}
+    }
+}
+
+/// Lines without their indentation, which a page need not repeat.
+fn trimmed(text: &str) -> String {
+    text.lines()
+        .map(|line| line.trim().to_string() + "\n")
+        .collect()
+}

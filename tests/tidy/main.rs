@@ -1,0 +1,7 @@
+//! What keeps the repository in order: each rule is a test, and lists all offenders with their place.
+
+mod arrows;
+mod documents;
+mod filters;
+mod sources;
+mod tree;

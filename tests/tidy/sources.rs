@@ -1,0 +1,136 @@
+//! How files are: short, named for what they are, telling their purpose, bound to no machine.
+
+use super::tree::{TextFile, assert_none, files_below, sources};
+use regex::Regex;
+use std::path::Path;
+
+const LINES_MAX: usize = 400;
+/// What people write by hand; data may be longer.
+const WRITTEN: &[&str] = &["rs", "sh", "py", "js", "mjs", "ts"];
+/// Names that say nothing of what is inside.
+const EMPTY_NAMES: &[&str] = &[
+    "util",
+    "helper",
+    "common",
+    "misc",
+    "middleware",
+    "handler",
+    "manager",
+    "backend",
+];
+
+#[test]
+fn no_source_file_is_longer_than_400_lines() {
+    let offenders: Vec<String> = written()
+        .filter_map(|file| {
+            let lines = file.lines().count();
+            (lines > LINES_MAX).then(|| format!("{}:{lines}: {lines} lines", file.path))
+        })
+        .collect();
+    assert_none("a source file has at most 400 lines", &offenders);
+}
+
+#[test]
+fn every_source_file_tells_its_purpose_in_its_first_line() {
+    let rust = written().filter(|file| file.has_extension(&["rs"]));
+    let offenders: Vec<String> = rust
+        .filter(|file| {
+            let first = file.text.lines().next().unwrap_or_default();
+            let purpose = first.strip_prefix("//! ").unwrap_or_default();
+            purpose.split_whitespace().count() < 2
+        })
+        .map(|file| format!("{}:1: begins without `//! …` and a purpose", file.path))
+        .collect();
+    assert_none("the first line of a file tells its purpose", &offenders);
+}
+
+#[test]
+fn no_file_or_module_has_a_name_that_says_nothing() {
+    let module = Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?mod (\w+)").unwrap();
+    let mut offenders = Vec::new();
+    for file in written() {
+        let parts = Path::new(&file.path).with_extension("");
+        if parts
+            .iter()
+            .any(|part| says_nothing(&part.to_string_lossy()))
+        {
+            offenders.push(format!("{}:1: the file's own path", file.path));
+        }
+        for (line, code) in file.lines() {
+            if let Some(found) = module
+                .captures(code)
+                .filter(|found| says_nothing(&found[1]))
+            {
+                offenders.push(format!("{}:{line}: module `{}`", file.path, &found[1]));
+            }
+        }
+    }
+    assert_none("names tell what is inside", &offenders);
+}
+
+#[test]
+fn nothing_panics_without_saying_which_invariant_was_broken() {
+    let bare = Regex::new(r"\.unwrap\(\)|\btodo!\(|\bunimplemented!\(|\bdbg!\(").unwrap();
+    let mut offenders = Vec::new();
+    for file in sources().iter().filter(|file| !file.is_test()) {
+        let tests_from = file.tests_begin();
+        let code = file.lines().take_while(|(line, _)| *line < tests_from);
+        for (line, code) in code.filter(|(_, code)| !code.trim_start().starts_with("//")) {
+            if bare.is_match(code) {
+                offenders.push(format!("{}:{line}: {}", file.path, code.trim()));
+            }
+        }
+    }
+    assert_none(
+        "outside of tests, `expect` states the invariant",
+        &offenders,
+    );
+}
+
+#[test]
+fn no_file_is_bound_to_a_machine() {
+    // Put together here, so that this file is no offender itself.
+    let folders = ["work", "root", "home", "Users"]
+        .map(|folder| format!("/{folder}/"))
+        .join("|");
+    let path = Regex::new(&format!(r#"(^|[\s"'`=:(\[,])({folders})"#)).unwrap();
+    let registry = Regex::new(
+        r#"^\s*(--)?(index-url|extra-index-url|registry|replace-with)\b[ =]|"resolved": "#,
+    )
+    .unwrap();
+    let mut offenders = Vec::new();
+    for file in files_below(".") {
+        for (line, text) in file.lines() {
+            if path.is_match(text) {
+                offenders.push(format!("{}:{line}: a path of one machine", file.path));
+            }
+            if registry.is_match(text) && names_registries(&file.path) {
+                offenders.push(format!("{}:{line}: a registry's address", file.path));
+            }
+        }
+    }
+    assert_none("files work on every machine", &offenders);
+}
+
+/// Files by which package clients are told where to fetch from.
+fn names_registries(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    name.ends_with(".toml")
+        || name.ends_with(".npmrc")
+        || name.ends_with(".conf")
+        || name == "package-lock.json"
+        || name.starts_with("requirements")
+}
+
+fn written() -> impl Iterator<Item = TextFile> {
+    let mut files = files_below("src");
+    files.extend(files_below("tests"));
+    files.extend(files_below("benches"));
+    files.into_iter().filter(|file| file.has_extension(WRITTEN))
+}
+
+fn says_nothing(name: &str) -> bool {
+    name.split(['_', '-', '.']).any(|word| {
+        EMPTY_NAMES.contains(&word) || EMPTY_NAMES.contains(&word.trim_end_matches('s'))
+    })
+}
