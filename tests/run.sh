@@ -10,6 +10,8 @@ failed=0
 demo=""
 folder=$(mktemp -d)
 log=$folder/stage.log
+failures=$folder/failures
+: >"$failures"
 
 clean_up() {
     if [ -n "$demo" ]; then
@@ -36,12 +38,22 @@ stage() {
     passed=$((passed + $1))
     failed=$((failed + $2))
     printf '%5s passed %3s failed %5ss\n' "$1" "$2" "$((SECONDS - started))"
-    if [ "$2" != 0 ]; then show_failure | sed 's/^/    /'; fi
+    if [ "$2" != 0 ]; then
+        show_failure | sed 's/^/    /'
+        name_failures "$name" >>"$failures"
+    fi
 }
 
-# What failed, by name, and the end of the log.
+# What failed, by name, for the end of the whole output, which is the part that everybody sees.
+name_failures() {
+    grep -E '^test .* FAILED$|^FAILED |^(not ok|failed:) ' "$log" | head -n 40
+    echo "failed: $1"
+}
+
+# What failed, with its reasons, and the end of the log.
 show_failure() {
     grep -E '^test .* FAILED$|^FAILED ' "$log" | head -n 40
+    grep -A 6 -E "^thread '.*panicked at" "$log" | cut -c 1-400 | head -n 80
     echo ...
     tail -n 40 "$log"
 }
@@ -111,5 +123,6 @@ stage cargo count_cargo cargo test --locked --no-fail-fast
 stage demo count_nothing start_demo
 stage clients count_suite run_clients
 
+cat "$failures"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

@@ -129,7 +129,11 @@ impl Framer {
             Bytes::from(std::mem::take(&mut self.carried))
         };
         let is_first = std::mem::take(&mut self.at_stream_start);
-        if std::mem::take(&mut self.in_oversize) || raw.len() > self.max_event {
+        // The LF of a last CR LF may come as a blank of its own, so that it never counts.
+        let length = raw
+            .strip_suffix(b"\r\n")
+            .map_or(raw.len(), |rest| rest.len() + 1);
+        if std::mem::take(&mut self.in_oversize) || length > self.max_event {
             Event::oversize(raw)
         } else {
             Event::parse(raw, is_first)

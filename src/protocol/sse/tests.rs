@@ -196,6 +196,17 @@ fn an_event_is_oversize_by_its_length_and_not_by_its_chunks() {
 }
 
 #[test]
+fn an_event_at_the_limit_is_not_oversize_for_the_line_feed_of_its_last_line_end() {
+    for (padding, oversize) in [(0, false), (1, true)] {
+        let stream = format!("data: {}\n\r\n", "y".repeat(LIMIT - 8 + padding));
+        for size in [1, 7, LIMIT + padding, stream.len()] {
+            let (seen, _) = read(stream.as_bytes().chunks(size));
+            assert_eq!(seen[0].2, oversize, "{padding} {size}");
+        }
+    }
+}
+
+#[test]
 fn what_the_end_cut_off_is_flagged_incomplete() {
     let mut framer = Framer::new(LIMIT);
     framer.push(&Bytes::from_static(b"data: a\n\ndata: b\n"));

@@ -128,6 +128,6 @@ async fn stamps_are_read_from_the_clock_at_each_event() {
             .map(|rest| rest.split(';').next().unwrap().parse().unwrap())
             .collect();
         assert_eq!(stamps.len(), 3, "{path}");
-        assert!(stamps[2] - stamps[0] >= 3_000_000, "{path}: {stamps:?}");
+        assert!(stamps.is_sorted_by(|a, b| a < b), "{path}: {stamps:?}");
     }
 }
