@@ -2,11 +2,11 @@
 
 use super::kind::{FilterKind, Side};
 use super::view::{Destination, RequestView};
-use super::{BodyNeed, Filter, Step};
+use super::{BodyNeed, Filter, Flow, Step};
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Catalog};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::state::affinity::Affinity;
+use crate::state::{Store, Unavailable};
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
@@ -17,7 +17,7 @@ pub const KIND: FilterKind = FilterKind {
     bare: true,
     build: |_, parts| {
         Ok(Arc::new(FollowResponse {
-            affinity: parts.affinity.clone(),
+            state: parts.state.clone(),
             catalog: parts.catalog.clone(),
         }))
     },
@@ -28,21 +28,23 @@ const PARAMETER: &str = "id";
 const FIELD: &str = "previous_response_id";
 
 struct FollowResponse {
-    affinity: Arc<Affinity>,
+    state: Arc<dyn Store>,
     catalog: Arc<Catalog>,
 }
 
 impl Filter for FollowResponse {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        let Some(id) = request.param(PARAMETER) else {
+        let Some(id) = request.param(PARAMETER).map(String::from) else {
             return Step::next();
         };
-        Step::from(self.channel_of(request, id).map(|channel| {
+        Step::later(async move {
+            let channel = self.channel_of(request, &id).await?;
             request.destination = Some(Destination {
                 model: None,
                 candidates: vec![Candidate::bound_to(channel)],
             });
-        }))
+            Ok(Flow::Next)
+        })
     }
 
     fn body_need(&self) -> BodyNeed {
@@ -50,42 +52,30 @@ impl Filter for FollowResponse {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        Step::from(self.follow_body(request))
-    }
-}
-
-impl FollowResponse {
-    fn follow_body(&self, request: &mut RequestView) -> Result<(), Fault> {
         let previous = request
             .body
             .as_ref()
             .and_then(|body| body.root().get(FIELD));
-        let Some(id) = previous.as_ref().and_then(|id| id.as_str()) else {
-            return Ok(());
+        let Some(id) = previous
+            .as_ref()
+            .and_then(|id| id.as_str())
+            .map(|id| id.into_owned())
+        else {
+            return Step::next();
         };
-        let channel = self
-            .channel_of(request, &id)
-            .map_err(|fault| fault.param(FIELD))?;
-        let Some(destination) = &mut request.destination else {
-            return Err(
-                Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
-                    .detail("`follow_response` must stand behind `route_model`"),
-            );
-        };
-        destination
-            .candidates
-            .retain(|candidate| candidate.channel.name == channel.name);
-        if destination.candidates.is_empty() {
-            return Err(Fault::new(
-                FaultKind::Invalid,
-                "the earlier response was made where this model is not offered; name the model that made it",
-            )
-            .param("model"));
-        }
-        Ok(())
+        Step::later(async move {
+            let channel = self
+                .channel_of(request, &id)
+                .await
+                .map_err(|fault| fault.param(FIELD))?;
+            keep_to(&channel, request)?;
+            Ok(Flow::Next)
+        })
     }
+}
 
-    fn channel_of(&self, request: &RequestView, id: &str) -> Result<Arc<Channel>, Fault> {
+impl FollowResponse {
+    async fn channel_of(&self, request: &RequestView, id: &str) -> Result<Arc<Channel>, Fault> {
         let unknown = || {
             Fault::new(
                 FaultKind::UnknownResponse,
@@ -94,8 +84,11 @@ impl FollowResponse {
         };
         let caller = request.caller.as_ref().ok_or_else(unknown)?;
         let name = self
-            .affinity
+            .state
             .channel_of(&caller.name, id)
+            .get()
+            .await
+            .map_err(away)?
             .ok_or_else(unknown)?;
         self.catalog.channel(&name).cloned().ok_or_else(|| {
             unknown().detail(format!(
@@ -103,4 +96,34 @@ impl FollowResponse {
             ))
         })
     }
+}
+
+/// Leaves `channel` as the only one that the request may go to.
+fn keep_to(channel: &Channel, request: &mut RequestView) -> Result<(), Fault> {
+    let Some(destination) = &mut request.destination else {
+        return Err(
+            Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
+                .detail("`follow_response` must stand behind `route_model`"),
+        );
+    };
+    destination
+        .candidates
+        .retain(|candidate| candidate.channel.name == channel.name);
+    match destination.candidates.is_empty() {
+        true => Err(Fault::new(
+            FaultKind::Invalid,
+            "the earlier response was made where this model is not offered; name the model that made it",
+        )
+        .param("model")),
+        false => Ok(()),
+    }
+}
+
+/// Another channel would know nothing of the id: better no answer than a wrong one.
+fn away(unavailable: Unavailable) -> Fault {
+    Fault::new(
+        FaultKind::Overloaded,
+        "the gateway cannot look up the id now; try again",
+    )
+    .source(unavailable)
 }

@@ -5,7 +5,7 @@ use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
 use crate::protocol::Protocol;
 use crate::protocol::schema::Schema;
-use crate::state::affinity::Affinity;
+use crate::state::Store;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub enum Side {
 pub struct Parts<'a> {
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
-    pub affinity: &'a Arc<Affinity>,
+    pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,

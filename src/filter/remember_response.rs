@@ -5,7 +5,7 @@ use super::view::{AnswerView, FrameView, RequestView};
 use super::{AnswerNeed, Filter};
 use crate::catalog::model::Candidate;
 use crate::protocol::stream;
-use crate::state::affinity::Affinity;
+use crate::state::Store;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub const KIND: FilterKind = FilterKind {
     bare: true,
     build: |_, parts| {
         Ok(Arc::new(RememberResponse {
-            affinity: parts.affinity.clone(),
+            state: parts.state.clone(),
         }))
     },
 };
@@ -26,7 +26,7 @@ pub const KIND: FilterKind = FilterKind {
 const ID_BYTES_MAX: usize = 256;
 
 struct RememberResponse {
-    affinity: Arc<Affinity>,
+    state: Arc<dyn Store>,
 }
 
 impl Filter for RememberResponse {
@@ -62,7 +62,7 @@ impl RememberResponse {
             return;
         }
         if let (Some(caller), Some(candidate)) = (&request.caller, candidate) {
-            self.affinity
+            self.state
                 .remember(&caller.name, &id, &candidate.channel.name);
             request.facts.response_id = Some(id);
         }

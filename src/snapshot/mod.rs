@@ -15,7 +15,8 @@ use crate::config::problem::{InvalidConfig, Problem, Severity};
 use crate::config::routes::{RoutesConfig, ServerConfig};
 use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
-use crate::state::affinity::Affinity;
+use crate::state::Store;
+use crate::state::memory::Memory;
 use router::Router;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +38,7 @@ pub struct Snapshot {
 /// What outlives snapshots and is handed to each one built.
 #[derive(Clone)]
 pub struct Lasting {
-    pub affinity: Arc<Affinity>,
+    pub state: Arc<dyn Store>,
     /// Looks up the variables of `${NAME}`.
     pub variables: Variables,
 }
@@ -78,7 +79,7 @@ impl Default for Lasting {
     /// Nothing remembered yet; variables are those of the environment.
     fn default() -> Self {
         Self {
-            affinity: Arc::default(),
+            state: Arc::new(Memory::default()),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -121,7 +122,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         chains: &chains,
         callers: &callers,
         catalog: &catalog,
-        affinity: &lasting.affinity,
+        state: &lasting.state,
         schemas: &shelf,
     }
     .build(&routes, &mut problems);

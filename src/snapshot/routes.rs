@@ -10,7 +10,7 @@ use crate::filter::kind::{Parts, Schemas, Side};
 use crate::filter::registry;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
-use crate::state::affinity::Affinity;
+use crate::state::Store;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -22,7 +22,7 @@ pub(crate) struct Builder<'a> {
     pub chains: &'a BTreeMap<String, Vec<StepConfig>>,
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
-    pub affinity: &'a Arc<Affinity>,
+    pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
 }
 
@@ -209,7 +209,7 @@ impl Builder<'_> {
         let parts = Parts {
             callers: self.callers,
             catalog: self.catalog,
-            affinity: self.affinity,
+            state: self.state,
             schemas: self.schemas,
             protocol: purpose.protocol,
             side: purpose.side,

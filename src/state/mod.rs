@@ -1,3 +1,60 @@
-//! State that requests share. Embedded, in memory.
+//! What edges share, or a restart must not lose, behind one trait: which channel made what, limits, budgets.
 
-pub mod affinity;
+pub mod demand;
+mod generations;
+pub mod memory;
+mod window;
+
+use demand::{Admission, Demand, Ticket};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use thiserror::Error;
+
+/// Where state is kept.
+///
+/// Nothing here delays an answer: what is recorded from a passing stream is handed over and written
+/// behind its back. A store that is away says so within its own deadline; what is done then is for
+/// the caller of these methods to decide.
+pub trait Store: Send + Sync {
+    /// Records that `channel` made `id` for `caller`. Never waits.
+    fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>);
+
+    /// The channel that made `id` for `caller`; the ids of other callers are as unknown as any.
+    fn channel_of<'a>(&'a self, caller: &'a Arc<str>, id: &'a str)
+    -> Pending<'a, Option<Arc<str>>>;
+
+    /// Forgets an id that its caller has deleted. Never waits.
+    fn forget(&self, caller: &Arc<str>, id: &str);
+
+    /// Takes what a request needs from all of its limits at once, or from none.
+    fn admit<'a>(&'a self, demand: &'a Demand<'a>) -> Pending<'a, Admission>;
+
+    /// Ends what was admitted: corrects its estimate to the tokens really used, and frees its place.
+    /// Never waits.
+    fn settle(&self, ticket: Ticket, tokens_used: u64);
+}
+
+/// What a store gives: there already, or still to come.
+pub enum Pending<'a, T> {
+    Ready(Result<T, Unavailable>),
+    Later(Pin<Box<dyn Future<Output = Result<T, Unavailable>> + Send + 'a>>),
+}
+
+/// The store cannot be asked now.
+#[derive(Debug, Error)]
+#[error("the state store is away: {0}")]
+pub struct Unavailable(pub String);
+
+impl<T> Pending<'_, T> {
+    /// Waits for it.
+    ///
+    /// # Errors
+    /// The store is away.
+    pub async fn get(self) -> Result<T, Unavailable> {
+        match self {
+            Self::Ready(outcome) => outcome,
+            Self::Later(future) => future.await,
+        }
+    }
+}

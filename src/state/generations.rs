@@ -1,21 +1,16 @@
-//! Which channel made which response, for the caller that got it.
+//! Which channel made what, for the caller that got it, in bounded memory.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Entries of one generation; twice as many are kept at most.
 const GENERATION_ENTRIES_MAX: usize = 250_000;
 
-/// Response ids and the channels they came from, by caller.
+/// Ids and the channels they came from, by caller.
 ///
 /// Bounded: when a generation is full the one before it is forgotten, so that the ids used last stay.
 #[derive(Debug, Default)]
-pub struct Affinity {
-    generations: Mutex<Generations>,
-}
-
-#[derive(Debug, Default)]
-struct Generations {
+pub struct Generations {
     young: HashMap<Key, Arc<str>>,
     old: HashMap<Key, Arc<str>>,
 }
@@ -26,33 +21,31 @@ struct Key {
     id: Box<str>,
 }
 
-impl Affinity {
-    /// Records that `channel` made `id` for `caller`.
-    pub fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        let key = Key::new(caller, id);
-        self.lock()
-            .insert(key, channel.clone(), GENERATION_ENTRIES_MAX);
+impl Generations {
+    pub fn remember(&mut self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
+        self.insert(
+            Key::new(caller, id),
+            channel.clone(),
+            GENERATION_ENTRIES_MAX,
+        );
     }
 
-    /// The channel that made `id` for `caller`; the ids of other callers are as unknown as any.
-    pub fn channel_of(&self, caller: &Arc<str>, id: &str) -> Option<Arc<str>> {
+    /// The channel that made `id` for `caller`, which is kept young by being asked for.
+    pub fn channel_of(&mut self, caller: &Arc<str>, id: &str) -> Option<Arc<str>> {
         let key = Key::new(caller, id);
-        let mut generations = self.lock();
-        let channel = generations.find(&key)?;
-        if !generations.young.contains_key(&key) {
-            generations.insert(key, channel.clone(), GENERATION_ENTRIES_MAX);
+        let channel = self.find(&key)?;
+        if !self.young.contains_key(&key) {
+            self.insert(key, channel.clone(), GENERATION_ENTRIES_MAX);
         }
         Some(channel)
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Generations> {
-        self.generations
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+    pub fn forget(&mut self, caller: &Arc<str>, id: &str) {
+        let key = Key::new(caller, id);
+        self.young.remove(&key);
+        self.old.remove(&key);
     }
-}
 
-impl Generations {
     fn insert(&mut self, key: Key, channel: Arc<str>, most: usize) {
         if self.young.len() >= most {
             self.old = std::mem::take(&mut self.young);
@@ -80,7 +73,7 @@ mod tests {
 
     #[test]
     fn an_id_belongs_to_the_caller_that_got_it() {
-        let affinity = Affinity::default();
+        let mut affinity = Generations::default();
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         affinity.remember(&ann, "resp_1", &Arc::from("primary"));
         assert_eq!(
