@@ -1,5 +1,6 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
+use super::channel_metrics::ChannelMetrics;
 use crate::filter::facts::Settlement;
 use crate::protocol::usage::Usage;
 use prometheus::core::Collector;
@@ -35,6 +36,7 @@ pub struct Metrics {
     reload_time: Gauge,
     revision: GaugeVec,
     log_dropped: IntCounter,
+    pub channels: ChannelMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
 }
@@ -151,6 +153,7 @@ impl Metrics {
                     "Access-log lines that nobody took.",
                 ),
             ),
+            channels: ChannelMetrics::new(&registry),
             series: RwLock::default(),
             registry,
         }
@@ -292,7 +295,7 @@ impl Default for Metrics {
     }
 }
 
-fn registered<C: Collector + Clone + 'static>(
+pub(super) fn registered<C: Collector + Clone + 'static>(
     registry: &Registry,
     metric: prometheus::Result<C>,
 ) -> C {
