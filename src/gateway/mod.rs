@@ -2,6 +2,7 @@
 
 pub mod app_service;
 mod attempt;
+mod caller_connections;
 mod client_tls;
 mod connections;
 mod downstream;
@@ -24,6 +25,7 @@ mod upstream;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
+use caller_connections::CallerConnections;
 use std::sync::Arc;
 use upstream::Upstream;
 
@@ -33,6 +35,7 @@ pub struct Gateway {
     upstream: Upstream,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
+    caller_connections: Arc<CallerConnections>,
 }
 
 impl Gateway {
@@ -42,6 +45,7 @@ impl Gateway {
             upstream: Upstream::new(),
             metrics,
             access_log,
+            caller_connections: Arc::default(),
         }
     }
 }

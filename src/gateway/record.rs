@@ -19,8 +19,6 @@ pub(super) struct Record {
     pub first_byte: Option<Duration>,
     pub status: Option<StatusCode>,
     pub streamed: bool,
-    /// Events of the stream so far.
-    pub events: u64,
     pub attempts: u32,
     /// The channel tried last.
     pub candidate: Option<Candidate>,
@@ -36,7 +34,6 @@ impl Record {
             first_byte: None,
             status: None,
             streamed: false,
-            events: 0,
             attempts: 0,
             candidate: None,
             fault: None,
@@ -72,6 +69,11 @@ impl Record {
             first_byte: self.first_byte,
             usage: request.facts.usage.as_ref(),
         });
+        if let Some(caller) = &request.caller {
+            gateway
+                .metrics
+                .admission(&caller.name, &request.facts.admission);
+        }
         gateway.access_log.write(&Line {
             id: &request.id,
             revision: &snapshot.revision,

@@ -44,7 +44,7 @@ impl Exchange<'_> {
             headers: &mut headers,
             kind,
         });
-        reply::name_request(&mut headers, self.request.protocol, &self.request.id);
+        reply::complete_head(&mut headers, self.request.protocol, &self.request);
         let relayed = if answer.status.is_client_error() || answer.status.is_server_error() {
             self.relay_error(&mut answer, headers, kind).await
         } else if !answer.status.is_success() {

@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
 use crate::filter::facts::Settlement;
+use crate::filter::held::Admission;
 use crate::protocol::usage::Usage;
 use prometheus::core::Collector;
 use prometheus::{
@@ -28,6 +29,8 @@ pub struct Metrics {
     attempts: IntCounterVec,
     settlements: IntCounterVec,
     validation_failures: IntCounterVec,
+    rate_limited: IntCounterVec,
+    limits_unchecked: IntCounterVec,
     in_flight: IntGauge,
     connections: IntGauge,
     reloads: IntCounterVec,
@@ -119,6 +122,16 @@ impl Metrics {
                 "Requests that broke their schema.",
                 &["route"],
             ),
+            rate_limited: counter(
+                "headgate_rate_limited_total",
+                "Requests that a limit of their caller refused.",
+                &["caller", "limit"],
+            ),
+            limits_unchecked: counter(
+                "headgate_limits_unchecked_total",
+                "Requests that went on without a look at their caller's limits, since the state store was away.",
+                &["caller"],
+            ),
             in_flight: gauge("headgate_in_flight", "Exchanges now under way."),
             connections: gauge("headgate_connections", "Open client connections."),
             reloads: counter(
@@ -194,6 +207,20 @@ impl Metrics {
 
     pub fn validation_failure(&self, route: &str) {
         self.validation_failures.with_label_values(&[route]).inc();
+    }
+
+    /// Counts what became of a request at its caller's limits.
+    pub fn admission(&self, caller: &str, admission: &Admission) {
+        match admission {
+            Admission::Free | Admission::Granted(_) => {}
+            Admission::Refused(measure) => self.rate_limited(caller, measure.name()),
+            Admission::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
+        }
+    }
+
+    /// Counts a request that `limit` refused.
+    pub fn rate_limited(&self, caller: &str, limit: &str) {
+        self.rate_limited.with_label_values(&[caller, limit]).inc();
     }
 
     /// Exchanges now under way.

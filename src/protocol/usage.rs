@@ -97,6 +97,16 @@ impl Meter {
 }
 
 impl Usage {
+    /// Every input token, those from and for the cache included, as `protocol` counts them.
+    pub fn input_with_cache(&self, protocol: Option<Protocol>) -> Option<u64> {
+        let cache = match protocol {
+            Some(Protocol::Messages) => [self.cached_input_tokens, self.cache_write_tokens],
+            Some(Protocol::Chat | Protocol::Responses) | None => [None, None],
+        };
+        let cached = cache.into_iter().flatten().fold(0, u64::saturating_add);
+        Some(self.input_tokens?.saturating_add(cached))
+    }
+
     /// These counts, and the other's where there are none.
     fn or(self, other: Self) -> Self {
         Self {
