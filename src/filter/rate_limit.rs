@@ -157,3 +157,72 @@ fn unix_ms() -> u64 {
         .unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::limits::CallerLimits;
+    use crate::protocol::Protocol;
+    use crate::state::Pending;
+    use crate::state::demand::Ticket;
+    use http::{HeaderMap, Method};
+
+    /// A store that nobody reaches.
+    struct Away;
+
+    impl Store for Away {
+        fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
+
+        fn channel_of<'a>(&'a self, _: &'a Arc<str>, _: &'a str) -> Pending<'a, Option<Arc<str>>> {
+            Pending::Ready(Err(Unavailable("gone".into())))
+        }
+
+        fn forget(&self, _: &Arc<str>, _: &str) {}
+
+        fn admit<'a>(&'a self, _: &'a Demand<'a>) -> Pending<'a, Admitted> {
+            Pending::Later(Box::pin(async { Err(Unavailable("gone".into())) }))
+        }
+
+        fn settle(&self, _: Ticket, _: u64) {
+            panic!("nothing was taken");
+        }
+    }
+
+    fn request() -> RequestView {
+        let mut request = RequestView::new(
+            "req_1".into(),
+            Method::POST,
+            "/v1/chat/completions".into(),
+            None,
+            HeaderMap::new(),
+            Vec::new(),
+            Some(Protocol::Chat),
+        );
+        let amounts = [(Measure::RequestsPerMinute, Some(1))];
+        let limits = CallerLimits::new(&"ann".into(), &amounts);
+        request.caller = Some(Arc::new(Caller::new("ann", &[]).with_limits(limits)));
+        request
+    }
+
+    #[tokio::test]
+    async fn while_the_store_is_away_requests_go_on_unlimited_or_not_at_all() {
+        for open_when_away in [true, false] {
+            let filter = RateLimit {
+                state: Arc::new(Away),
+                output_tokens: 1,
+                open_when_away,
+            };
+            let mut request = request();
+            let went_on = match filter.on_body(&mut request).decided().await {
+                Ok(Flow::Next) => matches!(request.facts.admission, Admission::Unchecked),
+                Ok(Flow::Reply(_)) => panic!("a fault is no reply"),
+                Err(fault) => {
+                    assert_eq!(fault.kind, FaultKind::Overloaded);
+                    false
+                }
+            };
+            assert_eq!(went_on, open_when_away);
+            assert!(request.answer_headers.is_empty());
+        }
+    }
+}
