@@ -1,6 +1,6 @@
 //! What becomes known of an exchange while it runs, and how it ended.
 
-use super::held::Admission;
+use super::held::Passage;
 use crate::protocol::usage::{Meter, Usage};
 
 /// What filters and the exchange learn on the way; log, metrics and `on_done` read it.
@@ -19,7 +19,7 @@ pub struct Facts {
     /// A provider took the request, and is not known to have refused it: tokens may be spent.
     pub may_have_cost: bool,
     /// What the caller's limits said, where `rate_limit` asked them.
-    pub admission: Admission,
+    pub passage: Passage,
 }
 
 /// How an exchange ended: exactly one of these, whatever happened.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// What became of a request at its caller's limits.
 #[derive(Default)]
-pub enum Admission {
+pub enum Passage {
     /// None applied, or what was held is settled.
     #[default]
     Free,

@@ -3,14 +3,14 @@
 mod told;
 
 use super::facts::{Facts, Settlement};
-use super::held::{Admission, Held};
+use super::held::{Held, Passage};
 use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
 use super::view::RequestView;
 use super::{Filter, Flow, Step};
 use crate::catalog::caller::Caller;
 use crate::protocol::estimate::Estimate;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::state::demand::{Admission as Admitted, Demand, Limit, Measure, Verdict};
+use crate::state::demand::{Admission, Demand, Limit, Measure, Verdict};
 use crate::state::{Store, Unavailable};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -70,8 +70,8 @@ impl Filter for RateLimit {
     }
 
     fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
-        if let Admission::Granted(_) = facts.admission
-            && let Admission::Granted(held) = mem::take(&mut facts.admission)
+        if let Passage::Granted(_) = facts.passage
+            && let Passage::Granted(held) = mem::take(&mut facts.passage)
         {
             held.settle(facts, request.protocol, settlement);
         }
@@ -82,7 +82,7 @@ impl RateLimit {
     async fn admit(&self, request: &mut RequestView, caller: &Caller) -> Result<Flow, Fault> {
         let model = request.model().map(|model| model.name.clone());
         let limits = caller.limits.of(model.as_deref());
-        if limits.is_empty() || matches!(request.facts.admission, Admission::Granted(_)) {
+        if limits.is_empty() || matches!(request.facts.passage, Passage::Granted(_)) {
             return Ok(Flow::Next);
         }
         let estimate = self.estimate(request, limits);
@@ -90,19 +90,19 @@ impl RateLimit {
             limits,
             tokens: estimate.total(),
         };
-        let Admitted { standings, verdict } = match self.state.admit(&demand).get().await {
-            Ok(admitted) => admitted,
+        let Admission { standings, verdict } = match self.state.admit(&demand).get().await {
+            Ok(admission) => admission,
             Err(unavailable) => return self.without(request, unavailable),
         };
         told::add_headers(request, limits, &standings, unix_ms());
         match verdict {
             Verdict::Granted(ticket) => {
                 let held = Held::new(self.state.clone(), ticket, estimate);
-                request.facts.admission = Admission::Granted(held);
+                request.facts.passage = Passage::Granted(held);
                 Ok(Flow::Next)
             }
             Verdict::Refused { limit, retry_after } => {
-                request.facts.admission = Admission::Refused(limits[limit].measure);
+                request.facts.passage = Passage::Refused(limits[limit].measure);
                 let left = standings[limit].remaining;
                 Err(told::refusal(
                     &limits[limit],
@@ -139,7 +139,7 @@ impl RateLimit {
             )
             .source(why));
         }
-        request.facts.admission = Admission::Unchecked;
+        request.facts.passage = Passage::Unchecked;
         Ok(Flow::Next)
     }
 }
@@ -179,7 +179,7 @@ mod tests {
 
         fn forget(&self, _: &Arc<str>, _: &str) {}
 
-        fn admit<'a>(&'a self, _: &'a Demand<'a>) -> Pending<'a, Admitted> {
+        fn admit<'a>(&'a self, _: &'a Demand<'a>) -> Pending<'a, Admission> {
             Pending::Later(Box::pin(async { Err(Unavailable("gone".into())) }))
         }
 
@@ -214,7 +214,7 @@ mod tests {
             };
             let mut request = request();
             let went_on = match filter.on_body(&mut request).decided().await {
-                Ok(Flow::Next) => matches!(request.facts.admission, Admission::Unchecked),
+                Ok(Flow::Next) => matches!(request.facts.passage, Passage::Unchecked),
                 Ok(Flow::Reply(_)) => panic!("a fault is no reply"),
                 Err(fault) => {
                     assert_eq!(fault.kind, FaultKind::Overloaded);

@@ -72,7 +72,7 @@ impl Record {
         if let Some(caller) = &request.caller {
             gateway
                 .metrics
-                .admission(&caller.name, &request.facts.admission);
+                .passage(&caller.name, &request.facts.passage);
         }
         gateway.access_log.write(&Line {
             id: &request.id,

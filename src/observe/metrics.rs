@@ -1,7 +1,7 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
 use crate::filter::facts::Settlement;
-use crate::filter::held::Admission;
+use crate::filter::held::Passage;
 use crate::protocol::usage::Usage;
 use prometheus::core::Collector;
 use prometheus::{
@@ -210,11 +210,11 @@ impl Metrics {
     }
 
     /// Counts what became of a request at its caller's limits.
-    pub fn admission(&self, caller: &str, admission: &Admission) {
-        match admission {
-            Admission::Free | Admission::Granted(_) => {}
-            Admission::Refused(measure) => self.rate_limited(caller, measure.name()),
-            Admission::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
+    pub fn passage(&self, caller: &str, passage: &Passage) {
+        match passage {
+            Passage::Free | Passage::Granted(_) => {}
+            Passage::Refused(measure) => self.rate_limited(caller, measure.name()),
+            Passage::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
         }
     }
 
