@@ -3,6 +3,7 @@
 pub mod app_service;
 mod attempt;
 mod attempts;
+mod caller_connections;
 mod client_tls;
 mod connections;
 mod downstream;
@@ -29,6 +30,7 @@ use crate::channel::live::Channels;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
+use caller_connections::CallerConnections;
 use std::sync::Arc;
 use upstream::Upstream;
 
@@ -40,6 +42,7 @@ pub struct Gateway {
     budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
+    caller_connections: Arc<CallerConnections>,
 }
 
 impl Gateway {
@@ -56,6 +59,7 @@ impl Gateway {
             budget: RetryBudget::default(),
             metrics,
             access_log,
+            caller_connections: Arc::default(),
         }
     }
 }

@@ -12,6 +12,7 @@ mod hardening;
 mod http2;
 mod identity;
 mod leaving;
+mod limits;
 mod operations;
 mod refusals;
 mod reload;
