@@ -8,3 +8,4 @@ pub mod lease;
 pub mod live;
 pub mod outcome;
 pub mod select;
+pub mod usable;

@@ -5,6 +5,7 @@ mod demo;
 mod explain;
 mod key;
 mod limits;
+mod live;
 mod run;
 mod schema;
 mod signals;

@@ -79,6 +79,7 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         .map_err(Failure::new)?;
     let pages = Admin {
         reloader: reloader.clone(),
+        channels,
         metrics: metrics.clone(),
         access_log: access_log.clone(),
         ready: ready.clone(),

@@ -3,6 +3,7 @@
 mod harness;
 
 mod admin;
+mod channels_page;
 mod cli;
 mod deadlines;
 mod desync;
