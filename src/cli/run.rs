@@ -6,6 +6,7 @@ use crate::channel::live::Channels;
 use crate::config::routes::AccessLogConfig;
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, AppLimits, Process};
+use crate::gateway::probe::Prober;
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::{LineWriter, Sink};
 use crate::observe::metrics::Metrics;
@@ -77,6 +78,7 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
     process
         .add_gateway(gateway, metrics.clone(), server, folder, &listen)
         .map_err(Failure::new)?;
+    process.add_prober(Prober::new(reloader.clone(), channels.clone()));
     let pages = Admin {
         reloader: reloader.clone(),
         channels,

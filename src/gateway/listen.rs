@@ -3,6 +3,7 @@
 use super::Gateway;
 use super::app_service::AppService;
 use super::connections::Connections;
+use super::probe::Prober;
 use crate::config::routes::{ServerConfig, ServerTlsConfig};
 use crate::observe::metrics::Metrics;
 use crate::serve::App;
@@ -11,6 +12,7 @@ use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::listeners::{L4BufferSettings, ListenerConfig, TcpSocketOptions};
 use pingora_core::server::Server;
 use pingora_core::server::configuration::ServerConf;
+use pingora_core::services::background::background_service;
 use pingora_core::services::listening::Service;
 use rustls::sign::SingleCertAndKey;
 use std::io;
@@ -107,6 +109,12 @@ impl Process {
         service.threads = Some(threads);
         service.add_listener(listener(address));
         self.server.add_service(service);
+    }
+
+    /// Probes the channels that want it, from a thread of its own.
+    pub fn add_prober(&mut self, prober: Prober) {
+        self.server
+            .add_service(background_service("prober", prober));
     }
 
     /// Runs until SIGTERM (drains), SIGQUIT or SIGINT.

@@ -15,6 +15,7 @@ mod identity;
 mod leaving;
 mod limits;
 mod operations;
+mod probes;
 mod refusals;
 mod reload;
 mod responses;
