@@ -5,6 +5,7 @@ pub mod fault;
 pub mod json;
 pub mod mask;
 pub mod model_list;
+pub mod multipart;
 pub mod nearest;
 pub mod redact;
 pub mod schema;

@@ -46,7 +46,8 @@ impl TwoAccounts {
     async fn maker(&self, id: &str) -> usize {
         let mut makers = Vec::new();
         for (index, provider) in self.providers.iter().enumerate() {
-            let request = Request::get(&format!("/v1/responses/{id}"));
+            let path = format!("/v1/responses/{id}");
+            let request = Request::get(&path).key(config::CREDENTIALS[0]);
             let mut connection = crate::harness::Connection::to(provider.address).await;
             if connection.ask(&request).await.status == 200 {
                 makers.push(index);
