@@ -57,7 +57,9 @@ impl Exchange<'_> {
         } else {
             match kind {
                 AnswerKind::Stream => self.relay_stream(&mut answer, headers, candidate).await,
-                AnswerKind::Json if self.route.response.answer_need() == AnswerNeed::Replace => {
+                AnswerKind::Json | AnswerKind::Other
+                    if self.route.response.answer_need() == AnswerNeed::Replace =>
+                {
                     self.relay_replaced(&mut answer, headers, candidate).await
                 }
                 AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
@@ -127,14 +129,15 @@ impl Exchange<'_> {
             kind: AnswerKind::Json,
         };
         let provider_body = body.clone();
-        self.route.response.replace_body(&mut view, &mut body);
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.downstream
-            .write_head(answer.status, headers.clone())
+        self.route
+            .response
+            .replace_body(&mut view, &mut body)
             .await?;
-        self.downstream.write(body, true).await?;
+        // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
         self.observe(answer.status, &mut headers, candidate, provider_body);
-        Ok(())
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        self.downstream.write_head(answer.status, headers).await?;
+        self.downstream.write(body, true).await
     }
 
     /// Bytes as they come; filters that only look see the whole once it is sent.

@@ -2,6 +2,7 @@
 
 pub mod error_body;
 pub mod fault;
+pub mod ids;
 pub mod json;
 pub mod mask;
 pub mod model_list;
