@@ -62,11 +62,9 @@ impl FirstChannel {
         self.catalog
             .models()
             .filter(|model| may_use(&model.name))
-            .flat_map(|model| &model.candidates)
-            .map(|candidate| &candidate.channel)
-            .filter(|channel| channel.protocols.contains(&protocol))
+            .flat_map(|model| model.candidates(protocol).to_vec())
+            .map(|candidate| candidate.channel)
             .min_by_key(|channel| (channel.tier, Reverse(channel.weight), channel.name.clone()))
-            .cloned()
             .ok_or_else(|| {
                 Fault::new(
                     FaultKind::Forbidden,

@@ -191,9 +191,7 @@ fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault
         request.destination = Some(Destination::bound_to(channel));
         return Ok(());
     };
-    destination
-        .candidates
-        .retain(|candidate| candidate.channel.name == channel.name);
+    destination.keep(&channel);
     match (destination.candidates.is_empty(), &destination.model) {
         (false, _) => Ok(()),
         (true, Some(_)) => Err(Fault::new(

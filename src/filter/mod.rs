@@ -8,6 +8,7 @@ pub mod facts;
 pub mod first_channel;
 pub mod follow_ids;
 pub mod force_usage;
+pub mod held;
 pub mod keep_own;
 pub mod kind;
 pub mod limit_body;
@@ -16,6 +17,7 @@ pub mod meter_usage;
 pub mod normalise;
 pub mod pass_sse;
 pub mod pin;
+pub mod rate_limit;
 pub mod registry;
 pub mod remember_ids;
 pub mod remove_headers;
@@ -94,7 +96,7 @@ pub trait Filter: Send + Sync {
     fn on_frame(&self, _frame: &mut FrameView<'_>) {}
 
     /// Once per exchange, whatever its end was.
-    fn on_done(&self, _request: &RequestView, _facts: &Facts, _settlement: &Settlement) {}
+    fn on_done(&self, _request: &RequestView, _facts: &mut Facts, _settlement: Settlement) {}
 }
 
 /// How much of the request's body a filter needs.

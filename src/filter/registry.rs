@@ -15,6 +15,7 @@ pub const FILTERS: &[FilterKind] = &[
     super::normalise::KIND,
     super::pass_sse::KIND,
     super::pin::KIND,
+    super::rate_limit::KIND,
     super::remember_ids::KIND,
     super::remove_headers::KIND,
     super::require_json::KIND,

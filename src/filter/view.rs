@@ -42,6 +42,8 @@ pub struct RequestView {
     pub destination: Option<Destination>,
     /// Where `pin` sends ids made elsewhere, and requests that name neither id nor model.
     pub pinned: Option<Arc<Channel>>,
+    /// Headers of the answer, whoever makes it; they replace those of the same name.
+    pub answer_headers: HeaderMap,
     pub facts: Facts,
 }
 
@@ -54,8 +56,9 @@ pub struct HeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
 pub struct Destination {
     /// Absent where a request is bound to a channel by an id instead of a model.
     pub model: Option<Arc<Model>>,
-    /// Channels to try, in order; never empty.
-    pub candidates: Vec<Candidate>,
+    /// Channels that may be tried, lower tiers first; never empty. Which of them, and in which order,
+    /// is decided by how they are when an attempt is made.
+    pub candidates: Arc<[Candidate]>,
 }
 
 /// One attempt on one channel, before it is sent.
@@ -102,6 +105,26 @@ pub enum Verdict {
     Drop,
 }
 
+impl Destination {
+    /// A channel alone, for requests that name no model.
+    pub fn bound_to(channel: Arc<Channel>) -> Self {
+        Self {
+            model: None,
+            candidates: [Candidate::bound_to(channel)].into(),
+        }
+    }
+
+    /// Leaves `channel` as the only one to try.
+    pub fn keep(&mut self, channel: &Channel) {
+        self.candidates = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.channel.name == channel.name)
+            .cloned()
+            .collect();
+    }
+}
+
 impl HeaderEdits {
     pub fn set(&mut self, name: &HeaderName, value: HeaderValue) {
         self.0.push((name.clone(), Some(value)));
@@ -121,16 +144,6 @@ impl HeaderEdits {
                 Some(value) => drop(headers.insert(name, value.clone())),
                 None => drop(headers.remove(name)),
             }
-        }
-    }
-}
-
-impl Destination {
-    /// A channel alone, for requests that name no model.
-    pub fn bound_to(channel: Arc<Channel>) -> Self {
-        Self {
-            model: None,
-            candidates: vec![Candidate::bound_to(channel)],
         }
     }
 }
@@ -166,6 +179,7 @@ impl RequestView {
             upstream_path: None,
             destination: None,
             pinned: None,
+            answer_headers: HeaderMap::new(),
             facts: Facts::default(),
         }
     }
