@@ -13,7 +13,7 @@ use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio::time::Instant;
 
 /// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged.
@@ -51,7 +51,6 @@ impl Exchange<'_> {
             kind,
         });
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
-        self.tell_attempts(&mut headers);
         let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
             Err(refused_ourselves(answer.status))
         } else if answer.status.is_client_error() || answer.status.is_server_error() {
@@ -83,13 +82,6 @@ impl Exchange<'_> {
             Err(_) => self.gateway.upstream.discard(answer.connection).await,
         }
         relayed
-    }
-
-    fn tell_attempts(&self, headers: &mut HeaderMap) {
-        if self.route.failover.tell_attempts {
-            let attempts = HeaderValue::from(self.record.attempts);
-            headers.insert(HeaderName::from_static("x-headgate-attempts"), attempts);
-        }
     }
 
     /// A provider's error passes with its status and body, redacted of credentials.

@@ -10,6 +10,7 @@ mod deadlines;
 mod desync;
 mod error_parity;
 mod failover;
+mod five_channels;
 mod hardening;
 mod http2;
 mod identity;
