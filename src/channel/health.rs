@@ -180,7 +180,7 @@ impl Health {
         state.cooling = Some(Cooling {
             until,
             why,
-            softly: asked.is_none() && !why.is_about_a_key(),
+            softly: asked.is_none_or(|asked| asked.is_zero()) && !why.is_about_a_key(),
             probing: None,
         });
         Some(Cooled { span, why })
