@@ -168,8 +168,10 @@ impl Health {
         if !enough && !probe_failed {
             return None;
         }
-        let span = state.next_span(policy, why, jitter);
-        let span = span.max(asked.unwrap_or_default().min(ASKED_MAX));
+        let span = match asked {
+            Some(asked) if !asked.is_zero() => asked.min(ASKED_MAX),
+            _ => state.next_span(policy, why, jitter),
+        };
         let until = now.after(span);
         let already = state
             .cooling
