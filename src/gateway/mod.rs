@@ -1,7 +1,9 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
+mod accept;
 pub mod app_service;
 mod attempt;
+mod client_stream;
 mod client_tls;
 mod connections;
 mod downstream;
@@ -18,12 +20,14 @@ mod relay;
 mod relay_stream;
 mod reply;
 mod request_id;
-mod service;
+pub mod service;
+pub mod stages;
 mod upstream;
 
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
+use stages::Stages;
 use std::sync::Arc;
 use upstream::Upstream;
 
@@ -33,15 +37,22 @@ pub struct Gateway {
     upstream: Upstream,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
+    stages: Arc<Stages>,
 }
 
 impl Gateway {
-    pub fn new(reloader: Arc<Reloader>, metrics: Arc<Metrics>, access_log: Arc<AccessLog>) -> Self {
+    pub fn new(
+        reloader: Arc<Reloader>,
+        metrics: Arc<Metrics>,
+        access_log: Arc<AccessLog>,
+        stages: Arc<Stages>,
+    ) -> Self {
         Self {
             reloader,
             upstream: Upstream::new(),
             metrics,
             access_log,
+            stages,
         }
     }
 }

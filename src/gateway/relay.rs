@@ -220,6 +220,7 @@ impl Exchange<'_> {
         let chunk = match read {
             Ok(chunk) => answer.mask(chunk.map_err(fault_from::upstream)?),
             Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
+            Err(Interrupted::Ending) => return Err(fault_from::ending()),
             Err(Interrupted::TimedOut) => {
                 return Err(Fault::new(
                     FaultKind::UpstreamTimeout,

@@ -21,6 +21,7 @@ mod shutdown;
 mod streams;
 mod strict_json;
 mod tls;
+mod upgrade;
 mod upstream_faults;
 mod upstream_http2;
 mod upstream_tls;
