@@ -174,7 +174,11 @@ fn received(from: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     for part in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(files) = part {
             // SAFETY: the system has just opened these files for us, and nobody else knows of them.
-            sockets.extend(files.into_iter().map(|file| unsafe { OwnedFd::from_raw_fd(file) }));
+            sockets.extend(
+                files
+                    .into_iter()
+                    .map(|file| unsafe { OwnedFd::from_raw_fd(file) }),
+            );
         }
     }
     if text != GREETING || sockets.len() != SOCKETS {

@@ -18,12 +18,7 @@ pub struct Inheritance {
 }
 
 impl Offer {
-    pub fn new(
-        _: SocketAddr,
-        _: OwnedFd,
-        _: OwnedFd,
-        _: Option<UnixListener>,
-    ) -> io::Result<Self> {
+    pub fn new(_: SocketAddr, _: OwnedFd, _: OwnedFd, _: Option<UnixListener>) -> io::Result<Self> {
         Err(unsupported())
     }
 
@@ -43,5 +38,8 @@ impl Inheritance {
 }
 
 fn unsupported() -> io::Error {
-    io::Error::new(io::ErrorKind::Unsupported, "an upgrade in place needs Linux")
+    io::Error::new(
+        io::ErrorKind::Unsupported,
+        "an upgrade in place needs Linux",
+    )
 }

@@ -28,8 +28,8 @@ pub fn connections(wanted: u32) -> usize {
     let Some(files) = open_files() else {
         return wanted;
     };
-    let room = (files.saturating_sub(FILES_KEPT) / 2).max(1);
-    if wanted > room {
+    let room = connections_of(files);
+    if wanted - wanted / 10 > room {
         tracing::warn!(
             files,
             wanted,
@@ -38,6 +38,10 @@ pub fn connections(wanted: u32) -> usize {
         );
     }
     wanted.min(room)
+}
+
+fn connections_of(files: usize) -> usize {
+    (files.saturating_sub(FILES_KEPT) / 2).max(1)
 }
 
 fn open_files() -> Option<usize> {
@@ -55,5 +59,23 @@ pub fn end_quietly_with_reader() {
     // SAFETY: it only restores what the signal does by default.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_leave_files_for_providers_and_for_the_process_itself() {
+        for (files, connections) in [
+            (20, 1),
+            (64, 1),
+            (1_024, 480),
+            (20_000, 9_968),
+            (usize::MAX, (usize::MAX - FILES_KEPT) / 2),
+        ] {
+            assert_eq!(connections_of(files), connections, "{files} files");
+        }
     }
 }

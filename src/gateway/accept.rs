@@ -11,16 +11,21 @@ use pingora_core::server::{ListenFds, ShutdownWatch};
 use pingora_core::services::Service;
 use pingora_timeout::fast_timeout::{fast_sleep, fast_timeout};
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long nothing is accepted when the system has no room: time for others to give some back.
-const BREATH: Duration = Duration::from_millis(100);
+const BREATH: Duration = Duration::from_millis(20);
+/// How often it is told that there is none.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
 /// Connections that came before the listener was closed and are still taken.
 const WAITING_MAX: usize = 10_000;
-/// Files that are kept open to be given up for connections when the system has no more.
+/// Files that the admin listener keeps open, to give them up for its connections when the system has
+/// no more; and that must be free before callers are let in again, so that it gets them back.
 const SPARE_FILES: usize = 4;
 
 /// A listener of callers or of the admin pages, as a service of Pingora's server.
@@ -78,35 +83,50 @@ impl<A: ServerApp + Send + Sync + 'static> Listener<A> {
     async fn accept_until_closed(&self, listener: TcpListener) {
         let mut spare = Vec::new();
         let mut starved = false;
-        let mut closed = std::pin::pin!(reached(self.closing.clone()));
+        let mut told: Option<Instant> = None;
+        let mut closed = pin!(reached(self.closing.clone()));
         loop {
             if !self.for_callers && !starved {
-                keep_spare(&mut spare, &listener);
+                take_spare(&mut spare, &listener);
             }
             let accepted = tokio::select! {
                 biased;
                 () = &mut closed => break,
-                accepted = listener.accept() => accepted,
+                () = self.breathe(&listener), if starved => {
+                    starved = false;
+                    continue;
+                }
+                accepted = listener.accept(), if !starved => accepted,
             };
             match accepted {
-                Ok((stream, _)) => {
-                    starved = false;
-                    self.let_in(stream);
-                }
+                Ok((stream, _)) => self.let_in(stream),
+                // Operators get in all the same.
+                Err(error) if is_starved(&error) && spare.pop().is_some() => {}
                 Err(error) if is_starved(&error) => {
-                    if !starved {
+                    if told.is_none_or(|at| at.elapsed() > TOLD_EVERY) {
                         tracing::warn!(listener = self.name, %error, "no connection can be taken");
+                        told = Some(Instant::now());
                     }
                     starved = true;
-                    if spare.pop().is_none() {
-                        fast_sleep(BREATH).await;
-                    }
                 }
                 // The client left before it was taken.
                 Err(error) => tracing::debug!(listener = self.name, %error, "not accepted"),
             }
         }
         self.take_waiting(listener);
+    }
+
+    /// Ends after a while; for callers only when the system has room for more than their next one.
+    async fn breathe(&self, listener: &TcpListener) {
+        let mut room = Vec::new();
+        while room.len() < SPARE_FILES {
+            room.clear();
+            fast_sleep(BREATH).await;
+            if !self.for_callers {
+                return;
+            }
+            take_spare(&mut room, listener);
+        }
     }
 
     /// Closing a listener would reset the connections that wait in it.
@@ -178,8 +198,7 @@ fn is_starved(error: &io::Error) -> bool {
     )
 }
 
-fn keep_spare(spare: &mut Vec<std::os::fd::OwnedFd>, listener: &TcpListener) {
-    use std::os::fd::AsFd;
+fn take_spare(spare: &mut Vec<OwnedFd>, listener: &TcpListener) {
     while spare.len() < SPARE_FILES {
         match listener.as_fd().try_clone_to_owned() {
             Ok(file) => spare.push(file),

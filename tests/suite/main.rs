@@ -4,6 +4,7 @@ mod harness;
 
 mod admin;
 mod cli;
+mod crowds;
 mod deadlines;
 mod desync;
 mod error_parity;
