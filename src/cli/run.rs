@@ -4,6 +4,7 @@ use super::handover::{Inheritance, Offer};
 use super::life::{self, Life};
 use super::{Failure, limits};
 use crate::admin::Admin;
+use crate::channel::live::Channels;
 use crate::config::routes::{AccessLogConfig, ServerConfig};
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, AppLimits, Process, Socket};
@@ -74,20 +75,19 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
     };
     let gateway = Gateway::new(
         reloader.clone(),
+        Arc::new(Channels::new(metrics.clone())),
         metrics.clone(),
         access_log.clone(),
         process.stages(),
     );
     let folder = args.config.parent().unwrap_or(Path::new(""));
-    let connections = limits::connections(server.limits.connections);
     process
         .add_gateway(
             Arc::new(gateway),
-            &metrics,
             server,
             folder,
             sockets.gateway,
-            connections,
+            limits::connections(server.limits.connections),
         )
         .map_err(Failure::new)?;
     let pages = Admin {

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use crate::catalog::caller::Caller;
+use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
 use crate::protocol::Protocol;
 use crate::protocol::json::Document;
@@ -36,6 +37,8 @@ pub struct RequestView {
     /// Path for the provider, where `rewrite_path` changed it.
     pub upstream_path: Option<String>,
     pub destination: Option<Destination>,
+    /// Headers of the answer, whoever makes it; they replace those of the same name.
+    pub answer_headers: HeaderMap,
     pub facts: Facts,
 }
 
@@ -48,8 +51,9 @@ pub struct HeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
 pub struct Destination {
     /// Absent where a request is bound to a channel by an id instead of a model.
     pub model: Option<Arc<Model>>,
-    /// Channels to try, in order; never empty.
-    pub candidates: Vec<Candidate>,
+    /// Channels that may be tried, lower tiers first; never empty. Which of them, and in which order,
+    /// is decided by how they are when an attempt is made.
+    pub candidates: Arc<[Candidate]>,
 }
 
 /// One attempt on one channel, before it is sent.
@@ -94,6 +98,18 @@ pub enum Verdict {
     Pass,
     Replace(Bytes),
     Drop,
+}
+
+impl Destination {
+    /// Leaves `channel` as the only one to try.
+    pub fn keep(&mut self, channel: &Channel) {
+        self.candidates = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.channel.name == channel.name)
+            .cloned()
+            .collect();
+    }
 }
 
 impl HeaderEdits {
@@ -148,6 +164,7 @@ impl RequestView {
             header_edits: HeaderEdits::default(),
             upstream_path: None,
             destination: None,
+            answer_headers: HeaderMap::new(),
             facts: Facts::default(),
         }
     }

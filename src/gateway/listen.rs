@@ -7,7 +7,6 @@ use super::client_stream::Buffers;
 use super::connections::Connections;
 use super::stages::Stages;
 use crate::config::routes::{ServerConfig, ServerTlsConfig};
-use crate::observe::metrics::Metrics;
 use crate::serve::App;
 use crate::snapshot::server::{ServerTls, read_tls};
 use async_trait::async_trait;
@@ -107,18 +106,18 @@ impl Process {
     pub fn add_gateway(
         &mut self,
         gateway: Arc<Gateway>,
-        metrics: &Metrics,
         config: &ServerConfig,
         folder: &Path,
         socket: Socket,
         connections: usize,
     ) -> Result<(), String> {
         let tls = config.tls.as_ref().map(|tls| tls_settings(tls, folder));
+        let open = gateway.metrics.connections().clone();
         let app = Connections::new(gateway, &config.limits);
         let door = Door {
             app: Arc::new(app),
             places: Arc::new(Semaphore::new(connections)),
-            open: metrics.connections().clone(),
+            open,
             tls: tls.transpose()?.map(TlsSettings::build),
             handshake_deadline: config.limits.header_deadline.duration(),
             buffers: CALLER_BUFFERS,

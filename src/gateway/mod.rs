@@ -3,6 +3,8 @@
 mod accept;
 pub mod app_service;
 mod attempt;
+mod attempts;
+mod caller_connections;
 mod client_stream;
 mod client_tls;
 mod connections;
@@ -11,6 +13,8 @@ mod exchange;
 mod fault_from;
 mod head;
 mod hygiene;
+mod judge;
+mod lawful;
 pub mod listen;
 mod prepare;
 pub mod preview;
@@ -24,9 +28,12 @@ pub mod service;
 pub mod stages;
 mod upstream;
 
+use crate::channel::budget::RetryBudget;
+use crate::channel::live::Channels;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
+use caller_connections::CallerConnections;
 use stages::Stages;
 use std::sync::Arc;
 use upstream::Upstream;
@@ -35,14 +42,18 @@ use upstream::Upstream;
 pub struct Gateway {
     reloader: Arc<Reloader>,
     upstream: Upstream,
+    channels: Arc<Channels>,
+    budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
     stages: Arc<Stages>,
+    caller_connections: Arc<CallerConnections>,
 }
 
 impl Gateway {
     pub fn new(
         reloader: Arc<Reloader>,
+        channels: Arc<Channels>,
         metrics: Arc<Metrics>,
         access_log: Arc<AccessLog>,
         stages: Arc<Stages>,
@@ -50,9 +61,12 @@ impl Gateway {
         Self {
             reloader,
             upstream: Upstream::new(),
+            channels,
+            budget: RetryBudget::default(),
             metrics,
             access_log,
             stages,
+            caller_connections: Arc::default(),
         }
     }
 }

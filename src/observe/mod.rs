@@ -1,5 +1,6 @@
 //! What the gateway tells about itself: metrics and the access log.
 
 pub mod access_log;
+pub mod channel_metrics;
 pub mod line_writer;
 pub mod metrics;

@@ -1,6 +1,7 @@
 //! Routes from their configuration: patterns, and chains with their filters built.
 
 use super::Problems;
+use super::failover::Failover;
 use super::router::{Pattern, Route, Router};
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
@@ -80,6 +81,7 @@ impl Builder<'_> {
             request,
             response,
             timeouts,
+            failover,
         } = config;
         let purpose = |side| Purpose {
             side,
@@ -115,6 +117,7 @@ impl Builder<'_> {
             request: RequestChain::new(asked),
             response,
             timeouts: timeouts.clone(),
+            failover: Failover::new(failover),
             pattern,
         })
     }
@@ -272,6 +275,15 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
             &at,
             "`follow_response` must stand behind `route_model`",
             None,
+        );
+    }
+    if let (Some(limit), Some(route)) = (place("rate_limit"), place("route_model"))
+        && limit < route
+    {
+        problems.error(
+            &at,
+            "`rate_limit` must stand behind `route_model`, since models have limits too",
+            Some("put `rate_limit` last, so that requests which are refused count for nothing"),
         );
     }
     let finds_channel = place("route_model").is_some()

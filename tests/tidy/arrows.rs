@@ -8,8 +8,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("scalar", &[]),
     ("serve", &[]),
-    ("catalog", &["protocol", "scalar"]),
     ("state", &["protocol", "scalar"]),
+    ("catalog", &["protocol", "scalar", "state"]),
     ("filter", &["protocol", "scalar", "catalog", "state"]),
     ("config", &["protocol", "scalar"]),
     (
@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("observe", &["protocol", "catalog", "filter"]),
     ("reload", &["config", "snapshot", "observe"]),
-    ("channel", &["protocol", "catalog", "observe"]),
+    ("channel", &["protocol", "catalog", "state", "observe"]),
     (
         "gateway",
         &[
