@@ -5,6 +5,7 @@
 
 use super::attempt;
 use super::prepare::prepare_probe;
+use super::stages::{Stages, reached};
 use super::upstream::{Connection, Upstream};
 use crate::catalog::channel::{Channel, Probe};
 use crate::channel::clock::Moment;
@@ -18,6 +19,7 @@ use http::StatusCode;
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::collections::HashMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -36,6 +38,7 @@ const ANSWER_BYTES_MAX: usize = 4 << 20;
 pub struct Prober {
     reloader: Arc<Reloader>,
     channels: Arc<Channels>,
+    stages: Arc<Stages>,
     upstream: Arc<Upstream>,
 }
 
@@ -54,10 +57,11 @@ struct Probes {
 type Known = HashMap<u64, Probes>;
 
 impl Prober {
-    pub fn new(reloader: Arc<Reloader>, channels: Arc<Channels>) -> Self {
+    pub fn new(reloader: Arc<Reloader>, channels: Arc<Channels>, stages: Arc<Stages>) -> Self {
         Self {
             reloader,
             channels,
+            stages,
             upstream: Arc::default(),
         }
     }
@@ -109,13 +113,15 @@ impl Prober {
 
 #[async_trait]
 impl BackgroundService for Prober {
-    async fn start(&self, mut shutdown: ShutdownWatch) {
+    /// Until callers are no longer served: who drains chooses no more channels.
+    async fn start(&self, _: ShutdownWatch) {
+        let mut closing = pin!(reached(self.stages.callers()));
         let mut known = Known::new();
         loop {
             let next = self.look(&mut known);
             tokio::select! {
                 () = sleep_until(next) => {}
-                _ = shutdown.changed() => return,
+                () = &mut closing => return,
             }
         }
     }

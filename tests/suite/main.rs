@@ -3,12 +3,16 @@
 mod harness;
 
 mod admin;
+mod affinity;
+mod affinity_rules;
 mod channels_page;
 mod cli;
+mod crowds;
 mod deadlines;
 mod desync;
 mod error_parity;
 mod failover;
+mod five_channels;
 mod hardening;
 mod http2;
 mod identity;
@@ -25,6 +29,7 @@ mod shutdown;
 mod streams;
 mod strict_json;
 mod tls;
+mod upgrade;
 mod upstream_faults;
 mod upstream_http2;
 mod upstream_tls;
