@@ -4,7 +4,7 @@ use super::{hygiene, request_id};
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::filter::Flow;
-use crate::filter::view::{AttemptView, RequestView};
+use crate::filter::view::{AttemptView, Instead, RequestView};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
@@ -37,6 +37,7 @@ pub(super) async fn prepare(
         candidate: candidate.clone(),
         headers,
         edits: request.edits.clone(),
+        instead: Instead::default(),
     };
     if let Flow::Reply(_) = route.request.on_attempt(request, &mut attempt).await? {
         return Err(
@@ -45,13 +46,18 @@ pub(super) async fn prepare(
         );
     }
     let AttemptView {
-        mut headers, edits, ..
+        mut headers,
+        edits,
+        instead,
+        ..
     } = attempt;
-    let body = match &request.body {
-        Some(document) => edits.apply(document.body()),
-        None => Segments::from(request.form.clone()),
+    let body = match (instead.body, &request.body) {
+        (Some(body), _) => Segments::from(body),
+        (None, Some(document)) => edits.apply(document.body()),
+        (None, None) => Segments::from(request.form.clone()),
     };
-    let has_body = request.body.is_some() || !request.form.is_empty();
+    let method = instead.method.unwrap_or_else(|| request.method.clone());
+    let has_body = !body.is_empty() || method == Method::POST && request.body.is_some();
     let body_bytes = has_body.then(|| body.len());
     finish_headers(
         &mut headers,
@@ -61,9 +67,12 @@ pub(super) async fn prepare(
         body_bytes,
     );
     Ok(Prepared {
-        method: request.method.clone(),
+        method,
         headers,
-        path_and_query: upstream_path(&candidate.channel, request),
+        path_and_query: match instead.path {
+            Some(path) => format!("{}{path}", candidate.channel.origin.base_path),
+            None => upstream_path(&candidate.channel, request),
+        },
         body,
     })
 }
