@@ -61,6 +61,6 @@ pub fn gone() -> Fault {
 fn describe(error: &Error) -> String {
     match error.etype() {
         ErrorType::InvalidHTTPHeader => "the head is not valid HTTP".into(),
-        _ => error.to_string(),
+        _ => error.to_string().trim().to_owned(),
     }
 }

@@ -4,6 +4,7 @@ pub mod app_service;
 mod attempt;
 mod client_tls;
 mod connections;
+mod dial;
 mod downstream;
 mod exchange;
 mod fault_from;
@@ -21,9 +22,13 @@ mod request_id;
 mod service;
 mod upstream;
 
+use crate::channel::addresses::{Addresses, Pace};
+use crate::channel::resolve::Resolver;
+use crate::config::routes::DnsConfig;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
+use crate::snapshot::server::name_server;
 use std::sync::Arc;
 use upstream::Upstream;
 
@@ -37,11 +42,25 @@ pub struct Gateway {
 
 impl Gateway {
     pub fn new(reloader: Arc<Reloader>, metrics: Arc<Metrics>, access_log: Arc<AccessLog>) -> Self {
+        let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
             reloader,
-            upstream: Upstream::new(),
+            upstream: Upstream::new(addresses),
             metrics,
             access_log,
         }
     }
+}
+
+fn addresses(config: &DnsConfig, metrics: Arc<Metrics>) -> Addresses {
+    let DnsConfig { servers, refresh } = config;
+    let servers = servers
+        .iter()
+        .filter_map(|server| name_server(server))
+        .collect();
+    let pace = Pace {
+        refresh: refresh.duration(),
+        ..Pace::default()
+    };
+    Addresses::new(Resolver::new(servers), metrics, pace)
 }

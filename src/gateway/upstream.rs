@@ -1,17 +1,17 @@
 //! The provider's side: addresses, peers and the pool of connections, one pool per channel.
 
+use super::dial::{self, Dialer};
 use super::fault_from;
 use crate::catalog::channel::{Channel, HttpVersion, OriginTls};
 use crate::channel::addresses::Addresses;
 use crate::protocol::fault::{Fault, FaultKind};
-use pingora_core::connectors::ConnectorOptions;
-use pingora_core::connectors::http::Connector;
 use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::utils::tls::{CertKey, WrappedX509, parse_x509};
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -22,17 +22,24 @@ const POOL_IDLE: Duration = Duration::from_secs(60);
 /// Streams on one HTTP/2 connection.
 const H2_STREAMS_MAX: usize = 100;
 
+/// Providers whose peers are kept; far more than a configuration has channels.
+const PROVIDERS_MAX: usize = 4096;
+
 /// Connects to providers and keeps their idle connections.
 pub struct Upstream {
-    connector: Connector,
+    dialer: Dialer,
     addresses: Addresses,
-    peers: RwLock<HashMap<PeerKey, Arc<HttpPeer>>>,
+    /// By fingerprint of their channel.
+    providers: RwLock<HashMap<u64, Arc<Provider>>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct PeerKey {
-    channel: u64,
-    address: SocketAddr,
+/// A channel's peers: one for each address.
+struct Provider {
+    /// What the peers were made for: a new list makes new peers.
+    addresses: Arc<[IpAddr]>,
+    peers: Vec<Arc<HttpPeer>>,
+    /// Index of the peer that was connected to last, which is tried first.
+    preferred: AtomicUsize,
 }
 
 /// A connection to a provider, and the peer whose pool it goes back to.
@@ -44,34 +51,31 @@ pub struct Connection {
 }
 
 impl Upstream {
-    pub fn new() -> Self {
+    pub fn new(addresses: Addresses) -> Self {
         Self {
-            connector: Connector::new(Some(ConnectorOptions::new(POOL_CONNECTIONS_MAX))),
-            addresses: Addresses::default(),
-            peers: RwLock::default(),
+            dialer: Dialer::new(POOL_CONNECTIONS_MAX),
+            addresses,
+            providers: RwLock::default(),
         }
     }
 
-    /// A connection to `channel`, from the pool or new.
+    /// A connection to `channel`: from the pool of any of its addresses, or a new one to the first
+    /// address that takes it.
     ///
     /// # Errors
-    /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers there.
+    /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers at any address.
     pub async fn connect(&self, channel: &Channel) -> Result<Connection, Fault> {
-        let peer = self.peer(channel).await?;
-        let (session, reused) = self
-            .connector
-            .get_http_session(&*peer)
-            .await
-            .map_err(|error| unreachable(fault_from::upstream(error)))?;
-        // Pingora speaks HTTP/1.1 where a provider negotiates nothing.
-        if channel.origin.http == HttpVersion::Http2 && !matches!(session, HttpSession::H2(_)) {
-            return Err(no_connection("the provider does not negotiate HTTP/2"));
+        let provider = self.provider(channel).await?;
+        for (_, peer) in provider.in_order() {
+            if let Some(session) = self.dialer.pooled(peer).await {
+                return Ok(Connection {
+                    session,
+                    peer: peer.clone(),
+                    reused: true,
+                });
+            }
         }
-        Ok(Connection {
-            session,
-            peer,
-            reused,
-        })
+        self.dial(channel, &provider).await
     }
 
     /// Gives up a connection whose answer is not wanted any more: of HTTP/2 its stream only.
@@ -81,9 +85,7 @@ impl Upstream {
         } = connection;
         session.shutdown().await;
         if let HttpSession::H2(_) = &session {
-            self.connector
-                .release_http_session(session, &*peer, Some(POOL_IDLE))
-                .await;
+            self.dialer.release(session, &peer, POOL_IDLE).await;
         }
     }
 
@@ -95,45 +97,141 @@ impl Upstream {
         if let HttpSession::H1(h1) = &mut session {
             h1.respect_keepalive();
         }
-        self.connector
-            .release_http_session(session, &*peer, Some(POOL_IDLE))
-            .await;
+        self.dialer.release(session, &peer, POOL_IDLE).await;
     }
 
-    async fn peer(&self, channel: &Channel) -> Result<Arc<HttpPeer>, Fault> {
-        let address = self
-            .addresses
-            .of(&channel.origin.host, channel.origin.port)
-            .await
-            .map_err(|error| {
-                no_connection(format!("`{}` does not resolve", channel.origin.host)).source(error)
-            })?;
-        let key = PeerKey {
-            channel: channel.fingerprint,
-            address,
+    async fn dial(&self, channel: &Channel, provider: &Provider) -> Result<Connection, Fault> {
+        let mut unfinished = Unfinished {
+            channel: &channel.name,
+            addresses: &provider.peers,
+            over: false,
         };
+        let raced = dial::race(provider.in_order(), |(index, peer)| async move {
+            match self.dialer.dial(peer).await {
+                // Pingora speaks HTTP/1.1 where a provider negotiates nothing.
+                Ok((session, _)) if is_too_old(channel, &session) => {
+                    Err(no_connection("the provider does not negotiate HTTP/2"))
+                }
+                Ok((session, reused)) => Ok((index, session, reused)),
+                Err(error) => Err(unreachable(fault_from::upstream(error))),
+            }
+        });
+        let raced = raced.await;
+        unfinished.over = true;
+        match raced {
+            Ok((index, session, reused)) => {
+                provider.preferred.store(index, Ordering::Relaxed);
+                Ok(Connection {
+                    session,
+                    peer: provider.peers[index].clone(),
+                    reused,
+                })
+            }
+            Err(faults) => Err(all_of(faults)),
+        }
+    }
+
+    async fn provider(&self, channel: &Channel) -> Result<Arc<Provider>, Fault> {
+        let host = &channel.origin.host;
+        let addresses = self.addresses.of(host).await.map_err(|error| {
+            no_connection(format!("`{host}` does not resolve: {error}")).source(error)
+        })?;
         let known = self
-            .peers
+            .providers
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&key)
+            .get(&channel.fingerprint)
             .cloned();
-        if let Some(peer) = known {
-            return Ok(peer);
+        if let Some(provider) = &known
+            && Arc::ptr_eq(&provider.addresses, &addresses)
+        {
+            return Ok(provider.clone());
         }
-        let peer = Arc::new(new_peer(channel, address));
-        self.peers
+        let provider = Arc::new(Provider::new(channel, addresses, known.as_deref()));
+        let mut providers = self
+            .providers
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, peer.clone());
-        Ok(peer)
+            .unwrap_or_else(PoisonError::into_inner);
+        if providers.len() >= PROVIDERS_MAX {
+            // Those in use come back with their next request.
+            providers.clear();
+        }
+        providers.insert(channel.fingerprint, provider.clone());
+        Ok(provider)
     }
 }
 
-impl Default for Upstream {
-    fn default() -> Self {
-        Self::new()
+impl Provider {
+    /// Prefers the address that `before` prefers, if it is still there.
+    fn new(channel: &Channel, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
+        let port = channel.origin.port;
+        let preferred = before
+            .and_then(|before| {
+                before
+                    .addresses
+                    .get(before.preferred.load(Ordering::Relaxed))
+            })
+            .and_then(|preferred| addresses.iter().position(|address| address == preferred));
+        let peers = addresses
+            .iter()
+            .map(|address| Arc::new(new_peer(channel, SocketAddr::new(*address, port))))
+            .collect();
+        Self {
+            addresses,
+            peers,
+            preferred: AtomicUsize::new(preferred.unwrap_or(0)),
+        }
     }
+
+    /// The peers with their indices, the preferred one first.
+    fn in_order(&self) -> impl Iterator<Item = (usize, &Arc<HttpPeer>)> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        let others = (0..self.peers.len()).filter(move |index| *index != preferred);
+        std::iter::once(preferred)
+            .chain(others)
+            .map(|index| (index, &self.peers[index]))
+    }
+}
+
+/// Tells the log which addresses were tried when a deadline ends the race.
+struct Unfinished<'a> {
+    channel: &'a str,
+    addresses: &'a [Arc<HttpPeer>],
+    over: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            let addresses: Vec<String> = self
+                .addresses
+                .iter()
+                .map(|peer| peer._address.to_string())
+                .collect();
+            tracing::info!(
+                channel = self.channel,
+                addresses = addresses.join(", "),
+                "no address connected in time"
+            );
+        }
+    }
+}
+
+/// One fault for those of all addresses.
+fn all_of(faults: Vec<Fault>) -> Fault {
+    let details: Vec<String> = faults
+        .iter()
+        .filter_map(|fault| fault.detail.clone())
+        .collect();
+    let told = details.join("; ");
+    match faults.into_iter().next_back() {
+        Some(last) => last.detail(told),
+        None => no_connection("the name has no address"),
+    }
+}
+
+fn is_too_old(channel: &Channel, session: &HttpSession) -> bool {
+    channel.origin.http == HttpVersion::Http2 && !matches!(session, HttpSession::H2(_))
 }
 
 /// Whatever broke before a byte of the request was written: the provider has nothing.

@@ -28,6 +28,7 @@ pub struct Metrics {
     attempts: IntCounterVec,
     settlements: IntCounterVec,
     validation_failures: IntCounterVec,
+    dns_lookups: IntCounterVec,
     in_flight: IntGauge,
     connections: IntGauge,
     reloads: IntCounterVec,
@@ -119,6 +120,11 @@ impl Metrics {
                 "Requests that broke their schema.",
                 &["route"],
             ),
+            dns_lookups: counter(
+                "headgate_dns_lookups_total",
+                "Lookups of providers' names.",
+                &["host", "result"],
+            ),
             in_flight: gauge("headgate_in_flight", "Exchanges now under way."),
             connections: gauge("headgate_connections", "Open client connections."),
             reloads: counter(
@@ -194,6 +200,12 @@ impl Metrics {
 
     pub fn validation_failure(&self, route: &str) {
         self.validation_failures.with_label_values(&[route]).inc();
+    }
+
+    /// Counts a lookup of `host`, which stands in the configuration.
+    pub fn looked_up(&self, host: &str, found: bool) {
+        let result = if found { "found" } else { "failed" };
+        self.dns_lookups.with_label_values(&[host, result]).inc();
     }
 
     /// Exchanges now under way.

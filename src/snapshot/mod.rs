@@ -111,6 +111,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         found: Vec::new(),
     };
     server::check_addresses(&server, &mut problems);
+    server::check_dns(&server.dns, &mut problems);
     if let Some(tls) = &server.tls {
         server::check_tls(tls, &folder, &mut problems);
     }

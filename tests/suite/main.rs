@@ -11,6 +11,7 @@ mod hardening;
 mod http2;
 mod identity;
 mod leaving;
+mod names;
 mod operations;
 mod refusals;
 mod reload;

@@ -8,6 +8,7 @@ pub mod folder;
 pub mod gateway;
 pub mod http2;
 pub mod http2_provider;
+pub mod name_server;
 pub mod process;
 pub mod request;
 pub mod scripted;
