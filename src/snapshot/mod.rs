@@ -96,6 +96,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         config,
         document,
         revision,
+        mut files,
     } = loaded;
     let RoutesConfig {
         server,
@@ -115,6 +116,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     if let Some(tls) = &server.tls {
         server::check_tls(tls, &folder, &mut problems);
     }
+    files.extend(channels::files(&channels, &folder));
     let callers = Arc::new(build_callers(&callers, &mut problems));
     let channels = channels::build(&channels, &folder, &mut problems);
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
@@ -127,7 +129,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         schemas: &shelf,
     }
     .build(&routes, &mut problems);
-    let files = shelf.into_files();
+    files.extend(shelf.into_files());
     let warnings = match problems.into_result() {
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),

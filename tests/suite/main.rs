@@ -18,6 +18,7 @@ mod reload;
 mod responses;
 mod rewrite;
 mod schemas;
+mod secrets;
 mod shutdown;
 mod streams;
 mod strict_json;
