@@ -21,6 +21,7 @@ mod reply;
 mod request_id;
 mod service;
 mod upstream;
+mod waits;
 
 use crate::channel::addresses::{Addresses, Pace};
 use crate::channel::resolve::Resolver;

@@ -55,6 +55,7 @@ impl Record {
         settlement: Settlement,
     ) {
         let total = self.started.elapsed();
+        let time_spent = downstream.waits.settle(self.started);
         // 499 is what nobody received.
         let status = self.status.map_or(499, |status| status.as_u16());
         let model = request.model().map(|model| &*model.name);
@@ -70,6 +71,7 @@ impl Record {
             settlement,
             total,
             first_byte: self.first_byte,
+            time_spent,
             usage: request.facts.usage.as_ref(),
         });
         gateway.access_log.write(&Line {
@@ -95,6 +97,7 @@ impl Record {
             bytes_out: downstream.bytes_out,
             first_byte: self.first_byte,
             total,
+            time_spent: Some(time_spent),
             usage: request.facts.usage.as_ref(),
             response_id: request.facts.response_id.as_deref(),
             fault: self.fault.as_ref(),

@@ -29,6 +29,9 @@ const STREAM_WINDOW: u32 = 1 << 20;
 /// The same for all streams of a connection.
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
+/// What waits to be sent on a stream whose caller is slow.
+const SEND_BUFFER: usize = 32 << 10;
+
 /// The gateway as one client connection sees it.
 pub struct GatewayApp {
     gateway: Arc<Gateway>,
@@ -74,7 +77,8 @@ impl HttpServerApp for GatewayApp {
         let mut options = default_h2_options();
         options
             .initial_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW);
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buffer_size(SEND_BUFFER);
         Some(options)
     }
 

@@ -21,6 +21,9 @@ const POOL_CONNECTIONS_MAX: usize = 1024;
 const POOL_IDLE: Duration = Duration::from_secs(60);
 /// Streams on one HTTP/2 connection.
 const H2_STREAMS_MAX: usize = 100;
+/// How much of an answer a provider may send before any of it is read. With what waits on the caller's
+/// side this is what a slow caller holds of ours; Pingora's own 8 MiB would be forty times as much.
+const H2_STREAM_WINDOW: u32 = 192 << 10;
 
 /// Providers whose peers are kept; far more than a configuration has channels.
 const PROVIDERS_MAX: usize = 4096;
@@ -258,6 +261,8 @@ fn new_peer(channel: &Channel, address: SocketAddr) -> HttpPeer {
     peer.group_key = channel.fingerprint;
     peer.options.idle_timeout = Some(POOL_IDLE);
     peer.options.max_h2_streams = H2_STREAMS_MAX;
+    peer.options.h2_stream_window_size = Some(H2_STREAM_WINDOW);
+    peer.options.h2_connection_window_size = Some(H2_STREAM_WINDOW * H2_STREAMS_MAX as u32);
     peer.options.alpn = match (origin.http, &origin.tls) {
         (HttpVersion::Http2, _) => ALPN::H2,
         (HttpVersion::Negotiated, Some(_)) => ALPN::H2H1,

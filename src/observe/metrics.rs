@@ -1,5 +1,6 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
+use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use crate::filter::facts::Settlement;
 use crate::protocol::usage::Usage;
 use prometheus::core::Collector;
@@ -36,6 +37,7 @@ pub struct Metrics {
     reload_time: Gauge,
     revision: GaugeVec,
     log_dropped: IntCounter,
+    time: TimeMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
 }
@@ -49,6 +51,7 @@ pub struct Finished<'a> {
     pub settlement: Settlement,
     pub total: Duration,
     pub first_byte: Option<Duration>,
+    pub time_spent: TimeSpent,
     pub usage: Option<&'a Usage>,
 }
 
@@ -67,6 +70,7 @@ struct Series {
     settlements: IntCounter,
     duration: Histogram,
     first_byte: Histogram,
+    time: TimeSeries,
     input_tokens: IntCounter,
     cached_tokens: IntCounter,
     output_tokens: IntCounter,
@@ -157,6 +161,7 @@ impl Metrics {
                     "Access-log lines that nobody took.",
                 ),
             ),
+            time: TimeMetrics::new(&registry),
             series: RwLock::default(),
             registry,
         }
@@ -168,6 +173,7 @@ impl Metrics {
         series.requests.inc();
         series.settlements.inc();
         series.duration.observe(exchange.total.as_secs_f64());
+        series.time.observe(&exchange.time_spent);
         if let Some(first_byte) = exchange.first_byte {
             series.first_byte.observe(first_byte.as_secs_f64());
         }
@@ -291,6 +297,7 @@ impl Metrics {
                 .with_label_values(&[&**route, settlement.name()]),
             duration: self.durations.with_label_values(&labels),
             first_byte: self.first_bytes.with_label_values(&labels),
+            time: self.time.of(channel),
             input_tokens: tokens("input"),
             cached_tokens: tokens("cached_input"),
             output_tokens: tokens("output"),
@@ -304,7 +311,7 @@ impl Default for Metrics {
     }
 }
 
-fn registered<C: Collector + Clone + 'static>(
+pub(super) fn registered<C: Collector + Clone + 'static>(
     registry: &Registry,
     metric: prometheus::Result<C>,
 ) -> C {

@@ -20,6 +20,7 @@ mod rewrite;
 mod schemas;
 mod secrets;
 mod shutdown;
+mod slow_readers;
 mod streams;
 mod strict_json;
 mod tls;

@@ -4,6 +4,7 @@ pub mod certificates;
 pub mod config;
 pub mod connection;
 pub mod error_shape;
+pub mod flood;
 pub mod folder;
 pub mod gateway;
 pub mod http2;
