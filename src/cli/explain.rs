@@ -106,9 +106,9 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
     );
     println!("verdict   accepted");
     let destination = request.destination.clone();
-    let candidates = destination.map_or_else(Vec::new, |destination| destination.candidates);
+    let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
     println!(
-        "channels  {} in this order (drawn by weight within a tier)",
+        "channels  {}, lower tiers first; within a tier by weight and load",
         candidates.len()
     );
     for (index, candidate) in candidates.iter().enumerate() {

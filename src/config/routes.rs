@@ -1,5 +1,6 @@
 //! `routes.yaml` as written: one struct per section, its documentation the user's reference.
 
+use super::resilience::{ChannelLimitsConfig, FailoverConfig, HealthConfig, RetriesConfig};
 use crate::protocol::Protocol;
 use crate::scalar::{Secret, Span};
 use schemars::JsonSchema;
@@ -22,6 +23,9 @@ pub struct RoutesConfig {
     /// What is known of platform models beyond the channels that serve them.
     #[serde(default)]
     pub models: BTreeMap<String, ModelConfig>,
+    /// How many further attempts all requests together may take.
+    #[serde(default)]
+    pub retries: RetriesConfig,
     /// Named lists of filters, for `use` in routes.
     #[serde(default)]
     pub chains: BTreeMap<String, Vec<StepConfig>>,
@@ -125,6 +129,9 @@ pub struct ChannelConfig {
     pub base_url: String,
     /// How the gateway proves itself to the provider; nothing is sent if absent.
     pub credential: Option<CredentialConfig>,
+    /// Several keys of the same account, used in turn; instead of `credential`.
+    #[serde(default)]
+    pub credentials: Vec<CredentialConfig>,
     /// Protocols the provider speaks.
     #[schemars(length(min = 1))]
     pub protocols: Vec<Protocol>,
@@ -150,6 +157,12 @@ pub struct ChannelConfig {
     /// Headers added to every request for this provider.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// How much it may be given; what is over goes to another channel.
+    #[serde(default)]
+    pub limits: ChannelLimitsConfig,
+    /// When it is left alone, and for how long.
+    #[serde(default)]
+    pub health: HealthConfig,
 }
 
 /// How the gateway proves itself to a provider.
@@ -247,6 +260,9 @@ pub struct RouteConfig {
     /// Deadlines that override the channel's.
     #[serde(default)]
     pub timeouts: TimeoutsConfig,
+    /// What happens when a channel fails.
+    #[serde(default)]
+    pub failover: FailoverConfig,
 }
 
 /// A step of a chain: a filter's name, `{filter: its settings}` or `{use: chain}`.

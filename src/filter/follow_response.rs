@@ -41,7 +41,7 @@ impl Filter for FollowResponse {
             let channel = self.channel_of(request, &id).await?;
             request.destination = Some(Destination {
                 model: None,
-                candidates: vec![Candidate::bound_to(channel)],
+                candidates: [Candidate::bound_to(channel)].into(),
             });
             Ok(Flow::Next)
         })
@@ -106,9 +106,7 @@ fn keep_to(channel: &Channel, request: &mut RequestView) -> Result<(), Fault> {
                 .detail("`follow_response` must stand behind `route_model`"),
         );
     };
-    destination
-        .candidates
-        .retain(|candidate| candidate.channel.name == channel.name);
+    destination.keep(channel);
     match destination.candidates.is_empty() {
         true => Err(Fault::new(
             FaultKind::Invalid,

@@ -2,6 +2,7 @@
 
 use super::facts::Facts;
 use crate::catalog::caller::Caller;
+use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
 use crate::protocol::Protocol;
 use crate::protocol::json::Document;
@@ -48,8 +49,9 @@ pub struct HeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
 pub struct Destination {
     /// Absent where a request is bound to a channel by an id instead of a model.
     pub model: Option<Arc<Model>>,
-    /// Channels to try, in order; never empty.
-    pub candidates: Vec<Candidate>,
+    /// Channels that may be tried, lower tiers first; never empty. Which of them, and in which order,
+    /// is decided by how they are when an attempt is made.
+    pub candidates: Arc<[Candidate]>,
 }
 
 /// One attempt on one channel, before it is sent.
@@ -94,6 +96,18 @@ pub enum Verdict {
     Pass,
     Replace(Bytes),
     Drop,
+}
+
+impl Destination {
+    /// Leaves `channel` as the only one to try.
+    pub fn keep(&mut self, channel: &Channel) {
+        self.candidates = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.channel.name == channel.name)
+            .cloned()
+            .collect();
+    }
 }
 
 impl HeaderEdits {

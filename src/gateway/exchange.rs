@@ -1,10 +1,11 @@
 //! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
 
-use super::attempt::{self, Answer, Failed};
+use super::attempts::Kept;
 use super::downstream::Downstream;
 use super::record::Record;
 use super::{Gateway, reply};
-use crate::catalog::model::Candidate;
+use crate::channel::lease::Lease;
+use crate::channel::outcome::{Outcome, Why};
 use crate::filter::facts::Settlement;
 use crate::filter::view::RequestView;
 use crate::filter::{BodyNeed, Flow, Reply};
@@ -64,12 +65,24 @@ impl Exchange<'_> {
         }
         let candidates = match &self.request.destination {
             Some(destination) => destination.candidates.clone(),
-            None => Vec::new(),
+            None => Arc::from([]),
         };
-        let (answer, candidate) = self.attempt_each(&candidates).await?;
+        let Kept {
+            answer,
+            mut lease,
+            blame,
+        } = self.attempt_each(candidates).await?;
         let status = answer.status;
-        self.relay(answer, &candidate).await?;
-        Ok(self.settlement_of(status))
+        let relayed = self.relay(answer, &lease, blame).await;
+        if blame.is_none() {
+            tell_health(&mut lease, &relayed);
+        }
+        relayed?;
+        let settlement = self.settlement_of(status);
+        if let Some(usage) = &self.request.facts.usage {
+            lease.spend(usage.total());
+        }
+        Ok(settlement)
     }
 
     async fn take_body(&mut self) -> Result<(), Fault> {
@@ -93,68 +106,6 @@ impl Exchange<'_> {
         tokio::task::block_in_place(|| {
             Handle::current().block_on(route.request.on_body(&mut self.request))
         })
-    }
-
-    /// Tries the candidates in order; the first answer that is kept ends it.
-    async fn attempt_each(
-        &mut self,
-        candidates: &[Candidate],
-    ) -> Result<(Answer, Candidate), Fault> {
-        let mut last = Fault::new(
-            FaultKind::NoChannel,
-            "no channel can serve this request now; try again later",
-        );
-        for (index, candidate) in candidates.iter().enumerate() {
-            let others_left = index + 1 < candidates.len();
-            self.record.attempts += 1;
-            self.record.candidate = Some(candidate.clone());
-            let attempted = attempt::attempt(
-                &self.gateway.upstream,
-                &mut self.downstream,
-                &self.route,
-                &self.request,
-                candidate,
-            )
-            .await;
-            match attempted {
-                Ok(answer) if others_left && is_refusal(answer.status.as_u16()) => {
-                    self.gateway
-                        .metrics
-                        .attempt(&candidate.channel.name, "refused");
-                    tracing::info!(
-                        channel = &*candidate.channel.name,
-                        status = answer.status.as_u16(),
-                        id = &*self.request.id,
-                        "attempt refused, next channel"
-                    );
-                    self.gateway.upstream.discard(answer.connection).await;
-                }
-                Ok(answer) => {
-                    self.gateway
-                        .metrics
-                        .attempt(&candidate.channel.name, "answered");
-                    return Ok((answer, candidate.clone()));
-                }
-                Err(Failed { fault, untouched }) => {
-                    if fault.kind == FaultKind::ClientGone {
-                        return Err(fault);
-                    }
-                    self.gateway
-                        .metrics
-                        .attempt(&candidate.channel.name, fault.kind.code());
-                    tracing::info!(
-                        channel = &*candidate.channel.name,
-                        id = &*self.request.id,
-                        kind = fault.kind.code(),
-                        untouched,
-                        detail = fault.detail.as_deref(),
-                        "attempt failed"
-                    );
-                    last = fault;
-                }
-            }
-        }
-        Err(last)
     }
 
     async fn reply(&mut self, mut reply: Reply) -> Result<Settlement, Fault> {
@@ -232,9 +183,16 @@ impl Exchange<'_> {
     }
 }
 
-/// Statuses that say "not here, not now": another channel may serve the request.
-fn is_refusal(status: u16) -> bool {
-    matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529)
+/// An answer that was good to its end speaks for its channel; one that broke off against it.
+fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
+    match relayed {
+        Ok(()) => lease.tell(Outcome::Well),
+        Err(fault) => match fault.kind {
+            FaultKind::Upstream => lease.tell(Outcome::failed(Why::Broken)),
+            FaultKind::UpstreamTimeout => lease.tell(Outcome::failed(Why::Silent)),
+            _ => {}
+        },
+    }
 }
 
 async fn scan(body: Bytes) -> Result<Document, Fault> {

@@ -2,6 +2,7 @@
 
 pub mod app_service;
 mod attempt;
+mod attempts;
 mod client_tls;
 mod connections;
 mod dial;
@@ -10,6 +11,8 @@ mod exchange;
 mod fault_from;
 mod head;
 mod hygiene;
+mod judge;
+mod lawful;
 pub mod listen;
 mod prepare;
 pub mod preview;
@@ -24,6 +27,8 @@ mod upstream;
 mod waits;
 
 use crate::channel::addresses::{Addresses, Pace};
+use crate::channel::budget::RetryBudget;
+use crate::channel::live::Channels;
 use crate::channel::resolve::Resolver;
 use crate::config::routes::DnsConfig;
 use crate::observe::access_log::AccessLog;
@@ -37,16 +42,25 @@ use upstream::Upstream;
 pub struct Gateway {
     reloader: Arc<Reloader>,
     upstream: Upstream,
+    channels: Arc<Channels>,
+    budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
 }
 
 impl Gateway {
-    pub fn new(reloader: Arc<Reloader>, metrics: Arc<Metrics>, access_log: Arc<AccessLog>) -> Self {
+    pub fn new(
+        reloader: Arc<Reloader>,
+        channels: Arc<Channels>,
+        metrics: Arc<Metrics>,
+        access_log: Arc<AccessLog>,
+    ) -> Self {
         let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
             reloader,
             upstream: Upstream::new(addresses),
+            channels,
+            budget: RetryBudget::default(),
             metrics,
             access_log,
         }

@@ -2,7 +2,7 @@
 
 use super::dial::{self, Dialer};
 use super::fault_from;
-use crate::catalog::channel::{Channel, HttpVersion, OriginTls};
+use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
 use crate::channel::addresses::Addresses;
 use crate::protocol::fault::{Fault, FaultKind};
 use pingora_core::protocols::ALPN;
@@ -32,11 +32,11 @@ const PROVIDERS_MAX: usize = 4096;
 pub struct Upstream {
     dialer: Dialer,
     addresses: Addresses,
-    /// By fingerprint of their channel.
+    /// By pool: one for each channel and credential.
     providers: RwLock<HashMap<u64, Arc<Provider>>>,
 }
 
-/// A channel's peers: one for each address.
+/// The peers of a channel and credential: one for each address.
 struct Provider {
     /// What the peers were made for: a new list makes new peers.
     addresses: Arc<[IpAddr]>,
@@ -67,8 +67,12 @@ impl Upstream {
     ///
     /// # Errors
     /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers at any address.
-    pub async fn connect(&self, channel: &Channel) -> Result<Connection, Fault> {
-        let provider = self.provider(channel).await?;
+    pub async fn connect(
+        &self,
+        channel: &Channel,
+        credential: Option<&Credential>,
+    ) -> Result<Connection, Fault> {
+        let provider = self.provider(channel, credential).await?;
         for (_, peer) in provider.in_order() {
             if let Some(session) = self.dialer.pooled(peer).await {
                 return Ok(Connection {
@@ -89,6 +93,14 @@ impl Upstream {
         session.shutdown().await;
         if let HttpSession::H2(_) = &session {
             self.dialer.release(session, &peer, POOL_IDLE).await;
+        }
+    }
+
+    /// Gives a connection back if its answer was read to its end, and up if not.
+    pub async fn give_back(&self, mut connection: Connection) {
+        match connection.session.response_done() {
+            true => self.release(connection).await,
+            false => self.discard(connection).await,
         }
     }
 
@@ -134,23 +146,28 @@ impl Upstream {
         }
     }
 
-    async fn provider(&self, channel: &Channel) -> Result<Arc<Provider>, Fault> {
+    async fn provider(
+        &self,
+        channel: &Channel,
+        credential: Option<&Credential>,
+    ) -> Result<Arc<Provider>, Fault> {
         let host = &channel.origin.host;
         let addresses = self.addresses.of(host).await.map_err(|error| {
             no_connection(format!("`{host}` does not resolve: {error}")).source(error)
         })?;
+        let pool = credential.map_or(channel.fingerprint, |credential| credential.fingerprint);
         let known = self
             .providers
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&channel.fingerprint)
+            .get(&pool)
             .cloned();
         if let Some(provider) = &known
             && Arc::ptr_eq(&provider.addresses, &addresses)
         {
             return Ok(provider.clone());
         }
-        let provider = Arc::new(Provider::new(channel, addresses, known.as_deref()));
+        let provider = Arc::new(Provider::new(channel, pool, addresses, known.as_deref()));
         let mut providers = self
             .providers
             .write()
@@ -159,14 +176,14 @@ impl Upstream {
             // Those in use come back with their next request.
             providers.clear();
         }
-        providers.insert(channel.fingerprint, provider.clone());
+        providers.insert(pool, provider.clone());
         Ok(provider)
     }
 }
 
 impl Provider {
     /// Prefers the address that `before` prefers, if it is still there.
-    fn new(channel: &Channel, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
+    fn new(channel: &Channel, pool: u64, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
         let port = channel.origin.port;
         let preferred = before
             .and_then(|before| {
@@ -177,7 +194,7 @@ impl Provider {
             .and_then(|preferred| addresses.iter().position(|address| address == preferred));
         let peers = addresses
             .iter()
-            .map(|address| Arc::new(new_peer(channel, SocketAddr::new(*address, port))))
+            .map(|address| Arc::new(new_peer(channel, pool, SocketAddr::new(*address, port))))
             .collect();
         Self {
             addresses,
@@ -250,7 +267,7 @@ fn no_connection(detail: impl Into<String>) -> Fault {
     Fault::new(FaultKind::Connect, message).detail(detail)
 }
 
-fn new_peer(channel: &Channel, address: SocketAddr) -> HttpPeer {
+fn new_peer(channel: &Channel, pool: u64, address: SocketAddr) -> HttpPeer {
     let origin = &channel.origin;
     let server_name = origin
         .tls
@@ -258,7 +275,7 @@ fn new_peer(channel: &Channel, address: SocketAddr) -> HttpPeer {
         .map(|tls| tls.server_name.clone())
         .unwrap_or_default();
     let mut peer = HttpPeer::new(address, origin.tls.is_some(), server_name);
-    peer.group_key = channel.fingerprint;
+    peer.group_key = pool;
     peer.options.idle_timeout = Some(POOL_IDLE);
     peer.options.max_h2_streams = H2_STREAMS_MAX;
     peer.options.h2_stream_window_size = Some(H2_STREAM_WINDOW);

@@ -1,5 +1,6 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
+use super::channel_metrics::ChannelMetrics;
 use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use crate::filter::facts::Settlement;
 use crate::protocol::usage::Usage;
@@ -37,6 +38,7 @@ pub struct Metrics {
     reload_time: Gauge,
     revision: GaugeVec,
     log_dropped: IntCounter,
+    pub channels: ChannelMetrics,
     time: TimeMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
@@ -161,6 +163,7 @@ impl Metrics {
                     "Access-log lines that nobody took.",
                 ),
             ),
+            channels: ChannelMetrics::new(&registry),
             time: TimeMetrics::new(&registry),
             series: RwLock::default(),
             registry,

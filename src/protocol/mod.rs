@@ -1,5 +1,6 @@
 //! Wire facts: JSON scan and splice, SSE framing, usage, error bodies. No I/O, no server, no configuration.
 
+pub mod blame;
 pub mod error_body;
 pub mod fault;
 pub mod json;
@@ -7,6 +8,7 @@ pub mod mask;
 pub mod model_list;
 pub mod nearest;
 pub mod redact;
+pub mod retry_after;
 pub mod schema;
 pub mod sse;
 pub mod stream;

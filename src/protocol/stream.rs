@@ -98,9 +98,14 @@ fn classify_messages(name: Option<&[u8]>) -> EventClass {
 
 fn classify_responses(name: Option<&[u8]>) -> EventClass {
     match name {
-        Some(b"response.created" | b"response.queued" | b"response.in_progress") => {
-            EventClass::Framing
-        }
+        Some(
+            b"response.created"
+            | b"response.queued"
+            | b"response.in_progress"
+            | b"response.output_item.added"
+            | b"response.content_part.added"
+            | b"response.reasoning_summary_part.added",
+        ) => EventClass::Framing,
         Some(b"response.completed" | b"response.incomplete" | b"response.cancelled") => {
             EventClass::Terminal { failed: false }
         }

@@ -97,6 +97,16 @@ impl Meter {
 }
 
 impl Usage {
+    /// All tokens, as the provider counted them together or by adding up.
+    pub fn total(&self) -> u64 {
+        self.total_tokens.unwrap_or_else(|| {
+            self.input_tokens.unwrap_or(0)
+                + self.cached_input_tokens.unwrap_or(0)
+                + self.cache_write_tokens.unwrap_or(0)
+                + self.output_tokens.unwrap_or(0)
+        })
+    }
+
     /// These counts, and the other's where there are none.
     fn or(self, other: Self) -> Self {
         Self {

@@ -1,6 +1,8 @@
 //! What a configuration becomes: immutable routes, chains, callers, models and channels under one revision.
 
 pub mod channels;
+mod credentials;
+pub mod failover;
 pub mod models;
 pub mod origin;
 pub mod pem;
@@ -12,6 +14,7 @@ pub mod server;
 use crate::catalog::caller::{Caller, Callers, KeyDigest};
 use crate::catalog::model::Catalog;
 use crate::config::problem::{InvalidConfig, Problem, Severity};
+use crate::config::resilience::RetriesConfig;
 use crate::config::routes::{RoutesConfig, ServerConfig};
 use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
@@ -31,6 +34,8 @@ pub struct Snapshot {
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     pub router: Router,
+    /// How many further attempts all requests together may take.
+    pub retries: RetriesConfig,
     /// Files besides `routes.yaml` that were read: a change of theirs is a change of the configuration.
     pub files: Vec<PathBuf>,
 }
@@ -103,6 +108,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         callers,
         channels,
         models,
+        retries,
         chains,
         routes,
     } = config;
@@ -142,6 +148,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             callers,
             catalog,
             router,
+            retries,
             files,
         },
         warnings,

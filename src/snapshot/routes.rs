@@ -1,6 +1,7 @@
 //! Routes from their configuration: patterns, and chains with their filters built.
 
 use super::Problems;
+use super::failover::Failover;
 use super::router::{Pattern, Route, Router};
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
@@ -80,6 +81,7 @@ impl Builder<'_> {
             request,
             response,
             timeouts,
+            failover,
         } = config;
         let purpose = |side| Purpose {
             side,
@@ -115,6 +117,7 @@ impl Builder<'_> {
             request: RequestChain::new(asked),
             response,
             timeouts: timeouts.clone(),
+            failover: Failover::new(failover),
             pattern,
         })
     }

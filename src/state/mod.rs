@@ -3,7 +3,7 @@
 pub mod demand;
 mod generations;
 pub mod memory;
-mod window;
+pub mod window;
 
 use demand::{Admission, Demand, Ticket};
 use std::future::Future;

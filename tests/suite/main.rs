@@ -7,6 +7,7 @@ mod cli;
 mod deadlines;
 mod desync;
 mod error_parity;
+mod failover;
 mod hardening;
 mod http2;
 mod identity;

@@ -18,7 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
     ("observe", &["protocol", "catalog", "filter"]),
     ("reload", &["config", "snapshot", "observe"]),
-    ("channel", &["protocol", "catalog", "observe"]),
+    ("channel", &["protocol", "catalog", "state", "observe"]),
     (
         "gateway",
         &[

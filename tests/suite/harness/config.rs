@@ -39,6 +39,13 @@ pub fn channel(base_url: &str, protocols: &[&str], credential: Value) -> Value {
     })
 }
 
+/// No channel is left alone, however it fails: each case meets it as if it were the first.
+pub fn without_cool_downs(config: &mut Value) {
+    for channel in config["channels"].as_object_mut().unwrap().values_mut() {
+        channel["health"] = json!({"failures": 0});
+    }
+}
+
 /// The route of this name.
 pub fn route<'c>(config: &'c mut Value, name: &str) -> &'c mut Value {
     let routes = config["routes"].as_array_mut().unwrap();
