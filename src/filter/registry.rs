@@ -7,6 +7,7 @@ pub const FILTERS: &[FilterKind] = &[
     super::authenticate::KIND,
     super::follow_response::KIND,
     super::force_usage::KIND,
+    super::heartbeat::KIND,
     super::limit_body::KIND,
     super::list_models::KIND,
     super::meter_usage::KIND,

@@ -175,7 +175,11 @@ impl Downstream {
         work: impl Future<Output = T>,
     ) -> Result<T, Interrupted> {
         let mut waits = std::mem::take(&mut self.waits);
-        let done = waits.upstream(self.interruptible(deadline, work)).await;
+        // Whoever waits on behind a deadline waits in the same silence.
+        let answered = |done: &_| !matches!(done, Err(Interrupted::TimedOut));
+        let done = waits
+            .upstream(self.interruptible(deadline, work), answered)
+            .await;
         self.waits = waits;
         done
     }

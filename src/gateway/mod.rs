@@ -16,6 +16,7 @@ mod lawful;
 pub mod listen;
 mod prepare;
 pub mod preview;
+mod pulse;
 mod record;
 mod refusal;
 mod relay;

@@ -22,8 +22,8 @@ const POOL_IDLE: Duration = Duration::from_secs(60);
 /// Streams on one HTTP/2 connection.
 const H2_STREAMS_MAX: usize = 100;
 /// How much of an answer a provider may send before any of it is read. With what waits on the caller's
-/// side this is what a slow caller holds of ours; Pingora's own 8 MiB would be forty times as much.
-const H2_STREAM_WINDOW: u32 = 192 << 10;
+/// side this is what a slow caller holds of ours; Pingora's own 8 MiB would be sixty times as much.
+const H2_STREAM_WINDOW: u32 = 128 << 10;
 
 /// Providers whose peers are kept; far more than a configuration has channels.
 const PROVIDERS_MAX: usize = 4096;

@@ -11,6 +11,8 @@ use std::time::{Duration, Instant};
 pub struct Waits {
     upstream: Silence,
     client: Silence,
+    /// How long the provider has been silent now: one wait may follow another.
+    silent: Duration,
     /// The longest time between two waits.
     between: Duration,
     last_ended: Option<Instant>,
@@ -23,9 +25,17 @@ enum Side {
 }
 
 impl Waits {
-    /// Waits for the provider.
-    pub async fn upstream<T>(&mut self, work: impl Future<Output = T>) -> T {
-        self.measured(Side::Upstream, work).await
+    /// Waits for the provider; `answered` tells whether the outcome ends its silence.
+    pub async fn upstream<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        answered: impl Fn(&T) -> bool,
+    ) -> T {
+        let done = self.measured(Side::Upstream, work).await;
+        if answered(&done) {
+            self.silent = Duration::ZERO;
+        }
+        done
     }
 
     /// Waits for the caller.
@@ -40,6 +50,7 @@ impl Waits {
             client,
             between,
             last_ended,
+            silent: _,
         } = self;
         let total = began.elapsed();
         let since = last_ended.unwrap_or(began).elapsed();
@@ -67,7 +78,11 @@ impl Waits {
         let ended = Instant::now();
         self.last_ended = Some(ended);
         match side {
-            Side::Upstream => self.upstream.add(ended - began),
+            Side::Upstream => {
+                self.silent += ended - began;
+                self.upstream.total += ended - began;
+                self.upstream.longest = self.upstream.longest.max(self.silent);
+            }
             Side::Client => self.client.add(ended - began),
         }
         done
@@ -88,9 +103,10 @@ mod tests {
     async fn each_side_has_its_waits_and_the_gateway_the_rest() {
         let began = Instant::now();
         let mut waits = Waits::default();
-        waits.upstream(sleep(SHORT)).await;
+        waits.upstream(sleep(SHORT), |()| true).await;
         std::thread::sleep(SHORT);
-        waits.upstream(sleep(LONG)).await;
+        waits.upstream(sleep(SHORT), |()| false).await;
+        waits.upstream(sleep(LONG), |()| true).await;
         waits.client(sleep(SHORT)).await;
         assert_eq!(waits.client(async { 7 }).await, 7);
         let TimeSpent {
@@ -98,18 +114,18 @@ mod tests {
             client,
             gateway,
         } = waits.settle(began);
-        assert!(upstream.longest >= LONG && upstream.total >= SHORT + LONG);
+        assert!(upstream.longest >= SHORT + LONG && upstream.total >= SHORT * 2 + LONG);
         assert!(client.longest >= SHORT && client.longest == client.total);
         assert!(gateway.longest >= SHORT && gateway.total >= gateway.longest);
         let sum = upstream.total + client.total + gateway.total;
-        assert!(sum >= SHORT * 3 + LONG && sum <= began.elapsed());
+        assert!(sum >= SHORT * 4 + LONG && sum <= began.elapsed());
     }
 
     #[tokio::test]
     async fn what_is_ready_at_once_is_no_wait() {
         let mut waits = Waits::default();
         for _ in 0..100 {
-            waits.upstream(async {}).await;
+            waits.upstream(async {}, |()| true).await;
             waits.client(async {}).await;
         }
         let spent = waits.settle(Instant::now());

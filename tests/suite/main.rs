@@ -9,6 +9,7 @@ mod desync;
 mod error_parity;
 mod failover;
 mod hardening;
+mod heartbeats;
 mod http2;
 mod identity;
 mod leaving;

@@ -11,7 +11,7 @@ const STREAMS: u64 = 50;
 /// What a stream may hold of the gateway's own memory.
 const HELD_BYTES_MAX: u64 = 256 << 10;
 /// What the process takes besides: connections, tasks, the allocator's reserves.
-const BESIDES_BYTES: u64 = 16 << 20;
+const BESIDES_BYTES: u64 = 24 << 20;
 
 async fn gateway_before(flood: &Flood, version: Version, write_deadline: &str) -> Gateway {
     let mut config = config::standard(&flood.url());
