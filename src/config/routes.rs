@@ -119,6 +119,57 @@ pub struct CallerConfig {
     pub key_sha256: String,
     /// Platform models this caller may use; `*` stands for any run of characters.
     pub models: Vec<String>,
+    /// What the caller may do at most; routes with `rate_limit` keep to it. No limit if absent.
+    #[serde(default)]
+    pub limits: CallerLimitsConfig,
+}
+
+/// What a caller may do at most, and how much of that on single models.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallerLimitsConfig {
+    /// Requests in any 60 s.
+    #[schemars(range(min = 1))]
+    pub requests_per_minute: Option<u64>,
+    /// Tokens in any 60 s, input and output; taken on estimate, corrected by what was used.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u64>,
+    /// Requests at one time.
+    #[schemars(range(min = 1))]
+    pub concurrent: Option<u64>,
+    /// Tokens in a calendar day, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_day: Option<u64>,
+    /// Tokens in a calendar month, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_month: Option<u64>,
+    /// Open client connections.
+    #[schemars(range(min = 1))]
+    pub connections: Option<u32>,
+    /// Platform model to further limits, counted for each model by itself. `*` stands for any run of
+    /// characters; the model's own name goes before patterns, and a longer pattern before a shorter.
+    pub models: BTreeMap<String, ModelLimitsConfig>,
+}
+
+/// What a caller may do at most on a model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelLimitsConfig {
+    /// Requests in any 60 s.
+    #[schemars(range(min = 1))]
+    pub requests_per_minute: Option<u64>,
+    /// Tokens in any 60 s, input and output; taken on estimate, corrected by what was used.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u64>,
+    /// Requests at one time.
+    #[schemars(range(min = 1))]
+    pub concurrent: Option<u64>,
+    /// Tokens in a calendar day, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_day: Option<u64>,
+    /// Tokens in a calendar month, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_month: Option<u64>,
 }
 
 /// One account at one provider.

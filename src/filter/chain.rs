@@ -80,9 +80,9 @@ impl RequestChain {
         Ok(Flow::Next)
     }
 
-    pub fn on_done(&self, request: &RequestView, facts: &Facts, settlement: Settlement) {
+    pub fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
         for Named { filter, .. } in &self.filters {
-            filter.on_done(request, facts, &settlement);
+            filter.on_done(request, facts, settlement);
         }
     }
 }
@@ -174,9 +174,9 @@ impl ResponseChain {
         }
     }
 
-    pub fn on_done(&self, request: &RequestView, facts: &Facts, settlement: Settlement) {
+    pub fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
         for Named { filter, .. } in &self.filters {
-            filter.on_done(request, facts, &settlement);
+            filter.on_done(request, facts, settlement);
         }
     }
 }

@@ -8,12 +8,14 @@ pub mod facts;
 pub mod follow_response;
 pub mod force_usage;
 pub mod heartbeat;
+pub mod held;
 pub mod kind;
 pub mod limit_body;
 pub mod list_models;
 pub mod meter_usage;
 pub mod normalise;
 pub mod pass_sse;
+pub mod rate_limit;
 pub mod registry;
 pub mod remember_response;
 pub mod remove_headers;
@@ -88,7 +90,7 @@ pub trait Filter: Send + Sync {
     fn on_frame(&self, _frame: &mut FrameView<'_>) {}
 
     /// Once per exchange, whatever its end was.
-    fn on_done(&self, _request: &RequestView, _facts: &Facts, _settlement: &Settlement) {}
+    fn on_done(&self, _request: &RequestView, _facts: &mut Facts, _settlement: Settlement) {}
 }
 
 /// How much of the request's body a filter needs.

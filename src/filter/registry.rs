@@ -13,6 +13,7 @@ pub const FILTERS: &[FilterKind] = &[
     super::meter_usage::KIND,
     super::normalise::KIND,
     super::pass_sse::KIND,
+    super::rate_limit::KIND,
     super::remember_response::KIND,
     super::remove_headers::KIND,
     super::require_json::KIND,

@@ -37,6 +37,8 @@ pub struct RequestView {
     /// Path for the provider, where `rewrite_path` changed it.
     pub upstream_path: Option<String>,
     pub destination: Option<Destination>,
+    /// Headers of the answer, whoever makes it; they replace those of the same name.
+    pub answer_headers: HeaderMap,
     pub facts: Facts,
 }
 
@@ -162,6 +164,7 @@ impl RequestView {
             header_edits: HeaderEdits::default(),
             upstream_path: None,
             destination: None,
+            answer_headers: HeaderMap::new(),
             facts: Facts::default(),
         }
     }

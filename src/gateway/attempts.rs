@@ -152,6 +152,10 @@ impl Exchange<'_> {
         )
         .await;
         let channel = lease.candidate.channel.clone();
+        self.request.facts.may_have_cost |= match &attempted {
+            Ok(answer) => answer.status.is_success(),
+            Err(failed) => !failed.untouched,
+        };
         let attempted = match attempted {
             Ok(answer) => self.judge(answer, lease, search).await?,
             Err(failed) => {

@@ -1,6 +1,7 @@
 //! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
 
 use super::attempts::Kept;
+use super::caller_connections::Places;
 use super::downstream::Downstream;
 use super::record::Record;
 use super::{Gateway, reply};
@@ -16,10 +17,13 @@ use crate::snapshot::router::Route;
 use bytes::Bytes;
 use pingora_core::apps::ReusedHttpStream;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 
 /// Bodies above this are scanned off the worker threads, which other exchanges need.
 const SCANNED_INLINE_MAX: usize = 512 << 10;
+/// A connection is closed when its client likes, and nobody knows when that is.
+const CONNECTION_RETRY: Duration = Duration::from_secs(1);
 
 /// One request from its head to its settlement.
 pub(super) struct Exchange<'g> {
@@ -30,6 +34,8 @@ pub(super) struct Exchange<'g> {
     pub request: RequestView,
     pub downstream: Downstream,
     pub record: Record,
+    /// What the client's connection counts as.
+    pub places: &'g Places,
 }
 
 impl Exchange<'_> {
@@ -56,7 +62,9 @@ impl Exchange<'_> {
 
     async fn serve(&mut self) -> Result<Settlement, Fault> {
         let route = self.route.clone();
-        if let Flow::Reply(reply) = route.request.on_head(&mut self.request).await? {
+        let flow = route.request.on_head(&mut self.request).await?;
+        self.count_connection()?;
+        if let Flow::Reply(reply) = flow {
             return self.reply(reply).await;
         }
         self.take_body().await?;
@@ -77,12 +85,38 @@ impl Exchange<'_> {
         if blame.is_none() {
             tell_health(&mut lease, &relayed);
         }
-        relayed?;
-        let settlement = self.settlement_of(status);
-        if let Some(usage) = &self.request.facts.usage {
-            lease.spend(usage.total());
+        // What a stream told before it broke off was spent all the same.
+        let facts = &mut self.request.facts;
+        if let Some(meter) = &facts.meter {
+            facts.usage = meter.usage();
         }
-        Ok(settlement)
+        if let Some(usage) = &facts.usage {
+            lease.spend(usage.total(self.request.protocol));
+        }
+        relayed?;
+        Ok(self.settlement_of(status))
+    }
+
+    /// Counts the connection to the caller, as soon as its key has told who that is.
+    fn count_connection(&mut self) -> Result<(), Fault> {
+        let Some(caller) = &self.request.caller else {
+            return Ok(());
+        };
+        let Some(most) = caller.limits.connections else {
+            return Ok(());
+        };
+        if self.places.take(&caller.name, most) {
+            return Ok(());
+        }
+        self.gateway
+            .metrics
+            .rate_limited(&caller.name, "connections");
+        self.downstream.close_behind();
+        Err(Fault::new(
+            FaultKind::TooManyRequests,
+            format!("this key may have {most} connections open; use those it has, or try again when one is closed"),
+        )
+        .retry_after(CONNECTION_RETRY))
     }
 
     async fn take_body(&mut self) -> Result<(), Fault> {
@@ -109,7 +143,7 @@ impl Exchange<'_> {
     }
 
     async fn reply(&mut self, mut reply: Reply) -> Result<Settlement, Fault> {
-        reply::name_request(&mut reply.headers, self.request.protocol, &self.request.id);
+        reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
         self.record.status = Some(reply.status);
         self.downstream.reply(reply).await?;
         Ok(Settlement::GatewayReply)
@@ -135,7 +169,7 @@ impl Exchange<'_> {
             let guessed = || reply::guessed_protocol(&self.request.headers);
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
-            reply::name_request(&mut answer.headers, protocol, &self.request.id);
+            reply::complete_head(&mut answer.headers, protocol, &self.request);
             self.record.status = Some(answer.status);
             // Where a body's end is in doubt, what follows it cannot be trusted either.
             self.record.broken =
@@ -148,11 +182,8 @@ impl Exchange<'_> {
         settlement
     }
 
-    fn settlement_of(&mut self, status: http::StatusCode) -> Settlement {
-        let facts = &mut self.request.facts;
-        if let Some(meter) = &facts.meter {
-            facts.usage = meter.usage();
-        }
+    fn settlement_of(&self, status: http::StatusCode) -> Settlement {
+        let facts = &self.request.facts;
         match (
             status.is_success(),
             facts.meter.is_some() && facts.usage.is_none(),
@@ -164,13 +195,13 @@ impl Exchange<'_> {
     }
 
     fn settle(&mut self, settlement: Settlement) {
-        let facts = std::mem::take(&mut self.request.facts);
+        let mut facts = std::mem::take(&mut self.request.facts);
         self.route
             .request
-            .on_done(&self.request, &facts, settlement);
+            .on_done(&self.request, &mut facts, settlement);
         self.route
             .response
-            .on_done(&self.request, &facts, settlement);
+            .on_done(&self.request, &mut facts, settlement);
         self.request.facts = facts;
         self.record.tell(
             self.gateway,

@@ -3,6 +3,7 @@
 pub mod app_service;
 mod attempt;
 mod attempts;
+mod caller_connections;
 mod client_tls;
 mod connections;
 mod dial;
@@ -36,6 +37,7 @@ use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
 use crate::snapshot::server::name_server;
+use caller_connections::CallerConnections;
 use std::sync::Arc;
 use upstream::Upstream;
 
@@ -47,6 +49,7 @@ pub struct Gateway {
     budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
+    caller_connections: Arc<CallerConnections>,
 }
 
 impl Gateway {
@@ -64,6 +67,7 @@ impl Gateway {
             budget: RetryBudget::default(),
             metrics,
             access_log,
+            caller_connections: Arc::default(),
         }
     }
 }

@@ -21,8 +21,6 @@ pub(super) struct Record {
     pub committed: Option<Duration>,
     pub status: Option<StatusCode>,
     pub streamed: bool,
-    /// Events of the stream so far.
-    pub events: u64,
     pub attempts: u32,
     /// The channel tried last.
     pub candidate: Option<Candidate>,
@@ -41,7 +39,6 @@ impl Record {
             committed: None,
             status: None,
             streamed: false,
-            events: 0,
             attempts: 0,
             candidate: None,
             key: None,
@@ -80,6 +77,11 @@ impl Record {
             time_spent,
             usage: request.facts.usage.as_ref(),
         });
+        if let Some(caller) = &request.caller {
+            gateway
+                .metrics
+                .passage(&caller.name, &request.facts.passage);
+        }
         gateway.access_log.write(&Line {
             id: &request.id,
             revision: &snapshot.revision,

@@ -53,7 +53,7 @@ impl Exchange<'_> {
             headers: &mut headers,
             kind,
         });
-        reply::name_request(&mut headers, self.request.protocol, &self.request.id);
+        reply::complete_head(&mut headers, self.request.protocol, &self.request);
         self.tell_attempts(&mut headers);
         let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
             Err(refused_ourselves(answer.status))

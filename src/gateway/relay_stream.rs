@@ -66,7 +66,7 @@ impl Exchange<'_> {
     fn look_at_events(&mut self, framer: &mut Framer, pulse: &mut Pulse, candidate: &Candidate) {
         while let Some(event) = framer.next() {
             pulse.saw(&event);
-            self.record.events += 1;
+            self.request.facts.events += 1;
             self.route.response.on_frame(&mut FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -85,7 +85,7 @@ impl Exchange<'_> {
         let mut out: Vec<Bytes> = Vec::new();
         while let Some(event) = framer.next() {
             pulse.saw(&event);
-            self.record.events += 1;
+            self.request.facts.events += 1;
             let mut frame = FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -107,7 +107,7 @@ impl Exchange<'_> {
             self.request.protocol,
             fault,
             &self.request.id,
-            self.record.events,
+            self.request.facts.events,
         );
         if let Some(event) = event {
             // The exchange fails either way; a caller that is gone too needs no event.

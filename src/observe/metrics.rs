@@ -3,6 +3,7 @@
 use super::channel_metrics::ChannelMetrics;
 use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use crate::filter::facts::Settlement;
+use crate::filter::held::Passage;
 use crate::protocol::usage::Usage;
 use prometheus::core::Collector;
 use prometheus::{
@@ -31,6 +32,8 @@ pub struct Metrics {
     settlements: IntCounterVec,
     validation_failures: IntCounterVec,
     dns_lookups: IntCounterVec,
+    rate_limited: IntCounterVec,
+    limits_unchecked: IntCounterVec,
     in_flight: IntGauge,
     connections: IntGauge,
     reloads: IntCounterVec,
@@ -131,6 +134,16 @@ impl Metrics {
                 "Lookups of providers' names.",
                 &["host", "result"],
             ),
+            rate_limited: counter(
+                "headgate_rate_limited_total",
+                "Requests that a limit of their caller refused.",
+                &["caller", "limit"],
+            ),
+            limits_unchecked: counter(
+                "headgate_limits_unchecked_total",
+                "Requests that went on without a look at their caller's limits, since the state store was away.",
+                &["caller"],
+            ),
             in_flight: gauge("headgate_in_flight", "Exchanges now under way."),
             connections: gauge("headgate_connections", "Open client connections."),
             reloads: counter(
@@ -215,6 +228,20 @@ impl Metrics {
     pub fn looked_up(&self, host: &str, found: bool) {
         let result = if found { "found" } else { "failed" };
         self.dns_lookups.with_label_values(&[host, result]).inc();
+    }
+
+    /// Counts what became of a request at its caller's limits.
+    pub fn passage(&self, caller: &str, passage: &Passage) {
+        match passage {
+            Passage::Free | Passage::Granted(_) => {}
+            Passage::Refused(measure) => self.rate_limited(caller, measure.name()),
+            Passage::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
+        }
+    }
+
+    /// Counts a request that `limit` refused.
+    pub fn rate_limited(&self, caller: &str, limit: &str) {
+        self.rate_limited.with_label_values(&[caller, limit]).inc();
     }
 
     /// Exchanges now under way.

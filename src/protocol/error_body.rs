@@ -140,6 +140,9 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::RequestTimeout
         | FaultKind::ClientGone => "invalid_request_error",
         FaultKind::Forbidden => "permission_error",
+        FaultKind::TooManyRequests => "requests",
+        FaultKind::TooManyTokens => "tokens",
+        FaultKind::OverBudget => "insufficient_quota",
         FaultKind::Overloaded
         | FaultKind::NoChannel
         | FaultKind::Connect
@@ -166,6 +169,9 @@ fn messages_class(kind: FaultKind) -> &'static str {
             "not_found_error"
         }
         FaultKind::TooLarge => "request_too_large",
+        FaultKind::TooManyRequests | FaultKind::TooManyTokens | FaultKind::OverBudget => {
+            "rate_limit_error"
+        }
         FaultKind::Overloaded | FaultKind::NoChannel => "overloaded_error",
         FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
         FaultKind::UpstreamTimeout => "timeout_error",

@@ -33,6 +33,12 @@ pub enum FaultKind {
     UnsupportedMedia,
     /// The caller sent its request too slowly.
     RequestTimeout,
+    /// The caller is at a limit of its requests, a minute or at one time.
+    TooManyRequests,
+    /// The caller is at its limit of tokens a minute.
+    TooManyTokens,
+    /// The caller's tokens of the day or month are used up.
+    OverBudget,
     /// The gateway holds as many exchanges as it may.
     Overloaded,
     /// No channel could be used for this model.
@@ -76,6 +82,7 @@ impl FaultKind {
             Self::RequestTimeout => 408,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
+            Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
             Self::ClientGone => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream => 502,
@@ -100,6 +107,8 @@ impl FaultKind {
             Self::RequestTimeout => "request_timeout",
             Self::TooLarge => "request_too_large",
             Self::UnsupportedMedia => "unsupported_media_type",
+            Self::TooManyRequests | Self::TooManyTokens => "rate_limit_exceeded",
+            Self::OverBudget => "insufficient_quota",
             Self::ClientGone => "client_gone",
             Self::Internal => "internal_error",
             Self::Connect => "upstream_unreachable",
@@ -126,6 +135,12 @@ impl Fault {
     /// Names the field or header at fault.
     pub fn param(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
+        self
+    }
+
+    /// Says how long the caller should wait.
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
         self
     }
 

@@ -1,7 +1,10 @@
 //! Wire facts: JSON scan and splice, SSE framing, usage, error bodies. No I/O, no server, no configuration.
 
+pub mod allowance;
 pub mod blame;
+pub mod date;
 pub mod error_body;
+pub mod estimate;
 pub mod fault;
 pub mod json;
 pub mod mask;

@@ -1,5 +1,6 @@
 //! What a configuration becomes: immutable routes, chains, callers, models and channels under one revision.
 
+mod callers;
 pub mod channels;
 mod credentials;
 pub mod failover;
@@ -11,7 +12,7 @@ pub mod routes;
 pub mod schemas;
 pub mod server;
 
-use crate::catalog::caller::{Caller, Callers, KeyDigest};
+use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
 use crate::config::problem::{InvalidConfig, Problem, Severity};
 use crate::config::resilience::RetriesConfig;
@@ -123,9 +124,10 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         server::check_tls(tls, &folder, &mut problems);
     }
     files.extend(channels::files(&channels, &folder));
-    let callers = Arc::new(build_callers(&callers, &mut problems));
     let channels = channels::build(&channels, &folder, &mut problems);
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
+    let declared = callers;
+    let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
     let shelf = schemas::Shelf::new(folder);
     let router = routes::Builder {
         chains: &chains,
@@ -135,6 +137,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         schemas: &shelf,
     }
     .build(&routes, &mut problems);
+    callers::check_kept(&declared, &router, &mut problems);
     files.extend(shelf.into_files());
     let warnings = match problems.into_result() {
         Ok(warnings) => warnings,
@@ -153,48 +156,6 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         },
         warnings,
     })
-}
-
-fn build_callers(
-    configs: &[crate::config::routes::CallerConfig],
-    problems: &mut Problems<'_>,
-) -> Callers {
-    let mut callers = Callers::default();
-    let mut names = std::collections::HashSet::new();
-    for (index, config) in configs.iter().enumerate() {
-        let at = format!("/callers/{index}");
-        if !names.insert(&config.name) {
-            problems.error(
-                &format!("{at}/name"),
-                format!("caller `{}` is declared twice", config.name),
-                None,
-            );
-        }
-        let Some(digest) = KeyDigest::from_hex(&config.key_sha256) else {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "not a SHA-256 in 64 hex digits",
-                Some("`headgate key new` prints a key and its digest"),
-            );
-            continue;
-        };
-        if digest == KeyDigest::of(b"") {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "this is the digest of an empty key",
-                None,
-            );
-        }
-        let caller = Arc::new(Caller::new(&config.name, &config.models));
-        if !callers.insert(digest, caller) {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "another caller has the same key",
-                None,
-            );
-        }
-    }
-    callers
 }
 
 impl Problems<'_> {

@@ -277,6 +277,15 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
             None,
         );
     }
+    if let (Some(limit), Some(route)) = (place("rate_limit"), place("route_model"))
+        && limit < route
+    {
+        problems.error(
+            &at,
+            "`rate_limit` must stand behind `route_model`, since models have limits too",
+            Some("put `rate_limit` last, so that requests which are refused count for nothing"),
+        );
+    }
     let finds_channel = place("route_model").is_some()
         || place("list_models").is_some()
         || (place("follow_response").is_some() && pattern.has_parameter("id"));

@@ -8,8 +8,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("scalar", &[]),
     ("serve", &[]),
-    ("catalog", &["protocol", "scalar"]),
     ("state", &["protocol", "scalar"]),
+    ("catalog", &["protocol", "scalar", "state"]),
     ("filter", &["protocol", "scalar", "catalog", "state"]),
     ("config", &["protocol", "scalar"]),
     (

@@ -68,6 +68,27 @@ fn each_kind_has_its_status_and_words() {
             413,
             "request_too_large",
         ),
+        (
+            FaultKind::TooManyRequests,
+            429,
+            "requests",
+            429,
+            "rate_limit_error",
+        ),
+        (
+            FaultKind::TooManyTokens,
+            429,
+            "tokens",
+            429,
+            "rate_limit_error",
+        ),
+        (
+            FaultKind::OverBudget,
+            429,
+            "insufficient_quota",
+            429,
+            "rate_limit_error",
+        ),
         (FaultKind::Internal, 500, "server_error", 500, "api_error"),
         (FaultKind::Upstream, 502, "server_error", 502, "api_error"),
         (
