@@ -130,7 +130,7 @@ fn may_be_h2(peer: &HttpPeer) -> bool {
 #[cfg(test)]
 mod tests {
     use super::{HEAD_START, race};
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
     use std::time::{Duration, Instant};
     use tokio::time::sleep;
 
@@ -190,6 +190,19 @@ mod tests {
         assert_eq!(outcome, Ok("a"));
         assert_eq!(names(&begun), ["a", "b"]);
         assert!(begun[1].1 >= HEAD_START);
+    }
+
+    #[tokio::test]
+    async fn who_loses_the_race_is_dropped_with_it() {
+        let running = Arc::new(());
+        let won = race([NEVER, SOON], async |delay| {
+            let _runs = running.clone();
+            sleep(delay).await;
+            Ok::<_, ()>(Arc::strong_count(&running))
+        })
+        .await;
+        assert_eq!(won, Ok(3), "both ran");
+        assert_eq!(Arc::strong_count(&running), 1);
     }
 
     #[tokio::test]

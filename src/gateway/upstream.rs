@@ -182,16 +182,11 @@ impl Upstream {
 }
 
 impl Provider {
-    /// Prefers the address that `before` prefers, if it is still there.
+    /// Prefers what `before` prefers, as far as it is still there.
     fn new(channel: &Channel, pool: u64, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
         let port = channel.origin.port;
-        let preferred = before
-            .and_then(|before| {
-                before
-                    .addresses
-                    .get(before.preferred.load(Ordering::Relaxed))
-            })
-            .and_then(|preferred| addresses.iter().position(|address| address == preferred));
+        let last = before.and_then(Self::preferred_address);
+        let preferred = preferred_among(&addresses, last);
         let peers = addresses
             .iter()
             .map(|address| Arc::new(new_peer(channel, pool, SocketAddr::new(*address, port))))
@@ -199,8 +194,13 @@ impl Provider {
         Self {
             addresses,
             peers,
-            preferred: AtomicUsize::new(preferred.unwrap_or(0)),
+            preferred: AtomicUsize::new(preferred),
         }
+    }
+
+    fn preferred_address(&self) -> Option<IpAddr> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        self.addresses.get(preferred).copied()
     }
 
     /// The peers with their indices, the preferred one first.
@@ -211,6 +211,18 @@ impl Provider {
             .chain(others)
             .map(|index| (index, &self.peers[index]))
     }
+}
+
+/// The index of the address that connected last; if it is gone, of one of its family, since the other
+/// may lead nowhere from here.
+fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
+    let at = |wanted: &dyn Fn(&IpAddr, IpAddr) -> bool| {
+        let last = last?;
+        addresses.iter().position(|address| wanted(address, last))
+    };
+    at(&|address, last| *address == last)
+        .or_else(|| at(&|address, last| address.is_ipv6() == last.is_ipv6()))
+        .unwrap_or(0)
 }
 
 /// Tells the log which addresses were tried when a deadline ends the race.
@@ -302,5 +314,29 @@ fn trust(peer: &mut HttpPeer, tls: &OriginTls) {
     if let Some(identity) = &tls.identity {
         let pair = CertKey::new(identity.chain.clone(), identity.key.clone());
         peer.client_cert_key = Some(Arc::new(pair));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::preferred_among;
+    use std::net::IpAddr;
+
+    #[test]
+    fn what_connected_last_comes_first_and_else_its_family() {
+        let addresses: Vec<IpAddr> = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2"]
+            .map(|text| text.parse().unwrap())
+            .into();
+        for (last, preferred) in [
+            (None, 0),
+            (Some("192.0.2.2"), 3),
+            (Some("192.0.2.9"), 1),
+            (Some("2001:db8::9"), 0),
+        ] {
+            let last = last.map(|text| text.parse().unwrap());
+            assert_eq!(preferred_among(&addresses, last), preferred, "{last:?}");
+        }
+        let v6 = [addresses[0]];
+        assert_eq!(preferred_among(&v6, Some(addresses[1])), 0);
     }
 }

@@ -1,7 +1,9 @@
 //! Callers who do not read: the provider is held back, memory stays bounded, and a deadline ends it.
 
+use crate::harness::certificates::Authority;
 use crate::harness::flood::{Flood, Version};
-use crate::harness::{Gateway, Reply, Request, World, config, eventually};
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::{Gateway, Http2, Reply, Request, World, config, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -72,6 +74,37 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         assert!(metrics.sum("headgate_silence_seconds_sum", &labels) >= 1.0);
         assert_eq!(metrics.sum("headgate_waited_seconds_count", &labels), 1.0);
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_not_read_holds_up_no_other_stream_of_its_connection() {
+    let flood = Flood::start(Version::Http1).await;
+    let (folder, authority) = (folder_with_schemas(), Authority::new());
+    let mut config = config::standard(&flood.url());
+    config["server"]["tls"] = authority.server().write(&folder, "server");
+    config["server"]["limits"] = json!({"write_deadline": "2s"});
+    let gateway = Gateway::start_in(folder, &config.to_string()).await;
+    let stream = authority.connect(gateway.address, &["h2"], None).await;
+    let connection = Http2::over(stream.unwrap()).await;
+    let request = Request::ask_stream(Protocol::Chat);
+    let mut unread = Vec::new();
+    for _ in 0..20 {
+        unread.push(connection.open(&request).await);
+    }
+    // Far more than the windows of HTTP/2 hold.
+    let mut read = connection.open(&request).await;
+    let mut bytes = 0;
+    while bytes < 4 << 20 {
+        bytes += read
+            .piece()
+            .await
+            .unwrap()
+            .expect("the flood never ends")
+            .len();
+    }
+    drop(read);
+    let given_up = async || (flood.open() == 0).then_some(());
+    eventually("the end of the provider's streams", given_up).await;
 }
 
 #[tokio::test]
