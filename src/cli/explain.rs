@@ -141,9 +141,15 @@ async fn verdict(
             return Ok(Flow::Reply(reply));
         }
     }
-    if let Some(body) = body {
+    let scanned = route.request.body_need() != crate::filter::BodyNeed::Untouched;
+    if let Some(form) = body
+        .clone()
+        .filter(|body| !scanned && request.is_form(body))
+    {
+        request.form = form;
+    } else if let Some(body) = body {
         request.body = Some(Document::parse(body, &Limits::default())?);
-    } else if route.request.body_need() != crate::filter::BodyNeed::Untouched {
+    } else if scanned {
         request.body = Some(Document::parse(Bytes::new(), &Limits::default())?);
     }
     for Named { filter, .. } in filters() {
@@ -212,7 +218,6 @@ fn headers(args: &Args, protocol: Option<Protocol>, has_body: bool) -> Result<He
             HeaderValue::from_static("application/json"),
         );
     }
-    headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     if protocol == Some(Protocol::Messages) {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }

@@ -151,10 +151,21 @@ impl ResponseChain {
     }
 
     /// Before a JSON answer is sent: filters that may change it.
-    pub fn replace_body(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+    ///
+    /// # Errors
+    /// What a filter cannot send in good conscience.
+    pub async fn replace_body(
+        &self,
+        answer: &mut AnswerView<'_>,
+        body: &mut Bytes,
+    ) -> Result<(), Fault> {
         for filter in &self.body_replacers {
             filter.on_response_body(answer, body);
         }
+        for filter in &self.body_replacers {
+            filter.on_held_answer(answer, body).decided().await?;
+        }
+        Ok(())
     }
 
     /// After a JSON answer was sent: filters that only look.

@@ -10,8 +10,12 @@ use crate::channel::outcome::{Outcome, Scope, Why};
 use crate::channel::select::NoneUsable;
 use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
+use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use tokio::time::Instant;
+
+/// Tells callers how many attempts their answer took.
+const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 
 /// An answer, and the use of the channel that it came from.
 pub(super) struct Kept {
@@ -78,6 +82,9 @@ impl Exchange<'_> {
 
     /// Whether another channel could be tried if this attempt failed; it may be gone by then.
     pub(super) fn another_is_left(&self, search: &Search, lease: &Lease) -> bool {
+        if search.candidates.len() <= search.tried.len() + 1 {
+            return false;
+        }
         let now = Moment::now();
         let mut tried = search.tried.clone();
         tried.push(lease.candidate.channel.name.clone());
@@ -142,6 +149,10 @@ impl Exchange<'_> {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
+        if self.route.failover.tell_attempts {
+            let attempts = HeaderValue::from(self.record.attempts);
+            self.request.answer_headers.insert(ATTEMPTS, attempts);
+        }
         let attempted = attempt::attempt(
             &self.gateway.upstream,
             &mut self.downstream,

@@ -8,7 +8,6 @@ use crate::filter::view::{AttemptView, RequestView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
 use crate::snapshot::router::Route;
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::RequestHeader;
@@ -49,9 +48,10 @@ pub(super) async fn prepare(
     } = attempt;
     let body = match &request.body {
         Some(document) => edits.apply(document.body()),
-        None => Segments::from(Bytes::new()),
+        None => Segments::from(request.form.clone()),
     };
-    let body_bytes = request.body.is_some().then(|| body.len());
+    let has_body = request.body.is_some() || !request.form.is_empty();
+    let body_bytes = has_body.then(|| body.len());
     finish_headers(
         &mut headers,
         &candidate.channel,

@@ -14,7 +14,7 @@ use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -54,7 +54,6 @@ impl Exchange<'_> {
             kind,
         });
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
-        self.tell_attempts(&mut headers);
         let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
             Err(refused_ourselves(answer.status))
         } else if answer.status.is_client_error() || answer.status.is_server_error() {
@@ -69,7 +68,9 @@ impl Exchange<'_> {
         } else {
             match kind {
                 AnswerKind::Stream => self.relay_stream(&mut answer, headers, candidate).await,
-                AnswerKind::Json if self.route.response.answer_need() == AnswerNeed::Replace => {
+                AnswerKind::Json | AnswerKind::Other
+                    if self.route.response.answer_need() == AnswerNeed::Replace =>
+                {
                     self.relay_replaced(&mut answer, headers, candidate).await
                 }
                 AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
@@ -84,13 +85,6 @@ impl Exchange<'_> {
             Err(_) => self.gateway.upstream.discard(answer.connection).await,
         }
         relayed
-    }
-
-    fn tell_attempts(&self, headers: &mut HeaderMap) {
-        if self.route.failover.tell_attempts {
-            let attempts = HeaderValue::from(self.record.attempts);
-            headers.insert(HeaderName::from_static("x-headgate-attempts"), attempts);
-        }
     }
 
     /// A provider's error passes with its status and body, redacted of credentials.
@@ -144,14 +138,15 @@ impl Exchange<'_> {
             kind: AnswerKind::Json,
         };
         let provider_body = body.clone();
-        self.route.response.replace_body(&mut view, &mut body);
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.downstream
-            .write_head(answer.status, headers.clone())
+        self.route
+            .response
+            .replace_body(&mut view, &mut body)
             .await?;
-        self.downstream.write(body, true).await?;
+        // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
         self.observe(answer.status, &mut headers, candidate, provider_body);
-        Ok(())
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        self.downstream.write_head(answer.status, headers).await?;
+        self.downstream.write(body, true).await
     }
 
     /// Bytes as they come; filters that only look see the whole once it is sent.

@@ -134,7 +134,8 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::NoRoute
         | FaultKind::MethodNotAllowed
         | FaultKind::UnknownModel
-        | FaultKind::UnknownResponse
+        | FaultKind::UnknownId
+        | FaultKind::Gone
         | FaultKind::TooLarge
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
@@ -165,7 +166,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::ClientGone => "invalid_request_error",
         FaultKind::Unauthenticated => "authentication_error",
         FaultKind::Forbidden => "permission_error",
-        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownResponse => {
+        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownId | FaultKind::Gone => {
             "not_found_error"
         }
         FaultKind::TooLarge => "request_too_large",

@@ -25,8 +25,10 @@ pub enum FaultKind {
     MethodNotAllowed,
     /// No model of this name.
     UnknownModel,
-    /// No such response, or not this caller's.
-    UnknownResponse,
+    /// Nothing that a provider made has this id, or it was made for another caller.
+    UnknownId,
+    /// What the id stands for was made on a channel that is no longer there.
+    Gone,
     /// The body is over the route's limit.
     TooLarge,
     /// The Content-Type or Content-Encoding is not accepted here.
@@ -77,9 +79,10 @@ impl FaultKind {
             Self::BadHead | Self::BadJson | Self::Invalid | Self::BadHeader => 400,
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
-            Self::NoRoute | Self::UnknownModel | Self::UnknownResponse => 404,
+            Self::NoRoute | Self::UnknownModel | Self::UnknownId => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
+            Self::Gone => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
@@ -103,7 +106,8 @@ impl FaultKind {
             Self::NoRoute => "unknown_url",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UnknownModel => "model_not_found",
-            Self::UnknownResponse => "response_not_found",
+            Self::UnknownId => "id_not_found",
+            Self::Gone => "id_gone",
             Self::RequestTimeout => "request_timeout",
             Self::TooLarge => "request_too_large",
             Self::UnsupportedMedia => "unsupported_media_type",

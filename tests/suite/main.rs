@@ -3,6 +3,8 @@
 mod harness;
 
 mod admin;
+mod affinity;
+mod affinity_rules;
 mod cli;
 mod deadlines;
 mod desync;

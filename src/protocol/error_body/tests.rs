@@ -62,6 +62,20 @@ fn each_kind_has_its_status_and_words() {
             "not_found_error",
         ),
         (
+            FaultKind::UnknownId,
+            404,
+            "invalid_request_error",
+            404,
+            "not_found_error",
+        ),
+        (
+            FaultKind::Gone,
+            410,
+            "invalid_request_error",
+            410,
+            "not_found_error",
+        ),
+        (
             FaultKind::TooLarge,
             413,
             "invalid_request_error",
