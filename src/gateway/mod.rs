@@ -1,9 +1,11 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
+mod accept;
 pub mod app_service;
 mod attempt;
 mod attempts;
 mod caller_connections;
+mod client_stream;
 mod client_tls;
 mod connections;
 mod dial;
@@ -24,7 +26,8 @@ mod relay;
 mod relay_stream;
 mod reply;
 mod request_id;
-mod service;
+pub mod service;
+pub mod stages;
 mod upstream;
 mod waits;
 
@@ -38,6 +41,7 @@ use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
 use crate::snapshot::server::name_server;
 use caller_connections::CallerConnections;
+use stages::Stages;
 use std::sync::Arc;
 use upstream::Upstream;
 
@@ -49,6 +53,7 @@ pub struct Gateway {
     budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
+    stages: Arc<Stages>,
     caller_connections: Arc<CallerConnections>,
 }
 
@@ -58,6 +63,7 @@ impl Gateway {
         channels: Arc<Channels>,
         metrics: Arc<Metrics>,
         access_log: Arc<AccessLog>,
+        stages: Arc<Stages>,
     ) -> Self {
         let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
@@ -67,6 +73,7 @@ impl Gateway {
             budget: RetryBudget::default(),
             metrics,
             access_log,
+            stages,
             caller_connections: Arc::default(),
         }
     }
