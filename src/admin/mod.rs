@@ -31,7 +31,8 @@ impl App for Admin {
             (&Method::GET, "/metrics") => Answer::full(
                 StatusCode::OK,
                 METRICS,
-                self.metrics.render(self.access_log.dropped()),
+                self.metrics
+                    .render(self.access_log.dropped(), &self.reloader.state().health()),
             ),
             (&Method::GET, "/healthz") => Answer::full(StatusCode::OK, TEXT, "ok\n"),
             (&Method::GET, "/readyz") => self.readiness(),

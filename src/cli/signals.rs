@@ -24,6 +24,9 @@ pub struct Life {
 /// How often a draining process looks whether it is done.
 const DRAIN_LOOK: Duration = Duration::from_millis(50);
 
+/// How long the process stays for what the state store has not written yet.
+const STATE_FLUSH: Duration = Duration::from_secs(2);
+
 /// Listens for signals from a thread of its own.
 ///
 /// # Errors
@@ -80,6 +83,7 @@ async fn drain(life: &Life) {
 }
 
 fn end(life: &Life) -> ! {
+    life.reloader.state().flush(STATE_FLUSH);
     life.access_log.flush();
     life.log.flush();
     std::process::exit(0)

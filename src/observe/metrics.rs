@@ -1,7 +1,9 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
+use super::state_metrics::StateMetrics;
 use crate::filter::facts::Settlement;
 use crate::protocol::usage::Usage;
+use crate::state::health::Health;
 use prometheus::core::Collector;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
@@ -35,6 +37,7 @@ pub struct Metrics {
     reload_time: Gauge,
     revision: GaugeVec,
     log_dropped: IntCounter,
+    state: StateMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
 }
@@ -151,6 +154,7 @@ impl Metrics {
                     "Access-log lines that nobody took.",
                 ),
             ),
+            state: StateMetrics::new(&registry),
             series: RwLock::default(),
             registry,
         }
@@ -224,10 +228,10 @@ impl Metrics {
         self.reload_succeeded.set(0);
     }
 
-    /// Everything, in Prometheus' text format.
-    pub fn render(&self, log_dropped: u64) -> Vec<u8> {
-        self.log_dropped
-            .inc_by(log_dropped.saturating_sub(self.log_dropped.get()));
+    /// Everything, in Prometheus' text format; with what others have counted until now.
+    pub fn render(&self, log_dropped: u64, state: &Health) -> Vec<u8> {
+        raise(&self.log_dropped, log_dropped);
+        self.state.show(state);
         let mut text = Vec::new();
         TextEncoder::new()
             .encode(&self.registry.gather(), &mut text)
@@ -292,7 +296,12 @@ impl Default for Metrics {
     }
 }
 
-fn registered<C: Collector + Clone + 'static>(
+/// Brings a counter to what somebody else has counted.
+pub(super) fn raise(counter: &IntCounter, count: u64) {
+    counter.inc_by(count.saturating_sub(counter.get()));
+}
+
+pub(super) fn registered<C: Collector + Clone + 'static>(
     registry: &Registry,
     metric: prometheus::Result<C>,
 ) -> C {

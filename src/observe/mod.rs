@@ -3,3 +3,4 @@
 pub mod access_log;
 pub mod line_writer;
 pub mod metrics;
+mod state_metrics;

@@ -8,6 +8,7 @@ pub mod router;
 pub mod routes;
 pub mod schemas;
 pub mod server;
+mod state;
 
 use crate::catalog::caller::{Caller, Callers, KeyDigest};
 use crate::catalog::model::Catalog;
@@ -17,6 +18,7 @@ use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
 use crate::state::Store;
 use crate::state::memory::Memory;
+use crate::state::site::Site;
 use router::Router;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -28,6 +30,8 @@ pub struct Snapshot {
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
     pub server: ServerConfig,
+    /// Where state is kept; it is opened once, when the process starts.
+    pub state: Site,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     pub router: Router,
@@ -38,6 +42,7 @@ pub struct Snapshot {
 /// What outlives snapshots and is handed to each one built.
 #[derive(Clone)]
 pub struct Lasting {
+    /// Memory, unless somebody opened what the first snapshot names.
     pub state: Arc<dyn Store>,
     /// Looks up the variables of `${NAME}`.
     pub variables: Variables,
@@ -99,6 +104,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     } = loaded;
     let RoutesConfig {
         server,
+        state,
         callers,
         channels,
         models,
@@ -114,6 +120,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     if let Some(tls) = &server.tls {
         server::check_tls(tls, &folder, &mut problems);
     }
+    let state = state::build(&state, &folder, &mut problems);
     let callers = Arc::new(build_callers(&callers, &mut problems));
     let channels = channels::build(&channels, &folder, &mut problems);
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
@@ -136,6 +143,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             revision: revision.into(),
             loaded_at: SystemTime::now(),
             server,
+            state,
             callers,
             catalog,
             router,
