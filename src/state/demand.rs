@@ -6,7 +6,7 @@ use std::time::Duration;
 /// What a request needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
-    /// Every limit that applies, in an order that stays the same while the configuration does.
+    /// Every limit that applies, all of one caller, in an order that stays the same while the configuration does.
     pub limits: &'a [Limit],
     /// Tokens it will use, as estimated.
     pub tokens: u64,

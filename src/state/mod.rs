@@ -7,6 +7,7 @@ mod embedded;
 mod generations;
 pub mod health;
 pub mod memory;
+mod shared;
 pub mod site;
 mod window;
 

@@ -18,6 +18,7 @@ mod responses;
 mod rewrite;
 mod schemas;
 mod shutdown;
+mod state;
 mod streams;
 mod strict_json;
 mod tls;

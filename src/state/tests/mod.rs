@@ -1,7 +1,9 @@
 //! Every store behaves alike: one table of behaviours, run against each.
 
 mod behaviours;
-mod sqlite;
+mod embedded;
+mod redis_server;
+mod shared;
 
 use super::demand::{Admission, Demand, Limit, Measure, Ticket, Verdict};
 use super::site::{FileSite, Site};

@@ -37,12 +37,21 @@ impl Gateway {
         Self::start_read_by(folder, config, Reader::Stays).await
     }
 
+    /// With a configuration whose folder outlives it.
+    pub async fn start_at(file: &Path) -> Self {
+        Self::start_with(Folder::new(), file, Reader::Stays).await
+    }
+
     /// With a reader of its standard error who may not stay.
     pub async fn start_read_by(folder: Folder, config: &str, reader: Reader) -> Self {
         let file = folder.path().join("routes.yaml");
         if !file.exists() {
             folder.write("routes.yaml", config);
         }
+        Self::start_with(folder, &file, reader).await
+    }
+
+    async fn start_with(folder: Folder, file: &Path, reader: Reader) -> Self {
         let args = ["run", "--config", file.to_str().unwrap()];
         let mut process = Process::spawn_read_by(&args, reader);
         let line = process.said("headgate is listening").await;

@@ -9,6 +9,8 @@ pub mod gateway;
 pub mod http2;
 pub mod http2_provider;
 pub mod process;
+#[path = "../../../src/state/tests/redis_server.rs"]
+pub mod redis_server;
 pub mod request;
 pub mod scripted;
 pub mod simulator;
@@ -17,6 +19,7 @@ pub mod world;
 pub use connection::{Answer, Connection, Reply};
 pub use gateway::Gateway;
 pub use http2::Http2;
+pub use redis_server::RedisServer;
 pub use request::{Request, body_of, path_of};
 pub use scripted::{Act, Scripted};
 pub use simulator::Simulator;

@@ -85,7 +85,7 @@ async fn what_was_written_survives_kill_minus_9() {
             .args([
                 "--exact",
                 "--nocapture",
-                "state::tests::sqlite::child_that_is_killed",
+                "state::tests::embedded::child_that_is_killed",
             ])
             .env(CHILD, &path)
             .stdout(Stdio::piped())
