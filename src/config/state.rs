@@ -29,6 +29,7 @@ pub enum StateConfig {
 pub struct SqliteConfig {
     /// The file; made if there is none.
     #[serde(default = "default_path")]
+    #[schemars(with = "String", length(min = 1))]
     pub path: PathBuf,
     /// How long an id is kept that nobody uses.
     #[serde(default = "default_keep")]

@@ -6,7 +6,7 @@ use super::shared::Shared;
 use super::{Store, WhenAway};
 use crate::scalar::Secret;
 use redis::{Client, IntoConnectionInfo, TlsCertificates};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,6 +46,14 @@ pub struct RedisSite {
 }
 
 impl Site {
+    /// The file it is kept in, beside which SQLite keeps more whose names begin with its own.
+    pub fn file(&self) -> Option<&Path> {
+        match self {
+            Self::File(site) => Some(&site.path),
+            Self::Memory | Self::Redis(_) => None,
+        }
+    }
+
     /// Opens the store. What cannot be had is told and counted, and never keeps the gateway from starting.
     pub fn open(&self) -> Arc<dyn Store> {
         match self {

@@ -3,6 +3,7 @@
 mod behaviours;
 mod embedded;
 mod redis_server;
+mod scripts;
 mod shared;
 
 use super::demand::{Admission, Demand, Limit, Measure, Ticket, Verdict};
