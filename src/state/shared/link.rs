@@ -50,6 +50,12 @@ struct Current {
     reason: String,
 }
 
+/// A connection that was there a moment ago.
+pub struct Connection {
+    connection: MultiplexedConnection,
+    number: u64,
+}
+
 /// What came of commands that were sent.
 pub enum Sent {
     /// Each was answered.
@@ -74,15 +80,32 @@ impl Link {
         }
     }
 
+    /// The connection in use.
+    ///
+    /// # Errors
+    /// Redis is known to be away.
+    pub fn connection(&self) -> Result<Connection, Unavailable> {
+        let current = lock(&self.current);
+        match &current.connection {
+            Some(connection) => Ok(Connection {
+                connection: connection.clone(),
+                number: current.number,
+            }),
+            None => Err(Unavailable("there is no connection to Redis".into())),
+        }
+    }
+
     /// Sends a command that a request waits for.
     ///
     /// # Errors
-    /// Redis is known to be away, breaks off, takes too long, or answers with an error.
-    pub async fn ask<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, Unavailable> {
-        let (mut connection, number) = self
-            .connection()
-            .ok_or_else(|| Unavailable("there is no connection to Redis".into()))?;
-        match timeout(self.wait, command.query_async(&mut connection)).await {
+    /// Redis breaks off, takes too long, or answers with an error.
+    pub async fn ask<T: FromRedisValue>(
+        &self,
+        mut connection: Connection,
+        command: &Cmd,
+    ) -> Result<T, Unavailable> {
+        let number = connection.number;
+        match timeout(self.wait, command.query_async(&mut connection.connection)).await {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 self.examine(&error, number);
@@ -97,7 +120,11 @@ impl Link {
 
     /// Sends commands that nobody waits for, in their order.
     pub async fn send(&self, pipeline: &mut Pipeline) -> Sent {
-        let Some((mut connection, number)) = self.connection() else {
+        let Ok(Connection {
+            mut connection,
+            number,
+        }) = self.connection()
+        else {
             return Sent::Unsent;
         };
         let answers = pipeline.ignore_errors().query_async(&mut connection);
@@ -197,7 +224,11 @@ impl Link {
 
     /// Returns once the connection is broken.
     async fn watch(&self) {
-        while let Some((mut connection, number)) = self.connection() {
+        while let Ok(Connection {
+            mut connection,
+            number,
+        }) = self.connection()
+        {
             let broken = self.broken.notified();
             if timeout(PING_EVERY, broken).await.is_ok() {
                 continue;
@@ -210,11 +241,6 @@ impl Link {
                 Ok(Ok(_)) | Err(_) => self.lost(number, SLOW),
             }
         }
-    }
-
-    fn connection(&self) -> Option<(MultiplexedConnection, u64)> {
-        let current = lock(&self.current);
-        Some((current.connection.clone()?, current.number))
     }
 
     fn publish(&self, connection: Option<MultiplexedConnection>) {

@@ -106,7 +106,10 @@ impl Store for Shared {
     ) -> Pending<'a, Option<Arc<str>>> {
         match self.parts.outbox.maker_of(caller, id) {
             Some(maker) => Pending::Ready(Ok(Maker::channel(maker))),
-            None => Pending::Later(Box::pin(self.parts.channel_of(caller, id))),
+            None => {
+                let asked = self.parts.channel_of(caller, id);
+                Pending::Later(Box::pin(self.parts.counted(Operation::ChannelOf, asked)))
+            }
         }
     }
 
@@ -118,7 +121,8 @@ impl Store for Shared {
     }
 
     fn admit<'a>(&'a self, demand: &'a Demand<'a>) -> Pending<'a, Admission> {
-        Pending::Later(Box::pin(self.parts.admit(demand)))
+        let asked = self.parts.admit(demand);
+        Pending::Later(Box::pin(self.parts.counted(Operation::Admit, asked)))
     }
 
     fn settle(&self, ticket: Ticket, tokens_used: u64) {
@@ -153,42 +157,43 @@ impl Parts {
         let mut command = redis::cmd("GETEX");
         command.arg(self.keys.made(caller, id));
         command.arg("PX").arg(self.keep.as_millis() as u64);
-        let found = self.link.ask::<Option<String>>(&command).await;
-        if found.is_err() {
-            self.tally.failed(Operation::ChannelOf);
-        }
-        Ok(found?.map(Arc::from))
+        let connection = self.link.connection()?;
+        let found: Option<String> = self.link.ask(connection, &command).await?;
+        Ok(found.map(Arc::from))
     }
 
     async fn admit(&self, demand: &Demand<'_>) -> Result<Admission, Unavailable> {
+        let connection = self.link.connection()?;
         let place = self.places.next();
         let name = self.places.name(place);
-        let keys: Vec<String> = self.keys_of(demand.limits);
+        let keys = self.keys_of(demand.limits);
         let mut perhaps = PerhapsTaken {
             outbox: &self.outbox,
             name: &name,
             keys: places_among(demand.limits, &keys),
         };
         let command = self.scripts.admit(&keys, &name, demand);
-        let answer = self.link.ask::<Vec<i64>>(&command).await;
-        let admission = answer.and_then(|answer| {
-            scripts::admission(&answer, demand, place)
-                .ok_or_else(|| Unavailable("Redis gave no answer of the script".into()))
-        });
-        match &admission {
-            Ok(Admission {
-                verdict: Verdict::Granted(_),
-                ..
-            }) => {
-                let keys = std::mem::take(&mut perhaps.keys);
-                if !keys.is_empty() {
-                    self.places.hold(place, keys);
-                }
-            }
-            Ok(_) => perhaps.keys.clear(),
-            Err(_) => self.tally.failed(Operation::Admit),
+        let answer: Vec<i64> = self.link.ask(connection, &command).await?;
+        let admission = scripts::admission(&answer, demand, place)
+            .ok_or_else(|| Unavailable("Redis gave no answer of the script".into()))?;
+        let taken = std::mem::take(&mut perhaps.keys);
+        if matches!(admission.verdict, Verdict::Granted(_)) && !taken.is_empty() {
+            self.places.hold(place, taken);
         }
-        admission
+        Ok(admission)
+    }
+
+    /// Counts what fails.
+    async fn counted<T>(
+        &self,
+        operation: Operation,
+        asked: impl Future<Output = Result<T, Unavailable>>,
+    ) -> Result<T, Unavailable> {
+        let outcome = asked.await;
+        if outcome.is_err() {
+            self.tally.failed(operation);
+        }
+        outcome
     }
 
     fn settle(&self, mut ticket: Ticket, tokens_used: u64) {

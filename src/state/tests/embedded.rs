@@ -188,6 +188,34 @@ async fn a_file_that_takes_nothing_is_told_and_written_once_it_does() {
 }
 
 #[tokio::test]
+async fn nobody_waits_for_a_file_that_another_process_holds() {
+    let folder = Folder::new();
+    let store = folder.store();
+    let file = rusqlite::Connection::open(folder.path().join("state.sqlite")).unwrap();
+    file.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let ann = caller();
+    let budget = [limit(&ann, Measure::TokensPerDay, 1_000_000)];
+    let began = std::time::Instant::now();
+    for n in 0..1_000 {
+        let id = format!("resp_{n}");
+        store.remember(&ann, &id, &Arc::from("primary"));
+        assert!(channel_of(&*store, &ann, &id).await.is_some());
+        assert_eq!(channel_of(&*store, &ann, "resp_unknown").await, None);
+        let ticket = granted(&*store, &budget, 1).await;
+        store.settle(ticket, 1);
+    }
+    // A writer that waited would have waited 5 s for each.
+    assert!(began.elapsed() < PATIENCE);
+    file.execute_batch("COMMIT").unwrap();
+    store.flush(PATIENCE);
+    assert!(
+        channel_of(&*folder.store(), &ann, "resp_999")
+            .await
+            .is_some()
+    );
+}
+
+#[tokio::test]
 async fn ids_that_nobody_uses_are_removed() {
     let folder = Folder::new();
     let path = folder.path().join("state.sqlite");

@@ -328,6 +328,15 @@ async fn what_waits_for_redis_is_bounded_and_what_is_dropped_is_counted() {
     server.kill();
     let store = open(site(&server.url()));
     let ann = caller();
+    // What was never sent leaves nothing to undo.
+    let limits = [limit(&ann, Measure::Concurrent, 1)];
+    for _ in 0..1_000 {
+        let demand = Demand {
+            limits: &limits,
+            tokens: 0,
+        };
+        assert!(store.admit(&demand).get().await.is_err());
+    }
     for n in 0..60_000 {
         store.remember(&ann, &format!("resp_{n}"), &Arc::from("primary"));
     }
