@@ -6,8 +6,9 @@ pub mod protocol;
 pub mod scalar;
 pub mod serve;
 
-pub mod catalog;
 pub mod state;
+
+pub mod catalog;
 
 pub mod filter;
 

@@ -61,7 +61,7 @@ fn channel_entry(channel: &Channel) -> Value {
     json!({
         "name": &*channel.name,
         "base_url": format!("{scheme}://{}{}", origin.authority.to_str().unwrap_or_default(), origin.base_path),
-        "credential": channel.credential.as_ref().map(|credential| format!("{}: [secret]", credential.name)),
+        "credentials": channel.credentials.iter().map(|credential| format!("{}: [secret]", credential.name)).collect::<Vec<_>>(),
         "protocols": channel.protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>(),
         "tier": channel.tier,
         "weight": channel.weight,
@@ -70,7 +70,7 @@ fn channel_entry(channel: &Channel) -> Value {
 
 fn model_entry(model: &Model) -> Value {
     let channels: Vec<Value> = model
-        .candidates
+        .all_candidates
         .iter()
         .map(|candidate| {
             let name = candidate.model.as_ref().map(|model| &*model.name);

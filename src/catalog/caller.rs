@@ -1,5 +1,6 @@
 //! Callers and how their keys are recognised.
 
+use super::limits::CallerLimits;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -14,6 +15,7 @@ pub struct KeyDigest([u8; 32]);
 #[derive(Debug)]
 pub struct Caller {
     pub name: Arc<str>,
+    pub limits: CallerLimits,
     models: Vec<Pattern>,
 }
 
@@ -66,8 +68,15 @@ impl Caller {
     pub fn new(name: &str, models: &[String]) -> Self {
         Self {
             name: name.into(),
+            limits: CallerLimits::default(),
             models: models.iter().map(|model| Pattern::new(model)).collect(),
         }
+    }
+
+    /// Bounds what the caller may do.
+    pub fn with_limits(mut self, limits: CallerLimits) -> Self {
+        self.limits = limits;
+        self
     }
 
     /// Whether this caller may name this platform model.
@@ -102,6 +111,11 @@ impl Callers {
             return self.first.as_ref();
         };
         self.by_digest.values().find(|caller| *caller.name == *name)
+    }
+
+    /// Every caller, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Caller>> {
+        self.by_digest.values()
     }
 
     pub fn len(&self) -> usize {

@@ -10,7 +10,8 @@ use std::time::Duration;
 pub struct Channel {
     pub name: Arc<str>,
     pub origin: Origin,
-    pub credential: Option<Credential>,
+    /// Keys of the same account, used in turn; none where the provider asks for none.
+    pub credentials: Vec<Credential>,
     pub protocols: Vec<Protocol>,
     /// Share of requests among the channels of one tier, 1 or more.
     pub weight: u16,
@@ -19,9 +20,43 @@ pub struct Channel {
     pub timeouts: Timeouts,
     /// Added to every request for this provider.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// Equal for equal accounts that are reached in the same way: pooled connections outlive a reload
-    /// by it.
+    pub limits: ChannelLimits,
+    pub health: HealthPolicy,
+    /// Equal for equal accounts that are reached in the same way, whatever their keys: what is known of
+    /// a channel's health outlives a reload by it.
     pub fingerprint: u64,
+}
+
+/// How much a channel may be given; what is over goes to another one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ChannelLimits {
+    pub in_flight: Option<u32>,
+    /// In any 60 s.
+    pub requests_per_minute: Option<u64>,
+    /// In any 60 s, counted when an answer is over.
+    pub tokens_per_minute: Option<u64>,
+}
+
+/// When a channel is left alone, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HealthPolicy {
+    /// Failures in a row; 0 for never.
+    pub failures: u32,
+    /// Share of failures among the requests of the last 30 s, 1 to 100.
+    pub failure_percent: u8,
+    /// The first cool-down; each further one is twice as long, up to `cool_down_max`.
+    pub cool_down: Duration,
+    pub cool_down_max: Duration,
+    /// The first cool-down of a credential that was refused, or whose account has no quota left.
+    pub credential_cool_down: Duration,
+    pub probe: Option<Probe>,
+}
+
+/// A request that asks a provider from time to time whether it is well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Probe {
+    pub every: Duration,
+    pub timeout: Duration,
 }
 
 /// Where a provider is and how to speak to it.
@@ -72,6 +107,8 @@ pub struct Credential {
     pub value: HeaderValue,
     /// The secret itself, for redaction.
     pub secret: SecretText,
+    /// Of the channel and this key together: connections, and what is known of the key, go by it.
+    pub fingerprint: u64,
 }
 
 /// A secret that cannot be printed.
@@ -85,15 +122,6 @@ pub struct Timeouts {
     pub first_byte: Duration,
     pub idle: Duration,
     pub total: Duration,
-}
-
-impl Channel {
-    /// What proves us to the provider, and nobody else may see.
-    pub fn secret(&self) -> Option<&str> {
-        self.credential
-            .as_ref()
-            .map(|credential| credential.secret.expose())
-    }
 }
 
 impl Origin {
@@ -112,6 +140,19 @@ impl SecretText {
 
     pub fn expose(&self) -> &str {
         &self.0
+    }
+}
+
+impl Default for HealthPolicy {
+    fn default() -> Self {
+        Self {
+            failures: 5,
+            failure_percent: 50,
+            cool_down: Duration::from_secs(1),
+            cool_down_max: Duration::from_secs(60),
+            credential_cool_down: Duration::from_secs(60),
+            probe: None,
+        }
     }
 }
 

@@ -2,4 +2,5 @@
 
 pub mod caller;
 pub mod channel;
+pub mod limits;
 pub mod model;

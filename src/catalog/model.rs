@@ -5,6 +5,7 @@ use super::channel::Channel;
 use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 /// A platform model: what callers name.
@@ -16,7 +17,8 @@ pub struct Model {
     /// Unix seconds; 0 where the operator says nothing.
     pub created: u64,
     /// Every channel that serves it, lower tiers first.
-    pub candidates: Vec<Candidate>,
+    pub all_candidates: Arc<[Candidate]>,
+    by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
 }
 
 /// A channel that serves a model, and the name the model has there.
@@ -33,6 +35,8 @@ pub struct ChannelModel {
     pub name: Arc<str>,
     /// The name as a JSON string, quotes included: what the rewrite puts into the body.
     pub json: Bytes,
+    /// Of the channel and this model together: what is known of the model's health there goes by it.
+    pub fingerprint: u64,
 }
 
 /// All platform models and all channels, by name.
@@ -91,55 +95,58 @@ impl Candidate {
 }
 
 impl ChannelModel {
-    pub fn new(name: &str) -> Self {
+    pub fn new(name: &str, channel_fingerprint: u64) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (channel_fingerprint, name).hash(&mut hasher);
         Self {
             name: name.into(),
             json: serde_json::Value::from(name).to_string().into(),
+            fingerprint: hasher.finish(),
         }
     }
 }
 
 impl Model {
-    /// Whether any channel serves it over `protocol`.
-    pub fn speaks(&self, protocol: Protocol) -> bool {
-        self.candidates
+    /// `candidates` in any order.
+    pub fn new(name: &str, mut candidates: Vec<Candidate>) -> Self {
+        candidates.sort_by_key(|candidate| candidate.channel.tier);
+        let mut spoken: Vec<Protocol> = candidates
             .iter()
-            .any(|candidate| candidate.channel.protocols.contains(&protocol))
+            .flat_map(|candidate| candidate.channel.protocols.iter().copied())
+            .collect();
+        spoken.sort_unstable();
+        spoken.dedup();
+        Self {
+            name: name.into(),
+            display_name: None,
+            owned_by: String::new(),
+            created: 0,
+            by_protocol: spoken
+                .into_iter()
+                .map(|protocol| (protocol, speaking(&candidates, protocol)))
+                .collect(),
+            all_candidates: candidates.into(),
+        }
     }
 
-    /// The candidates that speak `protocol`, in the order in which they should be tried.
-    ///
-    /// Within a tier the order is drawn by weight; `draw(n)` gives a number below `n`.
-    pub fn order(&self, protocol: Protocol, mut draw: impl FnMut(u32) -> u32) -> Vec<Candidate> {
-        let mut left: Vec<&Candidate> = self
-            .candidates
+    /// Whether any channel serves it over `protocol`.
+    pub fn speaks(&self, protocol: Protocol) -> bool {
+        !self.candidates(protocol).is_empty()
+    }
+
+    /// The candidates that speak `protocol`, lower tiers first.
+    pub fn candidates(&self, protocol: Protocol) -> Arc<[Candidate]> {
+        self.by_protocol
             .iter()
-            .filter(|candidate| candidate.channel.protocols.contains(&protocol))
-            .collect();
-        let mut ordered = Vec::with_capacity(left.len());
-        while let Some(first) = left.first() {
-            let tier = first.channel.tier;
-            let peers = left.iter().take_while(|c| c.channel.tier == tier).count();
-            let chosen = if peers == 1 {
-                0
-            } else {
-                draw_by_weight(&left[..peers], &mut draw)
-            };
-            ordered.push(left.remove(chosen).clone());
-        }
-        ordered
+            .find(|(spoken, _)| *spoken == protocol)
+            .map_or_else(|| Arc::from([]), |(_, candidates)| candidates.clone())
     }
 }
 
-fn draw_by_weight(peers: &[&Candidate], draw: &mut impl FnMut(u32) -> u32) -> usize {
-    let total: u32 = peers.iter().map(|c| u32::from(c.channel.weight)).sum();
-    let mut drawn = draw(total);
-    for (index, candidate) in peers.iter().enumerate() {
-        let weight = u32::from(candidate.channel.weight);
-        if drawn < weight {
-            return index;
-        }
-        drawn -= weight;
-    }
-    peers.len() - 1
+fn speaking(candidates: &[Candidate], protocol: Protocol) -> Arc<[Candidate]> {
+    candidates
+        .iter()
+        .filter(|candidate| candidate.channel.protocols.contains(&protocol))
+        .cloned()
+        .collect()
 }

@@ -1,3 +1,10 @@
-//! Live state of channels, which outlives a snapshot.
+//! Live state of channels, which outlives a snapshot: health, load, budget of retries, resolved addresses.
 
 pub mod addresses;
+pub mod budget;
+pub mod clock;
+pub mod health;
+pub mod lease;
+pub mod live;
+pub mod outcome;
+pub mod select;

@@ -106,9 +106,9 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
     );
     println!("verdict   accepted");
     let destination = request.destination.clone();
-    let candidates = destination.map_or_else(Vec::new, |destination| destination.candidates);
+    let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
     println!(
-        "channels  {} in this order (drawn by weight within a tier)",
+        "channels  {}, lower tiers first; within a tier by weight and load",
         candidates.len()
     );
     for (index, candidate) in candidates.iter().enumerate() {
@@ -141,9 +141,15 @@ async fn verdict(
             return Ok(Flow::Reply(reply));
         }
     }
-    if let Some(body) = body {
+    let scanned = route.request.body_need() != crate::filter::BodyNeed::Untouched;
+    if let Some(form) = body
+        .clone()
+        .filter(|body| !scanned && request.is_form(body))
+    {
+        request.form = form;
+    } else if let Some(body) = body {
         request.body = Some(Document::parse(body, &Limits::default())?);
-    } else if route.request.body_need() != crate::filter::BodyNeed::Untouched {
+    } else if scanned {
         request.body = Some(Document::parse(Bytes::new(), &Limits::default())?);
     }
     for Named { filter, .. } in filters() {
@@ -212,7 +218,6 @@ fn headers(args: &Args, protocol: Option<Protocol>, has_body: bool) -> Result<He
             HeaderValue::from_static("application/json"),
         );
     }
-    headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     if protocol == Some(Protocol::Messages) {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }

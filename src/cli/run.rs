@@ -2,6 +2,7 @@
 
 use super::Failure;
 use crate::admin::Admin;
+use crate::channel::live::Channels;
 use crate::config::routes::AccessLogConfig;
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, AppLimits, Process};
@@ -65,8 +66,10 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         .or_else(|| thread::available_parallelism().ok().map(usize::from))
         .unwrap_or(1);
     let mut process = Process::new(workers, server.limits.drain.duration());
+    let channels = Arc::new(Channels::new(metrics.clone()));
     let gateway = Arc::new(Gateway::new(
         reloader.clone(),
+        channels.clone(),
         metrics.clone(),
         access_log.clone(),
     ));

@@ -12,6 +12,7 @@ mod node;
 pub mod pointer;
 pub mod problem;
 mod render;
+pub mod resilience;
 pub mod routes;
 pub mod schema;
 mod secrets;

@@ -1,5 +1,6 @@
 //! `routes.yaml` as written: one struct per section, its documentation the user's reference.
 
+use super::resilience::{ChannelLimitsConfig, FailoverConfig, HealthConfig, RetriesConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::{Secret, Span};
@@ -27,6 +28,9 @@ pub struct RoutesConfig {
     /// What is known of platform models beyond the channels that serve them.
     #[serde(default)]
     pub models: BTreeMap<String, ModelConfig>,
+    /// How many further attempts all requests together may take.
+    #[serde(default)]
+    pub retries: RetriesConfig,
     /// Named lists of filters, for `use` in routes.
     #[serde(default)]
     pub chains: BTreeMap<String, Vec<StepConfig>>,
@@ -107,6 +111,57 @@ pub struct CallerConfig {
     pub key_sha256: String,
     /// Platform models this caller may use; `*` stands for any run of characters.
     pub models: Vec<String>,
+    /// What the caller may do at most; routes with `rate_limit` keep to it. No limit if absent.
+    #[serde(default)]
+    pub limits: CallerLimitsConfig,
+}
+
+/// What a caller may do at most, and how much of that on single models.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct CallerLimitsConfig {
+    /// Requests in any 60 s.
+    #[schemars(range(min = 1))]
+    pub requests_per_minute: Option<u64>,
+    /// Tokens in any 60 s, input and output; taken on estimate, corrected by what was used.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u64>,
+    /// Requests at one time.
+    #[schemars(range(min = 1))]
+    pub concurrent: Option<u64>,
+    /// Tokens in a calendar day, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_day: Option<u64>,
+    /// Tokens in a calendar month, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_month: Option<u64>,
+    /// Open client connections.
+    #[schemars(range(min = 1))]
+    pub connections: Option<u32>,
+    /// Platform model to further limits, counted for each model by itself. `*` stands for any run of
+    /// characters; the model's own name goes before patterns, and a longer pattern before a shorter.
+    pub models: BTreeMap<String, ModelLimitsConfig>,
+}
+
+/// What a caller may do at most on a model.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ModelLimitsConfig {
+    /// Requests in any 60 s.
+    #[schemars(range(min = 1))]
+    pub requests_per_minute: Option<u64>,
+    /// Tokens in any 60 s, input and output; taken on estimate, corrected by what was used.
+    #[schemars(range(min = 1))]
+    pub tokens_per_minute: Option<u64>,
+    /// Requests at one time.
+    #[schemars(range(min = 1))]
+    pub concurrent: Option<u64>,
+    /// Tokens in a calendar day, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_day: Option<u64>,
+    /// Tokens in a calendar month, UTC.
+    #[schemars(range(min = 1))]
+    pub tokens_per_month: Option<u64>,
 }
 
 /// One account at one provider.
@@ -117,6 +172,9 @@ pub struct ChannelConfig {
     pub base_url: String,
     /// How the gateway proves itself to the provider; nothing is sent if absent.
     pub credential: Option<CredentialConfig>,
+    /// Several keys of the same account, used in turn; instead of `credential`.
+    #[serde(default)]
+    pub credentials: Vec<CredentialConfig>,
     /// Protocols the provider speaks.
     #[schemars(length(min = 1))]
     pub protocols: Vec<Protocol>,
@@ -142,6 +200,12 @@ pub struct ChannelConfig {
     /// Headers added to every request for this provider.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// How much it may be given; what is over goes to another channel.
+    #[serde(default)]
+    pub limits: ChannelLimitsConfig,
+    /// When it is left alone, and for how long.
+    #[serde(default)]
+    pub health: HealthConfig,
 }
 
 /// How the gateway proves itself to a provider.
@@ -239,6 +303,9 @@ pub struct RouteConfig {
     /// Deadlines that override the channel's.
     #[serde(default)]
     pub timeouts: TimeoutsConfig,
+    /// What happens when a channel fails.
+    #[serde(default)]
+    pub failover: FailoverConfig,
 }
 
 /// A step of a chain: a filter's name, `{filter: its settings}` or `{use: chain}`.

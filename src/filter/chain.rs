@@ -78,9 +78,9 @@ impl RequestChain {
         Ok(Flow::Next)
     }
 
-    pub fn on_done(&self, request: &RequestView, facts: &Facts, settlement: Settlement) {
+    pub fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
         for Named { filter, .. } in &self.filters {
-            filter.on_done(request, facts, &settlement);
+            filter.on_done(request, facts, settlement);
         }
     }
 }
@@ -143,10 +143,21 @@ impl ResponseChain {
     }
 
     /// Before a JSON answer is sent: filters that may change it.
-    pub fn replace_body(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+    ///
+    /// # Errors
+    /// What a filter cannot send in good conscience.
+    pub async fn replace_body(
+        &self,
+        answer: &mut AnswerView<'_>,
+        body: &mut Bytes,
+    ) -> Result<(), Fault> {
         for filter in &self.body_replacers {
             filter.on_response_body(answer, body);
         }
+        for filter in &self.body_replacers {
+            filter.on_held_answer(answer, body).decided().await?;
+        }
+        Ok(())
     }
 
     /// After a JSON answer was sent: filters that only look.
@@ -166,9 +177,9 @@ impl ResponseChain {
         }
     }
 
-    pub fn on_done(&self, request: &RequestView, facts: &Facts, settlement: Settlement) {
+    pub fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
         for Named { filter, .. } in &self.filters {
-            filter.on_done(request, facts, &settlement);
+            filter.on_done(request, facts, settlement);
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What becomes known of an exchange while it runs, and how it ended.
 
+use super::held::Passage;
 use crate::protocol::usage::{Meter, Usage};
 
 /// What filters and the exchange learn on the way; log, metrics and `on_done` read it.
@@ -9,10 +10,18 @@ pub struct Facts {
     pub usage: Option<Usage>,
     /// Counts tokens of a stream, where `meter_usage` asked for it.
     pub meter: Option<Meter>,
-    /// The provider's id of the response, where `remember_response` saw one.
+    /// The provider's id of what the answer is, where `remember_ids` saw one.
     pub response_id: Option<String>,
+    /// Further ids that `remember_ids` saw in the answer.
+    pub other_ids: Vec<String>,
     /// Set by `force_usage`: the usage chunk was our wish, not the caller's.
     pub usage_was_forced: bool,
+    /// Events of the stream so far.
+    pub events: u64,
+    /// A provider took the request, and is not known to have refused it: tokens may be spent.
+    pub may_have_cost: bool,
+    /// What the caller's limits said, where `rate_limit` asked them.
+    pub passage: Passage,
 }
 
 /// How an exchange ended: exactly one of these, whatever happened.

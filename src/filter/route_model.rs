@@ -69,7 +69,7 @@ impl RouteModel {
         let body = request.body.as_ref().expect("a scanned body was asked for");
         let name = model_named(body)?;
         let model = self.model(&name, request.caller.as_deref())?;
-        let candidates = model.order(self.protocol, draw);
+        let candidates = model.candidates(self.protocol);
         if candidates.is_empty() {
             return Err(unknown(
                 format!(
@@ -144,17 +144,4 @@ fn shortened(name: &str) -> &str {
         Some((end, _)) => &name[..end],
         None => name,
     }
-}
-
-/// A number below `below`, for choosing among channels; no secret hangs on it.
-fn draw(below: u32) -> u32 {
-    use std::hash::{BuildHasher, RandomState};
-    use std::sync::atomic::{AtomicU64, Ordering};
-    static STATE: std::sync::LazyLock<AtomicU64> =
-        std::sync::LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));
-    let mut x = STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let scaled = ((x ^ (x >> 31)) >> 32) * u64::from(below.max(1));
-    u32::try_from(scaled >> 32).expect("a product of two 32-bit numbers, shifted by 32")
 }

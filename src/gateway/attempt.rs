@@ -2,10 +2,11 @@
 
 use super::downstream::{Downstream, Interrupted};
 use super::fault_from;
+use super::lawful::Replay;
 use super::prepare::{Prepared, prepare};
 use super::upstream::{Connection, Upstream};
 use crate::catalog::channel::{Channel, Timeouts};
-use crate::catalog::model::Candidate;
+use crate::channel::lease::Lease;
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
@@ -15,7 +16,8 @@ use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_error::Error;
-use pingora_http::RequestHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
+use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -37,6 +39,10 @@ pub struct Answer {
     pub deadline: Instant,
     /// Keeps the channel's credential from the caller, should the provider repeat it.
     masker: Masker,
+    /// What was read of the body before the answer was kept.
+    held: VecDeque<Bytes>,
+    /// Whether what is held is all there is.
+    held_whole: bool,
 }
 
 /// An attempt that brought no answer.
@@ -55,16 +61,17 @@ pub async fn attempt(
     downstream: &mut Downstream,
     route: &Route,
     request: &RequestView,
-    candidate: &Candidate,
+    lease: &Lease,
+    replay: Replay,
 ) -> Result<Answer, Failed> {
-    let channel = &*candidate.channel;
+    let (channel, credential) = (&*lease.candidate.channel, lease.credential());
     let timeouts = route.timeouts(channel.timeouts);
     let deadline = Instant::now() + timeouts.total;
     for sent_before in 0..STALE_CONNECTIONS_MAX {
-        let prepared = prepare(route, request, candidate)
+        let prepared = prepare(route, request, &lease.candidate, credential)
             .await
             .map_err(Failed::untouched)?;
-        let mut connection = connect(upstream, downstream, channel, timeouts, deadline).await?;
+        let mut connection = connect(upstream, downstream, lease, timeouts, deadline).await?;
         let answered = exchange_heads(
             downstream,
             &mut connection,
@@ -80,12 +87,15 @@ pub async fn attempt(
                     status,
                     timeouts,
                     deadline,
-                    masker: Masker::new(channel.secret()),
+                    masker: Masker::new(credential.map(|credential| credential.secret.expose())),
+                    held: VecDeque::new(),
+                    held_whole: false,
                 });
             }
             Err(Unanswered { fault, taken }) => {
                 upstream.discard(connection).await;
-                let again = taken == Taken::Not || (taken == Taken::Hardly && sent_before == 0);
+                let hardly = taken == Taken::Hardly && sent_before == 0 && replay.may_repeat();
+                let again = taken == Taken::Not || hardly;
                 if !again {
                     return Err(Failed {
                         fault,
@@ -108,13 +118,16 @@ pub async fn attempt(
 async fn connect(
     upstream: &Upstream,
     downstream: &mut Downstream,
-    channel: &Channel,
+    lease: &Lease,
     timeouts: Timeouts,
     deadline: Instant,
 ) -> Result<Connection, Failed> {
     let until = deadline.min(Instant::now() + timeouts.connect);
     downstream
-        .unless_gone(until, upstream.connect(channel))
+        .unless_gone(
+            until,
+            upstream.connect(&lease.candidate.channel, lease.credential()),
+        )
         .await
         .unwrap_or_else(|interrupted| Err(connect_interrupted(interrupted, timeouts.connect)))
         .map_err(Failed::untouched)
@@ -291,6 +304,48 @@ async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
 }
 
 impl Answer {
+    pub fn head(&self) -> &ResponseHeader {
+        let head = self.connection.session.response_header();
+        head.expect("an answer has a head")
+    }
+
+    /// Keeps a piece of the body for later.
+    pub fn hold(&mut self, piece: Bytes) {
+        self.held.push_back(piece);
+    }
+
+    /// What is held is the whole body.
+    pub fn hold_end(&mut self) {
+        self.held_whole = true;
+    }
+
+    pub fn held_len(&self) -> usize {
+        self.held.iter().map(Bytes::len).sum()
+    }
+
+    /// What is held, in one piece.
+    pub fn held_bytes(&self) -> Bytes {
+        match self.held.len() {
+            1 => self.held[0].clone(),
+            _ => self
+                .held
+                .iter()
+                .fold(BytesMut::new(), |mut whole, piece| {
+                    whole.extend_from_slice(piece);
+                    whole
+                })
+                .freeze(),
+        }
+    }
+
+    /// The next piece that was held; nothing where the provider has to be asked for more.
+    pub fn take_held(&mut self) -> Option<Option<Bytes>> {
+        match self.held.pop_front() {
+            Some(piece) => Some(Some(piece)),
+            None => self.held_whole.then_some(None),
+        }
+    }
+
     /// The next piece of the body without the channel's credential; `None` at its end.
     pub fn mask(&mut self, piece: Option<Bytes>) -> Option<Bytes> {
         match piece {

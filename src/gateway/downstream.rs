@@ -68,6 +68,11 @@ impl Downstream {
         &self.session
     }
 
+    /// Lets no request follow this one on an HTTP/1.1 connection.
+    pub fn close_behind(&mut self) {
+        self.session.set_keepalive(None);
+    }
+
     /// Whether the answer's head went out already.
     pub fn is_committed(&self) -> bool {
         self.session

@@ -1,10 +1,12 @@
 //! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
 
-use super::attempt::{self, Answer, Failed};
+use super::attempts::Kept;
+use super::caller_connections::Places;
 use super::downstream::Downstream;
 use super::record::Record;
 use super::{Gateway, reply};
-use crate::catalog::model::Candidate;
+use crate::channel::lease::Lease;
+use crate::channel::outcome::{Outcome, Why};
 use crate::filter::facts::Settlement;
 use crate::filter::view::RequestView;
 use crate::filter::{BodyNeed, Flow, Reply};
@@ -15,10 +17,13 @@ use crate::snapshot::router::Route;
 use bytes::Bytes;
 use pingora_core::apps::ReusedHttpStream;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::runtime::Handle;
 
 /// Bodies above this are scanned off the worker threads, which other exchanges need.
 const SCANNED_INLINE_MAX: usize = 512 << 10;
+/// A connection is closed when its client likes, and nobody knows when that is.
+const CONNECTION_RETRY: Duration = Duration::from_secs(1);
 
 /// One request from its head to its settlement.
 pub(super) struct Exchange<'g> {
@@ -29,6 +34,8 @@ pub(super) struct Exchange<'g> {
     pub request: RequestView,
     pub downstream: Downstream,
     pub record: Record,
+    /// What the client's connection counts as.
+    pub places: &'g Places,
 }
 
 impl Exchange<'_> {
@@ -55,7 +62,9 @@ impl Exchange<'_> {
 
     async fn serve(&mut self) -> Result<Settlement, Fault> {
         let route = self.route.clone();
-        if let Flow::Reply(reply) = route.request.on_head(&mut self.request).await? {
+        let flow = route.request.on_head(&mut self.request).await?;
+        self.count_connection()?;
+        if let Flow::Reply(reply) = flow {
             return self.reply(reply).await;
         }
         self.take_body().await?;
@@ -64,12 +73,50 @@ impl Exchange<'_> {
         }
         let candidates = match &self.request.destination {
             Some(destination) => destination.candidates.clone(),
-            None => Vec::new(),
+            None => Arc::from([]),
         };
-        let (answer, candidate) = self.attempt_each(&candidates).await?;
+        let Kept {
+            answer,
+            mut lease,
+            blame,
+        } = self.attempt_each(candidates).await?;
         let status = answer.status;
-        self.relay(answer, &candidate).await?;
+        let relayed = self.relay(answer, &lease, blame).await;
+        if blame.is_none() {
+            tell_health(&mut lease, &relayed);
+        }
+        // What a stream told before it broke off was spent all the same.
+        let facts = &mut self.request.facts;
+        if let Some(meter) = &facts.meter {
+            facts.usage = meter.usage();
+        }
+        if let Some(usage) = &facts.usage {
+            lease.spend(usage.total(self.request.protocol));
+        }
+        relayed?;
         Ok(self.settlement_of(status))
+    }
+
+    /// Counts the connection to the caller, as soon as its key has told who that is.
+    fn count_connection(&mut self) -> Result<(), Fault> {
+        let Some(caller) = &self.request.caller else {
+            return Ok(());
+        };
+        let Some(most) = caller.limits.connections else {
+            return Ok(());
+        };
+        if self.places.take(&caller.name, most) {
+            return Ok(());
+        }
+        self.gateway
+            .metrics
+            .rate_limited(&caller.name, "connections");
+        self.downstream.close_behind();
+        Err(Fault::new(
+            FaultKind::TooManyRequests,
+            format!("this key may have {most} connections open; use those it has, or try again when one is closed"),
+        )
+        .retry_after(CONNECTION_RETRY))
     }
 
     async fn take_body(&mut self) -> Result<(), Fault> {
@@ -78,7 +125,10 @@ impl Exchange<'_> {
             .downstream
             .read_body(self.request.body_limit, deadline)
             .await?;
-        if self.route.request.body_need() >= BodyNeed::Scanned || !body.is_empty() {
+        let is_scanned = self.route.request.body_need() >= BodyNeed::Scanned;
+        if !is_scanned && self.request.is_form(&body) {
+            self.request.form = body;
+        } else if is_scanned || !body.is_empty() {
             self.request.body = Some(scan(body).await?);
         }
         Ok(())
@@ -95,70 +145,8 @@ impl Exchange<'_> {
         })
     }
 
-    /// Tries the candidates in order; the first answer that is kept ends it.
-    async fn attempt_each(
-        &mut self,
-        candidates: &[Candidate],
-    ) -> Result<(Answer, Candidate), Fault> {
-        let mut last = Fault::new(
-            FaultKind::NoChannel,
-            "no channel can serve this request now; try again later",
-        );
-        for (index, candidate) in candidates.iter().enumerate() {
-            let others_left = index + 1 < candidates.len();
-            self.record.attempts += 1;
-            self.record.candidate = Some(candidate.clone());
-            let attempted = attempt::attempt(
-                &self.gateway.upstream,
-                &mut self.downstream,
-                &self.route,
-                &self.request,
-                candidate,
-            )
-            .await;
-            match attempted {
-                Ok(answer) if others_left && is_refusal(answer.status.as_u16()) => {
-                    self.gateway
-                        .metrics
-                        .attempt(&candidate.channel.name, "refused");
-                    tracing::info!(
-                        channel = &*candidate.channel.name,
-                        status = answer.status.as_u16(),
-                        id = &*self.request.id,
-                        "attempt refused, next channel"
-                    );
-                    self.gateway.upstream.discard(answer.connection).await;
-                }
-                Ok(answer) => {
-                    self.gateway
-                        .metrics
-                        .attempt(&candidate.channel.name, "answered");
-                    return Ok((answer, candidate.clone()));
-                }
-                Err(Failed { fault, untouched }) => {
-                    if fault.kind == FaultKind::ClientGone {
-                        return Err(fault);
-                    }
-                    self.gateway
-                        .metrics
-                        .attempt(&candidate.channel.name, fault.kind.code());
-                    tracing::info!(
-                        channel = &*candidate.channel.name,
-                        id = &*self.request.id,
-                        kind = fault.kind.code(),
-                        untouched,
-                        detail = fault.detail.as_deref(),
-                        "attempt failed"
-                    );
-                    last = fault;
-                }
-            }
-        }
-        Err(last)
-    }
-
     async fn reply(&mut self, mut reply: Reply) -> Result<Settlement, Fault> {
-        reply::name_request(&mut reply.headers, self.request.protocol, &self.request.id);
+        reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
         self.record.status = Some(reply.status);
         self.downstream.reply(reply).await?;
         Ok(Settlement::GatewayReply)
@@ -184,7 +172,7 @@ impl Exchange<'_> {
             let guessed = || reply::guessed_protocol(&self.request.headers);
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
-            reply::name_request(&mut answer.headers, protocol, &self.request.id);
+            reply::complete_head(&mut answer.headers, protocol, &self.request);
             self.record.status = Some(answer.status);
             // Where a body's end is in doubt, what follows it cannot be trusted either.
             self.record.broken =
@@ -197,11 +185,8 @@ impl Exchange<'_> {
         settlement
     }
 
-    fn settlement_of(&mut self, status: http::StatusCode) -> Settlement {
-        let facts = &mut self.request.facts;
-        if let Some(meter) = &facts.meter {
-            facts.usage = meter.usage();
-        }
+    fn settlement_of(&self, status: http::StatusCode) -> Settlement {
+        let facts = &self.request.facts;
         match (
             status.is_success(),
             facts.meter.is_some() && facts.usage.is_none(),
@@ -213,13 +198,13 @@ impl Exchange<'_> {
     }
 
     fn settle(&mut self, settlement: Settlement) {
-        let facts = std::mem::take(&mut self.request.facts);
+        let mut facts = std::mem::take(&mut self.request.facts);
         self.route
             .request
-            .on_done(&self.request, &facts, settlement);
+            .on_done(&self.request, &mut facts, settlement);
         self.route
             .response
-            .on_done(&self.request, &facts, settlement);
+            .on_done(&self.request, &mut facts, settlement);
         self.request.facts = facts;
         self.record.tell(
             self.gateway,
@@ -232,9 +217,16 @@ impl Exchange<'_> {
     }
 }
 
-/// Statuses that say "not here, not now": another channel may serve the request.
-fn is_refusal(status: u16) -> bool {
-    matches!(status, 408 | 429 | 500 | 502 | 503 | 504 | 529)
+/// An answer that was good to its end speaks for its channel; one that broke off against it.
+fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
+    match relayed {
+        Ok(()) => lease.tell(Outcome::Well),
+        Err(fault) => match fault.kind {
+            FaultKind::Upstream => lease.tell(Outcome::failed(Why::Broken)),
+            FaultKind::UpstreamTimeout => lease.tell(Outcome::failed(Why::Silent)),
+            _ => {}
+        },
+    }
 }
 
 async fn scan(body: Bytes) -> Result<Document, Fault> {

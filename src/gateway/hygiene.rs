@@ -35,7 +35,8 @@ fn is_kept_from_providers(name: &str) -> bool {
 }
 
 /// Provider headers that reach the caller. Everything else stays here: a provider's headers name
-/// its account, its infrastructure and its cookies.
+/// its account, its infrastructure and its cookies. Its limits are those of the operator's account;
+/// a caller is told of its own.
 fn is_shown_to_callers(name: &str) -> bool {
     matches!(
         name,
@@ -51,8 +52,7 @@ fn is_shown_to_callers(name: &str) -> bool {
             | "retry-after"
             | "retry-after-ms"
             | "x-should-retry"
-    ) || name.starts_with("x-ratelimit-")
-        || name.starts_with("anthropic-ratelimit-")
+    )
 }
 
 /// The headers of a request for a provider, from those the caller sent.
@@ -183,8 +183,10 @@ mod tests {
         let sent = headers(&[
             ("content-type", "application/json"),
             ("x-ratelimit-limit-requests", "60"),
+            ("anthropic-ratelimit-requests-limit", "60"),
             ("retry-after", "2"),
-            ("connection", "close, retry-after"),
+            ("etag", "1"),
+            ("connection", "close, etag"),
             ("set-cookie", "a=b"),
             ("openai-organization", "org"),
             ("cf-ray", "1"),
@@ -192,9 +194,6 @@ mod tests {
             ("cache-control", "sk-upstream-secret"),
         ]);
         let shown = for_caller(&sent, &["sk-upstream-secret"]);
-        assert_eq!(
-            names(&shown),
-            ["content-type", "x-ratelimit-limit-requests"]
-        );
+        assert_eq!(names(&shown), ["content-type", "retry-after"]);
     }
 }

@@ -1,14 +1,13 @@
 //! A request for a provider, made afresh for each attempt from the caller's original bytes.
 
 use super::hygiene;
-use crate::catalog::channel::Channel;
+use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::filter::Flow;
 use crate::filter::view::{AttemptView, RequestView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
 use crate::snapshot::router::Route;
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::RequestHeader;
@@ -29,6 +28,7 @@ pub(super) async fn prepare(
     route: &Route,
     request: &RequestView,
     candidate: &Candidate,
+    credential: Option<&Credential>,
 ) -> Result<Prepared, Fault> {
     let mut headers = hygiene::for_provider(&request.headers);
     request.header_edits.apply(&mut headers);
@@ -48,10 +48,17 @@ pub(super) async fn prepare(
     } = attempt;
     let body = match &request.body {
         Some(document) => edits.apply(document.body()),
-        None => Segments::from(Bytes::new()),
+        None => Segments::from(request.form.clone()),
     };
-    let body_bytes = request.body.is_some().then(|| body.len());
-    finish_headers(&mut headers, &candidate.channel, &request.id, body_bytes);
+    let has_body = request.body.is_some() || !request.form.is_empty();
+    let body_bytes = has_body.then(|| body.len());
+    finish_headers(
+        &mut headers,
+        &candidate.channel,
+        credential,
+        &request.id,
+        body_bytes,
+    );
     Ok(Prepared {
         method: request.method.clone(),
         headers,
@@ -110,6 +117,7 @@ impl Prepared {
 fn finish_headers(
     headers: &mut HeaderMap,
     channel: &Channel,
+    credential: Option<&Credential>,
     request_id: &str,
     body_bytes: Option<usize>,
 ) {
@@ -122,7 +130,7 @@ fn finish_headers(
     for (name, value) in &channel.headers {
         headers.insert(name, value.clone());
     }
-    if let Some(credential) = &channel.credential {
+    if let Some(credential) = credential {
         headers.insert(&credential.name, credential.value.clone());
     }
 }

@@ -25,7 +25,8 @@ pub async fn preview(
     request: &RequestView,
     candidate: &Candidate,
 ) -> Result<Preview, Fault> {
-    let prepared = prepare(route, request, candidate).await?;
+    let credential = candidate.channel.credentials.first();
+    let prepared = prepare(route, request, candidate, credential).await?;
     let origin = &candidate.channel.origin;
     let scheme = origin.scheme();
     let authority = origin.authority.to_str().unwrap_or_default();

@@ -17,13 +17,15 @@ use std::time::{Duration, Instant};
 pub(super) struct Record {
     pub started: Instant,
     pub first_byte: Option<Duration>,
+    /// When it was decided whose answer the caller gets.
+    pub committed: Option<Duration>,
     pub status: Option<StatusCode>,
     pub streamed: bool,
-    /// Events of the stream so far.
-    pub events: u64,
     pub attempts: u32,
     /// The channel tried last.
     pub candidate: Option<Candidate>,
+    /// Which of its keys was shown to the provider.
+    pub key: Option<usize>,
     pub fault: Option<Fault>,
     /// The answer broke off, so that the connection must end too.
     pub broken: bool,
@@ -34,11 +36,12 @@ impl Record {
         Self {
             started: Instant::now(),
             first_byte: None,
+            committed: None,
             status: None,
             streamed: false,
-            events: 0,
             attempts: 0,
             candidate: None,
+            key: None,
             fault: None,
             broken: false,
         }
@@ -72,6 +75,11 @@ impl Record {
             first_byte: self.first_byte,
             usage: request.facts.usage.as_ref(),
         });
+        if let Some(caller) = &request.caller {
+            gateway
+                .metrics
+                .passage(&caller.name, &request.facts.passage);
+        }
         gateway.access_log.write(&Line {
             id: &request.id,
             revision: &snapshot.revision,
@@ -91,6 +99,8 @@ impl Record {
             settlement: settlement.name(),
             streamed: self.streamed,
             attempts: self.attempts,
+            credential: self.key.map(|key| key + 1),
+            committed: self.committed,
             bytes_in: downstream.bytes_in,
             bytes_out: downstream.bytes_out,
             first_byte: self.first_byte,

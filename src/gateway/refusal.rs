@@ -107,6 +107,8 @@ impl<'a> Refusal<'a> {
             settlement: Settlement::GatewayReply.name(),
             streamed: false,
             attempts: 0,
+            credential: None,
+            committed: None,
             bytes_in: 0,
             bytes_out,
             first_byte: None,

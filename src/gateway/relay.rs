@@ -3,10 +3,13 @@
 use super::attempt::Answer;
 use super::downstream::Interrupted;
 use super::exchange::Exchange;
+use super::judge::ERROR_BYTES_MAX;
 use super::{fault_from, hygiene, reply};
 use crate::catalog::model::Candidate;
+use crate::channel::lease::Lease;
 use crate::filter::AnswerNeed;
 use crate::filter::view::{AnswerKind, AnswerView};
+use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use bytes::{Bytes, BytesMut};
@@ -17,8 +20,6 @@ use tokio::time::Instant;
 const REPLACED_BYTES_MAX: usize = 32 << 20;
 /// Answers larger than this are not looked at for usage.
 const OBSERVED_BYTES_MAX: usize = 16 << 20;
-/// An error's body beyond this is not passed on.
-const ERROR_BYTES_MAX: usize = 1 << 20;
 
 impl Exchange<'_> {
     /// Passes `answer` on to its end.
@@ -28,14 +29,19 @@ impl Exchange<'_> {
     pub(super) async fn relay(
         &mut self,
         mut answer: Answer,
-        candidate: &Candidate,
+        lease: &Lease,
+        blame: Option<Blame>,
     ) -> Result<(), Fault> {
-        let secrets: Vec<&str> = candidate.channel.secret().into_iter().collect();
-        let head = answer.connection.session.response_header();
-        let head = head.expect("an answer has a head");
+        let candidate = &lease.candidate;
+        let secret = lease
+            .credential()
+            .map(|credential| credential.secret.expose());
+        let secrets: Vec<&str> = secret.into_iter().collect();
+        let head = answer.head();
         let mut headers = hygiene::for_caller(&head.headers, &secrets);
         let kind = kind_of(&head.headers);
         self.record.status = Some(answer.status);
+        self.record.committed = Some(self.record.started.elapsed());
         self.record.streamed = kind == AnswerKind::Stream;
         self.route.response.on_response_head(&mut AnswerView {
             request: &mut self.request,
@@ -44,8 +50,10 @@ impl Exchange<'_> {
             headers: &mut headers,
             kind,
         });
-        reply::name_request(&mut headers, self.request.protocol, &self.request.id);
-        let relayed = if answer.status.is_client_error() || answer.status.is_server_error() {
+        reply::complete_head(&mut headers, self.request.protocol, &self.request);
+        let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
+            Err(refused_ourselves(answer.status))
+        } else if answer.status.is_client_error() || answer.status.is_server_error() {
             self.relay_error(&mut answer, headers, kind).await
         } else if !answer.status.is_success() {
             Err(odd_status(answer.status))
@@ -57,7 +65,9 @@ impl Exchange<'_> {
         } else {
             match kind {
                 AnswerKind::Stream => self.relay_stream(&mut answer, headers, candidate).await,
-                AnswerKind::Json if self.route.response.answer_need() == AnswerNeed::Replace => {
+                AnswerKind::Json | AnswerKind::Other
+                    if self.route.response.answer_need() == AnswerNeed::Replace =>
+                {
                     self.relay_replaced(&mut answer, headers, candidate).await
                 }
                 AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
@@ -67,11 +77,9 @@ impl Exchange<'_> {
             }
         };
         match relayed {
-            Ok(()) if answer.connection.session.response_done() => {
-                self.gateway.upstream.release(answer.connection).await;
-            }
+            Ok(()) => self.gateway.upstream.give_back(answer.connection).await,
             // Only this tells a provider at once that nobody reads on.
-            _ => self.gateway.upstream.discard(answer.connection).await,
+            Err(_) => self.gateway.upstream.discard(answer.connection).await,
         }
         relayed
     }
@@ -127,14 +135,15 @@ impl Exchange<'_> {
             kind: AnswerKind::Json,
         };
         let provider_body = body.clone();
-        self.route.response.replace_body(&mut view, &mut body);
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.downstream
-            .write_head(answer.status, headers.clone())
+        self.route
+            .response
+            .replace_body(&mut view, &mut body)
             .await?;
-        self.downstream.write(body, true).await?;
+        // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
         self.observe(answer.status, &mut headers, candidate, provider_body);
-        Ok(())
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        self.downstream.write_head(answer.status, headers).await?;
+        self.downstream.write(body, true).await
     }
 
     /// Bytes as they come; filters that only look see the whole once it is sent.
@@ -211,31 +220,47 @@ impl Exchange<'_> {
         Ok((body.freeze(), true))
     }
 
+    /// The next piece of the body: of what was held, then of what still comes.
     pub(super) async fn next_chunk(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, Fault> {
-        let until = answer.deadline.min(Instant::now() + answer.timeouts.idle);
-        let read = self
-            .downstream
-            .unless_gone(until, answer.connection.session.read_response_body())
-            .await;
-        let chunk = match read {
-            Ok(chunk) => answer.mask(chunk.map_err(fault_from::upstream)?),
-            Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
-            Err(Interrupted::TimedOut) => {
-                return Err(Fault::new(
-                    FaultKind::UpstreamTimeout,
-                    "the provider fell silent; try again",
-                )
-                .detail(format!(
-                    "no byte for {:?}, or the attempt's total time is over",
-                    answer.timeouts.idle
-                )));
-            }
+        let chunk = match answer.take_held() {
+            Some(held) => held,
+            None => self.read_chunk(answer).await?,
         };
         if self.record.first_byte.is_none() && chunk.is_some() {
             self.record.first_byte = Some(self.record.started.elapsed());
         }
         Ok(chunk)
     }
+
+    /// Reads the next piece of the body, within the deadlines and while the caller is there.
+    pub(super) async fn read_chunk(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, Fault> {
+        let until = answer.deadline.min(Instant::now() + answer.timeouts.idle);
+        let read = self
+            .downstream
+            .unless_gone(until, answer.connection.session.read_response_body())
+            .await;
+        match read {
+            Ok(chunk) => Ok(answer.mask(chunk.map_err(fault_from::upstream)?)),
+            Err(Interrupted::ClientGone) => Err(fault_from::gone()),
+            Err(Interrupted::TimedOut) => Err(Fault::new(
+                FaultKind::UpstreamTimeout,
+                "the provider fell silent; try again",
+            )
+            .detail(format!(
+                "no byte for {:?}, or the attempt's total time is over",
+                answer.timeouts.idle
+            ))),
+        }
+    }
+}
+
+/// The provider refused the gateway, not the caller, whose own key is good.
+fn refused_ourselves(status: StatusCode) -> Fault {
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider does not accept this gateway's account; tell the operator of this gateway",
+    )
+    .detail(format!("it answered {status}"))
 }
 
 /// The fault of an answer that is not the protocol's; its beginning is for the log.
@@ -263,7 +288,7 @@ fn odd_status(status: StatusCode) -> Fault {
 /// What is written for people: no protocol answers with it.
 const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 
-fn kind_of(headers: &HeaderMap) -> AnswerKind {
+pub(super) fn kind_of(headers: &HeaderMap) -> AnswerKind {
     // Nobody asked for a coding: what is in one can be neither masked nor read.
     let coded = headers
         .get(header::CONTENT_ENCODING)

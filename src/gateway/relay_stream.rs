@@ -62,7 +62,7 @@ impl Exchange<'_> {
 
     fn look_at_events(&mut self, framer: &mut Framer, candidate: &Candidate) {
         while let Some(event) = framer.next() {
-            self.record.events += 1;
+            self.request.facts.events += 1;
             self.route.response.on_frame(&mut FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -75,7 +75,7 @@ impl Exchange<'_> {
     fn rewritten_events(&mut self, framer: &mut Framer, candidate: &Candidate) -> Bytes {
         let mut out: Vec<Bytes> = Vec::new();
         while let Some(event) = framer.next() {
-            self.record.events += 1;
+            self.request.facts.events += 1;
             let mut frame = FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -97,7 +97,7 @@ impl Exchange<'_> {
             self.request.protocol,
             fault,
             &self.request.id,
-            self.record.events,
+            self.request.facts.events,
         );
         if let Some(event) = event {
             // The exchange fails either way; a caller that is gone too needs no event.

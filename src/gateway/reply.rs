@@ -1,11 +1,18 @@
 //! The one place where faults become answers.
 
 use crate::filter::Reply;
+use crate::filter::view::RequestView;
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::{Fault, FaultKind};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
+use std::time::Duration;
+
+/// Read by SDKs before `retry-after`, since it is finer.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
+/// `false` keeps SDKs from what they would do for a 429.
+const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An answer for `fault`, in the shape of the protocol that the caller speaks.
 pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Reply {
@@ -16,10 +23,11 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
         HeaderValue::from_static("application/json"),
     );
     if let Some(wait) = fault.retry_after {
-        headers.insert(
-            header::RETRY_AFTER,
-            HeaderValue::from(wait.as_secs().max(1)),
-        );
+        tell_when(&mut headers, wait);
+    }
+    if fault.kind == FaultKind::OverBudget {
+        // Trying again helps nobody before the day or month is over.
+        headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
     }
     if fault.kind == FaultKind::Unauthenticated {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -31,6 +39,16 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     }
 }
 
+/// Rounded up: who waits so long does not come too early.
+fn tell_when(headers: &mut HeaderMap, wait: Duration) {
+    let ms = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    headers.insert(
+        header::RETRY_AFTER,
+        HeaderValue::from(ms.div_ceil(1000).max(1)),
+    );
+    headers.insert(RETRY_AFTER_MS, HeaderValue::from(ms.max(1)));
+}
+
 /// The event that tells a caller of a failure behind the first byte; none where the protocol has no events.
 pub fn event_from_fault(
     protocol: Option<Protocol>,
@@ -39,6 +57,15 @@ pub fn event_from_fault(
     events_seen: u64,
 ) -> Option<Bytes> {
     protocol.map(|protocol| error_body::error_event(protocol, fault, request_id, events_seen))
+}
+
+/// Puts what every answer carries into its head: the request's id, and what filters add to whatever
+/// is answered. The one place where that happens.
+pub fn complete_head(headers: &mut HeaderMap, protocol: Option<Protocol>, request: &RequestView) {
+    name_request(headers, protocol, &request.id);
+    for (name, value) in &request.answer_headers {
+        headers.insert(name, value.clone());
+    }
 }
 
 /// Puts the request id where the caller's protocol looks for it.

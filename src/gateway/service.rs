@@ -1,5 +1,6 @@
 //! The gateway as Pingora's HTTP application: from a connection to exchanges.
 
+use super::caller_connections::Places;
 use super::downstream::Downstream;
 use super::exchange::Exchange;
 use super::record::Record;
@@ -34,6 +35,7 @@ pub struct GatewayApp {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
+    places: Places,
 }
 
 #[async_trait]
@@ -85,9 +87,11 @@ impl HttpServerApp for GatewayApp {
 
 impl GatewayApp {
     pub fn new(gateway: Arc<Gateway>, options: Arc<HttpServerOptions>) -> Self {
+        let places = Places::new(gateway.caller_connections.clone());
         Self {
             gateway,
             options,
+            places,
             begun: AtomicBool::new(false),
         }
     }
@@ -144,6 +148,7 @@ impl GatewayApp {
             request: view,
             downstream: Downstream::new(session),
             record: Record::new(),
+            places: &self.places,
         };
         exchange.run().await;
         exchange.finish().await

@@ -1,7 +1,7 @@
 //! The provider's side: addresses, peers and the pool of connections, one pool per channel.
 
 use super::fault_from;
-use crate::catalog::channel::{Channel, HttpVersion, OriginTls};
+use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
 use crate::channel::addresses::Addresses;
 use crate::protocol::fault::{Fault, FaultKind};
 use pingora_core::connectors::ConnectorOptions;
@@ -31,7 +31,8 @@ pub struct Upstream {
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct PeerKey {
-    channel: u64,
+    /// One for each channel and credential.
+    pool: u64,
     address: SocketAddr,
 }
 
@@ -56,8 +57,12 @@ impl Upstream {
     ///
     /// # Errors
     /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers there.
-    pub async fn connect(&self, channel: &Channel) -> Result<Connection, Fault> {
-        let peer = self.peer(channel).await?;
+    pub async fn connect(
+        &self,
+        channel: &Channel,
+        credential: Option<&Credential>,
+    ) -> Result<Connection, Fault> {
+        let peer = self.peer(channel, credential).await?;
         let (session, reused) = self
             .connector
             .get_http_session(&*peer)
@@ -87,6 +92,14 @@ impl Upstream {
         }
     }
 
+    /// Gives a connection back if its answer was read to its end, and up if not.
+    pub async fn give_back(&self, mut connection: Connection) {
+        match connection.session.response_done() {
+            true => self.release(connection).await,
+            false => self.discard(connection).await,
+        }
+    }
+
     /// Gives a connection back whose answer was read to its end.
     pub async fn release(&self, connection: Connection) {
         let Connection {
@@ -100,7 +113,11 @@ impl Upstream {
             .await;
     }
 
-    async fn peer(&self, channel: &Channel) -> Result<Arc<HttpPeer>, Fault> {
+    async fn peer(
+        &self,
+        channel: &Channel,
+        credential: Option<&Credential>,
+    ) -> Result<Arc<HttpPeer>, Fault> {
         let address = self
             .addresses
             .of(&channel.origin.host, channel.origin.port)
@@ -108,10 +125,8 @@ impl Upstream {
             .map_err(|error| {
                 no_connection(format!("`{}` does not resolve", channel.origin.host)).source(error)
             })?;
-        let key = PeerKey {
-            channel: channel.fingerprint,
-            address,
-        };
+        let pool = credential.map_or(channel.fingerprint, |credential| credential.fingerprint);
+        let key = PeerKey { pool, address };
         let known = self
             .peers
             .read()
@@ -121,7 +136,7 @@ impl Upstream {
         if let Some(peer) = known {
             return Ok(peer);
         }
-        let peer = Arc::new(new_peer(channel, address));
+        let peer = Arc::new(new_peer(channel, pool, address));
         self.peers
             .write()
             .unwrap_or_else(PoisonError::into_inner)
@@ -149,7 +164,7 @@ fn no_connection(detail: impl Into<String>) -> Fault {
     Fault::new(FaultKind::Connect, message).detail(detail)
 }
 
-fn new_peer(channel: &Channel, address: SocketAddr) -> HttpPeer {
+fn new_peer(channel: &Channel, pool: u64, address: SocketAddr) -> HttpPeer {
     let origin = &channel.origin;
     let server_name = origin
         .tls
@@ -157,7 +172,7 @@ fn new_peer(channel: &Channel, address: SocketAddr) -> HttpPeer {
         .map(|tls| tls.server_name.clone())
         .unwrap_or_default();
     let mut peer = HttpPeer::new(address, origin.tls.is_some(), server_name);
-    peer.group_key = channel.fingerprint;
+    peer.group_key = pool;
     peer.options.idle_timeout = Some(POOL_IDLE);
     peer.options.max_h2_streams = H2_STREAMS_MAX;
     peer.options.alpn = match (origin.http, &origin.tls) {

@@ -30,6 +30,10 @@ pub struct Line<'a> {
     pub settlement: &'a str,
     pub streamed: bool,
     pub attempts: u32,
+    /// Which of the channel's keys was used, from 1.
+    pub credential: Option<usize>,
+    /// When it was decided whose answer the caller gets.
+    pub committed: Option<Duration>,
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub first_byte: Option<Duration>,
@@ -63,6 +67,10 @@ struct WrittenLine<'a> {
     settlement: &'a str,
     streamed: bool,
     attempts: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    credential: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    committed_ms: Option<f64>,
     bytes_in: u64,
     bytes_out: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -140,6 +148,8 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
             settlement: line.settlement,
             streamed: line.streamed,
             attempts: line.attempts,
+            credential: line.credential,
+            committed_ms: line.committed.map(milliseconds),
             bytes_in: line.bytes_in,
             bytes_out: line.bytes_out,
             first_byte_ms: line.first_byte.map(milliseconds),

@@ -1,7 +1,9 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
+use super::channel_metrics::ChannelMetrics;
 use super::state_metrics::StateMetrics;
 use crate::filter::facts::Settlement;
+use crate::filter::held::Passage;
 use crate::protocol::usage::Usage;
 use crate::state::health::Health;
 use prometheus::core::Collector;
@@ -30,6 +32,8 @@ pub struct Metrics {
     attempts: IntCounterVec,
     settlements: IntCounterVec,
     validation_failures: IntCounterVec,
+    rate_limited: IntCounterVec,
+    limits_unchecked: IntCounterVec,
     in_flight: IntGauge,
     connections: IntGauge,
     reloads: IntCounterVec,
@@ -37,6 +41,7 @@ pub struct Metrics {
     reload_time: Gauge,
     revision: GaugeVec,
     log_dropped: IntCounter,
+    pub channels: ChannelMetrics,
     state: StateMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
@@ -122,6 +127,16 @@ impl Metrics {
                 "Requests that broke their schema.",
                 &["route"],
             ),
+            rate_limited: counter(
+                "headgate_rate_limited_total",
+                "Requests that a limit of their caller refused.",
+                &["caller", "limit"],
+            ),
+            limits_unchecked: counter(
+                "headgate_limits_unchecked_total",
+                "Requests that went on without a look at their caller's limits, since the state store was away.",
+                &["caller"],
+            ),
             in_flight: gauge("headgate_in_flight", "Exchanges now under way."),
             connections: gauge("headgate_connections", "Open client connections."),
             reloads: counter(
@@ -154,6 +169,7 @@ impl Metrics {
                     "Access-log lines that nobody took.",
                 ),
             ),
+            channels: ChannelMetrics::new(&registry),
             state: StateMetrics::new(&registry),
             series: RwLock::default(),
             registry,
@@ -198,6 +214,20 @@ impl Metrics {
 
     pub fn validation_failure(&self, route: &str) {
         self.validation_failures.with_label_values(&[route]).inc();
+    }
+
+    /// Counts what became of a request at its caller's limits.
+    pub fn passage(&self, caller: &str, passage: &Passage) {
+        match passage {
+            Passage::Free | Passage::Granted(_) => {}
+            Passage::Refused(measure) => self.rate_limited(caller, measure.name()),
+            Passage::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
+        }
+    }
+
+    /// Counts a request that `limit` refused.
+    pub fn rate_limited(&self, caller: &str, limit: &str) {
+        self.rate_limited.with_label_values(&[caller, limit]).inc();
     }
 
     /// Exchanges now under way.

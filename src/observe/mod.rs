@@ -1,6 +1,7 @@
 //! What the gateway tells about itself: metrics and the access log.
 
 pub mod access_log;
+pub mod channel_metrics;
 pub mod line_writer;
 pub mod metrics;
 mod state_metrics;

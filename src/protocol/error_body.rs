@@ -134,12 +134,16 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::NoRoute
         | FaultKind::MethodNotAllowed
         | FaultKind::UnknownModel
-        | FaultKind::UnknownResponse
+        | FaultKind::UnknownId
+        | FaultKind::Gone
         | FaultKind::TooLarge
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
         | FaultKind::ClientGone => "invalid_request_error",
         FaultKind::Forbidden => "permission_error",
+        FaultKind::TooManyRequests => "requests",
+        FaultKind::TooManyTokens => "tokens",
+        FaultKind::OverBudget => "insufficient_quota",
         FaultKind::Overloaded
         | FaultKind::NoChannel
         | FaultKind::Connect
@@ -162,10 +166,13 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::ClientGone => "invalid_request_error",
         FaultKind::Unauthenticated => "authentication_error",
         FaultKind::Forbidden => "permission_error",
-        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownResponse => {
+        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownId | FaultKind::Gone => {
             "not_found_error"
         }
         FaultKind::TooLarge => "request_too_large",
+        FaultKind::TooManyRequests | FaultKind::TooManyTokens | FaultKind::OverBudget => {
+            "rate_limit_error"
+        }
         FaultKind::Overloaded | FaultKind::NoChannel => "overloaded_error",
         FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
         FaultKind::UpstreamTimeout => "timeout_error",

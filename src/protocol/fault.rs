@@ -25,14 +25,22 @@ pub enum FaultKind {
     MethodNotAllowed,
     /// No model of this name.
     UnknownModel,
-    /// No such response, or not this caller's.
-    UnknownResponse,
+    /// Nothing that a provider made has this id, or it was made for another caller.
+    UnknownId,
+    /// What the id stands for was made on a channel that is no longer there.
+    Gone,
     /// The body is over the route's limit.
     TooLarge,
     /// The Content-Type or Content-Encoding is not accepted here.
     UnsupportedMedia,
     /// The caller sent its request too slowly.
     RequestTimeout,
+    /// The caller is at a limit of its requests, a minute or at one time.
+    TooManyRequests,
+    /// The caller is at its limit of tokens a minute.
+    TooManyTokens,
+    /// The caller's tokens of the day or month are used up.
+    OverBudget,
     /// The gateway holds as many exchanges as it may.
     Overloaded,
     /// No channel could be used for this model.
@@ -71,11 +79,13 @@ impl FaultKind {
             Self::BadHead | Self::BadJson | Self::Invalid | Self::BadHeader => 400,
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
-            Self::NoRoute | Self::UnknownModel | Self::UnknownResponse => 404,
+            Self::NoRoute | Self::UnknownModel | Self::UnknownId => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
+            Self::Gone => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
+            Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
             Self::ClientGone => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream => 502,
@@ -96,10 +106,13 @@ impl FaultKind {
             Self::NoRoute => "unknown_url",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UnknownModel => "model_not_found",
-            Self::UnknownResponse => "response_not_found",
+            Self::UnknownId => "id_not_found",
+            Self::Gone => "id_gone",
             Self::RequestTimeout => "request_timeout",
             Self::TooLarge => "request_too_large",
             Self::UnsupportedMedia => "unsupported_media_type",
+            Self::TooManyRequests | Self::TooManyTokens => "rate_limit_exceeded",
+            Self::OverBudget => "insufficient_quota",
             Self::ClientGone => "client_gone",
             Self::Internal => "internal_error",
             Self::Connect => "upstream_unreachable",
@@ -126,6 +139,12 @@ impl Fault {
     /// Names the field or header at fault.
     pub fn param(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
+        self
+    }
+
+    /// Says how long the caller should wait.
+    pub fn retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
         self
     }
 

@@ -1,12 +1,19 @@
 //! Wire facts: JSON scan and splice, SSE framing, usage, error bodies. No I/O, no server, no configuration.
 
+pub mod allowance;
+pub mod blame;
+pub mod date;
 pub mod error_body;
+pub mod estimate;
 pub mod fault;
+pub mod ids;
 pub mod json;
 pub mod mask;
 pub mod model_list;
+pub mod multipart;
 pub mod nearest;
 pub mod redact;
+pub mod retry_after;
 pub mod schema;
 pub mod sse;
 pub mod stream;

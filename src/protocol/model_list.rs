@@ -7,6 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Protocol;
+use super::date::rfc3339;
 
 /// A model that a caller may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -165,26 +166,6 @@ fn messages_list(entries: &[ModelEntry], page: &Page) -> Bytes {
         first_id: part.first().map(|entry| entry.id.as_str()),
         last_id: part.last().map(|entry| entry.id.as_str()),
     })
-}
-
-/// Seconds since 1970 as a date and time in UTC.
-fn rfc3339(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Counted from 1 March of year 0, so that a leap day ends its year; 400 years are 146,097 days.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let months_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * months_from_march + 2) / 5 + 1;
-    let month = (months_from_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z",
-        second % 60
-    )
 }
 
 /// Undoes `%XX`; what is no such escape stays as it is.

@@ -97,6 +97,24 @@ impl Meter {
 }
 
 impl Usage {
+    /// Every input token, those from and for the cache included, as `protocol` counts them.
+    pub fn input_with_cache(&self, protocol: Option<Protocol>) -> Option<u64> {
+        let cache = match protocol {
+            Some(Protocol::Messages) => [self.cached_input_tokens, self.cache_write_tokens],
+            Some(Protocol::Chat | Protocol::Responses) | None => [None, None],
+        };
+        let cached = cache.into_iter().flatten().fold(0, u64::saturating_add);
+        Some(self.input_tokens?.saturating_add(cached))
+    }
+
+    /// All tokens, as the provider counted them together or by adding up.
+    pub fn total(&self, protocol: Option<Protocol>) -> u64 {
+        self.total_tokens.unwrap_or_else(|| {
+            let input = self.input_with_cache(protocol).unwrap_or(0);
+            input.saturating_add(self.output_tokens.unwrap_or(0))
+        })
+    }
+
     /// These counts, and the other's where there are none.
     fn or(self, other: Self) -> Self {
         Self {

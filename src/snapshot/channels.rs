@@ -1,17 +1,12 @@
 //! Channels from their configuration.
 
 use super::origin::{self, BaseUrl};
-use super::{Problems, pem};
-use crate::catalog::channel::{
-    Channel, Credential, HttpVersion, Identity, Origin, OriginTls, SecretText, Timeouts,
-};
+use super::{Problems, credentials, failover, pem};
+use crate::catalog::channel::{Channel, HttpVersion, Identity, Origin, OriginTls, Timeouts};
 use crate::catalog::model::ChannelModel;
-use crate::config::routes::{
-    ChannelConfig, ChannelTlsConfig, CredentialConfig, CredentialHeaderConfig, HttpVersionConfig,
-    TimeoutsConfig,
-};
+use crate::config::routes::{ChannelConfig, ChannelTlsConfig, HttpVersionConfig, TimeoutsConfig};
 use crate::filter::set_headers::header_name;
-use http::{HeaderName, HeaderValue, header};
+use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -48,7 +43,8 @@ fn build_one(
 ) -> Option<Served> {
     let ChannelConfig {
         base_url,
-        credential,
+        credential: _,
+        credentials: _,
         protocols,
         models,
         weight,
@@ -57,17 +53,11 @@ fn build_one(
         tls,
         http,
         headers,
+        limits,
+        health,
     } = config;
     let base = origin::parse(base_url)
         .map_err(|reason| problems.error(&format!("{at}/base_url"), reason, None))
-        .ok();
-    let credential = credential
-        .as_ref()
-        .map(|config| {
-            build_credential(config)
-                .map_err(|reason| problems.error(&format!("{at}/credential"), reason, None))
-        })
-        .transpose()
         .ok();
     let headers = build_headers(headers, at, problems);
     let tls_given = ChannelTlsConfig::default() != *tls;
@@ -83,12 +73,15 @@ fn build_one(
         true => Some(build_tls(tls, &base, folder, at, problems)?),
         false => None,
     };
-    let credential = credential?;
     let http = http_version(*http);
-    let fingerprint = fingerprint(name, base_url, credential.as_ref(), http, tls.as_ref());
+    let fingerprint = fingerprint(name, base_url, http, tls.as_ref());
+    let credentials = credentials::build(config, fingerprint, at, problems)?;
     let models = models
         .iter()
-        .map(|(model, channel_model)| (model.clone(), ChannelModel::new(channel_model)))
+        .map(|(model, channel_model)| {
+            let channel_model = ChannelModel::new(channel_model, fingerprint);
+            (model.clone(), channel_model)
+        })
         .collect();
     Some(Served {
         models,
@@ -102,12 +95,14 @@ fn build_one(
                 http,
                 tls,
             },
-            credential,
+            credentials,
             protocols: protocols.clone(),
             weight: *weight,
             tier: *tier,
             timeouts: resolve_timeouts(timeouts, Timeouts::default()),
             headers,
+            limits: failover::limits(limits),
+            health: failover::health(health, &format!("{at}/health"), problems),
             fingerprint,
         }),
     })
@@ -130,34 +125,6 @@ pub fn resolve_timeouts(config: &TimeoutsConfig, base: Timeouts) -> Timeouts {
         idle: pick(idle, base.idle),
         total: pick(total, base.total),
     }
-}
-
-fn build_credential(config: &CredentialConfig) -> Result<Credential, String> {
-    let (name, secret, text) = match config {
-        CredentialConfig::Bearer(secret) => (
-            header::AUTHORIZATION,
-            secret,
-            format!("Bearer {}", secret.expose()),
-        ),
-        CredentialConfig::ApiKey(secret) => (
-            HeaderName::from_static("x-api-key"),
-            secret,
-            secret.expose().to_string(),
-        ),
-        CredentialConfig::Header(CredentialHeaderConfig { name, value }) => (
-            header_name(name).map_err(|invalid| invalid.reason)?,
-            value,
-            value.expose().to_string(),
-        ),
-    };
-    let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| "the credential has characters that a header cannot carry".to_string())?;
-    value.set_sensitive(true);
-    Ok(Credential {
-        name,
-        value,
-        secret: SecretText::new(secret.expose()),
-    })
 }
 
 fn build_headers(
@@ -254,17 +221,8 @@ fn http_version(config: HttpVersionConfig) -> HttpVersion {
     }
 }
 
-fn fingerprint(
-    name: &str,
-    base_url: &str,
-    credential: Option<&Credential>,
-    http: HttpVersion,
-    tls: Option<&OriginTls>,
-) -> u64 {
+fn fingerprint(name: &str, base_url: &str, http: HttpVersion, tls: Option<&OriginTls>) -> u64 {
     let mut hasher = DefaultHasher::new();
     (name, base_url, http, tls).hash(&mut hasher);
-    credential
-        .map(|credential| (credential.name.as_str(), credential.secret.expose()))
-        .hash(&mut hasher);
     hasher.finish()
 }

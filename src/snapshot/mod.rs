@@ -1,6 +1,9 @@
 //! What a configuration becomes: immutable routes, chains, callers, models and channels under one revision.
 
+mod callers;
 pub mod channels;
+mod credentials;
+pub mod failover;
 pub mod models;
 pub mod origin;
 pub mod pem;
@@ -10,9 +13,10 @@ pub mod schemas;
 pub mod server;
 mod state;
 
-use crate::catalog::caller::{Caller, Callers, KeyDigest};
+use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
 use crate::config::problem::{InvalidConfig, Problem, Severity};
+use crate::config::resilience::RetriesConfig;
 use crate::config::routes::{RoutesConfig, ServerConfig};
 use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
@@ -35,6 +39,8 @@ pub struct Snapshot {
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     pub router: Router,
+    /// How many further attempts all requests together may take.
+    pub retries: RetriesConfig,
     /// Files besides `routes.yaml` that were read: a change of theirs is a change of the configuration.
     pub files: Vec<PathBuf>,
 }
@@ -108,6 +114,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         callers,
         channels,
         models,
+        retries,
         chains,
         routes,
     } = config;
@@ -121,9 +128,10 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         server::check_tls(tls, &folder, &mut problems);
     }
     let state = state::build(&state, &folder, &mut problems);
-    let callers = Arc::new(build_callers(&callers, &mut problems));
     let channels = channels::build(&channels, &folder, &mut problems);
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
+    let declared = callers;
+    let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
     let shelf = schemas::Shelf::new(folder);
     let router = routes::Builder {
         chains: &chains,
@@ -133,6 +141,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         schemas: &shelf,
     }
     .build(&routes, &mut problems);
+    callers::check_kept(&declared, &router, &mut problems);
     let files = shelf.into_files();
     let warnings = match problems.into_result() {
         Ok(warnings) => warnings,
@@ -147,52 +156,11 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             callers,
             catalog,
             router,
+            retries,
             files,
         },
         warnings,
     })
-}
-
-fn build_callers(
-    configs: &[crate::config::routes::CallerConfig],
-    problems: &mut Problems<'_>,
-) -> Callers {
-    let mut callers = Callers::default();
-    let mut names = std::collections::HashSet::new();
-    for (index, config) in configs.iter().enumerate() {
-        let at = format!("/callers/{index}");
-        if !names.insert(&config.name) {
-            problems.error(
-                &format!("{at}/name"),
-                format!("caller `{}` is declared twice", config.name),
-                None,
-            );
-        }
-        let Some(digest) = KeyDigest::from_hex(&config.key_sha256) else {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "not a SHA-256 in 64 hex digits",
-                Some("`headgate key new` prints a key and its digest"),
-            );
-            continue;
-        };
-        if digest == KeyDigest::of(b"") {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "this is the digest of an empty key",
-                None,
-            );
-        }
-        let caller = Arc::new(Caller::new(&config.name, &config.models));
-        if !callers.insert(digest, caller) {
-            problems.error(
-                &format!("{at}/key_sha256"),
-                "another caller has the same key",
-                None,
-            );
-        }
-    }
-    callers
 }
 
 impl Problems<'_> {

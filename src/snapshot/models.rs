@@ -33,20 +33,17 @@ pub(crate) fn build(
             Some("add it to a channel's `models`, or remove it here"),
         );
     }
-    let models = candidates.into_iter().map(|(name, mut candidates)| {
-        candidates.sort_by_key(|candidate| candidate.channel.tier);
+    let models = candidates.into_iter().map(|(name, candidates)| {
         let ModelConfig {
             display_name,
             owned_by,
             created,
         } = configs.get(&name).cloned().unwrap_or_default();
-        Model {
-            name: name.into(),
-            display_name,
-            owned_by: owned_by.unwrap_or_else(|| "headgate".into()),
-            created: created.unwrap_or(0),
-            candidates,
-        }
+        let mut model = Model::new(&name, candidates);
+        model.display_name = display_name;
+        model.owned_by = owned_by.unwrap_or_else(|| "headgate".into());
+        model.created = created.unwrap_or(0);
+        model
     });
     Catalog::new(channels, models)
 }

@@ -1,5 +1,6 @@
 //! Finds the route of a request: by method and path, the first one written wins.
 
+use super::failover::Failover;
 use crate::catalog::channel::Timeouts;
 use crate::config::routes::TimeoutsConfig;
 use crate::filter::chain::{RequestChain, ResponseChain};
@@ -16,6 +17,7 @@ pub struct Route {
     pub request: RequestChain,
     pub response: ResponseChain,
     pub timeouts: TimeoutsConfig,
+    pub failover: Failover,
     pub pattern: Pattern,
 }
 
@@ -211,6 +213,7 @@ impl Segment {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::resilience::FailoverConfig;
 
     fn router(patterns: &[&str]) -> Router {
         Router::new(
@@ -222,6 +225,7 @@ mod tests {
                     request: RequestChain::default(),
                     response: ResponseChain::default(),
                     timeouts: TimeoutsConfig::default(),
+                    failover: Failover::new(&FailoverConfig::default()),
                     pattern: Pattern::parse(pattern).unwrap(),
                 })
                 .collect(),

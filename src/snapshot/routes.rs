@@ -1,6 +1,7 @@
 //! Routes from their configuration: patterns, and chains with their filters built.
 
 use super::Problems;
+use super::failover::Failover;
 use super::router::{Pattern, Route, Router};
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
@@ -80,6 +81,7 @@ impl Builder<'_> {
             request,
             response,
             timeouts,
+            failover,
         } = config;
         let purpose = |side| Purpose {
             side,
@@ -115,6 +117,7 @@ impl Builder<'_> {
             request: RequestChain::new(asked),
             response,
             timeouts: timeouts.clone(),
+            failover: Failover::new(failover),
             pattern,
         })
     }
@@ -265,23 +268,39 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
         }
         _ => {}
     }
-    if let (Some(follow), Some(route)) = (place("follow_response"), place("route_model"))
-        && follow < route
+    // In both hooks the second of each pair builds on what the first has found.
+    for (first, second) in [
+        ("authenticate", "pin"),
+        ("authenticate", "follow_ids"),
+        ("pin", "follow_ids"),
+        ("route_model", "follow_ids"),
+        ("follow_ids", "first_channel"),
+        ("pin", "first_channel"),
+    ] {
+        if let (Some(before), Some(behind)) = (place(first), place(second))
+            && behind < before
+        {
+            problems.error(&at, format!("`{second}` must stand behind `{first}`"), None);
+        }
+    }
+    if let (Some(limit), Some(route)) = (place("rate_limit"), place("route_model"))
+        && limit < route
     {
         problems.error(
             &at,
-            "`follow_response` must stand behind `route_model`",
-            None,
+            "`rate_limit` must stand behind `route_model`, since models have limits too",
+            Some("put `rate_limit` last, so that requests which are refused count for nothing"),
         );
     }
     let finds_channel = place("route_model").is_some()
         || place("list_models").is_some()
-        || (place("follow_response").is_some() && pattern.has_parameter("id"));
+        || place("first_channel").is_some()
+        || (place("follow_ids").is_some() && pattern.has_parameter("id"));
     if !finds_channel {
         problems.error(
             &at,
             "no filter of this route finds a channel or answers by itself",
-            Some("add `route_model`, `follow_response` (with `{id}` in the path) or `list_models`"),
+            Some("add `route_model`, `follow_ids` (with `{id}` in the path), `first_channel` or `list_models`"),
         );
     }
 }

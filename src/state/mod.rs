@@ -9,7 +9,7 @@ pub mod health;
 pub mod memory;
 mod shared;
 pub mod site;
-mod window;
+pub mod window;
 
 use demand::{Admission, Demand, Ticket};
 use health::Health;

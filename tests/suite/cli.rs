@@ -52,6 +52,34 @@ fn a_bad_configuration_is_told_with_every_place() {
 }
 
 #[test]
+fn limits_that_nothing_keeps_to_are_told() {
+    let mut config = standard("https://provider.test/v1");
+    config["callers"][0]["limits"] =
+        json!({"concurrent": 9, "models": {"demo-lrge": {"concurrent": 1}}});
+    let (_folder, path) = written(&config);
+    let said = run(&["check", &path], "");
+    assert!(said.success, "{}", said.stderr);
+    for line in [
+        "no channel serves model `demo-lrge`",
+        "did you mean `demo-large`?",
+        "routes.yaml:8:11",
+        "no route keeps to limits",
+        "routes.yaml:5:7",
+    ] {
+        assert!(said.stdout.contains(line), "{line} in:\n{}", said.stdout);
+    }
+    config["routes"][0]["request"] = json!(["authenticate", "rate_limit", "route_model"]);
+    let (_folder, path) = written(&config);
+    let said = run(&["check", &path], "");
+    let wrong = "`rate_limit` must stand behind `route_model`";
+    assert!(
+        !said.success && said.stderr.contains(wrong),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
 fn what_becomes_of_a_good_request_is_explained() {
     let (folder, config) = written(&standard("https://provider.test/base/v1"));
     let body = json!({"model": "demo-large", "messages": [{"role": "user", "content": "x"}]});

@@ -3,14 +3,19 @@
 mod harness;
 
 mod admin;
+mod affinity;
+mod affinity_rules;
 mod cli;
 mod deadlines;
 mod desync;
 mod error_parity;
+mod failover;
+mod five_channels;
 mod hardening;
 mod http2;
 mod identity;
 mod leaving;
+mod limits;
 mod operations;
 mod refusals;
 mod reload;

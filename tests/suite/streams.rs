@@ -243,8 +243,8 @@ async fn a_providers_cookies_account_and_machines_stay_hidden() {
         for request in [
             Request::ask(protocol),
             Request::ask_stream(protocol),
-            Request::ask(protocol).simulate("status=429; retry_after=3"),
-            Request::ask(protocol).simulate("echo_credential"),
+            Request::ask(protocol).simulate("status=429"),
+            Request::ask(protocol).simulate("status=400; echo_credential"),
         ] {
             let answer = world.ask(&request).await;
             for name in answer.headers.names() {
@@ -264,12 +264,8 @@ async fn a_providers_cookies_account_and_machines_stay_hidden() {
                 own.starts_with("req_") && !own.starts_with("req_sim_"),
                 "{own}"
             );
-            assert!(
-                answer
-                    .headers
-                    .names()
-                    .any(|name| name.contains("ratelimit"))
-            );
+            let mut names = answer.headers.names();
+            assert!(!names.any(|name| name.contains("ratelimit")));
             assert!(
                 CREDENTIALS
                     .iter()

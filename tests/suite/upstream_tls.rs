@@ -201,7 +201,7 @@ async fn the_name_that_is_expected_may_be_another_than_the_urls() {
     let named = servers.issue(&["only.test"]);
     for (server_name, status) in [
         (None, 502),
-        (Some("only.test"), 401),
+        (Some("only.test"), 404),
         (Some("gate.test"), 502),
     ] {
         let provider = tls_provider(&named, &["http/1.1"]).await;
@@ -222,7 +222,7 @@ async fn the_name_that_is_expected_may_be_another_than_the_urls() {
 async fn http2_alone_is_not_replaced_by_http1() {
     let servers = Authority::new();
     for offered in [&[][..], &["http/1.1"]] {
-        for (http, status) in [("http2", 502), ("auto", 401), ("http1", 401)] {
+        for (http, status) in [("http2", 502), ("auto", 404), ("http1", 404)] {
             let provider = tls_provider(&servers.server(), offered).await;
             let folder = folder_with_schemas();
             folder.write("ca.pem", servers.pem());
@@ -264,7 +264,7 @@ async fn a_reload_that_changes_tls_or_http_counts_for_the_next_request() {
 
 /// A provider behind TLS that knows nobody; its base URL.
 async fn tls_provider(identity: &Identity, offered: &[&str]) -> String {
-    const ANSWER: &[u8] = b"HTTP/1.1 401 Unauthorized\r\nContent-Type: application/json\r\n\
+    const ANSWER: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\
         Content-Length: 2\r\nConnection: close\r\n\r\n{}";
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/v1", listener.local_addr().unwrap());

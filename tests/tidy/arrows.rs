@@ -8,17 +8,17 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("scalar", &[]),
     ("serve", &[]),
-    ("catalog", &["protocol", "scalar"]),
     ("state", &["protocol", "scalar"]),
+    ("catalog", &["protocol", "scalar", "state"]),
     ("filter", &["protocol", "scalar", "catalog", "state"]),
     ("config", &["protocol", "scalar"]),
     (
         "snapshot",
         &["protocol", "scalar", "catalog", "state", "filter", "config"],
     ),
-    ("observe", &["protocol", "catalog", "state", "filter"]),
+    ("observe", &["protocol", "state", "catalog", "filter"]),
     ("reload", &["state", "config", "snapshot", "observe"]),
-    ("channel", &["protocol", "catalog", "observe"]),
+    ("channel", &["protocol", "catalog", "state", "observe"]),
     (
         "gateway",
         &[

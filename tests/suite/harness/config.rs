@@ -40,6 +40,13 @@ pub fn channel(base_url: &str, protocols: &[&str], credential: Value) -> Value {
     })
 }
 
+/// No channel is left alone, however it fails: each case meets it as if it were the first.
+pub fn without_cool_downs(config: &mut Value) {
+    for channel in config["channels"].as_object_mut().unwrap().values_mut() {
+        channel["health"] = json!({"failures": 0});
+    }
+}
+
 /// The route of this name.
 pub fn route<'c>(config: &'c mut Value, name: &str) -> &'c mut Value {
     let routes = config["routes"].as_array_mut().unwrap();
@@ -54,23 +61,46 @@ pub fn sha256(bytes: &[u8]) -> String {
 
 fn routes() -> Value {
     let answer = json!(["pass_sse", "meter_usage"]);
-    let follow = json!(["authenticate", "follow_response"]);
+    let follow = json!(["authenticate", "follow_ids"]);
+    let home = json!(["authenticate", {"limit_body": "64MiB"}, "follow_ids", "first_channel"]);
     json!([
         {"name": "chat", "match": "POST /v1/chat/completions", "protocol": "chat",
          "request": [{"use": "body"}, "validate"], "response": answer},
         {"name": "messages", "match": "POST /v1/messages", "protocol": "messages",
-         "request": ["require_version", {"use": "body"}, "validate", "normalise"], "response": answer},
+         "request": ["require_version", {"use": "body"}, "follow_ids", "validate", "normalise"],
+         "response": ["pass_sse", "meter_usage", "remember_ids"]},
         {"name": "count_tokens", "match": "POST /v1/messages/count_tokens", "protocol": "messages",
          "request": ["require_version", {"use": "body"}, {"validate": {"schema": "schemas/count_tokens.schema.json"}}]},
         {"name": "responses", "match": "POST /v1/responses", "protocol": "responses",
-         "request": [{"use": "body"}, "follow_response", "validate"],
-         "response": ["pass_sse", "meter_usage", "remember_response"]},
+         "request": [{"use": "body"}, "follow_ids", "validate"],
+         "response": ["pass_sse", "meter_usage", "remember_ids"]},
         {"name": "response", "match": "GET|DELETE /v1/responses/{id}", "protocol": "responses",
-         "request": follow, "response": ["pass_sse"]},
+         "request": follow, "response": ["pass_sse", "remember_ids"]},
         {"name": "response_cancel", "match": "POST /v1/responses/{id}/cancel", "protocol": "responses",
          "request": follow},
         {"name": "response_input_items", "match": "GET /v1/responses/{id}/input_items",
          "protocol": "responses", "request": follow},
+        {"name": "conversations", "match": "POST /v1/conversations", "protocol": "responses",
+         "request": home, "response": ["remember_ids"]},
+        {"name": "conversation", "match": "GET|POST|DELETE /v1/conversations/{id}",
+         "protocol": "responses", "request": follow, "response": ["remember_ids"]},
+        {"name": "conversation_items", "match": "GET|POST /v1/conversations/{id}/items",
+         "protocol": "responses", "request": follow},
+        {"name": "containers", "match": "GET|POST /v1/containers", "protocol": "responses",
+         "request": home, "response": ["keep_own", "remember_ids"]},
+        {"name": "container", "match": "GET|DELETE /v1/containers/{id}", "protocol": "responses",
+         "request": follow, "response": ["remember_ids"]},
+        {"name": "container_files", "match": "GET|POST /v1/containers/{id}/files",
+         "protocol": "responses", "request": follow},
+        {"name": "container_file", "match": "GET|DELETE /v1/containers/{id}/files/{file}",
+         "protocol": "responses", "request": follow, "response": ["remember_ids"]},
+        {"name": "container_file_content", "match": "GET /v1/containers/{id}/files/{file}/content",
+         "request": follow},
+        {"name": "files", "match": "GET|POST /v1/files", "request": home,
+         "response": ["keep_own", "remember_ids"]},
+        {"name": "file", "match": "GET|DELETE /v1/files/{id}", "request": follow,
+         "response": ["remember_ids"]},
+        {"name": "file_content", "match": "GET /v1/files/{id}/content", "request": follow},
         {"name": "models", "match": "GET /v1/models", "request": ["authenticate", "list_models"]},
         {"name": "model", "match": "GET /v1/models/{id}", "request": ["authenticate", "list_models"]},
     ])

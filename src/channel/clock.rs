@@ -1,0 +1,30 @@
+//! Time as channels count it: milliseconds since the process began, which never run backwards.
+
+use std::sync::LazyLock;
+use std::time::{Duration, Instant};
+
+static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+/// A moment, in milliseconds since the process began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(pub u64);
+
+impl Moment {
+    pub fn now() -> Self {
+        Self(millis(BEGAN.elapsed()))
+    }
+
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        Self(self.0.saturating_add(millis(span)))
+    }
+
+    /// From now until then; zero if that is over.
+    pub fn until(self, then: Self) -> Duration {
+        Duration::from_millis(then.0.saturating_sub(self.0))
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}

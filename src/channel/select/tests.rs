@@ -1,0 +1,230 @@
+//! Shares by weight, relief of slow channels, tiers, limits and cool-downs, in a simulation of requests.
+
+use super::*;
+use crate::catalog::channel::{
+    Channel, ChannelLimits, Credential, HealthPolicy, HttpVersion, Origin, SecretText, Timeouts,
+};
+use crate::catalog::model::ChannelModel;
+use crate::channel::outcome::Outcome;
+use crate::observe::metrics::Metrics;
+use http::{HeaderValue, header};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+fn channel(name: &str, weight: u16, tier: u8) -> Channel {
+    let fingerprint = RandomState::new().hash_one(name);
+    Channel {
+        name: name.into(),
+        origin: Origin {
+            host: "127.0.0.1".into(),
+            port: 1,
+            base_path: "".into(),
+            authority: HeaderValue::from_static("127.0.0.1:1"),
+            http: HttpVersion::Http1,
+            tls: None,
+        },
+        credentials: Vec::new(),
+        protocols: Vec::new(),
+        weight,
+        tier,
+        timeouts: Timeouts::default(),
+        headers: Vec::new(),
+        limits: ChannelLimits::default(),
+        health: HealthPolicy::default(),
+        fingerprint,
+    }
+}
+
+fn candidate(channel: Channel) -> Candidate {
+    Candidate {
+        model: Some(ChannelModel::new("m", channel.fingerprint)),
+        channel: Arc::new(channel),
+    }
+}
+
+fn channels() -> Arc<Channels> {
+    Arc::new(Channels::new(Arc::new(Metrics::new())))
+}
+
+/// How many of `requests`, one each `every` milliseconds, go to each candidate, if those of a channel
+/// take as many milliseconds as `takes` says.
+fn shares(
+    candidates: &[Candidate],
+    requests: u64,
+    every: u64,
+    takes: impl Fn(&str) -> u64,
+) -> Vec<u64> {
+    let channels = channels();
+    let mut under_way: BinaryHeap<Reverse<(u64, u64)>> = BinaryHeap::new();
+    let mut leases = std::collections::HashMap::new();
+    let mut counts = vec![0; candidates.len()];
+    for request in 0..requests {
+        let now = request * every;
+        while let Some(Reverse((end, which))) = under_way.peek().copied() {
+            if end > now {
+                break;
+            }
+            under_way.pop();
+            leases.remove(&which);
+        }
+        let lease = channels.choose(candidates, &[], Moment(now)).ok().unwrap();
+        let name = lease.candidate.channel.name.clone();
+        let place = candidates.iter().position(|c| c.channel.name == name);
+        counts[place.unwrap()] += 1;
+        under_way.push(Reverse((now + takes(&name), request)));
+        leases.insert(request, lease);
+    }
+    counts
+}
+
+#[test]
+fn idle_channels_share_by_weight() {
+    let candidates = [candidate(channel("a", 3, 0)), candidate(channel("b", 1, 0))];
+    let counts = shares(&candidates, 20_000, 10, |_| 1);
+    let share = counts[0] as f64 / 20_000.0;
+    assert!((0.73..0.77).contains(&share), "{share}");
+}
+
+#[test]
+fn busy_channels_that_are_equally_fast_share_by_weight() {
+    let candidates = [candidate(channel("a", 3, 0)), candidate(channel("b", 1, 0))];
+    let counts = shares(&candidates, 20_000, 1, |_| 400);
+    let share = counts[0] as f64 / 20_000.0;
+    assert!((0.70..0.80).contains(&share), "{share}");
+}
+
+#[test]
+fn a_slow_channel_is_relieved() {
+    let candidates = [
+        candidate(channel("a", 1, 0)),
+        candidate(channel("slow", 1, 0)),
+    ];
+    let counts = shares(&candidates, 20_000, 1, |name| {
+        if name == "slow" { 1000 } else { 50 }
+    });
+    let share = counts[1] as f64 / 20_000.0;
+    assert!(share < 0.3, "{share}");
+}
+
+#[test]
+fn the_next_tier_is_used_when_the_one_before_has_no_usable_channel() {
+    let channels = channels();
+    let candidates = [
+        candidate(channel("first", 1, 0)),
+        candidate(channel("second", 1, 1)),
+    ];
+    let name = |lease: &Lease| lease.candidate.channel.name.to_string();
+    let mut lease = channels.choose(&candidates, &[], Moment(0)).ok().unwrap();
+    assert_eq!(name(&lease), "first");
+    lease.tell(Outcome::failed(Why::Busy));
+    let lease = channels
+        .choose(&candidates, &[], Moment::now())
+        .ok()
+        .unwrap();
+    assert_eq!(name(&lease), "second");
+}
+
+#[test]
+fn a_full_channel_is_skipped_and_said_to_be_full() {
+    let channels = channels();
+    let mut small = channel("small", 1, 0);
+    small.limits.in_flight = Some(1);
+    let candidates = [candidate(small)];
+    let held = channels.choose(&candidates, &[], Moment(0)).ok().unwrap();
+    let none = channels.choose(&candidates, &[], Moment(0)).err().unwrap();
+    assert!(none.is_full());
+    assert_eq!(none.to_string(), "small: has reached its in_flight");
+    drop(held);
+    assert!(channels.choose(&candidates, &[], Moment(0)).is_ok());
+}
+
+#[test]
+fn requests_a_minute_are_counted_and_forgotten() {
+    let channels = channels();
+    let mut small = channel("small", 1, 0);
+    small.limits.requests_per_minute = Some(2);
+    let candidates = [candidate(small)];
+    for _ in 0..2 {
+        assert!(channels.choose(&candidates, &[], Moment(0)).is_ok());
+    }
+    assert!(channels.choose(&candidates, &[], Moment(60_000)).is_err());
+    assert!(channels.choose(&candidates, &[], Moment(61_000)).is_ok());
+}
+
+#[test]
+fn keys_are_used_in_turn_and_a_refused_one_is_left_out() {
+    let channels = channels();
+    let mut pool = channel("pool", 1, 0);
+    pool.credentials = (0..3)
+        .map(|key| Credential {
+            name: header::AUTHORIZATION,
+            value: HeaderValue::from_static("x"),
+            secret: SecretText::new("x"),
+            fingerprint: pool.fingerprint + 1 + key,
+        })
+        .collect();
+    let candidates = [candidate(pool)];
+    let mut used = Vec::new();
+    for _ in 0..6 {
+        let mut lease = channels
+            .choose(&candidates, &[], Moment::now())
+            .ok()
+            .unwrap();
+        used.push(lease.key.unwrap());
+        if lease.key == Some(1) {
+            lease.tell(Outcome::failed(Why::CredentialRefused));
+        }
+    }
+    assert_eq!(used, [0, 1, 2, 0, 2, 2]);
+}
+
+#[test]
+fn a_channel_whose_keys_are_all_refused_is_not_used() {
+    let channels = channels();
+    let mut pool = channel("pool", 1, 0);
+    pool.credentials = vec![Credential {
+        name: header::AUTHORIZATION,
+        value: HeaderValue::from_static("x"),
+        secret: SecretText::new("x"),
+        fingerprint: 7,
+    }];
+    let candidates = [candidate(pool)];
+    let mut lease = channels
+        .choose(&candidates, &[], Moment::now())
+        .ok()
+        .unwrap();
+    lease.tell(Outcome::failed(Why::AccountRefused));
+    let none = channels
+        .choose(&candidates, &[], Moment::now())
+        .err()
+        .unwrap();
+    assert!(
+        none.to_string().contains("credential account_refused"),
+        "{none}"
+    );
+    assert!(none.retry_after().unwrap() > Duration::from_secs(40));
+}
+
+#[test]
+fn a_channel_that_only_fails_is_the_last_resort_and_one_that_asked_for_peace_is_not() {
+    for (retry_after, usable) in [(None, true), (Some(Duration::from_secs(30)), false)] {
+        let channels = channels();
+        let candidates = [candidate(channel("only", 1, 0))];
+        let mut lease = channels
+            .choose(&candidates, &[], Moment::now())
+            .ok()
+            .unwrap();
+        lease.tell(Outcome::Failed {
+            why: Why::Busy,
+            retry_after,
+        });
+        drop(lease);
+        assert!(!channels.has_another(&candidates, &[], Moment::now()));
+        let again = channels.choose(&candidates, &[], Moment::now());
+        assert_eq!(again.is_ok(), usable, "{retry_after:?}");
+        if let Ok(mut lease) = again {
+            lease.tell(Outcome::Well);
+            assert!(channels.has_another(&candidates, &[], Moment::now()));
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! What a request holds of its caller's limits, given back exactly once, whatever becomes of the request.
+
+use super::facts::{Facts, Settlement};
+use crate::protocol::Protocol;
+use crate::protocol::estimate::{Estimate, TOKENS_MAX};
+use crate::state::Store;
+use crate::state::demand::{Measure, Ticket};
+use std::sync::Arc;
+
+/// What became of a request at its caller's limits.
+#[derive(Default)]
+pub enum Passage {
+    /// None applied, or what was held is settled.
+    #[default]
+    Free,
+    Granted(Held),
+    Refused(Measure),
+    /// The store was away, and the request went on without.
+    Unchecked,
+}
+
+/// Taken from limits on estimate. Settles on the estimate if nobody settles it otherwise: an exchange
+/// may be dropped at any point.
+pub struct Held {
+    state: Arc<dyn Store>,
+    ticket: Option<Ticket>,
+    estimate: Estimate,
+}
+
+impl Held {
+    pub fn new(state: Arc<dyn Store>, ticket: Ticket, estimate: Estimate) -> Self {
+        Self {
+            state,
+            ticket: Some(ticket),
+            estimate,
+        }
+    }
+
+    /// Settles on what an exchange is known to have used.
+    pub fn settle(mut self, facts: &Facts, protocol: Option<Protocol>, settlement: Settlement) {
+        let used = tokens_used(facts, protocol, settlement, self.estimate);
+        self.give_back(used);
+    }
+
+    fn give_back(&mut self, tokens: u64) {
+        if let Some(ticket) = self.ticket.take() {
+            self.state.settle(ticket, tokens);
+        }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.give_back(self.estimate.total());
+    }
+}
+
+/// What the provider counted. Where it counted nothing, or its answer broke off: the estimate of the
+/// input, and a token for each event that was seen.
+fn tokens_used(
+    facts: &Facts,
+    protocol: Option<Protocol>,
+    settlement: Settlement,
+    estimate: Estimate,
+) -> u64 {
+    if !facts.may_have_cost {
+        return 0;
+    }
+    let counted = facts.usage.unwrap_or_default();
+    let input = counted.input_with_cache(protocol).unwrap_or(estimate.input);
+    let output = match (settlement, counted.output_tokens) {
+        (Settlement::Complete, Some(output)) => output,
+        (_, output) => output.unwrap_or(0).max(facts.events),
+    };
+    input.saturating_add(output).min(TOKENS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::usage::Usage;
+    use crate::state::demand::{Demand, Limit, Verdict};
+    use crate::state::memory::Memory;
+
+    const ESTIMATE: Estimate = Estimate {
+        input: 40,
+        output: 60,
+    };
+
+    #[test]
+    fn what_was_used_is_what_the_provider_counted_or_else_the_best_guess() {
+        use Settlement::{ClientCancelled, Complete, GatewayReply, UpstreamCut, UsageMissing};
+        let usage = |input, output| {
+            Some(Usage {
+                input_tokens: input,
+                output_tokens: output,
+                cached_input_tokens: Some(5),
+                ..Usage::default()
+            })
+        };
+        let chat = Some(Protocol::Chat);
+        let messages = Some(Protocol::Messages);
+        for (reached, usage, events, protocol, settlement, expected) in [
+            (true, usage(Some(10), Some(20)), 500, chat, Complete, 30),
+            (true, usage(Some(10), Some(20)), 500, messages, Complete, 35),
+            (true, None, 0, chat, Complete, 40),
+            (true, None, 7, chat, UsageMissing, 47),
+            (
+                true,
+                usage(Some(10), Some(1)),
+                7,
+                messages,
+                ClientCancelled,
+                22,
+            ),
+            (true, usage(Some(10), Some(9)), 7, messages, UpstreamCut, 24),
+            (true, None, 0, chat, ClientCancelled, 40),
+            (
+                true,
+                usage(Some(u64::MAX), Some(1)),
+                0,
+                chat,
+                Complete,
+                TOKENS_MAX,
+            ),
+            (false, None, 0, chat, GatewayReply, 0),
+            (false, None, 0, chat, ClientCancelled, 0),
+        ] {
+            let facts = Facts {
+                usage,
+                events,
+                may_have_cost: reached,
+                ..Facts::default()
+            };
+            assert_eq!(
+                tokens_used(&facts, protocol, settlement, ESTIMATE),
+                expected,
+                "{usage:?} {events} {settlement:?}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn what_is_held_is_given_back_once_also_when_it_is_dropped() {
+        let state: Arc<dyn Store> = Arc::new(Memory::default());
+        let limits: Vec<Limit> = [(Measure::Concurrent, 2), (Measure::TokensPerMinute, 1000)]
+            .map(|(measure, most)| Limit {
+                caller: "ann".into(),
+                model: None,
+                measure,
+                most,
+            })
+            .into();
+        let demand = Demand {
+            limits: &limits,
+            tokens: 100,
+        };
+        let held = async || {
+            let admission = state.admit(&demand).get().await.unwrap();
+            let remaining: Vec<u64> = admission.standings.iter().map(|s| s.remaining).collect();
+            match admission.verdict {
+                Verdict::Granted(ticket) => (Held::new(state.clone(), ticket, ESTIMATE), remaining),
+                Verdict::Refused { .. } => panic!("there is room"),
+            }
+        };
+        let (dropped, remaining) = held().await;
+        assert_eq!(remaining, [1, 900]);
+        drop(dropped);
+        let (settled, remaining) = held().await;
+        assert_eq!(remaining, [1, 800]);
+        settled.settle(&Facts::default(), None, Settlement::GatewayReply);
+        let (_, remaining) = held().await;
+        assert_eq!(remaining, [1, 800]);
+    }
+}

@@ -1,0 +1,261 @@
+//! The attempts of an exchange: one channel after another, until an answer is kept or none may follow.
+
+use super::attempt::{self, Answer, Failed};
+use super::exchange::Exchange;
+use super::lawful::Replay;
+use crate::catalog::model::Candidate;
+use crate::channel::clock::Moment;
+use crate::channel::lease::Lease;
+use crate::channel::outcome::{Outcome, Scope, Why};
+use crate::channel::select::NoneUsable;
+use crate::protocol::blame::Blame;
+use crate::protocol::fault::{Fault, FaultKind};
+use http::{HeaderName, HeaderValue};
+use std::sync::Arc;
+use tokio::time::Instant;
+
+/// Tells callers how many attempts their answer took.
+const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
+
+/// An answer, and the use of the channel that it came from.
+pub(super) struct Kept {
+    pub answer: Answer,
+    pub lease: Lease,
+    /// Whose fault it is, if it is an error.
+    pub blame: Option<Blame>,
+}
+
+/// What an attempt came to.
+pub(super) enum Attempted {
+    /// The caller gets this answer.
+    Keep(Box<Kept>),
+    /// Another channel may be tried; the caller gets this if there is none.
+    Next(Ended),
+}
+
+/// An attempt that did not serve the caller.
+pub(super) enum Ended {
+    Answered(Box<Kept>),
+    Failed(Fault),
+}
+
+/// The channels to go to, and those that were tried.
+pub(super) struct Search {
+    candidates: Arc<[Candidate]>,
+    tried: Vec<Arc<str>>,
+    replay: Replay,
+}
+
+impl Exchange<'_> {
+    /// Tries channels until one answer is kept.
+    ///
+    /// # Errors
+    /// What the last attempt failed with, or that there was no channel to try.
+    pub(super) async fn attempt_each(
+        &mut self,
+        candidates: Arc<[Candidate]>,
+    ) -> Result<Kept, Fault> {
+        let mut search = Search {
+            candidates,
+            tried: Vec::new(),
+            replay: Replay::of(&self.request),
+        };
+        self.gateway.budget.earn(self.snapshot.retries.percent);
+        let mut last: Option<Ended> = None;
+        while let Some(lease) = self.next_lease(&search, last.is_some()).await? {
+            if let Some(Ended::Answered(kept)) = last.take() {
+                self.gateway
+                    .upstream
+                    .give_back(kept.answer.connection)
+                    .await;
+            }
+            match self.attempt_on(lease, &mut search).await? {
+                Attempted::Keep(kept) => return Ok(*kept),
+                Attempted::Next(ended) => last = Some(ended),
+            }
+        }
+        match last.expect("without an attempt there was an error") {
+            Ended::Answered(kept) => Ok(*kept),
+            Ended::Failed(fault) => Err(fault),
+        }
+    }
+
+    /// Whether another channel could be tried if this attempt failed; it may be gone by then.
+    pub(super) fn another_is_left(&self, search: &Search, lease: &Lease) -> bool {
+        if search.candidates.len() <= search.tried.len() + 1 {
+            return false;
+        }
+        let now = Moment::now();
+        let mut tried = search.tried.clone();
+        tried.push(lease.candidate.channel.name.clone());
+        self.record.attempts < self.route.failover.attempts
+            && self
+                .gateway
+                .channels
+                .has_another(&search.candidates, &tried, now)
+            && self
+                .gateway
+                .budget
+                .is_left(now, self.snapshot.retries.per_second)
+    }
+
+    /// The use of the channel to try next; none if what `last` brought must do.
+    async fn next_lease(
+        &mut self,
+        search: &Search,
+        has_last: bool,
+    ) -> Result<Option<Lease>, Fault> {
+        if self.record.attempts >= self.route.failover.attempts {
+            return Ok(None);
+        }
+        let until = Instant::now() + self.route.failover.wait;
+        loop {
+            let gateway = self.gateway;
+            let freed = gateway.channels.freed.notified();
+            let now = Moment::now();
+            let none = match gateway
+                .channels
+                .choose(&search.candidates, &search.tried, now)
+            {
+                Ok(lease) if !has_last => return Ok(Some(lease)),
+                Ok(lease) => {
+                    if gateway.budget.take(now, self.snapshot.retries.per_second) {
+                        return Ok(Some(lease));
+                    }
+                    gateway.metrics.channels.retry_denied();
+                    return Ok(None);
+                }
+                Err(_) if has_last => return Ok(None),
+                Err(none) => none,
+            };
+            if !none.is_full() || self.route.failover.wait.is_zero() {
+                return Err(no_channel(&none));
+            }
+            match self.downstream.unless_gone(until, freed).await {
+                Ok(()) => {}
+                Err(super::downstream::Interrupted::TimedOut) => return Err(no_channel(&none)),
+                Err(super::downstream::Interrupted::ClientGone) => {
+                    return Err(super::fault_from::gone());
+                }
+            }
+        }
+    }
+
+    async fn attempt_on(
+        &mut self,
+        mut lease: Lease,
+        search: &mut Search,
+    ) -> Result<Attempted, Fault> {
+        self.record.attempts += 1;
+        self.record.candidate = Some(lease.candidate.clone());
+        self.record.key = lease.key;
+        if self.route.failover.tell_attempts {
+            let attempts = HeaderValue::from(self.record.attempts);
+            self.request.answer_headers.insert(ATTEMPTS, attempts);
+        }
+        let attempted = attempt::attempt(
+            &self.gateway.upstream,
+            &mut self.downstream,
+            &self.route,
+            &self.request,
+            &lease,
+            search.replay,
+        )
+        .await;
+        let channel = lease.candidate.channel.clone();
+        self.request.facts.may_have_cost |= match &attempted {
+            Ok(answer) => answer.status.is_success(),
+            Err(failed) => !failed.untouched,
+        };
+        let attempted = match attempted {
+            Ok(answer) => self.judge(answer, lease, search).await?,
+            Err(failed) => {
+                let fault = self.failed(failed, &mut lease, search)?;
+                Attempted::Next(Ended::Failed(fault))
+            }
+        };
+        if let Attempted::Next(ended) = &attempted {
+            let why = ended.why();
+            // Of several keys the others may serve; the one that was refused is left alone by now.
+            let other_keys = why.is_some_and(|why| {
+                let keys = channel.credentials.len();
+                keys > 1 && why.scope(keys) == Scope::Credential
+            });
+            if !other_keys {
+                search.tried.push(channel.name.clone());
+            }
+        }
+        Ok(attempted)
+    }
+
+    /// Tells of an attempt that brought no answer.
+    ///
+    /// # Errors
+    /// Its fault, where no other channel may be tried.
+    pub(super) fn failed(
+        &mut self,
+        failed: Failed,
+        lease: &mut Lease,
+        search: &Search,
+    ) -> Result<Fault, Fault> {
+        let Failed { fault, untouched } = failed;
+        let Some(why) = why(fault.kind) else {
+            return Err(fault);
+        };
+        lease.tell(Outcome::failed(why));
+        self.tell_attempt(lease, fault.kind.code(), fault.detail.as_deref());
+        let on_silence = self.route.failover.on_silence;
+        match search.replay.may_follow(fault.kind, untouched, on_silence) {
+            true => Ok(fault),
+            false => Err(fault),
+        }
+    }
+
+    /// Counts an attempt that did not serve, and logs it.
+    pub(super) fn tell_attempt(&self, lease: &Lease, outcome: &str, detail: Option<&str>) {
+        let channel = &*lease.candidate.channel.name;
+        self.gateway.metrics.attempt(channel, outcome);
+        tracing::info!(
+            channel,
+            credential = lease.key.map(|key| key + 1),
+            id = &*self.request.id,
+            attempt = self.record.attempts,
+            outcome,
+            detail,
+            "attempt failed"
+        );
+    }
+}
+
+impl Ended {
+    fn why(&self) -> Option<Why> {
+        match self {
+            Self::Failed(fault) => why(fault.kind),
+            Self::Answered(kept) => match Outcome::of(kept.blame?, None) {
+                Outcome::Failed { why, .. } => Some(why),
+                Outcome::Well => None,
+            },
+        }
+    }
+}
+
+/// What a fault says of the channel; none if it is not the channel's.
+fn why(kind: FaultKind) -> Option<Why> {
+    match kind {
+        FaultKind::Connect => Some(Why::Unreachable),
+        FaultKind::Upstream => Some(Why::Broken),
+        FaultKind::UpstreamTimeout => Some(Why::Silent),
+        _ => None,
+    }
+}
+
+/// The operator reads why each channel cannot be used; callers are told when to come back.
+fn no_channel(none: &NoneUsable) -> Fault {
+    let mut fault = Fault::new(
+        FaultKind::NoChannel,
+        "no channel can serve this request now; try again later",
+    )
+    .detail(none.to_string());
+    fault.retry_after = none.retry_after();
+    fault
+}

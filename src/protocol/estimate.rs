@@ -1,0 +1,136 @@
+//! How many tokens a request will use, before anybody has counted them: cheap, and corrected afterwards.
+
+use super::json::{Document, Kind, Node};
+
+/// Bytes of text to a token: about right for English, high for most other languages' UTF-8.
+const BYTES_PER_TOKEN: u64 = 4;
+/// What a picture or a page of a document costs, whatever the length of its encoding.
+const MEDIA_TOKENS: u64 = 1000;
+/// Shorter strings count as text, whatever they hold.
+const MEDIA_BYTES_MIN: usize = 1024;
+/// So much of a string's beginning tells whether it is an encoding.
+const MEDIA_LOOK_BYTES: usize = 256;
+/// No count is taken to be higher: far beyond any model, and far from overflow when many are added up.
+pub const TOKENS_MAX: u64 = 1 << 40;
+
+/// The members that bound an answer, in their order of preference.
+const OUTPUT_BOUNDS: [&str; 3] = ["max_completion_tokens", "max_output_tokens", "max_tokens"];
+
+/// Tokens that a request will use, as guessed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Estimate {
+    pub input: u64,
+    pub output: u64,
+}
+
+impl Estimate {
+    /// Input: a quarter of the body's bytes, with each base64 string counted as [`MEDIA_TOKENS`].
+    /// Output: what the body allows, or `output_default`, for each of its `n` choices.
+    pub fn of(body: &Document, output_default: u64) -> Self {
+        let root = body.root();
+        let mut media = Media::default();
+        media.look_at(root);
+        let text_bytes = body.body().len() as u64 - media.bytes;
+        let bound = |name: &&str| root.get(name)?.as_u64();
+        let output = OUTPUT_BOUNDS
+            .iter()
+            .find_map(bound)
+            .unwrap_or(output_default);
+        let choices = root.get("n").and_then(Node::as_u64).unwrap_or(1).max(1);
+        Self {
+            input: text_bytes.div_ceil(BYTES_PER_TOKEN) + media.count * MEDIA_TOKENS,
+            output: output.saturating_mul(choices).min(TOKENS_MAX),
+        }
+    }
+
+    pub fn total(self) -> u64 {
+        self.input.saturating_add(self.output).min(TOKENS_MAX)
+    }
+}
+
+/// Encoded media in a body.
+#[derive(Default)]
+struct Media {
+    bytes: u64,
+    count: u64,
+}
+
+impl Media {
+    fn look_at(&mut self, node: Node<'_>) {
+        if node.span().len() < MEDIA_BYTES_MIN {
+            return;
+        }
+        match node.kind() {
+            Kind::String if is_encoding(node.raw()) => {
+                self.bytes += node.raw().len() as u64;
+                self.count += 1;
+            }
+            Kind::Array => node.elements().for_each(|element| self.look_at(element)),
+            Kind::Object => node.members().for_each(|(_, value)| self.look_at(value)),
+            Kind::String | Kind::Number | Kind::Bool | Kind::Null => {}
+        }
+    }
+}
+
+/// Whether a long string, quotes included, is a data URL or base64.
+fn is_encoding(string: &[u8]) -> bool {
+    let content = &string[1..];
+    let beginning = &content[..content.len().min(MEDIA_LOOK_BYTES)];
+    content.starts_with(b"data:")
+        || beginning
+            .iter()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"+/=_-\\".contains(byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::json::Limits;
+    use super::*;
+
+    fn estimate(body: &str) -> Estimate {
+        let body = Document::parse(body.to_string().into(), &Limits::default()).unwrap();
+        Estimate::of(&body, 1024)
+    }
+
+    #[test]
+    fn text_counts_by_its_length() {
+        let body = format!(r#"{{"input":"{}"}}"#, "many words ".repeat(1000));
+        assert_eq!(estimate(&body).input, 11_012_u64.div_ceil(4));
+        assert_eq!(estimate("{}").input, 1);
+    }
+
+    #[test]
+    fn a_picture_counts_the_same_however_large_its_encoding_is() {
+        for encoding in [
+            "iVBORw0KGgoAAAANSUhEUgAA".repeat(4000),
+            format!("data:image/png;base64,{}", "AAAA".repeat(50_000)),
+        ] {
+            let body = format!(
+                r#"{{"messages":[{{"content":[{{"data":"{encoding}"}},{{"data":"{encoding}"}}]}}]}}"#
+            );
+            let Estimate { input, .. } = estimate(&body);
+            assert!((2000..2050).contains(&input), "{input}");
+        }
+    }
+
+    #[test]
+    fn the_answer_may_be_as_long_as_the_body_allows() {
+        for (body, output) in [
+            ("{}", 1024),
+            (r#"{"max_tokens":null}"#, 1024),
+            (r#"{"max_tokens":10}"#, 10),
+            (r#"{"max_output_tokens":20}"#, 20),
+            (r#"{"max_tokens":10,"max_completion_tokens":30}"#, 30),
+            (r#"{"max_tokens":10,"n":3}"#, 30),
+            (r#"{"n":2}"#, 2048),
+            (r#"{"n":0}"#, 1024),
+            (r#"{"max_tokens":18446744073709551615,"n":99}"#, TOKENS_MAX),
+        ] {
+            assert_eq!(estimate(body).output, output, "{body}");
+        }
+        assert_eq!(
+            estimate(r#"{"max_tokens":18446744073709551615}"#).total(),
+            TOKENS_MAX
+        );
+    }
+}

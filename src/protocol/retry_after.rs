@@ -1,0 +1,198 @@
+//! How long a provider wants to be left alone, by the headers of its refusal.
+
+use http::HeaderMap;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The most that is believed.
+const ASKED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// What the headers ask for; none if they say nothing that can be read.
+///
+/// `retry-after-ms`, then `retry-after` in seconds or as a date, then the time at which a limit that
+/// is used up is reset: `x-ratelimit-reset-…` as `1s` or `6m0s`, `anthropic-ratelimit-…-reset` as a date.
+pub fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    let milliseconds = text("retry-after-ms").and_then(|text| number(text, 1e-3));
+    let retry_after = || {
+        let text = text("retry-after")?;
+        number(text, 1.0).or_else(|| until(http_date(text)?, now))
+    };
+    let asked = milliseconds
+        .or_else(retry_after)
+        .or_else(|| reset_of_what_is_used_up(headers, now));
+    asked.map(|asked| asked.min(ASKED_MAX))
+}
+
+fn reset_of_what_is_used_up(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+    let text = |name: String| headers.get(name)?.to_str().ok().map(str::trim);
+    ["requests", "tokens", "input-tokens", "output-tokens"]
+        .iter()
+        .filter_map(|what| {
+            let used_up = |name| text(name) == Some("0");
+            if used_up(format!("x-ratelimit-remaining-{what}")) {
+                return spelled_out(text(format!("x-ratelimit-reset-{what}"))?);
+            }
+            if used_up(format!("anthropic-ratelimit-{what}-remaining")) {
+                return until(
+                    rfc3339(text(format!("anthropic-ratelimit-{what}-reset"))?)?,
+                    now,
+                );
+            }
+            None
+        })
+        .max()
+}
+
+fn number(text: &str, unit: f64) -> Option<Duration> {
+    let number: f64 = text.parse().ok()?;
+    Duration::try_from_secs_f64(number * unit).ok()
+}
+
+/// `1s`, `6m0s`, `1h2m3.5s`, `120ms`; a bare number counts seconds.
+fn spelled_out(text: &str) -> Option<Duration> {
+    if let Some(seconds) = number(text, 1.0) {
+        return Some(seconds);
+    }
+    let mut rest = text;
+    let mut whole = Duration::ZERO;
+    while !rest.is_empty() {
+        let digits = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+        let (count, after) = rest.split_at(digits);
+        let letters = after
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(after.len());
+        let (unit, next) = after.split_at(letters);
+        let unit = match unit {
+            "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            "d" => 86_400.0,
+            _ => return None,
+        };
+        whole = whole.checked_add(number(count, unit)?)?;
+        rest = next;
+    }
+    Some(whole)
+}
+
+fn until(seconds: u64, now: SystemTime) -> Option<Duration> {
+    let now = now.duration_since(UNIX_EPOCH).ok()?;
+    Some(Duration::from_secs(seconds).saturating_sub(now))
+}
+
+/// Unix seconds of `Sun, 06 Nov 1994 08:49:37 GMT`.
+fn http_date(text: &str) -> Option<u64> {
+    const MONTHS: [&str; 12] = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ];
+    let mut words = text.split([' ', ',', '-']).filter(|word| !word.is_empty());
+    let _weekday = words.next()?;
+    let day = words.next()?.parse().ok()?;
+    let month = words.next()?;
+    let month = MONTHS.iter().position(|known| *known == month)? as u64 + 1;
+    let year = words.next()?.parse().ok()?;
+    unix(year, month, day, words.next()?)
+}
+
+/// Unix seconds of `1994-11-06T08:49:37Z`; fractions are left out, offsets are not known.
+fn rfc3339(text: &str) -> Option<u64> {
+    let (date, time) = text.trim_end_matches('Z').split_once('T')?;
+    let mut parts = date.split('-').map(|part| part.parse().ok());
+    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
+    unix(year, month, day, time.split('.').next()?)
+}
+
+fn unix(year: u64, month: u64, day: u64, time: &str) -> Option<u64> {
+    let mut parts = time.split(':').map(|part| part.parse::<u64>().ok());
+    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
+    let plausible = (1970..10_000).contains(&year)
+        && (1..=12).contains(&month)
+        && (1..=31).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second <= 60;
+    if !plausible {
+        return None;
+    }
+    Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
+}
+
+/// Days since 1970-01-01 of a day of the civil calendar.
+fn days(year: u64, month: u64, day: u64) -> u64 {
+    let year = year - u64::from(month <= 2);
+    let (era, of_era) = (year / 400, year % 400);
+    let from_march = if month > 2 { month - 3 } else { month + 9 };
+    let of_year = (153 * from_march + 2) / 5 + day - 1;
+    let of_era = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
+    era * 146_097 + of_era - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{HeaderName, HeaderValue};
+
+    #[test]
+    fn every_way_of_saying_when_is_understood() {
+        let now = UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
+        for (headers, milliseconds) in [
+            (&[("retry-after", "2")][..], Some(2_000)),
+            (&[("retry-after", "0.5")], Some(500)),
+            (
+                &[("retry-after", "7"), ("retry-after-ms", "250")],
+                Some(250),
+            ),
+            (
+                &[("retry-after", "Sun, 06 Nov 1994 08:49:37 GMT")],
+                Some(30_000),
+            ),
+            (&[("retry-after", "Sun, 06 Nov 1994 08:49:00 GMT")], Some(0)),
+            (&[("retry-after", "soon")], None),
+            (&[("retry-after", "-1")], None),
+            (&[("retry-after", "1e300")], None),
+            (&[("retry-after", "99999999")], Some(86_400_000)),
+            (
+                &[
+                    ("x-ratelimit-remaining-requests", "0"),
+                    ("x-ratelimit-reset-requests", "6m0s"),
+                ],
+                Some(360_000),
+            ),
+            (
+                &[
+                    ("x-ratelimit-remaining-tokens", "0"),
+                    ("x-ratelimit-reset-tokens", "120ms"),
+                ],
+                Some(120),
+            ),
+            (
+                &[
+                    ("x-ratelimit-remaining-tokens", "5"),
+                    ("x-ratelimit-reset-tokens", "1h"),
+                ],
+                None,
+            ),
+            (
+                &[
+                    ("anthropic-ratelimit-tokens-remaining", "0"),
+                    ("anthropic-ratelimit-tokens-reset", "1994-11-06T08:49:37Z"),
+                ],
+                Some(30_000),
+            ),
+            (&[], None),
+        ] {
+            let map: HeaderMap = headers
+                .iter()
+                .map(|(name, value)| {
+                    (
+                        HeaderName::from_static(name),
+                        HeaderValue::from_static(value),
+                    )
+                })
+                .collect();
+            let expected = milliseconds.map(Duration::from_millis);
+            assert_eq!(asked(&map, now), expected, "{headers:?}");
+        }
+    }
+}

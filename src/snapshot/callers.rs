@@ -1,0 +1,190 @@
+//! Callers from their configuration: keys, models, limits.
+
+use super::Problems;
+use super::router::Router;
+use crate::catalog::caller::{Caller, Callers, KeyDigest, Pattern};
+use crate::catalog::limits::CallerLimits;
+use crate::catalog::model::Catalog;
+use crate::config::routes::{CallerConfig, CallerLimitsConfig, ModelLimitsConfig};
+use crate::protocol::nearest::nearest;
+use crate::state::demand::Measure;
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+/// Builds the callers; a key or name that two of them share is an error.
+pub(crate) fn build(
+    configs: &[CallerConfig],
+    catalog: &Catalog,
+    problems: &mut Problems<'_>,
+) -> Callers {
+    let mut callers = Callers::default();
+    let mut names = HashSet::new();
+    for (index, config) in configs.iter().enumerate() {
+        let at = format!("/callers/{index}");
+        if !names.insert(&config.name) {
+            problems.error(
+                &format!("{at}/name"),
+                format!("caller `{}` is declared twice", config.name),
+                None,
+            );
+        }
+        let Some(digest) = KeyDigest::from_hex(&config.key_sha256) else {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "not a SHA-256 in 64 hex digits",
+                Some("`headgate key new` prints a key and its digest"),
+            );
+            continue;
+        };
+        if digest == KeyDigest::of(b"") {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "this is the digest of an empty key",
+                None,
+            );
+        }
+        check_models(
+            &config.limits,
+            catalog,
+            &format!("{at}/limits/models"),
+            problems,
+        );
+        let caller = Caller::new(&config.name, &config.models);
+        let limits = limits(&caller.name, &config.limits, catalog);
+        if !callers.insert(digest, Arc::new(caller.with_limits(limits))) {
+            problems.error(
+                &format!("{at}/key_sha256"),
+                "another caller has the same key",
+                None,
+            );
+        }
+    }
+    callers
+}
+
+/// Limits that no route keeps to are reported: whoever wrote them relies on them.
+pub(crate) fn check_kept(configs: &[CallerConfig], router: &Router, problems: &mut Problems<'_>) {
+    let keeps = |named: &crate::filter::chain::Named| named.name == "rate_limit";
+    let mut routes = router.routes().iter();
+    if routes.any(|route| route.request.filters().iter().any(keeps)) {
+        return;
+    }
+    for (index, config) in configs.iter().enumerate() {
+        let of_connections = CallerLimitsConfig {
+            connections: config.limits.connections,
+            ..CallerLimitsConfig::default()
+        };
+        if config.limits != of_connections {
+            problems.warning(
+                &format!("/callers/{index}/limits"),
+                "no route keeps to limits: none has `rate_limit`",
+                Some("put `rate_limit` last in the `request` of routes"),
+            );
+        }
+    }
+}
+
+fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> CallerLimits {
+    let CallerLimitsConfig {
+        requests_per_minute,
+        tokens_per_minute,
+        concurrent,
+        tokens_per_day,
+        tokens_per_month,
+        connections,
+        models,
+    } = config;
+    let everywhere = ModelLimitsConfig {
+        requests_per_minute: *requests_per_minute,
+        tokens_per_minute: *tokens_per_minute,
+        concurrent: *concurrent,
+        tokens_per_day: *tokens_per_day,
+        tokens_per_month: *tokens_per_month,
+    };
+    let mut limits = CallerLimits::new(caller, &amounts(&everywhere));
+    limits.connections = *connections;
+    for model in catalog.models() {
+        if let Some(config) = most_exact(models, &model.name) {
+            limits.add_model(caller, &model.name, &amounts(config));
+        }
+    }
+    limits
+}
+
+/// The entry of the model's own name, else that of the longest pattern which fits.
+fn most_exact<'c>(
+    models: &'c BTreeMap<String, ModelLimitsConfig>,
+    model: &str,
+) -> Option<&'c ModelLimitsConfig> {
+    let fitting = || {
+        let patterns = models.iter();
+        patterns
+            .filter(|(pattern, _)| Pattern::new(pattern).matches(model))
+            .max_by_key(|(pattern, _)| pattern.len())
+            .map(|(_, config)| config)
+    };
+    models.get(model).or_else(fitting)
+}
+
+fn amounts(config: &ModelLimitsConfig) -> [(Measure, Option<u64>); 5] {
+    let ModelLimitsConfig {
+        requests_per_minute,
+        tokens_per_minute,
+        concurrent,
+        tokens_per_day,
+        tokens_per_month,
+    } = *config;
+    [
+        (Measure::RequestsPerMinute, requests_per_minute),
+        (Measure::TokensPerMinute, tokens_per_minute),
+        (Measure::Concurrent, concurrent),
+        (Measure::TokensPerDay, tokens_per_day),
+        (Measure::TokensPerMonth, tokens_per_month),
+    ]
+}
+
+fn check_models(
+    config: &CallerLimitsConfig,
+    catalog: &Catalog,
+    at: &str,
+    problems: &mut Problems<'_>,
+) {
+    for name in config.models.keys() {
+        let pattern = Pattern::new(name);
+        if catalog.models().any(|model| pattern.matches(&model.name)) {
+            continue;
+        }
+        let known = catalog.models().map(|model| &*model.name);
+        let hint = match nearest(name, known, 1).first() {
+            Some(known) => format!("did you mean `{known}`?"),
+            None => "add it to a channel's `models`, or remove it here".into(),
+        };
+        problems.warning(
+            &format!("{at}/{}", name.replace('~', "~0").replace('/', "~1")),
+            format!("no channel serves model `{name}`"),
+            Some(&hint),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_most_exact_entry_counts() {
+        let of = |concurrent| ModelLimitsConfig {
+            concurrent: Some(concurrent),
+            ..ModelLimitsConfig::default()
+        };
+        let models = BTreeMap::from([
+            ("*".to_string(), of(1)),
+            ("chat-*".to_string(), of(2)),
+            ("chat-large".to_string(), of(3)),
+        ]);
+        for (model, expected) in [("other", 1), ("chat-small", 2), ("chat-large", 3)] {
+            assert_eq!(most_exact(&models, model), Some(&of(expected)), "{model}");
+        }
+        assert_eq!(most_exact(&BTreeMap::new(), "other"), None);
+    }
+}

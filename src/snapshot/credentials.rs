@@ -1,0 +1,81 @@
+//! Credentials of channels from their configuration: one, or several keys used in turn.
+
+use super::Problems;
+use crate::catalog::channel::{Credential, SecretText};
+use crate::config::routes::{ChannelConfig, CredentialConfig, CredentialHeaderConfig};
+use crate::filter::set_headers::header_name;
+use http::{HeaderName, HeaderValue, header};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// The credentials of the channel at `at`; none if there is anything wrong with them.
+pub(crate) fn build(
+    config: &ChannelConfig,
+    channel_fingerprint: u64,
+    at: &str,
+    problems: &mut Problems<'_>,
+) -> Option<Vec<Credential>> {
+    if config.credential.is_some() && !config.credentials.is_empty() {
+        problems.error(
+            &format!("{at}/credentials"),
+            "`credential` and `credentials` exclude each other",
+            Some("move the one to the top of the list"),
+        );
+        return None;
+    }
+    let one = config
+        .credential
+        .iter()
+        .map(|one| (format!("{at}/credential"), one));
+    let several = config
+        .credentials
+        .iter()
+        .enumerate()
+        .map(|(index, one)| (format!("{at}/credentials/{index}"), one));
+    let mut built: Vec<Credential> = Vec::new();
+    let mut complete = true;
+    for (at, config) in one.chain(several) {
+        match build_one(config, channel_fingerprint) {
+            Ok(credential) if built.iter().any(|known| known.value == credential.value) => {
+                problems.error(&at, "this key is in the list already", None);
+                complete = false;
+            }
+            Ok(credential) => built.push(credential),
+            Err(reason) => {
+                problems.error(&at, reason, None);
+                complete = false;
+            }
+        }
+    }
+    complete.then_some(built)
+}
+
+fn build_one(config: &CredentialConfig, channel_fingerprint: u64) -> Result<Credential, String> {
+    let (name, secret, text) = match config {
+        CredentialConfig::Bearer(secret) => (
+            header::AUTHORIZATION,
+            secret,
+            format!("Bearer {}", secret.expose()),
+        ),
+        CredentialConfig::ApiKey(secret) => (
+            HeaderName::from_static("x-api-key"),
+            secret,
+            secret.expose().to_string(),
+        ),
+        CredentialConfig::Header(CredentialHeaderConfig { name, value }) => (
+            header_name(name).map_err(|invalid| invalid.reason)?,
+            value,
+            value.expose().to_string(),
+        ),
+    };
+    let mut value = HeaderValue::from_str(&text)
+        .map_err(|_| "the credential has characters that a header cannot carry".to_string())?;
+    value.set_sensitive(true);
+    let mut hasher = DefaultHasher::new();
+    (channel_fingerprint, name.as_str(), secret.expose()).hash(&mut hasher);
+    Ok(Credential {
+        name,
+        value,
+        secret: SecretText::new(secret.expose()),
+        fingerprint: hasher.finish(),
+    })
+}

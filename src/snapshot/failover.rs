@@ -1,0 +1,127 @@
+//! What becomes of a request whose channel fails, as built; and how channels are limited and left alone.
+
+use super::Problems;
+use crate::catalog::channel::{ChannelLimits, HealthPolicy, Probe};
+use crate::config::resilience::{
+    ChannelLimitsConfig, FailoverConfig, HealthConfig, HoldConfig, ProbeConfig,
+};
+use std::time::Duration;
+
+const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How a route goes on when a channel fails before the caller has any of its answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failover {
+    /// Most attempts for one request, 1 or more.
+    pub attempts: u32,
+    /// Whether a provider that is silent for too long is given up.
+    pub on_silence: bool,
+    /// Bounds of holding a stream's first events; none to let every event through as it comes.
+    pub hold: Option<Hold>,
+    /// How long a request may wait for a channel that has reached its limits.
+    pub wait: Duration,
+    /// Whether callers are told how many attempts their answer took.
+    pub tell_attempts: bool,
+}
+
+/// Bounds of holding a stream's first events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hold {
+    pub time: Duration,
+    pub bytes: usize,
+}
+
+impl Failover {
+    pub fn new(config: &FailoverConfig) -> Self {
+        let FailoverConfig {
+            attempts,
+            on_silence,
+            hold,
+            wait,
+            tell_attempts,
+        } = config;
+        Self {
+            attempts: attempts.unwrap_or(4),
+            on_silence: on_silence.unwrap_or(true),
+            hold: build_hold(&hold.clone().unwrap_or_default()),
+            wait: wait.as_ref().map_or(Duration::ZERO, |wait| wait.duration()),
+            tell_attempts: tell_attempts.unwrap_or(false),
+        }
+    }
+}
+
+/// The limits of a channel.
+pub fn limits(config: &ChannelLimitsConfig) -> ChannelLimits {
+    let ChannelLimitsConfig {
+        in_flight,
+        requests_per_minute,
+        tokens_per_minute,
+    } = *config;
+    ChannelLimits {
+        in_flight,
+        requests_per_minute,
+        tokens_per_minute,
+    }
+}
+
+/// When a channel is left alone; `at` is the pointer to `config`.
+pub(crate) fn health(config: &HealthConfig, at: &str, problems: &mut Problems<'_>) -> HealthPolicy {
+    let HealthConfig {
+        failures,
+        failure_percent,
+        cool_down,
+        cool_down_max,
+        credential_cool_down,
+        probe,
+    } = config;
+    let base = HealthPolicy::default();
+    let cool_down = cool_down
+        .as_ref()
+        .map_or(base.cool_down, |span| span.duration());
+    let cool_down_max = cool_down_max
+        .as_ref()
+        .map_or(base.cool_down_max.max(cool_down), |span| span.duration());
+    if cool_down_max < cool_down {
+        problems.error(
+            &format!("{at}/cool_down_max"),
+            "the longest cool-down is shorter than the first",
+            None,
+        );
+    }
+    HealthPolicy {
+        failures: failures.unwrap_or(base.failures),
+        failure_percent: failure_percent.unwrap_or(base.failure_percent),
+        cool_down,
+        cool_down_max,
+        credential_cool_down: credential_cool_down
+            .as_ref()
+            .map_or(base.credential_cool_down, |span| span.duration()),
+        probe: probe.as_ref().map(build_probe),
+    }
+}
+
+fn build_hold(config: &HoldConfig) -> Option<Hold> {
+    let HoldConfig {
+        enabled,
+        time,
+        size,
+    } = config;
+    enabled.unwrap_or(true).then(|| Hold {
+        time: time
+            .as_ref()
+            .map_or(Duration::from_secs(1), |span| span.duration()),
+        bytes: size.as_ref().map_or(64 << 10, |size| {
+            usize::try_from(size.bytes()).unwrap_or(usize::MAX)
+        }),
+    })
+}
+
+fn build_probe(config: &ProbeConfig) -> Probe {
+    Probe {
+        every: config.every.duration(),
+        timeout: config
+            .timeout
+            .as_ref()
+            .map_or(PROBE_TIMEOUT, |span| span.duration()),
+    }
+}
