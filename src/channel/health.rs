@@ -168,8 +168,10 @@ impl Health {
         if !enough && !probe_failed {
             return None;
         }
-        let span = state.next_span(policy, why, jitter);
-        let span = span.max(asked.unwrap_or_default().min(ASKED_MAX));
+        let span = match asked {
+            Some(asked) if !asked.is_zero() => asked.min(ASKED_MAX),
+            _ => state.next_span(policy, why, jitter),
+        };
         let until = now.after(span);
         let already = state
             .cooling
@@ -180,7 +182,7 @@ impl Health {
         state.cooling = Some(Cooling {
             until,
             why,
-            softly: asked.is_none() && !why.is_about_a_key(),
+            softly: asked.is_none_or(|asked| asked.is_zero()) && !why.is_about_a_key(),
             probing: None,
         });
         Some(Cooled { span, why })

@@ -136,6 +136,7 @@ async fn connect(
 fn connect_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
     match interrupted {
         Interrupted::ClientGone => fault_from::gone(),
+        Interrupted::Ending => fault_from::ending(),
         Interrupted::TimedOut => Fault::new(
             FaultKind::UpstreamTimeout,
             "the provider could not be reached in time; try again",
@@ -226,6 +227,7 @@ impl From<Fault> for Unanswered {
 fn answer_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
     match interrupted {
         Interrupted::ClientGone => fault_from::gone(),
+        Interrupted::Ending => fault_from::ending(),
         Interrupted::TimedOut => Fault::new(
             FaultKind::UpstreamTimeout,
             "the provider did not answer in time; try again",

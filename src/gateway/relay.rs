@@ -242,6 +242,7 @@ impl Exchange<'_> {
         match read {
             Ok(chunk) => Ok(answer.mask(chunk.map_err(fault_from::upstream)?)),
             Err(Interrupted::ClientGone) => Err(fault_from::gone()),
+            Err(Interrupted::Ending) => Err(fault_from::ending()),
             Err(Interrupted::TimedOut) => Err(Fault::new(
                 FaultKind::UpstreamTimeout,
                 "the provider fell silent; try again",

@@ -15,7 +15,10 @@ use super::sse;
 /// The messages protocol has its own status for an overload, 529.
 pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
     match (protocol, fault.kind) {
-        (Some(Protocol::Messages), FaultKind::Overloaded | FaultKind::NoChannel) => 529,
+        (
+            Some(Protocol::Messages),
+            FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel,
+        ) => 529,
         (_, kind) => kind.status(),
     }
 }
@@ -145,6 +148,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
         FaultKind::TooManyTokens => "tokens",
         FaultKind::OverBudget => "insufficient_quota",
         FaultKind::Overloaded
+        | FaultKind::Ending
         | FaultKind::NoChannel
         | FaultKind::Connect
         | FaultKind::Upstream
@@ -173,7 +177,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
         FaultKind::TooManyRequests | FaultKind::TooManyTokens | FaultKind::OverBudget => {
             "rate_limit_error"
         }
-        FaultKind::Overloaded | FaultKind::NoChannel => "overloaded_error",
+        FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
         FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
         FaultKind::UpstreamTimeout => "timeout_error",
     }

@@ -120,6 +120,27 @@ async fn what_was_answered_before_sigterm_is_kept() {
 }
 
 #[tokio::test]
+async fn a_conversation_goes_on_through_an_upgrade() {
+    let accounts = Accounts::start().await;
+    let config = accounts.config(&json!("sqlite:own.sqlite"));
+    let folder = folder_with_schemas();
+    let file = folder.write("routes.yaml", config.to_string());
+    let mut gateway = Gateway::start_at(&file).await;
+    let mut ids: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        for turn in 0..4 {
+            ids.push(create(&gateway, None, turn % 2 == 0).await);
+        }
+        let next = gateway.successor_at(Folder::new(), &file).await;
+        eventually("the end", async || gateway.process.ended()).await;
+        gateway = next;
+        for (turn, id) in ids.iter_mut().enumerate() {
+            *id = create(&gateway, Some(id.as_str()), turn % 2 == 0).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_response_made_through_one_gateway_goes_on_through_another() {
     let redis = RedisServer::start();
     let accounts = Accounts::start().await;
