@@ -29,7 +29,10 @@ pub struct Health(Mutex<State>);
 pub enum Standing {
     Well,
     /// Left alone long enough: one request may try.
-    OnProbation,
+    OnProbation {
+        /// Why it was left alone.
+        why: Why,
+    },
     Cooling {
         until: Moment,
         why: Why,
@@ -98,7 +101,7 @@ impl Health {
                     why,
                     softly,
                 },
-                _ => Standing::OnProbation,
+                _ => Standing::OnProbation { why },
             },
         }
     }
@@ -186,6 +189,32 @@ impl Health {
             probing: None,
         });
         Some(Cooled { span, why })
+    }
+
+    /// A probe that nobody asked leave for was answered well; says whether that ended a cool-down.
+    ///
+    /// Where the provider named a time or refused a key, its word stands.
+    pub fn probed_well(&self, now: Moment) -> bool {
+        let softly = self.lock().cooling.is_none_or(|cooling| cooling.softly);
+        softly && self.well(now, Leave::Probe)
+    }
+
+    /// A probe that nobody asked leave for failed; says whether it is left alone from now on.
+    ///
+    /// What is left alone already stays so until the next probe at least, so that no request tries it.
+    pub fn probe_failed(
+        &self,
+        now: Moment,
+        policy: &HealthPolicy,
+        why: Why,
+        jitter: f64,
+    ) -> Option<Cooled> {
+        if let Some(cooling) = &mut self.lock().cooling {
+            let next = now.after(policy.probed_again_within());
+            cooling.until = cooling.until.max(next);
+            return None;
+        }
+        self.failed(now, Leave::Free, policy, why, None, jitter)
     }
 
     /// The request that was to try it ended without telling anything.

@@ -11,6 +11,7 @@ mod handover;
 mod key;
 mod life;
 mod limits;
+mod live;
 mod run;
 mod schema;
 mod simulate;

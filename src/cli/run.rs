@@ -73,9 +73,11 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         offer: sockets.offer,
         inheritance: sockets.inheritance,
     };
+    let channels = Arc::new(Channels::new(metrics.clone()));
+    process.add_prober(reloader.clone(), channels.clone());
     let gateway = Gateway::new(
         reloader.clone(),
-        Arc::new(Channels::new(metrics.clone())),
+        channels.clone(),
         metrics.clone(),
         access_log.clone(),
         process.stages(),
@@ -92,6 +94,7 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         .map_err(Failure::new)?;
     let pages = Admin {
         reloader: reloader.clone(),
+        channels,
         metrics,
         access_log,
         ready,

@@ -5,14 +5,18 @@ use super::accept::{Door, Listener};
 use super::app_service::AppService;
 use super::client_stream::Buffers;
 use super::connections::Connections;
+use super::probe::Prober;
 use super::stages::Stages;
+use crate::channel::live::Channels;
 use crate::config::routes::{ServerConfig, ServerTlsConfig};
+use crate::reload::Reloader;
 use crate::serve::App;
 use crate::snapshot::server::{ServerTls, read_tls};
 use async_trait::async_trait;
 use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch};
+use pingora_core::services::background::background_service;
 use prometheus::IntGauge;
 use rustls::sign::SingleCertAndKey;
 use std::future::pending;
@@ -160,6 +164,13 @@ impl Process {
             closing: self.stages.pages(),
             for_callers: false,
         });
+    }
+
+    /// Probes the channels that want it, from a thread of its own.
+    pub fn add_prober(&mut self, reloader: Arc<Reloader>, channels: Arc<Channels>) {
+        let prober = Prober::new(reloader, channels, self.stages.clone());
+        self.server
+            .add_service(background_service("prober", prober));
     }
 
     /// Runs until somebody ends the process.

@@ -18,6 +18,7 @@ mod lawful;
 pub mod listen;
 mod prepare;
 pub mod preview;
+pub mod probe;
 mod record;
 mod refusal;
 mod relay;
