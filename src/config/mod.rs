@@ -18,6 +18,7 @@ pub mod schema;
 mod secrets;
 mod simplify;
 pub mod source;
+pub mod state;
 mod step;
 mod syntax;
 

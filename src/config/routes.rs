@@ -1,6 +1,7 @@
 //! `routes.yaml` as written: one struct per section, its documentation the user's reference.
 
 use super::resilience::{ChannelLimitsConfig, FailoverConfig, HealthConfig, RetriesConfig};
+use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::{Secret, Span};
 use schemars::JsonSchema;
@@ -15,6 +16,10 @@ pub struct RoutesConfig {
     /// Listeners and process limits. Changes here need a restart; a reload that finds one says so.
     #[serde(default)]
     pub server: ServerConfig,
+    /// What edges share or a restart must not lose. Changes here need a restart; a reload that finds one says so.
+    #[serde(default)]
+    #[schemars(with = "Option<StateConfig>")]
+    pub state: StateConfig,
     /// Who may call, in which models.
     #[serde(default)]
     pub callers: Vec<CallerConfig>,

@@ -11,6 +11,7 @@ pub mod router;
 pub mod routes;
 pub mod schemas;
 pub mod server;
+mod state;
 
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
@@ -21,6 +22,7 @@ use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
 use crate::state::Store;
 use crate::state::memory::Memory;
+use crate::state::site::Site;
 use router::Router;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -32,6 +34,8 @@ pub struct Snapshot {
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
     pub server: ServerConfig,
+    /// Where state is kept; it is opened once, when the process starts.
+    pub state: Site,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     pub router: Router,
@@ -44,6 +48,7 @@ pub struct Snapshot {
 /// What outlives snapshots and is handed to each one built.
 #[derive(Clone)]
 pub struct Lasting {
+    /// Memory, unless somebody opened what the first snapshot names.
     pub state: Arc<dyn Store>,
     /// Looks up the variables of `${NAME}`.
     pub variables: Variables,
@@ -106,6 +111,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     } = loaded;
     let RoutesConfig {
         server,
+        state,
         callers,
         channels,
         models,
@@ -124,6 +130,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         server::check_tls(tls, &folder, &mut problems);
     }
     files.extend(channels::files(&channels, &folder));
+    let state = state::build(&state, &folder, &mut problems);
     let channels = channels::build(&channels, &folder, &mut problems);
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
     let declared = callers;
@@ -148,6 +155,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             revision: revision.into(),
             loaded_at: SystemTime::now(),
             server,
+            state,
             callers,
             catalog,
             router,
