@@ -2,7 +2,8 @@
 
 use super::json::Document;
 use super::json::tape_values::Tape;
-use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 /// The member of a schema that tells people what its rules want, in the place of a rule's own words.
@@ -53,10 +54,10 @@ impl Schema {
             .take(at_most)
             .map(|error| Violation {
                 pointer: error.instance_path().to_string(),
-                rule: error.kind().keyword().to_string(),
+                rule: rule(&error).to_owned(),
                 reason: match self.words(error.schema_path().as_str()) {
                     Some(words) => words.to_owned(),
-                    None => error.masked_with("the value").to_string(),
+                    None => reason(&error),
                 },
             })
             .collect()
@@ -93,6 +94,30 @@ pub fn violations_of<'s>(
     found
 }
 
+/// The keyword that was broken. Three of them are one kind of error.
+fn rule<'e>(error: &'e ValidationError<'_>) -> &'e str {
+    match error.kind() {
+        Kind::Contains => {
+            let path = error.schema_path().as_str();
+            path.rsplit_once('/').map_or(path, |(_, keyword)| keyword)
+        }
+        kind => kind.keyword(),
+    }
+}
+
+/// What is wrong, in the words of the rule. All values that would be right are told; null is among them
+/// only where an absent value is meant.
+fn reason(error: &ValidationError<'_>) -> String {
+    if let Kind::Enum { options } = error.kind()
+        && let Some(options) = options.as_array()
+    {
+        let known = options.iter().filter(|option| !option.is_null());
+        let known: Vec<String> = known.map(Value::to_string).collect();
+        return format!("the value is not one of {}", known.join(", "));
+    }
+    error.masked_with("the value").to_string()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -111,6 +136,7 @@ mod tests {
                 "n": {"if": {"not": {"const": -1}}, "then": {"minimum": 2, "errorMessage": "2 or more, or -1"}},
                 "a": {"$ref": "#/$defs/a~1b"},
                 "plain": {"minimum": 2},
+                "word": {"enum": ["a", "b", "c", "d", null]},
             },
             "$defs": {"a/b": {"not": {"const": true}, "errorMessage": "never true"}},
         }))
@@ -119,10 +145,26 @@ mod tests {
             (r#"{"n": 1}"#, "2 or more, or -1"),
             (r#"{"a": true}"#, "never true"),
             (r#"{"plain": 1}"#, "the value is less than the minimum of 2"),
+            (
+                r#"{"word": "e"}"#,
+                r#"the value is not one of "a", "b", "c", "d""#,
+            ),
         ] {
             let found = schema.violations(&document(body), 8);
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!(found[0].reason, reason);
+        }
+    }
+
+    #[test]
+    fn the_rule_of_a_count_is_the_one_that_was_broken() {
+        let schema = Schema::compile(&json!({
+            "contains": {"const": 1}, "minContains": 1, "maxContains": 2,
+        }))
+        .unwrap();
+        for (body, rule) in [("[1, 1, 1]", "maxContains"), ("[2]", "minContains")] {
+            let found = schema.violations(&document(body), 8);
+            assert_eq!(found[0].rule, rule, "{body}");
         }
     }
 
