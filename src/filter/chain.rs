@@ -160,6 +160,13 @@ impl ResponseChain {
         Ok(())
     }
 
+    /// Before a provider's error is sent: every filter may put it into other words.
+    pub fn reword_error(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+        for filter in &self.body_replacers {
+            filter.on_error_body(answer, body);
+        }
+    }
+
     /// After a JSON answer was sent: filters that only look.
     pub fn observe_body(&self, answer: &mut AnswerView<'_>, mut body: Bytes) {
         for filter in &self.body_observers {

@@ -92,6 +92,9 @@ pub trait Filter: Send + Sync {
         Step::next()
     }
 
+    /// A provider's error that is passed on, known whole: may put it into other words.
+    fn on_error_body(&self, _answer: &mut AnswerView<'_>, _body: &mut Bytes) {}
+
     /// An event of a streamed answer: pure, and never waits.
     fn on_frame(&self, _frame: &mut FrameView<'_>) {}
 

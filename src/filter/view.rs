@@ -66,6 +66,19 @@ pub struct AttemptView {
     pub candidate: Candidate,
     pub headers: HeaderMap,
     pub edits: Edits,
+    /// What is sent instead of the caller's method, path and body, for providers that are asked in
+    /// another way.
+    pub instead: Instead,
+}
+
+/// A request to a provider that is not the caller's own.
+#[derive(Debug, Default)]
+pub struct Instead {
+    pub method: Option<Method>,
+    /// Appended to the channel's `base_url` as it is, a query included.
+    pub path: Option<String>,
+    /// In the place of the body and of all edits; empty for none.
+    pub body: Option<Bytes>,
 }
 
 /// The answer that is kept.

@@ -1,7 +1,9 @@
 //! The attempts of an exchange: one channel after another, until an answer is kept or none may follow.
 
 use super::attempt::{self, Answer, Failed};
+use super::downstream::Interrupted;
 use super::exchange::Exchange;
+use super::fault_from;
 use super::lawful::Replay;
 use crate::catalog::model::Candidate;
 use crate::channel::clock::Moment;
@@ -133,10 +135,9 @@ impl Exchange<'_> {
             }
             match self.downstream.unless_gone(until, freed).await {
                 Ok(()) => {}
-                Err(super::downstream::Interrupted::TimedOut) => return Err(no_channel(&none)),
-                Err(super::downstream::Interrupted::ClientGone) => {
-                    return Err(super::fault_from::gone());
-                }
+                Err(Interrupted::TimedOut) => return Err(no_channel(&none)),
+                Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
+                Err(Interrupted::Ending) => return Err(fault_from::ending()),
             }
         }
     }

@@ -54,7 +54,8 @@ impl Exchange<'_> {
         let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
             Err(refused_ourselves(answer.status))
         } else if answer.status.is_client_error() || answer.status.is_server_error() {
-            self.relay_error(&mut answer, headers, kind).await
+            self.relay_error(&mut answer, headers, kind, candidate)
+                .await
         } else if !answer.status.is_success() {
             Err(odd_status(answer.status))
         } else if kind == AnswerKind::Foreign && self.request.protocol.is_some() {
@@ -92,6 +93,7 @@ impl Exchange<'_> {
         answer: &mut Answer,
         mut headers: HeaderMap,
         kind: AnswerKind,
+        candidate: &Candidate,
     ) -> Result<(), Fault> {
         let (body, complete) = self.read_whole(answer, ERROR_BYTES_MAX).await?;
         let is_json = match kind {
@@ -99,8 +101,19 @@ impl Exchange<'_> {
             AnswerKind::Other => body.trim_ascii_start().starts_with(b"{"),
             AnswerKind::Foreign => false,
         };
+        let mut status = answer.status;
         let body = if is_json && complete {
-            Bytes::from(redact(&body, &[]).into_owned())
+            let mut body = Bytes::from(redact(&body, &[]).into_owned());
+            let mut view = AnswerView {
+                request: &mut self.request,
+                candidate: Some(candidate),
+                status,
+                headers: &mut headers,
+                kind,
+            };
+            self.route.response.reword_error(&mut view, &mut body);
+            status = view.status;
+            body
         } else {
             let fault = foreign(&body);
             let instead = reply::from_fault(self.request.protocol, &fault, &self.request.id);
@@ -109,7 +122,8 @@ impl Exchange<'_> {
             instead.body
         };
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.downstream.write_head(answer.status, headers).await?;
+        self.record.status = Some(status);
+        self.downstream.write_head(status, headers).await?;
         self.downstream.write(body, true).await
     }
 
@@ -139,10 +153,12 @@ impl Exchange<'_> {
             .response
             .replace_body(&mut view, &mut body)
             .await?;
+        let status = view.status;
         // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
         self.observe(answer.status, &mut headers, candidate, provider_body);
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.downstream.write_head(answer.status, headers).await?;
+        self.record.status = Some(status);
+        self.downstream.write_head(status, headers).await?;
         self.downstream.write(body, true).await
     }
 
@@ -242,6 +258,7 @@ impl Exchange<'_> {
         match read {
             Ok(chunk) => Ok(answer.mask(chunk.map_err(fault_from::upstream)?)),
             Err(Interrupted::ClientGone) => Err(fault_from::gone()),
+            Err(Interrupted::Ending) => Err(fault_from::ending()),
             Err(Interrupted::TimedOut) => Err(Fault::new(
                 FaultKind::UpstreamTimeout,
                 "the provider fell silent; try again",

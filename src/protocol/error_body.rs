@@ -15,7 +15,10 @@ use super::sse;
 /// The messages protocol has its own status for an overload, 529.
 pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
     match (protocol, fault.kind) {
-        (Some(Protocol::Messages), FaultKind::Overloaded | FaultKind::NoChannel) => 529,
+        (
+            Some(Protocol::Messages),
+            FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel,
+        ) => 529,
         (_, kind) => kind.status(),
     }
 }
@@ -175,6 +178,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
         FaultKind::TooManyTokens => "tokens",
         FaultKind::OverBudget => "insufficient_quota",
         FaultKind::Overloaded
+        | FaultKind::Ending
         | FaultKind::NoChannel
         | FaultKind::Connect
         | FaultKind::Upstream
@@ -203,7 +207,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
         FaultKind::TooManyRequests | FaultKind::TooManyTokens | FaultKind::OverBudget => {
             "rate_limit_error"
         }
-        FaultKind::Overloaded | FaultKind::NoChannel => "overloaded_error",
+        FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
         FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
         FaultKind::UpstreamTimeout => "timeout_error",
     }
@@ -227,7 +231,7 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         FaultKind::RequestTimeout => "RequestTimeOut",
         FaultKind::TooManyRequests => "Throttling.RateQuota",
         FaultKind::TooManyTokens | FaultKind::OverBudget => "Throttling.AllocationQuota",
-        FaultKind::Overloaded | FaultKind::NoChannel => "ServiceUnavailable",
+        FaultKind::Overloaded | FaultKind::NoChannel | FaultKind::Ending => "ServiceUnavailable",
         FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "InternalError",
         FaultKind::UpstreamTimeout => "InternalError.Timeout",
     }

@@ -43,6 +43,8 @@ pub enum FaultKind {
     OverBudget,
     /// The gateway holds as many exchanges as it may.
     Overloaded,
+    /// The process ends, and its time to drain is over.
+    Ending,
     /// No channel could be used for this model.
     NoChannel,
     /// The channel could not be reached.
@@ -89,7 +91,7 @@ impl FaultKind {
             Self::ClientGone => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream => 502,
-            Self::Overloaded | Self::NoChannel => 503,
+            Self::Overloaded | Self::Ending | Self::NoChannel => 503,
             Self::UpstreamTimeout => 504,
         }
     }
@@ -118,6 +120,7 @@ impl FaultKind {
             Self::Connect => "upstream_unreachable",
             Self::Upstream => "upstream_error",
             Self::Overloaded => "overloaded",
+            Self::Ending => "gateway_restarting",
             Self::NoChannel => "no_channel_available",
             Self::UpstreamTimeout => "upstream_timeout",
         }

@@ -139,6 +139,13 @@ fn each_kind_has_its_status_and_words() {
             "overloaded_error",
         ),
         (
+            FaultKind::Ending,
+            503,
+            "server_error",
+            529,
+            "overloaded_error",
+        ),
+        (
             FaultKind::NoChannel,
             503,
             "server_error",
