@@ -2,6 +2,7 @@
 
 use crate::harness::config::{caller, channel};
 use crate::harness::error_shape::assert_error_body;
+use crate::harness::folder::Folder;
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, Request, Scripted, body_of, path_of};
 use headgate::protocol::Protocol;
@@ -102,6 +103,25 @@ async fn without_a_profile_only_what_all_generations_share_is_checked() {
     assert_eq!(answer.status, 200, "{}", answer.text());
     let long = with(Protocol::FamilyA, &json!({"seed": 4_294_967_296_u64}));
     assert_error_body(Protocol::FamilyA, &gateway.ask(&long).await, 400);
+}
+
+#[tokio::test]
+async fn a_file_beside_the_configuration_is_a_profile_too() {
+    let provider = Scripted::answering(OK).await;
+    let folder = Folder::new();
+    let schemas = folder.path().join("schemas/family_a");
+    std::fs::create_dir_all(&schemas).unwrap();
+    let mine = json!({"properties": {"ratio": {"enum": ["1:1"], "errorMessage": "squares only"}}});
+    std::fs::write(schemas.join("9.0.schema.json"), mine.to_string()).unwrap();
+    let config = config(&[&provider], Some("family_a/9.0"));
+    let gateway = Gateway::start_in(folder, &format!("{config:#}")).await;
+    for (ratio, status) in [("1:1", 200), ("16:9", 400)] {
+        let answer = gateway
+            .ask(&with(Protocol::FamilyA, &json!({"ratio": ratio})))
+            .await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+        assert_eq!(answer.text().contains("squares only"), status == 400);
+    }
 }
 
 #[tokio::test]
