@@ -298,6 +298,9 @@ pub struct ModelConfig {
     pub owned_by: Option<String>,
     /// Unix seconds of the model list; 0 if absent.
     pub created: Option<u64>,
+    /// What the model takes of a protocol, as `family_a/2.0`: the name of a schema under `schemas`, which
+    /// `validate` applies besides the protocol's own.
+    pub profile: Option<String>,
 }
 
 /// One route.

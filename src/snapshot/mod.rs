@@ -132,10 +132,10 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
     let channels = channels::build(&channels, &folder, &mut problems);
-    let catalog = Arc::new(models::build(channels, &models, &mut problems));
+    let shelf = schemas::Shelf::new(folder);
+    let catalog = Arc::new(models::build(channels, &models, &shelf, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
-    let shelf = schemas::Shelf::new(folder);
     let router = routes::Builder {
         chains: &chains,
         callers: &callers,
