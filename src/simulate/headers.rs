@@ -2,7 +2,8 @@
 
 use super::dialect::Dialect;
 use super::refusal::Refusal;
-use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use crate::protocol::multipart;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
 /// The headers every answer of the OpenAI protocols has.
 const OPENAI: [(&str, &str); 11] = [
@@ -82,6 +83,12 @@ pub fn add_refusal_headers(headers: &mut HeaderMap, refusal: &Refusal) {
     if let Some(seconds) = refusal.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+}
+
+/// The boundary of a body that is a form.
+pub fn form_boundary(headers: &HeaderMap) -> Option<&str> {
+    let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    multipart::boundary(content_type)
 }
 
 /// The credential of a request: its bearer token or its `x-api-key`, if not empty.

@@ -3,7 +3,7 @@
 use super::dialect::Dialect;
 use super::directive::{Directives, InterruptedBy};
 use super::endpoint::Endpoint;
-use super::headers::{add_provider_headers, add_refusal_headers, credential};
+use super::headers::{add_provider_headers, add_refusal_headers, credential, form_boundary};
 use super::ledger::Visit;
 use super::record::Ending;
 use super::refusal::Refusal;
@@ -12,11 +12,13 @@ use super::{
     Call, Outcome, Script, Simulator, chat, images, media, messages, models, orders, responses,
     shelf, video,
 };
+use crate::protocol::multipart;
 use crate::serve::{Answer, Body, Chunk};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, StatusCode};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -66,12 +68,8 @@ struct Received<'r> {
 impl Received<'_> {
     async fn obey(&self, directives: &Directives, raw: Bytes, visit: Visit) -> Answer {
         let body = serde_json::from_slice::<Value>(&raw);
-        if let Some(model) = body
-            .as_ref()
-            .ok()
-            .and_then(|body| body.get("model")?.as_str())
-        {
-            visit.names_model(model);
+        if let Some(model) = self.model_named(body.as_ref().ok(), &raw) {
+            visit.names_model(&model);
         }
         // What was asked for is done first: who is kept waiting, or cut off, may have been served.
         let outcome = self
@@ -96,6 +94,15 @@ impl Received<'_> {
             Ok(Outcome::Stream(script)) => self.send_stream(script, directives, visit),
             Err(refusal) => self.send_refusal(&refusal, directives, visit),
         }
+    }
+
+    fn model_named<'b>(&self, body: Option<&'b Value>, raw: &'b [u8]) -> Option<Cow<'b, str>> {
+        if let Some(body) = body {
+            return body.get("model")?.as_str().map(Cow::Borrowed);
+        }
+        let boundary = form_boundary(&self.head.headers)?;
+        let model = multipart::values(raw, boundary, "model").next()?;
+        Some(String::from_utf8_lossy(model))
     }
 
     async fn wait(&self, directives: &Directives) {

@@ -2,6 +2,7 @@
 
 use super::dialect::Dialect;
 use super::endpoint::{Deed, Shelf};
+use super::headers::form_boundary;
 use super::json::{Json, object};
 use super::refusal::Refusal;
 use super::{Call, Outcome, ask, clock};
@@ -174,9 +175,7 @@ impl Shelves {
 impl Form {
     /// Reads a body by its content type; what is neither a form nor JSON is empty.
     pub fn of(head: &Parts, raw: &Bytes) -> Self {
-        let content_type = head.headers.get("content-type");
-        let content_type = content_type.and_then(|value| value.to_str().ok());
-        let Some(boundary) = content_type.and_then(multipart::boundary) else {
+        let Some(boundary) = form_boundary(&head.headers) else {
             return Self::json(serde_json::from_slice(raw).unwrap_or_default());
         };
         let field = |name: &str| multipart::values(raw, boundary, name).next();

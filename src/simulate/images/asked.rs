@@ -2,6 +2,7 @@
 
 use super::png::Size;
 use crate::protocol::multipart;
+use crate::simulate::headers::form_boundary;
 use crate::simulate::refusal::Refusal;
 use crate::simulate::{Call, ask, text};
 use bytes::Bytes;
@@ -51,9 +52,7 @@ impl Asked {
     /// # Errors
     /// `400` for a body that is neither a form nor JSON.
     pub fn read(head: &Parts, raw: &Bytes) -> Result<Self, Refusal> {
-        let content_type = head.headers.get("content-type");
-        let content_type = content_type.and_then(|value| value.to_str().ok());
-        if let Some(boundary) = content_type.and_then(multipart::boundary) {
+        if let Some(boundary) = form_boundary(&head.headers) {
             return Ok(Self::form(raw, boundary));
         }
         let json: Value = serde_json::from_slice(raw).map_err(|error| {
