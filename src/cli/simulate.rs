@@ -15,6 +15,12 @@ pub struct Args {
     /// Milliseconds between the events of a stream.
     #[arg(long, default_value_t = 20)]
     event_ms: u64,
+    /// Milliseconds that a video task is queued.
+    #[arg(long, default_value_t = 300)]
+    queue_ms: u64,
+    /// Milliseconds that a video task runs.
+    #[arg(long, default_value_t = 600)]
+    run_ms: u64,
     /// Does not keep what it receives; for measuring.
     #[arg(long)]
     no_record: bool,
@@ -30,6 +36,8 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let simulator = Simulator::new(SimulatorOptions {
         first_byte_ms: args.first_byte_ms,
         event_ms: args.event_ms,
+        queue_ms: args.queue_ms,
+        run_ms: args.run_ms,
         record: !args.no_record,
         ..SimulatorOptions::default()
     });

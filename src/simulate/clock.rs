@@ -1,5 +1,6 @@
 //! The two clocks of the simulated provider: the machine's monotonic one, and the time of day.
 
+use crate::protocol::date::rfc3339;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, comparable between all processes of this machine.
@@ -20,7 +21,22 @@ pub fn monotonic_millis() -> u64 {
 
 /// Seconds since the Unix epoch.
 pub fn unix_seconds() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |elapsed| elapsed.as_secs())
+    unix_millis() / 1_000
+}
+
+/// Milliseconds since the Unix epoch.
+pub fn unix_millis() -> u64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
+    elapsed.map_or(0, |elapsed| {
+        u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+    })
+}
+
+/// Milliseconds since the Unix epoch as the date and time at +08:00, without the zone:
+/// `2026-09-25 11:07:28.590`.
+pub fn china_time(millis: u64) -> String {
+    const AHEAD: u64 = 8 * 3_600;
+    let second = rfc3339(millis / 1_000 + AHEAD);
+    let second = second.replace('T', " ");
+    format!("{}.{:03}", second.trim_end_matches('Z'), millis % 1_000)
 }

@@ -36,6 +36,7 @@ pub fn answer(simulator: &Simulator, request: &Request<Bytes>) -> Answer {
         }
         (&Method::GET, ["requests", n]) => record(simulator, n, false),
         (&Method::GET, ["requests", n, "body"]) => record(simulator, n, true),
+        (&Method::GET, ["tasks"]) => ok(simulator.tasks.records()),
         (&Method::GET, ["open"]) => ok(Json::of(&ledger.open())),
         _ => refuse(StatusCode::NOT_FOUND, "no such control endpoint"),
     }

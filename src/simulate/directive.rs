@@ -1,7 +1,8 @@
 //! Directives: the faults, sizes and paces a request asks of the simulated provider, as `name=value; name`.
 
 use super::given::Given;
-use http::StatusCode;
+use super::video::TaskDirectives;
+use http::{Method, StatusCode};
 use std::time::Duration;
 use thiserror::Error;
 
@@ -12,19 +13,30 @@ pub const MAX_TEXT_BYTES: usize = 256 << 20;
 const EVENT_BYTES: usize = 10;
 
 /// Every directive, with what it does; the list an unknown name is answered with.
-pub const KNOWN: [(&str, &str); 21] = [
-    ("body_bytes", "answer text of this many bytes"),
-    ("code", "code of the error"),
+pub const KNOWN: [(&str, &str); 31] = [
+    (
+        "body_bytes",
+        "answer text, image or video of this many bytes",
+    ),
+    ("code", "code of the error, or of a task that fails"),
     (
         "cut",
         "cut the connection: after the head of a stream, half-way through any other body",
     ),
     ("cut_after", "cut a stream after this many content events"),
-    ("delay", "wait before the head of the answer"),
+    (
+        "delay",
+        "wait before the head of the answer, what was asked for being done",
+    ),
     (
         "echo_credential",
         "put the received credential into an error body and a header (401 by default)",
     ),
+    (
+        "ends",
+        "how a video task ends: succeeded, failed, expired, cancelled or unknown",
+    ),
+    ("error_body", "answer with an error, but with status 200"),
     (
         "error_event_after",
         "an error event after this many content events ends the stream",
@@ -32,13 +44,25 @@ pub const KNOWN: [(&str, &str); 21] = [
     ("error_event_first", "an error event is all of the stream"),
     ("event_bytes", "bytes of text in each content event"),
     ("events", "number of content events"),
-    ("html", "an HTML page instead of JSON"),
+    (
+        "html",
+        "an HTML page instead of JSON, what was asked for being done unless `status` refuses it",
+    ),
     ("malformed", "truncated JSON"),
-    ("message", "message of the error"),
+    ("message", "message of the error, or of a task that fails"),
+    ("no_id", "make the video task, but tell no id"),
+    ("no_url", "a video task succeeds without a video"),
     ("no_usage", "leave the usage out"),
+    ("only", "obey this text only for requests of this method"),
     ("pace", "time between content events"),
+    ("queue", "time a video task is queued"),
     ("retry_after", "seconds for the Retry-After header"),
-    ("stall", "never send even the head"),
+    ("run", "time a video task runs"),
+    ("slow_query", "time each query of a video task takes"),
+    (
+        "stall",
+        "do what was asked for, but never send even the head",
+    ),
     (
         "stall_after",
         "send nothing more after this many content events, nor close",
@@ -48,7 +72,15 @@ pub const KNOWN: [(&str, &str); 21] = [
         "t=<nanoseconds of CLOCK_MONOTONIC>; at the start of each content event",
     ),
     ("status", "answer with an error of this status"),
+    (
+        "takes_response_format",
+        "image edits take `response_format`, as few accounts do",
+    ),
     ("times", "obey this text only the first n times it is seen"),
+    (
+        "unknown_status",
+        "the status of a video task while it runs, in a word of no table",
+    ),
 ];
 
 /// What a request asks for beyond a good answer; what is unset takes its ordinary course.
@@ -66,7 +98,11 @@ pub struct Directives {
     pub pace: Option<Duration>,
     pub interruption: Option<Interruption>,
     pub times: Option<u64>,
+    /// The method of the requests it is for; of every method where it names none.
+    pub only: Option<Method>,
+    pub task: TaskDirectives,
     pub cut: bool,
+    pub error_body: bool,
     pub error_event_first: bool,
     pub stall: bool,
     pub html: bool,
@@ -74,6 +110,7 @@ pub struct Directives {
     pub malformed: bool,
     pub echo_credential: bool,
     pub stamp: bool,
+    pub takes_response_format: bool,
 }
 
 /// What ends a stream before its time.
@@ -145,7 +182,10 @@ impl Directives {
             pace: self.pace.or(general.pace),
             interruption: self.interruption.or(general.interruption),
             times: self.times.or(general.times),
+            only: self.only.or(general.only),
+            task: self.task.or(general.task),
             cut: self.cut || general.cut,
+            error_body: self.error_body || general.error_body,
             error_event_first: self.error_event_first || general.error_event_first,
             stall: self.stall || general.stall,
             html: self.html || general.html,
@@ -153,6 +193,7 @@ impl Directives {
             malformed: self.malformed || general.malformed,
             echo_credential: self.echo_credential || general.echo_credential,
             stamp: self.stamp || general.stamp,
+            takes_response_format: self.takes_response_format || general.takes_response_format,
         }
     }
 
@@ -192,7 +233,9 @@ impl Directives {
             "error_event_after" => self.interrupt(given, InterruptedBy::ErrorEvent)?,
             "stall_after" => self.interrupt(given, InterruptedBy::Stall)?,
             "times" => self.times = Some(given.number()?),
+            "only" => self.only = Some(given.method()?),
             "cut" => self.cut = given.flag()?,
+            "error_body" => self.error_body = given.flag()?,
             "error_event_first" => self.error_event_first = given.flag()?,
             "stall" => self.stall = given.flag()?,
             "html" => self.html = given.flag()?,
@@ -200,7 +243,8 @@ impl Directives {
             "malformed" => self.malformed = given.flag()?,
             "echo_credential" => self.echo_credential = given.flag()?,
             "stamp" => self.stamp = given.flag()?,
-            unknown => return Err(DirectiveError::Unknown(unknown.to_owned())),
+            "takes_response_format" => self.takes_response_format = given.flag()?,
+            _ => self.task.set(given)?,
         }
         Ok(())
     }
@@ -219,7 +263,8 @@ mod tests {
     #[test]
     fn every_known_directive_is_read() {
         for (name, _) in KNOWN {
-            let with_value = ["", "=3", "=3s", "=503"].map(|value| format!("{name}{value}"));
+            let with_value =
+                ["", "=3", "=3s", "=503", "=failed", "=GET"].map(|value| format!("{name}{value}"));
             let read = with_value
                 .iter()
                 .any(|text| Directives::parse(text).is_ok());

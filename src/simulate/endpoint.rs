@@ -1,8 +1,8 @@
-//! The endpoints of the simulated provider, and the protocol each of them speaks.
+//! The endpoints of the simulated provider, found by method and path.
 
 use super::refusal::Refusal;
-use crate::protocol::Protocol;
-use http::{HeaderMap, Method, StatusCode};
+use super::{media, video};
+use http::{Method, StatusCode};
 
 /// What a method and path ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,10 @@ pub enum Endpoint<'p> {
     Models,
     Model(&'p str),
     Shelf(Shelf, Deed<'p>),
+    EditImage,
+    Video(video::Family, video::Deed<'p>),
+    /// A video or an image that an answer pointed to.
+    Media(&'p str),
 }
 
 /// What an account keeps besides responses.
@@ -50,7 +54,12 @@ impl<'p> Endpoint<'p> {
     /// `404` where the path is unknown, `405` where only the method is.
     pub fn find(method: &Method, path: &'p str) -> Result<Self, Refusal> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
+        if let Some((family, deed)) = video::Deed::find(method.as_str(), &segments) {
+            return Ok(Self::Video(family, deed));
+        }
         let endpoint = match (method.as_str(), segments.as_slice()) {
+            ("POST", ["v1", "images", "edits"]) => Self::EditImage,
+            ("GET" | "HEAD", [media::FOLDER, name]) => Self::Media(name),
             ("POST", ["v1", "chat", "completions"]) => Self::Chat,
             ("POST", ["v1", "messages"]) => Self::Messages,
             ("POST", ["v1", "messages", "count_tokens"]) => Self::CountTokens,
@@ -69,6 +78,12 @@ impl<'p> Endpoint<'p> {
             (
                 _,
                 ["v1", "chat", "completions"]
+                | ["v1", "images", "edits"]
+                | [.., "v3", "contents", "generations", "tasks"]
+                | [.., "contents", "generations", "tasks", _]
+                | [.., "api", "v1", "services", "aigc", _, "video-synthesis"]
+                | [.., "api", "v1", "tasks", _]
+                | [.., "api", "v1", "tasks", _, "cancel"]
                 | [
                     "v1",
                     "messages" | "responses" | "models" | "files" | "conversations" | "containers",
@@ -85,6 +100,28 @@ impl<'p> Endpoint<'p> {
             }
         };
         Ok(endpoint)
+    }
+
+    /// The word for it in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Messages => "messages",
+            Self::CountTokens => "count_tokens",
+            Self::CreateResponse => "responses.create",
+            Self::GetResponse(_) => "responses.get",
+            Self::DeleteResponse(_) => "responses.delete",
+            Self::CancelResponse(_) => "responses.cancel",
+            Self::InputItems(_) => "responses.input_items",
+            Self::Models => "models",
+            Self::Model(_) => "model",
+            Self::Shelf(Shelf::Files, _) => "files",
+            Self::Shelf(Shelf::Conversations, _) => "conversations",
+            Self::Shelf(Shelf::Containers, _) => "containers",
+            Self::EditImage => "images.edit",
+            Self::Video(family, deed) => deed.name(family),
+            Self::Media(_) => "media",
+        }
     }
 }
 
@@ -115,24 +152,6 @@ impl<'p> Deed<'p> {
             _ => return None,
         };
         Some((shelf, deed))
-    }
-}
-
-/// The protocol in which a request is answered, errors included.
-pub fn protocol_of(path: &str, headers: &HeaderMap) -> Protocol {
-    let path = path.trim_start_matches("/v1/");
-    if path.starts_with("messages")
-        || (path.starts_with("models") || path.starts_with("files"))
-            && headers.contains_key("anthropic-version")
-    {
-        Protocol::Messages
-    } else if path.starts_with("responses")
-        || path.starts_with("conversations")
-        || path.starts_with("containers")
-    {
-        Protocol::Responses
-    } else {
-        Protocol::Chat
     }
 }
 

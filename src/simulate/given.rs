@@ -1,7 +1,7 @@
 //! One directive as written, and its value read as what it must be.
 
 use super::directive::{DirectiveError, MAX_TEXT_BYTES};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use std::time::Duration;
 
 /// One directive as written.
@@ -56,6 +56,14 @@ impl Given<'_> {
         Ok(self.value.to_owned())
     }
 
+    pub fn method(self) -> Result<Method, DirectiveError> {
+        let methods = [Method::GET, Method::POST, Method::DELETE];
+        let found = methods
+            .into_iter()
+            .find(|method| method.as_str().eq_ignore_ascii_case(self.value));
+        found.ok_or_else(|| self.refuse("GET, POST or DELETE"))
+    }
+
     pub fn flag(self) -> Result<bool, DirectiveError> {
         match self.value {
             "" | "true" => Ok(true),
@@ -64,7 +72,7 @@ impl Given<'_> {
         }
     }
 
-    fn refuse(self, wanted: &'static str) -> DirectiveError {
+    pub fn refuse(self, wanted: &'static str) -> DirectiveError {
         DirectiveError::Value {
             name: self.name.to_owned(),
             value: self.value.to_owned(),

@@ -1,8 +1,9 @@
 //! The headers real providers send with their answers, and which a gateway must keep from its callers.
 
+use super::dialect::Dialect;
 use super::refusal::Refusal;
-use crate::protocol::Protocol;
-use http::header::{HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use crate::protocol::multipart;
+use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
 /// The headers every answer of the OpenAI protocols has.
 const OPENAI: [(&str, &str); 11] = [
@@ -31,16 +32,31 @@ const MESSAGES: [(&str, &str); 8] = [
     ("x-ratelimit-limit-requests", "10000"),
 ];
 
-/// Adds the headers of an answer in `protocol` that took `millis` to begin.
+/// The headers every answer of family A has.
+const FAMILY_A: [(&str, &str); 2] = [
+    ("server", "istio-envoy"),
+    ("x-tt-logid", "02178073285700000000000000000000simulated"),
+];
+
+/// The headers every answer of family B has.
+const FAMILY_B: [(&str, &str); 3] = [
+    ("server", "istio-envoy"),
+    ("x-dashscope-call-gateway", "true"),
+    ("req-arrive-time", "1780732857000"),
+];
+
+/// Adds the headers of an answer in `dialect` that took `millis` to begin.
 pub fn add_provider_headers(
     headers: &mut HeaderMap,
-    protocol: Protocol,
+    dialect: Dialect,
     request_id: &str,
     millis: u64,
 ) {
-    let fixed: &[_] = match protocol {
-        Protocol::Messages => &MESSAGES,
-        _ => &OPENAI,
+    let fixed: &[_] = match dialect {
+        Dialect::Chat | Dialect::Responses | Dialect::Images => &OPENAI,
+        Dialect::Messages => &MESSAGES,
+        Dialect::FamilyA => &FAMILY_A,
+        Dialect::FamilyB => &FAMILY_B,
     };
     headers.reserve(fixed.len() + 4);
     for (name, value) in fixed {
@@ -49,9 +65,14 @@ pub fn add_provider_headers(
             HeaderValue::from_static(value),
         );
     }
-    headers.insert("openai-processing-ms", HeaderValue::from(millis));
+    let took = match dialect {
+        Dialect::FamilyA => "x-envoy-upstream-service-time",
+        Dialect::FamilyB => "req-cost-time",
+        _ => "openai-processing-ms",
+    };
+    headers.insert(took, HeaderValue::from(millis));
     let request_id = HeaderValue::from_str(request_id).expect("request ids are ASCII words");
-    if protocol == Protocol::Messages {
+    if dialect == Dialect::Messages {
         headers.insert("request-id", request_id.clone());
     }
     headers.insert("x-request-id", request_id);
@@ -62,6 +83,12 @@ pub fn add_refusal_headers(headers: &mut HeaderMap, refusal: &Refusal) {
     if let Some(seconds) = refusal.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
+}
+
+/// The boundary of a body that is a form.
+pub fn form_boundary(headers: &HeaderMap) -> Option<&str> {
+    let content_type = headers.get(CONTENT_TYPE)?.to_str().ok()?;
+    multipart::boundary(content_type)
 }
 
 /// The credential of a request: its bearer token or its `x-api-key`, if not empty.

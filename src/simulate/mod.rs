@@ -1,19 +1,24 @@
-//! The simulated provider: all three protocols with realistic answers, faults on demand, and a record of what came.
+//! The simulated provider: three text protocols, image edits and both video families, with realistic answers, faults on demand, and a record of what came.
 
 mod ask;
 mod chat;
 mod clock;
 mod control;
+mod dialect;
 mod directive;
 mod endpoint;
 mod fitting;
 mod given;
 mod headers;
+mod ids;
+mod images;
 mod json;
 mod ledger;
+mod media;
 mod messages;
 mod models;
 mod orders;
+mod query;
 mod received;
 mod record;
 mod refusal;
@@ -24,8 +29,10 @@ mod stream;
 #[cfg(test)]
 mod tests;
 mod text;
+mod video;
 
 use self::directive::{Directives, Sizes};
+use self::ids::Ids;
 use self::json::Json;
 use self::ledger::Ledger;
 use self::orders::Orders;
@@ -34,8 +41,9 @@ use self::stream::EventStream;
 use crate::serve::{Answer, App};
 use bytes::Bytes;
 use http::Request;
+use http::request::Parts;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 /// How a [`Simulator`] behaves where no directive says otherwise.
 #[derive(Clone, Debug)]
@@ -48,6 +56,10 @@ pub struct SimulatorOptions {
     pub answer_tokens: u64,
     /// Time a background response takes, in milliseconds.
     pub background_ms: u64,
+    /// Time a video task is queued, in milliseconds.
+    pub queue_ms: u64,
+    /// Time a video task runs, in milliseconds.
+    pub run_ms: u64,
     /// The models listed; requests may name any other too.
     pub models: Vec<String>,
     /// Whether requests are recorded; the open ones are counted either way.
@@ -59,7 +71,8 @@ pub struct SimulatorOptions {
 /// Any non-empty credential will do. Faults, sizes and paces come as directives (`delay=500ms;
 /// status=429`) in the header `x-simulate`, in a first path segment `/~delay=500ms;status=429`,
 /// or as the standing order of `PUT /_simulate/directives`; `GET` there lists them all. What was
-/// received is told under `/_simulate/requests` and `/_simulate/open`.
+/// received is told under `/_simulate/requests` and `/_simulate/open`, and the video tasks it made
+/// under `/_simulate/tasks`.
 pub struct Simulator {
     options: SimulatorOptions,
     orders: Orders,
@@ -67,6 +80,7 @@ pub struct Simulator {
     ids: Ids,
     responses: responses::Store,
     shelves: shelf::Shelves,
+    tasks: video::Tasks,
 }
 
 impl Default for SimulatorOptions {
@@ -76,6 +90,8 @@ impl Default for SimulatorOptions {
             event_ms: 0,
             answer_tokens: 60,
             background_ms: 2_000,
+            queue_ms: 300,
+            run_ms: 600,
             models: ["simulated-small", "simulated-large"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -92,6 +108,7 @@ impl Simulator {
             ids: Ids::new(),
             responses: responses::Store::default(),
             shelves: shelf::Shelves::default(),
+            tasks: video::Tasks::default(),
             options,
         }
     }
@@ -113,17 +130,22 @@ struct Call<'c> {
     sizes: Sizes,
     options: &'c SimulatorOptions,
     ids: &'c Ids,
-    /// The credential that came: to each its own responses, files, conversations and containers.
+    head: &'c Parts,
+    request_id: &'c str,
+    /// The credential that came: to each its own responses, files, conversations, containers and tasks.
     account: &'c str,
     shelves: &'c shelf::Shelves,
+    tasks: &'c video::Tasks,
 }
 
 /// A good answer.
 enum Outcome {
     Whole(Json),
     Ready(Bytes),
-    /// The content of a file.
-    Content(Bytes),
+    /// What takes so much longer than other answers.
+    Late(Json, Duration),
+    /// The content of a file, with its type.
+    Content(&'static str, Bytes),
     Stream(Script),
 }
 
@@ -132,6 +154,7 @@ enum Script {
     Chat(Box<chat::Completion>),
     Messages(Box<messages::Message>),
     Responses(Box<responses::Performance>),
+    Images(Box<images::Edit>),
 }
 
 impl Script {
@@ -141,27 +164,7 @@ impl Script {
             Self::Chat(completion) => completion.play(stream).await,
             Self::Messages(message) => message.play(stream).await,
             Self::Responses(performance) => performance.play(stream).await,
+            Self::Images(edit) => edit.play(stream).await,
         }
-    }
-}
-
-/// Makes ids that no other simulator makes.
-struct Ids {
-    origin: String,
-    count: AtomicU64,
-}
-
-impl Ids {
-    fn new() -> Self {
-        let origin = getrandom::u64().unwrap_or_else(|_| clock::monotonic_nanos());
-        Self {
-            origin: format!("{origin:016x}"),
-            count: AtomicU64::new(1),
-        }
-    }
-
-    fn next(&self, prefix: &str) -> String {
-        let n = self.count.fetch_add(1, Ordering::Relaxed);
-        format!("{prefix}{}{n:08x}", self.origin)
     }
 }

@@ -1,6 +1,8 @@
 //! Where directives come from: the request's header, its path, and the standing order for the whole process.
 
 use super::directive::{DirectiveError, Directives};
+use super::query::percent_decoded;
+use http::Method;
 use http::request::Parts;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -24,13 +26,14 @@ impl Orders {
     pub fn for_request(&self, head: &Parts) -> Result<Directives, DirectiveError> {
         let mut directives = Directives::default();
         for value in head.headers.get_all(HEADER) {
-            directives = directives.or(self.obey(&String::from_utf8_lossy(value.as_bytes()))?);
+            directives =
+                directives.or(self.obey(&String::from_utf8_lossy(value.as_bytes()), head)?);
         }
         if let (Some(text), _) = split_path(head.uri.path()) {
-            directives = directives.or(self.obey(&text)?);
+            directives = directives.or(self.obey(&text, head)?);
         }
         if let Some(text) = self.standing() {
-            directives = directives.or(self.obey(&text)?);
+            directives = directives.or(self.obey(&text, head)?);
         }
         directives.sizes()?;
         Ok(directives)
@@ -62,9 +65,13 @@ impl Orders {
         self.counts().clear();
     }
 
-    /// What `text` asks for, unless its `times` are used up.
-    fn obey(&self, text: &str) -> Result<Directives, DirectiveError> {
+    /// What `text` asks for, unless it is for other methods or its `times` are used up.
+    fn obey(&self, text: &str, head: &Parts) -> Result<Directives, DirectiveError> {
         let directives = Directives::parse(text)?;
+        let is_for = |method: &Method| *method == head.method;
+        if !directives.only.as_ref().is_none_or(is_for) {
+            return Ok(Directives::default());
+        }
         let Some(times) = directives.times else {
             return Ok(directives);
         };
@@ -93,29 +100,6 @@ pub fn split_path(path: &str) -> (Option<Cow<'_, str>>, &str) {
     let end = marked.find('/').unwrap_or(marked.len());
     let (text, rest) = marked.split_at(end);
     (Some(percent_decoded(text)), rest)
-}
-
-fn percent_decoded(text: &str) -> Cow<'_, str> {
-    if !text.contains('%') {
-        return Cow::Borrowed(text);
-    }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, after @ ..] = rest {
-        let code = after.get(..2).filter(|_| *first == b'%');
-        let code = code.and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

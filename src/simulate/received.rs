@@ -1,19 +1,24 @@
 //! One request's way through the simulated provider: wait, fail or answer as directed, and note how it ended.
 
+use super::dialect::Dialect;
 use super::directive::{Directives, InterruptedBy};
-use super::endpoint::{Endpoint, protocol_of};
-use super::headers::{add_provider_headers, add_refusal_headers, credential};
+use super::endpoint::Endpoint;
+use super::headers::{add_provider_headers, add_refusal_headers, credential, form_boundary};
 use super::ledger::Visit;
 use super::record::Ending;
 use super::refusal::Refusal;
 use super::stream::{Course, EventStream};
-use super::{Call, Outcome, Script, Simulator, chat, messages, models, orders, responses, shelf};
-use crate::protocol::Protocol;
+use super::{
+    Call, Outcome, Script, Simulator, chat, images, media, messages, models, orders, responses,
+    shelf, video,
+};
+use crate::protocol::multipart;
 use crate::serve::{Answer, Body, Chunk};
 use bytes::Bytes;
 use http::request::Parts;
 use http::{Request, StatusCode};
 use serde_json::Value;
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -28,12 +33,16 @@ pub async fn answer(simulator: &Simulator, request: Request<Bytes>) -> Answer {
     let head = Arc::new(head);
     let visit = simulator.ledger.enter(&head, &body);
     let (_, path) = orders::split_path(head.uri.path());
+    let dialect = Dialect::of(path, &head.headers);
     let received = Received {
         simulator,
         head: &head,
         path,
-        protocol: protocol_of(path, &head.headers),
-        request_id: simulator.ids.next("req_sim_"),
+        dialect,
+        request_id: match dialect {
+            Dialect::FamilyB => simulator.ids.uuid(),
+            _ => simulator.ids.next("req_sim_"),
+        },
         started: Instant::now(),
     };
     match simulator.orders.for_request(&head) {
@@ -51,7 +60,7 @@ struct Received<'r> {
     head: &'r Parts,
     /// Without the directives.
     path: &'r str,
-    protocol: Protocol,
+    dialect: Dialect,
     request_id: String,
     started: Instant,
 }
@@ -59,31 +68,41 @@ struct Received<'r> {
 impl Received<'_> {
     async fn obey(&self, directives: &Directives, raw: Bytes, visit: Visit) -> Answer {
         let body = serde_json::from_slice::<Value>(&raw);
-        if let Some(model) = body
-            .as_ref()
-            .ok()
-            .and_then(|body| body.get("model")?.as_str())
-        {
-            visit.names_model(model);
+        if let Some(model) = self.model_named(body.as_ref().ok(), &raw) {
+            visit.names_model(&model);
         }
+        // What was asked for is done first: who is kept waiting, or cut off, may have been served.
+        let outcome = self
+            .failure(directives)
+            .map_or_else(|| self.outcome(directives, body, &raw), Err);
         self.wait(directives).await;
         if directives.html {
             let status = directives.status.unwrap_or(StatusCode::OK);
             return self.send_whole(Answer::full(status, "text/html", PAGE), directives, visit);
         }
-        let outcome = self
-            .failure(directives)
-            .map_or_else(|| self.outcome(directives, body, &raw), Err);
         match outcome {
             Ok(Outcome::Whole(json)) => self.send_json(json.into(), directives, visit),
             Ok(Outcome::Ready(json)) => self.send_json(json, directives, visit),
-            Ok(Outcome::Content(content)) => {
-                let answer = Answer::full(StatusCode::OK, "application/octet-stream", content);
+            Ok(Outcome::Late(json, by)) => {
+                tokio::time::sleep(by).await;
+                self.send_json(json.into(), directives, visit)
+            }
+            Ok(Outcome::Content(content_type, content)) => {
+                let answer = Answer::full(StatusCode::OK, content_type, content);
                 self.send_whole(answer, directives, visit)
             }
             Ok(Outcome::Stream(script)) => self.send_stream(script, directives, visit),
             Err(refusal) => self.send_refusal(&refusal, directives, visit),
         }
+    }
+
+    fn model_named<'b>(&self, body: Option<&'b Value>, raw: &'b [u8]) -> Option<Cow<'b, str>> {
+        if let Some(body) = body {
+            return body.get("model")?.as_str().map(Cow::Borrowed);
+        }
+        let boundary = form_boundary(&self.head.headers)?;
+        let model = multipart::values(raw, boundary, "model").next()?;
+        Some(String::from_utf8_lossy(model))
     }
 
     async fn wait(&self, directives: &Directives) {
@@ -99,7 +118,9 @@ impl Received<'_> {
 
     /// The error of a request without a credential, or the one the directives ask for.
     fn failure(&self, directives: &Directives) -> Option<Refusal> {
-        if credential(&self.head.headers).is_none() {
+        let endpoint = Endpoint::find(&self.head.method, self.path);
+        let wants_credential = !matches!(endpoint, Ok(Endpoint::Media(_)));
+        if wants_credential && credential(&self.head.headers).is_none() {
             let message = "You didn't provide an API key.";
             return Some(Refusal::new(StatusCode::UNAUTHORIZED, message));
         }
@@ -107,6 +128,9 @@ impl Received<'_> {
             || directives
                 .interruption
                 .is_some_and(|interruption| interruption.by == InterruptedBy::ErrorEvent);
+        if directives.error_body {
+            return Some(self.wished(directives, StatusCode::OK));
+        }
         let echoes = directives.echo_credential && !in_stream;
         (directives.status.is_some() || echoes)
             .then(|| self.wished(directives, StatusCode::UNAUTHORIZED))
@@ -129,6 +153,7 @@ impl Received<'_> {
             ids,
             responses: store,
             shelves,
+            tasks,
             ..
         } = self.simulator;
         let models = &options.models;
@@ -146,8 +171,11 @@ impl Received<'_> {
                 .map_err(|error| Refusal::invalid(error.to_string()))?,
             options,
             ids,
+            head: self.head,
+            request_id: &self.request_id,
             account: credential(&self.head.headers).unwrap_or_default(),
             shelves,
+            tasks,
         };
         let account = call.account;
         match endpoint {
@@ -165,10 +193,17 @@ impl Received<'_> {
             Endpoint::InputItems(id) => store.input_items(account, id).map(Outcome::Whole),
             Endpoint::Shelf(shelf, deed) => {
                 let form = shelf::Form::of(self.head, raw);
-                shelf::answer(shelf, deed, form, self.protocol, &call)
+                shelf::answer(shelf, deed, form, self.dialect, &call)
             }
-            Endpoint::Models => Ok(Outcome::Whole(models::list(models, self.protocol))),
-            Endpoint::Model(id) => models::one(models, id, self.protocol).map(Outcome::Whole),
+            Endpoint::Video(family, deed) => video::answer(family, deed, body, &call),
+            Endpoint::EditImage => images::edit(&images::Asked::read(self.head, raw)?, &call),
+            Endpoint::Media(name) => {
+                let query = self.head.uri.query().unwrap_or_default();
+                let (content_type, content) = media::file(name, query);
+                Ok(Outcome::Content(content_type, content))
+            }
+            Endpoint::Models => Ok(Outcome::Whole(models::list(models, self.dialect))),
+            Endpoint::Model(id) => models::one(models, id, self.dialect).map(Outcome::Whole),
         }
     }
 
@@ -185,7 +220,7 @@ impl Received<'_> {
     }
 
     fn send_refusal(&self, refusal: &Refusal, directives: &Directives, visit: Visit) -> Answer {
-        let body = refusal.body(self.protocol, &self.request_id);
+        let body = refusal.body(self.dialect, &self.request_id);
         let mut answer = Answer::full(refusal.status, "application/json", body);
         add_refusal_headers(&mut answer.headers, refusal);
         if directives.echo_credential
@@ -219,13 +254,13 @@ impl Received<'_> {
     }
 
     fn send_stream(&self, script: Script, directives: &Directives, visit: Visit) -> Answer {
-        let overloaded = match self.protocol {
-            Protocol::Messages => StatusCode::from_u16(529).expect("529 is a status"),
+        let overloaded = match self.dialect {
+            Dialect::Messages => StatusCode::from_u16(529).expect("529 is a status"),
             _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         let error = self.wished(directives, overloaded);
         let pace = Duration::from_millis(self.simulator.options.event_ms);
-        let course = Course::new(self.protocol, &self.request_id, pace, directives, error);
+        let course = Course::new(self.dialect, &self.request_id, pace, directives, error);
         let (stream, receiver) = EventStream::new(visit, course);
         tokio::spawn(perform(script, stream, Opening::of(directives)));
         let mut answer = Answer::stream("text/event-stream; charset=utf-8", receiver);
@@ -236,7 +271,7 @@ impl Received<'_> {
     fn add_headers(&self, answer: &mut Answer) {
         let millis = self.started.elapsed().as_millis();
         let millis = u64::try_from(millis).unwrap_or(u64::MAX);
-        add_provider_headers(&mut answer.headers, self.protocol, &self.request_id, millis);
+        add_provider_headers(&mut answer.headers, self.dialect, &self.request_id, millis);
     }
 }
 

@@ -1,7 +1,9 @@
 //! The record of one request received: what it was, and when and how its answer ended.
 
 use super::clock::monotonic_millis;
+use super::endpoint::Endpoint;
 use super::json::{Json, object};
+use super::orders;
 use bytes::Bytes;
 use http::request::Parts;
 use sha2::{Digest, Sha256};
@@ -64,10 +66,13 @@ impl Record {
             Some((Ending::ClientLeft, _)) => "client_left",
         };
         let path = self.head.uri.path_and_query();
+        let (_, plain_path) = orders::split_path(self.head.uri.path());
+        let endpoint = Endpoint::find(&self.head.method, plain_path).ok();
         object! {
             "n": self.n,
             "method": self.head.method.as_str(),
             "path": path.map_or("/", |path| path.as_str()),
+            "endpoint": endpoint.map(Endpoint::name),
             "headers": self.headers(),
             "body_bytes": self.body_bytes,
             "body_sha256": self.hash(),

@@ -1,9 +1,9 @@
-//! Errors of the simulated provider, as a body or a stream event of each protocol.
+//! Errors of the simulated provider, as a body or a stream event of each dialect.
 
+use super::dialect::Dialect;
 use super::directive::Directives;
 use super::json::{Json, object};
 use super::stream::sse;
-use crate::protocol::Protocol;
 use bytes::Bytes;
 use http::StatusCode;
 
@@ -66,37 +66,36 @@ impl Refusal {
         self
     }
 
-    /// The error body in the shape of `protocol`.
-    pub fn body(&self, protocol: Protocol, request_id: &str) -> Json {
-        match protocol {
-            Protocol::Messages => object! {
+    /// The error body in the shape of `dialect`.
+    pub fn body(&self, dialect: Dialect, request_id: &str) -> Json {
+        match dialect {
+            Dialect::Messages => object! {
                 "type": "error",
                 "error": object! {"type": self.messages_type(), "message": self.message},
                 "request_id": request_id,
             },
-            Protocol::FamilyB => object! {
-                "code": self.family_b_code(),
-                "message": self.message,
-                "request_id": request_id,
+            Dialect::Chat | Dialect::Responses | Dialect::Images => {
+                object! {"error": self.openai_error()}
+            }
+            Dialect::FamilyA => object! {
+                "error": object! {
+                    "code": self.family_a_code(),
+                    "message": format!("{} Request id: {request_id}", self.message),
+                    "param": self.param.unwrap_or_default(),
+                    "type": self.family_a_type(),
+                },
             },
-            Protocol::Chat
-            | Protocol::Responses
-            | Protocol::ImageEdit
-            | Protocol::Video
-            | Protocol::FamilyA => object! {"error": self.openai_error()},
+            Dialect::FamilyB => object! {
+                "code": self.family_b_code(), "message": self.message, "request_id": request_id,
+            },
         }
     }
 
-    /// The error as an event amid a stream of `protocol`.
-    pub fn event(&self, protocol: Protocol, request_id: &str, sequence: u64) -> Bytes {
-        match protocol {
-            Protocol::Chat | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
-                sse(None, &self.body(protocol, request_id))
-            }
-            Protocol::Messages | Protocol::ImageEdit => {
-                sse(Some("error"), &self.body(protocol, request_id))
-            }
-            Protocol::Responses => sse(
+    /// The error as an event amid a stream of `dialect`.
+    pub fn event(&self, dialect: Dialect, request_id: &str, sequence: u64) -> Bytes {
+        match dialect {
+            Dialect::Chat => sse(None, &self.body(dialect, request_id)),
+            Dialect::Responses => sse(
                 Some("error"),
                 &object! {
                     "type": "error",
@@ -106,6 +105,13 @@ impl Refusal {
                     "param": self.param,
                 },
             ),
+            Dialect::Images => {
+                let event = object! {"type": "error", "error": self.openai_error()};
+                sse(Some("error"), &event)
+            }
+            Dialect::Messages | Dialect::FamilyA | Dialect::FamilyB => {
+                sse(Some("error"), &self.body(dialect, request_id))
+            }
         }
     }
 
@@ -123,7 +129,7 @@ impl Refusal {
             429 if self.code.as_deref() == Some("insufficient_quota") => "insufficient_quota",
             429 => "requests",
             403 => "permission_error",
-            500.. => "server_error",
+            200 | 500.. => "server_error",
             _ => "invalid_request_error",
         }
     }
@@ -133,10 +139,33 @@ impl Refusal {
             401 => Some("invalid_api_key"),
             429 => Some("rate_limit_exceeded"),
             503 => Some("overloaded"),
-            500.. => Some("server_error"),
+            200 | 500.. => Some("server_error"),
             _ => None,
         };
         self.code.as_deref().or(usual)
+    }
+
+    fn family_a_type(&self) -> &'static str {
+        match self.status.as_u16() {
+            401 => "Unauthorized",
+            403 => "Forbidden",
+            404 => "NotFound",
+            429 => "TooManyRequests",
+            200 | 500.. => "InternalServerError",
+            _ => "BadRequest",
+        }
+    }
+
+    fn family_a_code(&self) -> &str {
+        let usual = match self.status.as_u16() {
+            401 => "AuthenticationError",
+            403 => "AccessDenied",
+            404 => "InvalidEndpointOrModel.NotFound",
+            429 => "RateLimitExceeded.EndpointRPMExceeded",
+            200 | 500.. => "InternalServiceError",
+            _ => "InvalidParameter",
+        };
+        self.code.as_deref().unwrap_or(usual)
     }
 
     fn family_b_code(&self) -> &str {
@@ -144,9 +173,11 @@ impl Refusal {
             401 => "InvalidApiKey",
             403 => "AccessDenied",
             404 => "NotFound",
+            408 => "RequestTimeOut",
             429 => "Throttling.RateQuota",
             503 => "ServiceUnavailable",
-            500.. => "InternalError",
+            504 => "InternalError.Timeout",
+            200 | 500.. => "InternalError",
             _ => "InvalidParameter",
         };
         self.code.as_deref().unwrap_or(usual)
@@ -163,7 +194,7 @@ impl Refusal {
             429 => "rate_limit_error",
             504 => "timeout_error",
             503 | 529 => "overloaded_error",
-            500.. => "api_error",
+            200 | 500.. => "api_error",
             _ => "invalid_request_error",
         };
         // A word of the other protocols is none that a client of this one would know.

@@ -1,10 +1,11 @@
 //! What accounts keep at the simulated provider: files, conversations with items, containers with files.
 
+use super::dialect::Dialect;
 use super::endpoint::{Deed, Shelf};
+use super::headers::form_boundary;
 use super::json::{Json, object};
 use super::refusal::Refusal;
 use super::{Call, Outcome, ask, clock};
-use crate::protocol::Protocol;
 use crate::protocol::multipart;
 use bytes::Bytes;
 use http::request::Parts;
@@ -14,6 +15,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// The oldest things go first.
 const MAX_THINGS: usize = 1_000;
 const MAX_BYTES: usize = 128 << 20;
+
+/// The content type of every file, since none is kept.
+const FILE_TYPE: &str = "application/octet-stream";
 
 /// All shelves of all accounts.
 #[derive(Default)]
@@ -50,7 +54,7 @@ pub fn answer(
     shelf: Shelf,
     deed: Deed,
     form: Form,
-    protocol: Protocol,
+    dialect: Dialect,
     call: &Call,
 ) -> Result<Outcome, Refusal> {
     call.shelves.check_named(call.account, &form.json)?;
@@ -58,7 +62,7 @@ pub fn answer(
     let find = |things: &[Thing], id| place(things, call.account, shelf, id);
     let json = match deed {
         Deed::Create => {
-            let entry = new_entry(shelf, form, protocol, call);
+            let entry = new_entry(shelf, form, dialect, call);
             let json = entry.json.clone();
             put(&mut things, call.account, shelf, entry);
             json
@@ -70,7 +74,7 @@ pub fn answer(
         Deed::Get(id) => things[find(&things, id)?].entry.json.clone(),
         Deed::Content(id) => {
             let content = &things[find(&things, id)?].entry.content;
-            return Ok(Outcome::Content(content.clone()));
+            return Ok(Outcome::Content(FILE_TYPE, content.clone()));
         }
         Deed::Delete(id) => {
             let index = find(&things, id)?;
@@ -91,7 +95,7 @@ pub fn answer(
         Deed::GetPart(id, part) => things[find(&things, id)?].part(part)?.1.json.clone(),
         Deed::PartContent(id, part) => {
             let (_, part) = things[find(&things, id)?].part(part)?;
-            return Ok(Outcome::Content(part.content.clone()));
+            return Ok(Outcome::Content(FILE_TYPE, part.content.clone()));
         }
         Deed::DeletePart(id, part) => {
             let thing = find(&things, id)?;
@@ -145,7 +149,7 @@ impl Shelves {
     /// Makes the container that a tool asked for, and tells its id.
     pub fn new_container(&self, call: &Call) -> String {
         let form = Form::json(Value::Null);
-        let entry = new_entry(Shelf::Containers, form, Protocol::Responses, call);
+        let entry = new_entry(Shelf::Containers, form, Dialect::Responses, call);
         let id = entry.id.clone();
         put(&mut self.things(), call.account, Shelf::Containers, entry);
         id
@@ -171,9 +175,7 @@ impl Shelves {
 impl Form {
     /// Reads a body by its content type; what is neither a form nor JSON is empty.
     pub fn of(head: &Parts, raw: &Bytes) -> Self {
-        let content_type = head.headers.get("content-type");
-        let content_type = content_type.and_then(|value| value.to_str().ok());
-        let Some(boundary) = content_type.and_then(multipart::boundary) else {
+        let Some(boundary) = form_boundary(&head.headers) else {
             return Self::json(serde_json::from_slice(raw).unwrap_or_default());
         };
         let field = |name: &str| multipart::values(raw, boundary, name).next();
@@ -200,10 +202,10 @@ impl Form {
     }
 }
 
-fn new_entry(shelf: Shelf, form: Form, protocol: Protocol, call: &Call) -> Entry {
+fn new_entry(shelf: Shelf, form: Form, dialect: Dialect, call: &Call) -> Entry {
     let created_at = clock::unix_seconds();
-    let (id, json) = match (shelf, protocol) {
-        (Shelf::Files, Protocol::Messages) => {
+    let (id, json) = match (shelf, dialect) {
+        (Shelf::Files, Dialect::Messages) => {
             let id = call.ids.next("file_");
             let json = object! {
                 "id": id, "type": "file", "filename": form.filename,

@@ -1,12 +1,12 @@
 //! A stream of events sent at its pace, until it ends, is interrupted as directed, or the client leaves.
 
 use super::clock::monotonic_nanos;
+use super::dialect::Dialect;
 use super::directive::{Directives, InterruptedBy, Interruption};
 use super::json::Json;
 use super::ledger::Visit;
 use super::record::Ending;
 use super::refusal::Refusal;
-use crate::protocol::Protocol;
 use crate::serve::Chunk;
 use bytes::Bytes;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub struct EventStream {
 
 /// How a stream is to run.
 pub struct Course {
-    pub protocol: Protocol,
+    pub dialect: Dialect,
     pub request_id: String,
     pub pace: Duration,
     pub interruption: Option<Interruption>,
@@ -122,11 +122,11 @@ impl EventStream {
     /// Sends the error event, which ends the stream.
     pub async fn error_event(&mut self) -> Ending {
         let Course {
-            protocol,
+            dialect,
             request_id,
             ..
         } = &self.course;
-        let event = self.course.error.event(*protocol, request_id, self.events);
+        let event = self.course.error.event(*dialect, request_id, self.events);
         match self.event(event).await {
             Ok(()) => Ending::Complete,
             Err(ending) => ending,
@@ -185,14 +185,14 @@ impl EventStream {
 impl Course {
     /// The course that `directives` ask for.
     pub fn new(
-        protocol: Protocol,
+        dialect: Dialect,
         request_id: &str,
         pace: Duration,
         directives: &Directives,
         error: Refusal,
     ) -> Self {
         Self {
-            protocol,
+            dialect,
             request_id: request_id.to_owned(),
             pace: directives.pace.unwrap_or(pace),
             interruption: directives.interruption,

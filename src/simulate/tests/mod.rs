@@ -2,12 +2,15 @@
 
 mod answers;
 mod faults;
+mod images;
 mod records;
 mod responses;
 mod shelf;
 mod stream_faults;
 mod streams;
 mod tools;
+mod video;
+mod video_deeds;
 
 use super::{Simulator, SimulatorOptions};
 use crate::serve::{Answer, App, Body, Chunk};

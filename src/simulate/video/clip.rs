@@ -1,0 +1,48 @@
+//! What the made video is: its resolution, ratio and length, by what was asked for.
+
+use serde_json::Value;
+
+/// Frames of every simulated video in a second.
+pub const FRAMES_PER_SECOND: u64 = 24;
+
+/// Seconds of a video whose length is left to the model.
+const ORDINARY_SECONDS: u64 = 5;
+
+/// The length asked for in seconds, or what the model chooses.
+pub fn seconds(asked: Option<&Value>) -> u64 {
+    asked.and_then(Value::as_u64).unwrap_or(ORDINARY_SECONDS)
+}
+
+/// The ratio asked for, or what the model chooses.
+pub fn ratio(asked: &str) -> &str {
+    match asked {
+        "" | "adaptive" => "16:9",
+        ratio => ratio,
+    }
+}
+
+/// The tokens that family A counts for a video: a frame's pixels times the frames, by 1024.
+pub fn tokens(resolution: &str, seconds: u64) -> u64 {
+    let pixels = match resolution {
+        "480p" => 864 * 480,
+        "1080p" => 1920 * 1080,
+        "4k" => 3840 * 2160,
+        _ => 1280 * 720,
+    };
+    seconds * pixels * FRAMES_PER_SECOND / 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_is_left_to_the_model_is_chosen() {
+        for (asked, chosen) in [(json!(-1), 5), (json!(12), 12), (json!(null), 5)] {
+            assert_eq!(seconds(Some(&asked)), chosen, "{asked}");
+        }
+        assert_eq!((ratio("adaptive"), ratio("9:16")), ("16:9", "9:16"));
+        assert_eq!(tokens("720p", 5), 108_000);
+    }
+}

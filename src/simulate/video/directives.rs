@@ -1,0 +1,78 @@
+//! The directives for video tasks: their pace, their end, and what is wrong with what is told of them.
+
+use crate::simulate::directive::DirectiveError;
+use crate::simulate::given::Given;
+use std::time::Duration;
+
+/// What a running task is called where `unknown_status` gives no word.
+const UNKNOWN_WORD: &str = "simmering";
+
+/// What the request that makes a task asks for it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TaskDirectives {
+    pub queue: Option<Duration>,
+    pub run: Option<Duration>,
+    pub ends: Option<End>,
+    pub unknown_status: Option<String>,
+    pub slow_query: Option<Duration>,
+    pub no_id: bool,
+    pub no_url: bool,
+}
+
+/// How a task ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    Succeeded,
+    Failed,
+    Expired,
+    Cancelled,
+    /// In a state that the provider has no word for.
+    Unknown,
+}
+
+impl TaskDirectives {
+    /// Reads one directive.
+    ///
+    /// # Errors
+    /// [`DirectiveError::Unknown`] where its name is none of these.
+    pub fn set(&mut self, given: Given) -> Result<(), DirectiveError> {
+        match given.name {
+            "queue" => self.queue = Some(given.duration()?),
+            "run" => self.run = Some(given.duration()?),
+            "ends" => self.ends = Some(end(given)?),
+            "unknown_status" if given.value.is_empty() => {
+                self.unknown_status = Some(UNKNOWN_WORD.to_owned());
+            }
+            "unknown_status" => self.unknown_status = Some(given.word()?),
+            "slow_query" => self.slow_query = Some(given.duration()?),
+            "no_id" => self.no_id = given.flag()?,
+            "no_url" => self.no_url = given.flag()?,
+            unknown => return Err(DirectiveError::Unknown(unknown.to_owned())),
+        }
+        Ok(())
+    }
+
+    /// These directives, with `general` where they say nothing.
+    pub fn or(self, general: Self) -> Self {
+        Self {
+            queue: self.queue.or(general.queue),
+            run: self.run.or(general.run),
+            ends: self.ends.or(general.ends),
+            unknown_status: self.unknown_status.or(general.unknown_status),
+            slow_query: self.slow_query.or(general.slow_query),
+            no_id: self.no_id || general.no_id,
+            no_url: self.no_url || general.no_url,
+        }
+    }
+}
+
+fn end(given: Given) -> Result<End, DirectiveError> {
+    Ok(match given.value {
+        "succeeded" => End::Succeeded,
+        "failed" => End::Failed,
+        "expired" => End::Expired,
+        "cancelled" => End::Cancelled,
+        "unknown" => End::Unknown,
+        _ => return Err(given.refuse("succeeded, failed, expired, cancelled or unknown")),
+    })
+}

@@ -1,0 +1,188 @@
+//! Family B: video synthesis, asynchronous only, with its tasks under `/api/v1/tasks`.
+//!
+//! Source: the vendor's pages `wan3-video-generation-api-reference`, `manage-asynchronous-tasks`
+//! and `error-code`.
+
+use super::Family;
+use super::clip::{self, FRAMES_PER_SECOND};
+use super::course::Course;
+use super::directives::End;
+use super::task::{State, Task};
+use super::tasks::After;
+use crate::simulate::json::{Json, Object, object};
+use crate::simulate::refusal::Refusal;
+use crate::simulate::{Call, Outcome, ask, clock, media, query as uri_query};
+use http::StatusCode;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// Seconds that each video in a request counts for.
+const INPUT_SECONDS: u64 = 5;
+
+/// Makes a task.
+pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
+    let is_async = call.head.headers.get("x-dashscope-async");
+    if !is_async.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"enable")) {
+        let message = "current user api does not support synchronous calls";
+        return Err(Refusal::new(StatusCode::FORBIDDEN, message).code("AccessDenied"));
+    }
+    if ask::text_at(body, "model").is_empty() {
+        return Err(Refusal::invalid("Model is required.").code("BadRequest.EmptyModel"));
+    }
+    let Some(input) = body.get("input").filter(|input| input.is_object()) else {
+        return Err(Refusal::invalid("Input is required.").code("BadRequest.EmptyInput"));
+    };
+    let media = ask::list_at(input, "media");
+    let prompt = ask::text_at(input, "prompt");
+    if prompt.is_empty() && media.is_empty() && input.get("img_url").is_none() {
+        return Err(Refusal::invalid(
+            "input.prompt or input.media must be given.",
+        ));
+    }
+    let videos = media
+        .iter()
+        .filter(|item| matches!(ask::text_at(item, "type"), "reference_video" | "video"));
+    let asked = json!({
+        "model": body.get("model"), "prompt": prompt, "parameters": body.get("parameters"),
+        "input_seconds": INPUT_SECONDS * videos.count() as u64,
+    });
+    let id = call.ids.uuid();
+    let mut output = Object::new();
+    output.member("task_status", "PENDING");
+    if !call.directives.task.no_id {
+        output.member("task_id", &id);
+    }
+    let course = Course::of(call, Duration::MAX);
+    call.tasks
+        .put(Task::new(id, Family::B, asked, course, call));
+    Ok(Outcome::Whole(
+        object! {"output": output.end(), "request_id": call.request_id},
+    ))
+}
+
+/// Tells of one task; one that this account does not have is `UNKNOWN`, and no error.
+pub fn query(id: &str, call: &Call) -> Outcome {
+    let found = call.tasks.read(call.account, Family::B, id, |task| {
+        task.queries += 1;
+        (told(task, call), task.course.slow_query)
+    });
+    let (json, late) = found.unwrap_or_else(|| {
+        let output = object! {"task_id": id, "task_status": "UNKNOWN"};
+        let json = object! {"request_id": call.request_id, "output": output};
+        (json, Duration::ZERO)
+    });
+    Outcome::Late(json, late)
+}
+
+/// Tells of the account's tasks, page by page.
+pub fn list(call: &Call) -> Outcome {
+    let query = call.head.uri.query().unwrap_or_default();
+    let statuses: Vec<_> = uri_query::values(query, "status").collect();
+    let items = call.tasks.list(call.account, Family::B, |task| {
+        let passes = statuses.is_empty() || statuses.iter().any(|status| status == word(task));
+        passes.then(|| {
+            object! {
+                "task_id": task.id, "model_name": task.model, "status": word(task),
+                "start_time": task.made_ms(), "end_time": task.ended_ms(),
+            }
+        })
+    });
+    let size = uri_query::number(query, "page_size")
+        .unwrap_or(10)
+        .clamp(1, 100);
+    let page = uri_query::number(query, "page_no").unwrap_or(1).max(1);
+    let total = items.len();
+    let shown = items.into_iter().skip((page - 1).saturating_mul(size));
+    let shown: Vec<_> = shown.take(size).collect();
+    Outcome::Whole(object! {
+        "request_id": call.request_id, "data": shown,
+        "page_no": page, "page_size": size, "total": total,
+    })
+}
+
+/// Cancels a task that is pending.
+///
+/// # Errors
+/// `400` once it is not, `404` where this account does not have it.
+pub fn cancel(id: &str, call: &Call) -> Result<Outcome, Refusal> {
+    let cancelled = call.tasks.change(call.account, Family::B, id, |task| {
+        task.cancel().map(|()| After::Keep).map_err(|_| {
+            let message =
+                "Failed to cancel the task, please confirm if the task is in PENDING status.";
+            Refusal::invalid(message).code("UnsupportedOperation")
+        })
+    });
+    cancelled.unwrap_or_else(|| Err(Refusal::not_found("The task does not exist.")))?;
+    Ok(Outcome::Whole(object! {"request_id": call.request_id}))
+}
+
+fn told(task: &Task, call: &Call) -> Json {
+    let mut output = Object::new();
+    output.member("task_id", &task.id);
+    output.member("task_status", word(task));
+    output.member("submit_time", &clock::china_time(task.made_ms()));
+    if let Some(started) = task.started_ms() {
+        output.member("scheduled_time", &clock::china_time(started));
+    }
+    if let Some(ended) = task.ended_ms() {
+        output.member("end_time", &clock::china_time(ended));
+    }
+    output.member("orig_prompt", ask::text_at(&task.asked, "prompt"));
+    let has_succeeded = task.state() == State::Ended(End::Succeeded);
+    if has_succeeded && task.course.has_url {
+        let signature = "Expires=1780819257&OSSAccessKeyId=simulated&Signature=simulated%3D";
+        let name = format!("{}.mp4", task.id);
+        let url = media::url(call.head, &name, task.course.video_bytes, signature);
+        output.member("video_url", &url);
+    }
+    if task.state() == State::Ended(End::Failed) {
+        let (code, message) = task.course.failure_or(
+            "DataInspectionFailed",
+            "Output data may contain inappropriate content.",
+        );
+        output.member("code", code);
+        output.member("message", message);
+    }
+    let mut json = Object::new();
+    json.member("request_id", call.request_id);
+    json.member("output", &output.end());
+    if has_succeeded && task.course.has_usage {
+        json.member("usage", &usage(task));
+    }
+    json.end()
+}
+
+fn usage(task: &Task) -> Json {
+    let parameters = &task.asked["parameters"];
+    let input = task.asked["input_seconds"].as_u64().unwrap_or(0);
+    let output = clip::seconds(parameters.get("duration"));
+    let resolution = match ask::text_at(parameters, "resolution") {
+        "" => "1080P",
+        resolution => resolution,
+    };
+    let lines: u64 = resolution
+        .trim_end_matches(['P', 'p'])
+        .parse()
+        .unwrap_or(1080);
+    object! {
+        "duration": input + output,
+        "input_video_duration": input,
+        "output_video_duration": output,
+        "video_count": 1_u64,
+        "SR": lines,
+        "ratio": clip::ratio(ask::text_at(parameters, "ratio")),
+        "fps": FRAMES_PER_SECOND,
+    }
+}
+
+fn word(task: &Task) -> &str {
+    match task.state() {
+        State::Queued => "PENDING",
+        State::Running => task.course.unknown_status.as_deref().unwrap_or("RUNNING"),
+        State::Ended(End::Succeeded) => "SUCCEEDED",
+        State::Ended(End::Failed) => "FAILED",
+        State::Ended(End::Cancelled) => "CANCELED",
+        // This family has no word for expired tasks: it knows them no more.
+        State::Ended(End::Expired | End::Unknown) => "UNKNOWN",
+    }
+}
