@@ -9,6 +9,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scalar", &[]),
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
+    ("task", &["protocol"]),
     ("catalog", &["protocol", "scalar", "state"]),
     ("filter", &["protocol", "scalar", "catalog", "state"]),
     ("config", &["protocol", "scalar"]),
@@ -44,6 +45,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 
 /// What lies outside the crate, and the modules that may name it; tests may name anything.
 const OUTSIDE: &[(&str, &[&str])] = &[
+    ("aes_siv", &["task"]),
     ("arc_swap", &["reload"]),
     ("clap", &["cli"]),
     ("jsonschema", &["protocol", "config"]),
