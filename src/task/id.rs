@@ -91,7 +91,10 @@ impl KeyRing {
     /// # Panics
     /// Never: AES-SIV seals texts of any length that fits into memory.
     pub fn seal(&self, task: &TaskId) -> String {
-        let sealed = self.first.cipher().encrypt([PURPOSE], &fields::encode(task));
+        let sealed = self
+            .first
+            .cipher()
+            .encrypt([PURPOSE], &fields::encode(task));
         let sealed = sealed.expect("one header is far below the limit of AES-SIV");
         let mut id = PREFIX.to_owned();
         URL_SAFE_NO_PAD.encode_string(sealed, &mut id);

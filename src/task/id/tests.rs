@@ -121,7 +121,11 @@ fn ids_are_words_of_a_path_and_not_long() {
 
 #[test]
 fn a_short_key_is_none() {
-    for (secret, good) in [("", false), (&"k".repeat(31), false), (&"ü".repeat(32), true)] {
+    for (secret, good) in [
+        ("", false),
+        (&"k".repeat(31), false),
+        (&"ü".repeat(32), true),
+    ] {
         assert_eq!(Key::new(secret).is_ok(), good, "{secret}");
     }
 }
@@ -134,7 +138,12 @@ fn ids_of_earlier_versions_open() {
         "ttIq2xZrzslQgwFs3u1vAPLFEsnbdDt-jEt3-gZ4F0wCDoTjCrk6BRYP09PCt_o3fjJJ692rOzbyo5_",
         "1QZm0HGiWNsYEwjoh_b0Wib7CdFYjWa7zZoLiPgGkvdOw5l7KE",
     );
-    assert_eq!(ring("a").open(id), Ok(task()), "{}", ring("a").seal(&task()));
+    assert_eq!(
+        ring("a").open(id),
+        Ok(task()),
+        "{}",
+        ring("a").seal(&task())
+    );
 }
 
 #[test]
