@@ -4,6 +4,7 @@ mod callers;
 pub mod channels;
 mod credentials;
 pub mod failover;
+mod families;
 pub mod models;
 pub mod origin;
 pub mod pem;
@@ -21,6 +22,7 @@ use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
 use crate::state::Store;
 use crate::state::memory::Memory;
+use crate::task::Tasks;
 use router::Router;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -34,6 +36,8 @@ pub struct Snapshot {
     pub server: ServerConfig,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
+    /// Families of video providers, and the keys of task ids.
+    pub tasks: Arc<Tasks>,
     pub router: Router,
     /// How many further attempts all requests together may take.
     pub retries: RetriesConfig,
@@ -109,6 +113,8 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         channels,
         models,
         retries,
+        families,
+        task_keys,
         chains,
         routes,
     } = config;
@@ -125,6 +131,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
+    let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let shelf = schemas::Shelf::new(folder);
     let router = routes::Builder {
         chains: &chains,
@@ -147,6 +154,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             server,
             callers,
             catalog,
+            tasks,
             router,
             retries,
             files,

@@ -8,6 +8,8 @@ mod native;
 mod place;
 mod request;
 mod source;
+#[cfg(test)]
+mod tests;
 
 pub use answer::Unreadable;
 pub use build::InvalidFamily;

@@ -12,10 +12,12 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("task", &["protocol"]),
     ("catalog", &["protocol", "scalar", "state"]),
     ("filter", &["protocol", "scalar", "catalog", "state"]),
-    ("config", &["protocol", "scalar"]),
+    ("config", &["protocol", "scalar", "task"]),
     (
         "snapshot",
-        &["protocol", "scalar", "catalog", "state", "filter", "config"],
+        &[
+            "protocol", "scalar", "task", "catalog", "state", "filter", "config",
+        ],
     ),
     ("observe", &["protocol", "catalog", "filter"]),
     ("reload", &["config", "snapshot", "observe"]),
@@ -37,8 +39,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "protocol", "scalar", "serve", "catalog", "state", "filter", "config", "snapshot",
-            "observe", "reload", "channel", "gateway", "admin", "simulate",
+            "protocol", "scalar", "serve", "task", "catalog", "state", "filter", "config",
+            "snapshot", "observe", "reload", "channel", "gateway", "admin", "simulate",
         ],
     ),
 ];

@@ -112,7 +112,9 @@ impl Faults {
     pub(super) fn pointers(&mut self, at: &str, config: &SourcesConfig) -> Sources {
         let sources = self.sources(at, config);
         let is_plain = sources.pointers().count() == config.0.len();
-        if config.0.is_empty() || !is_plain && self.0.iter().all(|fault| fault.pointer != at) {
+        if config.0.is_empty()
+            || !is_plain && self.0.iter().all(|fault| !fault.pointer.starts_with(at))
+        {
             let reason = "only JSON pointers can stand here, one or more";
             self.add(at, reason, Some("such as /output/task_id"));
         }
@@ -121,10 +123,11 @@ impl Faults {
 
     pub(super) fn sources(&mut self, at: &str, config: &SourcesConfig) -> Sources {
         let mut sources = Vec::new();
-        for text in &config.0 {
+        for (index, text) in config.0.iter().enumerate() {
             match Source::parse(text) {
                 Ok(source) => sources.push(source),
-                Err(reason) => self.add(at, reason, None),
+                Err(reason) if config.0.len() == 1 => self.add(at, reason, None),
+                Err(reason) => self.add(&format!("{at}/{index}"), reason, None),
             }
         }
         Sources::new(sources)

@@ -131,7 +131,14 @@ impl Faults {
                 );
                 Choices::Any
             }
-            _ => Choices::Of(itself.chain(mapped).collect()),
+            _ => {
+                let mut choices: Vec<_> = itself.chain(mapped).collect();
+                if only.is_empty() {
+                    // In the order in which people think of them: 480p, 720p, 1080p.
+                    choices.sort_by_key(|(word, _)| leading_number(word));
+                }
+                Choices::Of(choices)
+            }
         }
     }
 
@@ -168,4 +175,12 @@ impl Faults {
             }
         }
     }
+}
+
+/// The number that a word begins with; words without one come last.
+fn leading_number(word: &str) -> u64 {
+    let digits = word.find(|character: char| !character.is_ascii_digit());
+    word[..digits.unwrap_or(word.len())]
+        .parse()
+        .unwrap_or(u64::MAX)
 }
