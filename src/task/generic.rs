@@ -14,7 +14,7 @@ use std::borrow::Cow;
 pub struct GenericRequest<'a> {
     /// The platform model.
     pub model: Cow<'a, str>,
-    /// The scalar fields that are there and not null, in the order of [`Field::ALL`].
+    /// The scalar fields that are there and neither null nor empty, in the order of [`Field::ALL`].
     pub(super) fields: Vec<(Field, Given<'a>)>,
     pub(super) medias: Vec<Media<'a>>,
     /// Members that the generic protocol does not have.
@@ -59,7 +59,9 @@ impl<'a> GenericRequest<'a> {
         let model = model.filter(|model| !model.is_empty());
         let mut fields = Vec::new();
         for field in Field::ALL {
-            let given = root.get(field.name()).filter(|node| !node.is_null());
+            // Clients send their defaults, too: an empty text is none.
+            let is_empty = |node: &Node<'_>| node.is_null() || node.str_len() == Some(0);
+            let given = root.get(field.name()).filter(|node| !is_empty(node));
             if let Some(node) = given {
                 fields.push((field, field.read(node)?));
             }
@@ -77,10 +79,11 @@ impl<'a> GenericRequest<'a> {
         })
     }
 
-    /// The ratio that is asked for, for the task's id.
+    /// The ratio that is asked for, for the task's id; none that is no ratio, such as `adaptive`.
     pub fn ratio(&self) -> Option<String> {
         let ratio = self.fields.iter().find(|(field, _)| *field == Field::Ratio);
-        ratio.map(|(_, given)| given.word().into_owned())
+        let ratio = ratio.map(|(_, given)| given.word().into_owned());
+        ratio.filter(|ratio| is_ratio(ratio))
     }
 
     /// Has the provider tell this URL of changes, whatever the caller asked for.
@@ -163,4 +166,13 @@ fn whole_number(node: Node<'_>) -> Option<Given<'_>> {
     // Beyond 2^53 a double does not tell which whole number was meant.
     let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
     is_whole.then(|| Given::number(number as i64))
+}
+
+/// `16:9` and its like; not `adaptive`.
+pub(super) fn is_ratio(ratio: &str) -> bool {
+    let is_number = |text: &str| {
+        (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let sides = ratio.split_once(':');
+    sides.is_some_and(|(width, height)| is_number(width) && is_number(height))
 }

@@ -19,7 +19,7 @@ pub const PREFIX: &str = "task_";
 pub const KEY_CHARS_MIN: usize = 32;
 
 /// Longer texts are not looked into: no id of ours is anywhere near.
-const ID_CHARS_MAX: usize = 2048;
+const ID_CHARS_MAX: usize = 4096;
 
 /// Bound to each sealing, so that a secret used elsewhere, too, opens nothing made there.
 const PURPOSE: &[u8] = b"headgate task id";

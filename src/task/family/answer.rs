@@ -2,6 +2,7 @@
 
 use super::{AnswerRules, Family, UsageRules};
 use crate::protocol::json::{Document, Node};
+use crate::task::generic::is_ratio;
 use crate::task::id::TaskId;
 use crate::task::state::State;
 use crate::task::status::{
@@ -201,15 +202,6 @@ fn is_id(id: &str) -> bool {
 fn is_tier(tier: &str) -> bool {
     let number = tier.strip_suffix(['p', 'k']).unwrap_or_default();
     (1..=5).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// `16:9` and its like; not `adaptive`.
-fn is_ratio(ratio: &str) -> bool {
-    let is_number = |text: &str| {
-        (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let sides = ratio.split_once(':');
-    sides.is_some_and(|(width, height)| is_number(width) && is_number(height))
 }
 
 fn printable(word: &str) -> String {

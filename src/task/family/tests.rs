@@ -4,6 +4,7 @@ mod answers;
 mod definitions;
 mod native;
 mod requests;
+mod statuses;
 mod third;
 
 use super::*;
@@ -11,6 +12,7 @@ use crate::protocol::json::{Document, Limits};
 use crate::task::definition::FamilyConfig;
 use crate::task::families::shipped;
 use crate::task::id::TaskId;
+use crate::task::status::TaskStatus;
 use serde_json::{Value, json};
 
 /// Unix seconds when the task of these tests was created.
@@ -45,4 +47,16 @@ fn task(family: &str) -> TaskId {
 
 fn now_ms() -> u64 {
     CREATED * 1_000 + HOUR_MS
+}
+
+fn status_at(name: &str, answer: &Value, task: &TaskId, now_ms: u64) -> TaskStatus {
+    family(name)
+        .status(&document(answer), task, now_ms)
+        .unwrap()
+}
+
+/// The generic answer to an answer of a family's.
+fn rendered(name: &str, answer: &Value, task: &TaskId) -> Value {
+    let status = status_at(name, answer, task, now_ms());
+    serde_json::from_slice(&status.render("task_1", task)).unwrap()
 }

@@ -146,7 +146,7 @@ fn a_field_of_another_type_is_refused_by_name() {
 #[test]
 fn fields_are_kept_as_written_but_for_the_tier() {
     let body = br#"{"model": "m", "seed": 4294967295, "duration": 5.0, "resolution": "1080P",
-        "prompt": "\u00fc \" \\", "ratio": null, "shot": 1}"#;
+        "prompt": "\u00fc \" \\", "ratio": null, "callback_url": "", "negative_prompt": "", "shot": 1}"#;
     let body = Document::parse(body.to_vec().into(), &Limits::default()).unwrap();
     let request = GenericRequest::read(&body).unwrap();
     let fields: Vec<_> = request
@@ -171,4 +171,21 @@ fn fields_are_kept_as_written_but_for_the_tier() {
     );
     assert_eq!(request.unknown, ["shot"]);
     assert_eq!(request.ratio(), None);
+}
+
+#[test]
+fn only_a_ratio_is_one() {
+    let table = [
+        (json!("16:9"), Some("16:9")),
+        (json!("21:9"), Some("21:9")),
+        (json!("adaptive"), None),
+        (json!("16:"), None),
+        (json!("9".repeat(100)), None),
+        (json!(null), None),
+    ];
+    for (ratio, expected) in table {
+        let body = document(&json!({"model": "m", "ratio": ratio}));
+        let request = GenericRequest::read(&body).unwrap();
+        assert_eq!(request.ratio().as_deref(), expected, "{ratio}");
+    }
 }
