@@ -1,7 +1,10 @@
-//! The admin pages, on a listener of their own: metrics, health, the configuration in use, reload.
+//! The admin pages, on a listener of their own: metrics, health, channels, the configuration in use, reload.
 
+mod channels_page;
 mod config_page;
 
+use crate::channel::clock::Moment;
+use crate::channel::live::Channels;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::{Outcome, Reloader};
@@ -19,6 +22,7 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The admin pages.
 pub struct Admin {
     pub reloader: Arc<Reloader>,
+    pub channels: Arc<Channels>,
     pub metrics: Arc<Metrics>,
     pub access_log: Arc<AccessLog>,
     /// Off once the process is told to stop, so that no new traffic is sent here.
@@ -28,31 +32,40 @@ pub struct Admin {
 impl App for Admin {
     async fn answer(&self, request: Request<Bytes>) -> Answer {
         match (request.method(), request.uri().path()) {
-            (&Method::GET, "/metrics") => Answer::full(
-                StatusCode::OK,
-                METRICS,
-                self.metrics.render(self.access_log.dropped()),
-            ),
+            (&Method::GET, "/metrics") => self.metrics(),
             (&Method::GET, "/healthz") => Answer::full(StatusCode::OK, TEXT, "ok\n"),
             (&Method::GET, "/readyz") => self.readiness(),
             (&Method::GET, "/config") => self.config().await,
+            (&Method::GET, "/channels") => {
+                let snapshot = self.reloader.current();
+                let page = channels_page::page(&snapshot, &self.channels, Moment::now());
+                Answer::json(StatusCode::OK, &page)
+            }
             // A page in somebody's browser must not be able to do this.
             (&Method::POST, "/reload") if request.headers().contains_key(header::ORIGIN) => {
                 Answer::full(StatusCode::FORBIDDEN, TEXT, "not from a browser\n")
             }
             (&Method::POST, "/reload") => self.reload().await,
             (_, "/reload") => only("POST"),
-            (_, "/metrics" | "/healthz" | "/readyz" | "/config") => only("GET"),
+            (_, "/metrics" | "/healthz" | "/readyz" | "/config" | "/channels") => only("GET"),
             _ => Answer::full(
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "GET /metrics, /healthz, /readyz or /config; POST /reload\n",
+                "GET /metrics, /healthz, /readyz, /config or /channels; POST /reload\n",
             ),
         }
     }
 }
 
 impl Admin {
+    fn metrics(&self) -> Answer {
+        let catalog = &self.reloader.current().catalog;
+        let usable = self.channels.usable_channels(catalog, Moment::now());
+        self.metrics.channels.usable(usable);
+        let page = self.metrics.render(self.access_log.dropped());
+        Answer::full(StatusCode::OK, METRICS, page)
+    }
+
     fn readiness(&self) -> Answer {
         match self.ready.load(Ordering::Relaxed) {
             true => Answer::full(StatusCode::OK, TEXT, "ready\n"),

@@ -113,6 +113,11 @@ impl Callers {
         self.by_digest.values().find(|caller| *caller.name == *name)
     }
 
+    /// Every caller, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Caller>> {
+        self.by_digest.values()
+    }
+
     pub fn len(&self) -> usize {
         self.by_digest.len()
     }

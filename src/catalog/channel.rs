@@ -133,6 +133,37 @@ impl Origin {
     }
 }
 
+impl HealthPolicy {
+    /// Of the channel as a whole: where it is probed, a cool-down lasts until the next probe at
+    /// least, so that no request has to try it.
+    #[must_use]
+    pub fn of_whole_channel(self) -> Self {
+        let until_probed = self.probed_again_within();
+        Self {
+            cool_down: self.cool_down.max(until_probed),
+            cool_down_max: self.cool_down_max.max(until_probed),
+            ..self
+        }
+    }
+
+    /// Within this time what is left alone is probed again and its answer there, with half as much
+    /// again to spare; zero without probes.
+    pub fn probed_again_within(&self) -> Duration {
+        self.probe.map_or(Duration::ZERO, |probe| {
+            let wait = self.probed_every(probe, false);
+            wait.saturating_add(probe.timeout).saturating_mul(3) / 2
+        })
+    }
+
+    /// The time between two probes; of what is left alone no more than the longest cool-down.
+    pub fn probed_every(&self, probe: Probe, is_well: bool) -> Duration {
+        match is_well {
+            true => probe.every,
+            false => probe.every.min(self.cool_down_max),
+        }
+    }
+}
+
 impl SecretText {
     pub fn new(secret: &str) -> Self {
         Self(secret.into())

@@ -29,7 +29,10 @@ pub struct Health(Mutex<State>);
 pub enum Standing {
     Well,
     /// Left alone long enough: one request may try.
-    OnProbation,
+    OnProbation {
+        /// Why it was left alone.
+        why: Why,
+    },
     Cooling {
         until: Moment,
         why: Why,
@@ -98,7 +101,7 @@ impl Health {
                     why,
                     softly,
                 },
-                _ => Standing::OnProbation,
+                _ => Standing::OnProbation { why },
             },
         }
     }
@@ -168,8 +171,10 @@ impl Health {
         if !enough && !probe_failed {
             return None;
         }
-        let span = state.next_span(policy, why, jitter);
-        let span = span.max(asked.unwrap_or_default().min(ASKED_MAX));
+        let span = match asked {
+            Some(asked) if !asked.is_zero() => asked.min(ASKED_MAX),
+            _ => state.next_span(policy, why, jitter),
+        };
         let until = now.after(span);
         let already = state
             .cooling
@@ -180,10 +185,36 @@ impl Health {
         state.cooling = Some(Cooling {
             until,
             why,
-            softly: asked.is_none() && !why.is_about_a_key(),
+            softly: asked.is_none_or(|asked| asked.is_zero()) && !why.is_about_a_key(),
             probing: None,
         });
         Some(Cooled { span, why })
+    }
+
+    /// A probe that nobody asked leave for was answered well; says whether that ended a cool-down.
+    ///
+    /// Where the provider named a time or refused a key, its word stands.
+    pub fn probed_well(&self, now: Moment) -> bool {
+        let softly = self.lock().cooling.is_none_or(|cooling| cooling.softly);
+        softly && self.well(now, Leave::Probe)
+    }
+
+    /// A probe that nobody asked leave for failed; says whether it is left alone from now on.
+    ///
+    /// What is left alone already stays so until the next probe at least, so that no request tries it.
+    pub fn probe_failed(
+        &self,
+        now: Moment,
+        policy: &HealthPolicy,
+        why: Why,
+        jitter: f64,
+    ) -> Option<Cooled> {
+        if let Some(cooling) = &mut self.lock().cooling {
+            let next = now.after(policy.probed_again_within());
+            cooling.until = cooling.until.max(next);
+            return None;
+        }
+        self.failed(now, Leave::Free, policy, why, None, jitter)
     }
 
     /// The request that was to try it ended without telling anything.

@@ -80,6 +80,7 @@ impl Lease {
 
     fn well(&self) {
         let now = Moment::now();
+        self.load.was_well(now);
         for asked in &self.asked {
             if let Some((health, leave)) = &asked.health
                 && health.well(now, *leave)
@@ -98,6 +99,10 @@ impl Lease {
         if self.fingerprint(scope).is_none() {
             scope = Scope::Channel;
         }
+        let policy = match scope {
+            Scope::Channel => channel.health.of_whole_channel(),
+            Scope::Model | Scope::Credential => channel.health,
+        };
         for asked in &self.asked {
             let (Some(fingerprint), true) = (asked.fingerprint, asked.scope == scope) else {
                 if let Some((health, leave)) = &asked.health {
@@ -109,7 +114,7 @@ impl Lease {
                 Some((health, leave)) => (health.clone(), *leave),
                 None => (self.channels.health_or_new(fingerprint), Leave::Free),
             };
-            let cooled = health.failed(now, leave, &channel.health, why, retry_after, chance());
+            let cooled = health.failed(now, leave, &policy, why, retry_after, chance());
             if let Some(cooled) = cooled {
                 self.channels
                     .note_cool_down(&self.candidate, scope, self.key, cooled);
@@ -140,7 +145,7 @@ impl Drop for Lease {
 }
 
 impl Channels {
-    fn note_cool_down(
+    pub(super) fn note_cool_down(
         &self,
         candidate: &Candidate,
         scope: Scope,
@@ -163,7 +168,7 @@ impl Channels {
         );
     }
 
-    fn note_recovery(&self, candidate: &Candidate, scope: Scope, key: Option<usize>) {
+    pub(super) fn note_recovery(&self, candidate: &Candidate, scope: Scope, key: Option<usize>) {
         let channel = &*candidate.channel.name;
         if scope == Scope::Credential {
             self.metrics.channels.credential(channel, key, true);

@@ -1,14 +1,15 @@
 //! What is known of every channel right now; kept by fingerprint, so that a reload forgets nothing.
 
 use super::clock::Moment;
-use super::health::Health;
+use super::health::{Health, Standing};
 use crate::catalog::channel::{Channel, ChannelLimits};
 use crate::observe::metrics::Metrics;
 use crate::state::window::Window;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The live state of all channels.
@@ -25,6 +26,8 @@ pub struct Channels {
 #[derive(Debug, Default)]
 pub struct Load {
     in_flight: AtomicU32,
+    /// When it last answered well, in milliseconds as of [`Moment`]; 0 for never.
+    well_at: AtomicU64,
     minute: Mutex<Minute>,
     turn: AtomicU32,
 }
@@ -86,6 +89,12 @@ impl Channels {
             .cloned()
     }
 
+    /// How what has this fingerprint stands.
+    pub fn standing(&self, fingerprint: u64, now: Moment) -> Standing {
+        self.health(fingerprint)
+            .map_or(Standing::Well, |health| health.standing(now))
+    }
+
     /// As [`Self::health`], for what fails now.
     pub(super) fn health_or_new(&self, fingerprint: u64) -> Arc<Health> {
         self.health(fingerprint).unwrap_or_else(|| {
@@ -107,25 +116,41 @@ impl Load {
 
     /// The limit that keeps another request out, if any.
     pub fn reached(&self, limits: &ChannelLimits, now: Moment) -> Option<Reached> {
-        let ChannelLimits {
-            in_flight,
-            requests_per_minute,
-            tokens_per_minute,
-        } = *limits;
-        if in_flight.is_some_and(|most| self.in_flight() >= most) {
-            return Some(Reached::InFlight);
+        self.all_reached(limits, now).next()
+    }
+
+    /// Every limit that keeps another request out.
+    pub fn all_reached<'l>(
+        &'l self,
+        limits: &'l ChannelLimits,
+        now: Moment,
+    ) -> impl Iterator<Item = Reached> + 'l {
+        Reached::ALL.into_iter().filter(move |limit| {
+            let most = limit.of(limits);
+            most.is_some_and(|most| self.counted(*limit, now) >= most)
+        })
+    }
+
+    /// Whether it answered well within the last `span`.
+    pub fn was_well_within(&self, span: Duration, now: Moment) -> bool {
+        match self.well_at.load(Ordering::Relaxed) {
+            0 => false,
+            at => now <= Moment(at).after(span),
         }
-        if requests_per_minute.is_none() && tokens_per_minute.is_none() {
-            return None;
+    }
+
+    pub(super) fn was_well(&self, now: Moment) {
+        self.well_at.store(now.0.max(1), Ordering::Relaxed);
+    }
+
+    /// What counts towards a limit.
+    fn counted(&self, limit: Reached, now: Moment) -> u64 {
+        let minute = || self.minute.lock().unwrap_or_else(PoisonError::into_inner);
+        match limit {
+            Reached::InFlight => self.in_flight().into(),
+            Reached::RequestsPerMinute => minute().requests.sum(now.0),
+            Reached::TokensPerMinute => minute().tokens.sum(now.0),
         }
-        let mut minute = self.minute.lock().unwrap_or_else(PoisonError::into_inner);
-        if requests_per_minute.is_some_and(|most| minute.requests.sum(now.0) >= most) {
-            return Some(Reached::RequestsPerMinute);
-        }
-        if tokens_per_minute.is_some_and(|most| minute.tokens.sum(now.0) >= most) {
-            return Some(Reached::TokensPerMinute);
-        }
-        None
     }
 
     /// A number that differs from request to request, for using keys in turn.
@@ -154,6 +179,21 @@ impl Load {
 }
 
 impl Reached {
+    const ALL: [Self; 3] = [
+        Self::InFlight,
+        Self::RequestsPerMinute,
+        Self::TokensPerMinute,
+    ];
+
+    /// The limit as the configuration sets it.
+    fn of(self, limits: &ChannelLimits) -> Option<u64> {
+        match self {
+            Self::InFlight => limits.in_flight.map(u64::from),
+            Self::RequestsPerMinute => limits.requests_per_minute,
+            Self::TokensPerMinute => limits.tokens_per_minute,
+        }
+    }
+
     /// The key of the limit in the configuration.
     pub fn name(self) -> &'static str {
         match self {

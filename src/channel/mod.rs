@@ -7,4 +7,6 @@ pub mod health;
 pub mod lease;
 pub mod live;
 pub mod outcome;
+pub mod probed;
 pub mod select;
+pub mod usable;

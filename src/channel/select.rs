@@ -10,7 +10,7 @@
 //! provider is worth more than one of ours, and often there is none.
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 
 use super::clock::Moment;
 use super::health::{Health, Leave, Standing};
@@ -178,7 +178,7 @@ impl Channels {
                 left: now.until(until),
                 softly,
             }),
-            Standing::Well | Standing::OnProbation => None,
+            Standing::Well | Standing::OnProbation { .. } => None,
         }
     }
 
@@ -306,7 +306,7 @@ impl std::fmt::Display for Reason {
 }
 
 /// A number from 0 to 1 by chance.
-pub(super) fn chance() -> f64 {
+pub fn chance() -> f64 {
     f64::from(draw_below(1 << 20)) / f64::from(1 << 20)
 }
 

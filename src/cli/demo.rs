@@ -1,7 +1,7 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and what to paste into a terminal.
 
 use super::{Failure, run};
-use crate::gateway::listen::{self, AppLimits};
+use crate::gateway::listen::{AppLimits, Socket};
 use crate::simulate::{Simulator, SimulatorOptions};
 use crate::snapshot::Lasting;
 use std::net::SocketAddr;
@@ -32,9 +32,10 @@ const SIMULATOR_THREADS: usize = 1;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     let log = run::start_logging();
-    let simulator = listen::reserve(&args.simulator)?;
+    let simulator = Socket::bind(&args.simulator)?;
+    let address = simulator.address;
     let lasting = Lasting {
-        variables: Arc::new(variables(simulator.address)),
+        variables: Arc::new(variables(address)),
         ..Lasting::default()
     };
     let run::Ready {
@@ -46,15 +47,15 @@ pub fn run(args: &Args) -> Result<(), Failure> {
             config: args.config.clone(),
             listen: Some(args.listen.clone()),
             admin: Some(args.admin.clone()),
+            upgrade: false,
         },
         lasting,
         log,
     )?;
     let app = Simulator::new(SimulatorOptions::default());
     let limits = AppLimits::simulator(SIMULATOR_THREADS);
-    process.add_app("simulator", app, &simulator, limits);
-    eprintln!("{}", what_to_try(listen, admin, simulator.address));
-    std::mem::forget(simulator);
+    process.add_app("simulator", app, simulator, limits);
+    eprintln!("{}", what_to_try(listen, admin, address));
     process.run()
 }
 

@@ -1,6 +1,7 @@
 //! `headgate explain`: what would become of a request, without sending it.
 
 use super::Failure;
+use super::live::{self, Live};
 use crate::catalog::model::Candidate;
 use crate::filter::chain::Named;
 use crate::filter::view::RequestView;
@@ -39,6 +40,10 @@ pub struct Args {
     /// Name of the caller, instead of its key; the first one of the file if neither is given.
     #[arg(long)]
     caller: Option<String>,
+    /// Asks the running gateway which channels are usable now, at the address of its admin pages
+    /// [default: `server.admin` of the configuration]
+    #[arg(long, value_name = "ADMIN", value_parser = live::address)]
+    live: Option<Option<String>>,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -107,6 +112,7 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
     println!("verdict   accepted");
     let destination = request.destination.clone();
     let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
+    let live = ask_live(args, snapshot)?;
     println!(
         "channels  {}, lower tiers first; within a tier by weight and load",
         candidates.len()
@@ -119,8 +125,26 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
                 .await
                 .map_err(|fault| refused(&request, &fault))?,
         );
+        if let Some(live) = &live {
+            println!("   now      {}", live.standing(candidate));
+        }
     }
     Ok(())
+}
+
+/// What the running gateway says, where it is to be asked.
+fn ask_live(args: &Args, snapshot: &Snapshot) -> Result<Option<Live>, Failure> {
+    let Some(address) = &args.live else {
+        return Ok(None);
+    };
+    let live = Live::ask(address.as_ref().unwrap_or(&snapshot.server.admin))?;
+    let (theirs, ours) = (live.revision(), &*snapshot.revision);
+    let note = match theirs == ours {
+        true => String::new(),
+        false => format!(" (this file is {ours})"),
+    };
+    println!("gateway   {}, revision {theirs}{note}", live.address);
+    Ok(Some(live))
 }
 
 async fn verdict(
@@ -141,9 +165,15 @@ async fn verdict(
             return Ok(Flow::Reply(reply));
         }
     }
-    if let Some(body) = body {
+    let scanned = route.request.body_need() != crate::filter::BodyNeed::Untouched;
+    if let Some(form) = body
+        .clone()
+        .filter(|body| !scanned && request.is_form(body))
+    {
+        request.form = form;
+    } else if let Some(body) = body {
         request.body = Some(Document::parse(body, &Limits::default())?);
-    } else if route.request.body_need() != crate::filter::BodyNeed::Untouched {
+    } else if scanned {
         request.body = Some(Document::parse(Bytes::new(), &Limits::default())?);
     }
     for Named { filter, .. } in filters() {
@@ -212,7 +242,6 @@ fn headers(args: &Args, protocol: Option<Protocol>, has_body: bool) -> Result<He
             HeaderValue::from_static("application/json"),
         );
     }
-    headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     if protocol == Some(Protocol::Messages) {
         headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }

@@ -4,12 +4,19 @@ mod check;
 mod demo;
 mod explain;
 mod families;
+#[cfg(target_os = "linux")]
+mod handover;
+#[cfg(not(target_os = "linux"))]
+#[path = "handover_elsewhere.rs"]
+mod handover;
 mod key;
+mod life;
 mod limits;
+mod live;
 mod run;
 mod schema;
-mod signals;
 mod simulate;
+mod supervisor;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

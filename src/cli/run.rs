@@ -1,17 +1,19 @@
 //! `headgate run`: the gateway and its admin pages.
 
-use super::Failure;
+use super::handover::{Inheritance, Offer};
+use super::life::{self, Life};
+use super::{Failure, limits};
 use crate::admin::Admin;
 use crate::channel::live::Channels;
-use crate::config::routes::AccessLogConfig;
+use crate::config::routes::{AccessLogConfig, ServerConfig};
 use crate::gateway::Gateway;
-use crate::gateway::listen::{self, AppLimits, Process};
+use crate::gateway::listen::{self, AppLimits, Process, Socket};
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::{LineWriter, Sink};
 use crate::observe::metrics::Metrics;
 use crate::reload::{self, Reloader};
 use crate::snapshot::Lasting;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -29,6 +31,10 @@ pub struct Args {
     /// Serves the admin pages here instead of where `server.admin` says.
     #[arg(long)]
     pub admin: Option<String>,
+    /// Takes over from the process that serves this address, without a connection lost; where there
+    /// is none, starts as usual.
+    #[arg(long)]
+    pub upgrade: bool,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -49,66 +55,155 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
     let reloader = Arc::new(Reloader::start(&args.config, lasting, metrics.clone())?);
     let snapshot = reloader.current();
     let server = &snapshot.server;
-    let sink = match server.access_log {
-        AccessLogConfig::Stdout => Some(Sink::Stdout),
-        AccessLogConfig::Stderr => Some(Sink::Stderr),
-        AccessLogConfig::Off => None,
-    };
-    let access_log = Arc::new(AccessLog::new(sink));
+    let access_log = Arc::new(AccessLog::new(sink(server.access_log)));
+    let sockets = Sockets::open(args, server)?;
+    let (listen, admin) = (sockets.gateway.address, sockets.admin.address);
+    let predecessor = sockets.inheritance.as_ref().map(|from| from.pid);
+    let workers = workers(server);
+    let mut process = Process::new(workers);
     let ready = Arc::new(AtomicBool::new(true));
-    let listen = args.listen.as_ref().unwrap_or(&server.listen);
-    let listen = listen::reserve(listen).map_err(|error| cannot_listen(listen, &error))?;
-    let admin = args.admin.as_ref().unwrap_or(&server.admin);
-    let admin = listen::reserve(admin).map_err(|error| cannot_listen(admin, &error))?;
-    let workers = server
-        .workers
-        .map(usize::from)
-        .or_else(|| thread::available_parallelism().ok().map(usize::from))
-        .unwrap_or(1);
-    let mut process = Process::new(workers, server.limits.drain.duration());
+    let life = Life {
+        reloader: reloader.clone(),
+        metrics: metrics.clone(),
+        access_log: access_log.clone(),
+        log,
+        ready: ready.clone(),
+        stages: process.stages(),
+        limits: server.limits.clone(),
+        offer: sockets.offer,
+        inheritance: sockets.inheritance,
+    };
     let channels = Arc::new(Channels::new(metrics.clone()));
-    let gateway = Arc::new(Gateway::new(
+    process.add_prober(reloader.clone(), channels.clone());
+    let gateway = Gateway::new(
         reloader.clone(),
         channels.clone(),
         metrics.clone(),
         access_log.clone(),
-    ));
+        process.stages(),
+    );
     let folder = args.config.parent().unwrap_or(Path::new(""));
     process
-        .add_gateway(gateway, metrics.clone(), server, folder, &listen)
+        .add_gateway(
+            Arc::new(gateway),
+            server,
+            folder,
+            sockets.gateway,
+            limits::connections(server.limits.connections),
+        )
         .map_err(Failure::new)?;
     let pages = Admin {
         reloader: reloader.clone(),
-        metrics: metrics.clone(),
-        access_log: access_log.clone(),
-        ready: ready.clone(),
-    };
-    process.add_app("admin", pages, &admin, AppLimits::ADMIN);
-    if let Err(error) = reload::watch::start(reloader.clone()) {
-        tracing::warn!(%error, "the configuration is not watched; SIGHUP and POST /reload still reload it");
-    }
-    super::signals::start(super::signals::Life {
-        reloader: reloader.clone(),
+        channels,
         metrics,
         access_log,
-        log,
         ready,
-    })?;
+    };
+    process.add_app("admin", pages, sockets.admin, AppLimits::ADMIN);
+    if let Err(error) = reload::watch::start(reloader) {
+        tracing::warn!(%error, "the configuration is not watched; SIGHUP and POST /reload still reload it");
+    }
+    life::start(life)?;
     tracing::info!(
-        listen = %listen.address,
-        admin = %admin.address,
+        %listen,
+        %admin,
         revision = &*snapshot.revision,
         workers,
+        predecessor,
         "headgate is listening"
     );
-    let ready = Ready {
+    Ok(Ready {
         process,
-        listen: listen.address,
-        admin: admin.address,
-    };
-    // The sockets keep the addresses ours until the process ends.
-    std::mem::forget((listen, admin));
-    Ok(ready)
+        listen,
+        admin,
+    })
+}
+
+/// The sockets of a gateway, and who else has or may have them.
+struct Sockets {
+    gateway: Socket,
+    admin: Socket,
+    inheritance: Option<Inheritance>,
+    offer: Option<Offer>,
+}
+
+impl Sockets {
+    /// Opens them, or takes them over from the process that has them.
+    fn open(args: &Args, server: &ServerConfig) -> Result<Self, Failure> {
+        let listen = args.listen.as_ref().unwrap_or(&server.listen);
+        let admin = args.admin.as_ref().unwrap_or(&server.admin);
+        let mut inheritance = match args.upgrade {
+            true => predecessor_at(listen)?,
+            false => None,
+        };
+        let from = inheritance.as_mut();
+        let (gateway, pages, name) = match from {
+            Some(from) => (from.gateway.take(), from.admin.take(), from.name.take()),
+            None => (None, None, None),
+        };
+        let gateway = inherit_or_bind(gateway, listen)?;
+        let admin = inherit_or_bind(pages, admin)?;
+        let offer = match Offer::new(
+            gateway.address,
+            gateway.try_clone()?,
+            admin.try_clone()?,
+            name,
+        ) {
+            Ok(offer) => Some(offer),
+            Err(error) => {
+                tracing::warn!(%error, "this process cannot be upgraded in place");
+                None
+            }
+        };
+        Ok(Self {
+            gateway,
+            admin,
+            inheritance,
+            offer,
+        })
+    }
+}
+
+fn predecessor_at(address: &str) -> Result<Option<Inheritance>, Failure> {
+    let resolved = listen::resolve(address).map_err(|error| cannot_listen(address, &error))?;
+    let predecessor = Inheritance::take(resolved).map_err(|error| {
+        Failure::new(format!(
+            "error: cannot take over from the process at {address}: {error}"
+        ))
+    })?;
+    if predecessor.is_none() {
+        tracing::info!(address, "there is no process to take over from");
+    }
+    Ok(predecessor)
+}
+
+/// The inherited socket, unless the configuration wants another address now.
+fn inherit_or_bind(inherited: Option<TcpListener>, address: &str) -> Result<Socket, Failure> {
+    let failed = |error| cannot_listen(address, &error);
+    let wanted = listen::resolve(address).map_err(failed)?;
+    if let Some(listener) = inherited {
+        let socket = Socket::inherited(listener).map_err(failed)?;
+        if socket.address == wanted {
+            return Ok(socket);
+        }
+    }
+    Socket::bind(address).map_err(failed)
+}
+
+fn sink(config: AccessLogConfig) -> Option<Sink> {
+    match config {
+        AccessLogConfig::Stdout => Some(Sink::Stdout),
+        AccessLogConfig::Stderr => Some(Sink::Stderr),
+        AccessLogConfig::Off => None,
+    }
+}
+
+fn workers(server: &ServerConfig) -> usize {
+    server
+        .workers
+        .map(usize::from)
+        .or_else(|| thread::available_parallelism().ok().map(usize::from))
+        .unwrap_or(1)
 }
 
 /// Logs go to standard error; `RUST_LOG` chooses them.

@@ -1,9 +1,8 @@
 //! `headgate simulate`: a provider that answers without a model.
 
 use super::{Failure, run};
-use crate::gateway::listen::{self, AppLimits, Process};
+use crate::gateway::listen::{AppLimits, Process, Socket};
 use crate::simulate::{Simulator, SimulatorOptions};
-use std::time::Duration;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -26,17 +25,17 @@ pub struct Args {
 
 pub fn run(args: &Args) -> Result<(), Failure> {
     run::start_logging();
-    let reserved = listen::reserve(&args.listen)?;
+    let socket = Socket::bind(&args.listen)?;
+    let address = socket.address;
     let simulator = Simulator::new(SimulatorOptions {
         first_byte_ms: args.first_byte_ms,
         event_ms: args.event_ms,
         record: !args.no_record,
         ..SimulatorOptions::default()
     });
-    let mut process = Process::new(args.workers, Duration::ZERO);
+    let mut process = Process::new(args.workers);
     let limits = AppLimits::simulator(args.workers);
-    process.add_app("simulator", simulator, &reserved, limits);
-    tracing::info!(listen = %reserved.address, "simulated provider is listening");
-    std::mem::forget(reserved);
-    process.run()
+    process.add_app("simulator", simulator, socket, limits);
+    tracing::info!(listen = %address, "simulated provider is listening");
+    process.run_until_signal()
 }

@@ -85,10 +85,10 @@ pub enum AccessLogConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct LimitsConfig {
-    /// Open client connections; further ones are closed at once.
+    /// Open client connections, those in a TLS handshake too; further ones are closed at once.
     #[schemars(range(min = 1))]
     pub connections: u32,
-    /// From the first byte of a request to the end of its headers.
+    /// From the first byte of a request to the end of its headers; also for a TLS handshake.
     pub header_deadline: Span,
     /// From the end of the headers to the end of the request body.
     pub body_deadline: Span,
@@ -96,7 +96,10 @@ pub struct LimitsConfig {
     pub write_deadline: Span,
     /// How long an idle client connection stays open.
     pub keep_alive: Span,
-    /// How long open requests may go on after SIGTERM.
+    /// How long connections are still taken after SIGTERM while `/readyz` says 503, so that load
+    /// balancers turn away first; not at all if absent.
+    pub drain_notice: Option<Span>,
+    /// How long open requests may go on once no connections are taken any more.
     pub drain: Span,
 }
 
@@ -341,6 +344,7 @@ impl Default for LimitsConfig {
             body_deadline: Span::seconds(60),
             write_deadline: Span::seconds(30),
             keep_alive: Span::seconds(60),
+            drain_notice: None,
             drain: Span::seconds(300),
         }
     }

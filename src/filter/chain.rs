@@ -143,9 +143,27 @@ impl ResponseChain {
     }
 
     /// Before a JSON answer is sent: filters that may change it.
-    pub fn replace_body(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+    ///
+    /// # Errors
+    /// What a filter cannot send in good conscience.
+    pub async fn replace_body(
+        &self,
+        answer: &mut AnswerView<'_>,
+        body: &mut Bytes,
+    ) -> Result<(), Fault> {
         for filter in &self.body_replacers {
             filter.on_response_body(answer, body);
+        }
+        for filter in &self.body_replacers {
+            filter.on_held_answer(answer, body).decided().await?;
+        }
+        Ok(())
+    }
+
+    /// Before a provider's error is sent: every filter may put it into other words.
+    pub fn reword_error(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+        for filter in &self.body_replacers {
+            filter.on_error_body(answer, body);
         }
     }
 

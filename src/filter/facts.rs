@@ -10,8 +10,10 @@ pub struct Facts {
     pub usage: Option<Usage>,
     /// Counts tokens of a stream, where `meter_usage` asked for it.
     pub meter: Option<Meter>,
-    /// The provider's id of the response, where `remember_response` saw one.
+    /// The provider's id of what the answer is, where `remember_ids` saw one.
     pub response_id: Option<String>,
+    /// Further ids that `remember_ids` saw in the answer.
+    pub other_ids: Vec<String>,
     /// Set by `force_usage`: the usage chunk was our wish, not the caller's.
     pub usage_was_forced: bool,
     /// Events of the stream so far.

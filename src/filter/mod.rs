@@ -5,18 +5,21 @@
 pub mod authenticate;
 pub mod chain;
 pub mod facts;
-pub mod follow_response;
+pub mod first_channel;
+pub mod follow_ids;
 pub mod force_usage;
 pub mod held;
+pub mod keep_own;
 pub mod kind;
 pub mod limit_body;
 pub mod list_models;
 pub mod meter_usage;
 pub mod normalise;
 pub mod pass_sse;
+pub mod pin;
 pub mod rate_limit;
 pub mod registry;
-pub mod remember_response;
+pub mod remember_ids;
 pub mod remove_headers;
 pub mod require_json;
 pub mod require_version;
@@ -78,6 +81,19 @@ pub trait Filter: Send + Sync {
 
     /// A complete JSON answer. Before it is sent where [`AnswerNeed::Replace`] was asked for, else after.
     fn on_response_body(&self, _answer: &mut AnswerView<'_>, _body: &mut Bytes) {}
+
+    /// A complete JSON answer that was to be replaced, for filters that have to ask somebody first. Runs
+    /// behind [`Filter::on_response_body`] of all filters; it may fail, but not reply.
+    fn on_held_answer<'a>(
+        &'a self,
+        _answer: &'a mut AnswerView<'_>,
+        _body: &'a mut Bytes,
+    ) -> Step<'a> {
+        Step::next()
+    }
+
+    /// A provider's error that is passed on, known whole: may put it into other words.
+    fn on_error_body(&self, _answer: &mut AnswerView<'_>, _body: &mut Bytes) {}
 
     /// An event of a streamed answer: pure, and never waits.
     fn on_frame(&self, _frame: &mut FrameView<'_>) {}

@@ -7,9 +7,10 @@ use crate::catalog::model::{Candidate, Model};
 use crate::protocol::Protocol;
 use crate::protocol::json::Document;
 use crate::protocol::json::edit::Edits;
+use crate::protocol::multipart;
 use crate::protocol::sse::Event;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 
 /// The request as the caller sent it, and what the chain decided about it.
@@ -30,6 +31,8 @@ pub struct RequestView {
     pub body_limit: u64,
     /// There from `on_body` on, where a filter needs it.
     pub body: Option<Document>,
+    /// A form with files, as the caller sent it; there instead of `body`.
+    pub form: Bytes,
     /// Changes to the body, as spans of the caller's bytes.
     pub edits: Edits,
     /// Headers for the provider, set and removed after those of the caller were looked through.
@@ -37,6 +40,8 @@ pub struct RequestView {
     /// Path for the provider, where `rewrite_path` changed it.
     pub upstream_path: Option<String>,
     pub destination: Option<Destination>,
+    /// Where `pin` sends ids made elsewhere, and requests that name neither id nor model.
+    pub pinned: Option<Arc<Channel>>,
     /// Headers of the answer, whoever makes it; they replace those of the same name.
     pub answer_headers: HeaderMap,
     pub facts: Facts,
@@ -61,6 +66,19 @@ pub struct AttemptView {
     pub candidate: Candidate,
     pub headers: HeaderMap,
     pub edits: Edits,
+    /// What is sent instead of the caller's method, path and body, for providers that are asked in
+    /// another way.
+    pub instead: Instead,
+}
+
+/// A request to a provider that is not the caller's own.
+#[derive(Debug, Default)]
+pub struct Instead {
+    pub method: Option<Method>,
+    /// Appended to the channel's `base_url` as it is, a query included.
+    pub path: Option<String>,
+    /// In the place of the body and of all edits; empty for none.
+    pub body: Option<Bytes>,
 }
 
 /// The answer that is kept.
@@ -101,6 +119,14 @@ pub enum Verdict {
 }
 
 impl Destination {
+    /// A channel alone, for requests that name no model.
+    pub fn bound_to(channel: Arc<Channel>) -> Self {
+        Self {
+            model: None,
+            candidates: [Candidate::bound_to(channel)].into(),
+        }
+    }
+
     /// Leaves `channel` as the only one to try.
     pub fn keep(&mut self, channel: &Channel) {
         self.candidates = self
@@ -160,10 +186,12 @@ impl RequestView {
             caller: None,
             body_limit: BODY_LIMIT_DEFAULT,
             body: None,
+            form: Bytes::new(),
             edits: Edits::default(),
             header_edits: HeaderEdits::default(),
             upstream_path: None,
             destination: None,
+            pinned: None,
             answer_headers: HeaderMap::new(),
             facts: Facts::default(),
         }
@@ -175,6 +203,24 @@ impl RequestView {
             .iter()
             .find(|(known, _)| **known == *name)
             .map(|(_, value)| value.as_str())
+    }
+
+    /// Whether `body` is a form, which is taken as it is: the header says so, and the body begins as one.
+    pub fn is_form(&self, body: &[u8]) -> bool {
+        let begins = |boundary: &str| {
+            let first_line = body.trim_ascii_start().strip_prefix(b"--");
+            first_line.is_some_and(|line| line.starts_with(boundary.as_bytes()))
+        };
+        self.form_boundary().is_some_and(begins)
+    }
+
+    /// What separates the parts of the body, if the header says that it is a form.
+    pub fn form_boundary(&self) -> Option<&str> {
+        let mut types = self.headers.get_all(header::CONTENT_TYPE).iter();
+        match (types.next(), types.next()) {
+            (Some(only), None) => multipart::boundary(only.to_str().ok()?),
+            _ => None,
+        }
     }
 
     /// The value of a header, if it is there and plain text.

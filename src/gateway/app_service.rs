@@ -1,6 +1,7 @@
 //! Runs an [`App`] of ours (the admin pages, the simulated provider) on Pingora.
 
-use super::downstream::{Downstream, Interrupted};
+use super::downstream::Downstream;
+use super::stages::Stages;
 use crate::filter::Reply;
 use crate::protocol::fault::Fault;
 use crate::serve::{Answer, App, Body, Chunk};
@@ -25,17 +26,19 @@ pub struct AppService<A> {
     app: A,
     body_bytes_max: u64,
     options: HttpServerOptions,
+    stages: Arc<Stages>,
 }
 
 impl<A> AppService<A> {
     /// Bodies above `body_bytes_max` get a 413.
-    pub fn new(app: A, body_bytes_max: u64) -> Self {
+    pub fn new(app: A, body_bytes_max: u64, stages: Arc<Stages>) -> Self {
         let mut options = HttpServerOptions::default();
         options.h2c = true;
         Self {
             app,
             body_bytes_max,
             options,
+            stages,
         }
     }
 }
@@ -54,7 +57,7 @@ impl<A: App> HttpServerApp for AppService<A> {
         if session.get_keepalive().is_some() {
             session.set_keepalive(Some(KEEP_ALIVE_SECONDS));
         }
-        let mut downstream = Downstream::new(Box::new(session));
+        let mut downstream = Downstream::new(Box::new(session), self.stages.clone());
         match self.answer(&mut downstream).await {
             Ok(()) => downstream.finish().await,
             Err(_) => {
@@ -105,7 +108,7 @@ impl<A: App> AppService<A> {
             .await
         {
             Ok(answer) => send(downstream, answer).await,
-            Err(Interrupted::ClientGone | Interrupted::TimedOut) => Err(Over),
+            Err(_) => Err(Over),
         }
     }
 }

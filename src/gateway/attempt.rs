@@ -136,6 +136,7 @@ async fn connect(
 fn connect_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
     match interrupted {
         Interrupted::ClientGone => fault_from::gone(),
+        Interrupted::Ending => fault_from::ending(),
         Interrupted::TimedOut => Fault::new(
             FaultKind::UpstreamTimeout,
             "the provider could not be reached in time; try again",
@@ -226,6 +227,7 @@ impl From<Fault> for Unanswered {
 fn answer_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
     match interrupted {
         Interrupted::ClientGone => fault_from::gone(),
+        Interrupted::Ending => fault_from::ending(),
         Interrupted::TimedOut => Fault::new(
             FaultKind::UpstreamTimeout,
             "the provider did not answer in time; try again",
@@ -235,15 +237,17 @@ fn answer_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
 }
 
 /// How much of a request went out.
-enum Sent {
+pub(super) enum Sent {
     Whole,
     /// Its head, and not all of its body.
     InPart(Box<Error>),
 }
 
+/// Sends a request.
+///
 /// # Errors
 /// Not even the head went out: Pingora would panic if its answer were asked for.
-async fn send(
+pub(super) async fn send(
     session: &mut HttpSession,
     head: Box<RequestHeader>,
     body: &Segments,
@@ -291,7 +295,11 @@ fn pieces(body: &Segments) -> Vec<Bytes> {
         .collect()
 }
 
-async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
+/// Reads the head of an answer, behind informational ones.
+///
+/// # Errors
+/// The connection broke.
+pub(super) async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
     loop {
         session.read_response_header().await?;
         let informational = session

@@ -1,7 +1,9 @@
 //! The attempts of an exchange: one channel after another, until an answer is kept or none may follow.
 
 use super::attempt::{self, Answer, Failed};
+use super::downstream::Interrupted;
 use super::exchange::Exchange;
+use super::fault_from;
 use super::lawful::Replay;
 use crate::catalog::model::Candidate;
 use crate::channel::clock::Moment;
@@ -10,8 +12,12 @@ use crate::channel::outcome::{Outcome, Scope, Why};
 use crate::channel::select::NoneUsable;
 use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
+use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use tokio::time::Instant;
+
+/// Tells callers how many attempts their answer took.
+const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 
 /// An answer, and the use of the channel that it came from.
 pub(super) struct Kept {
@@ -78,6 +84,9 @@ impl Exchange<'_> {
 
     /// Whether another channel could be tried if this attempt failed; it may be gone by then.
     pub(super) fn another_is_left(&self, search: &Search, lease: &Lease) -> bool {
+        if search.candidates.len() <= search.tried.len() + 1 {
+            return false;
+        }
         let now = Moment::now();
         let mut tried = search.tried.clone();
         tried.push(lease.candidate.channel.name.clone());
@@ -126,10 +135,9 @@ impl Exchange<'_> {
             }
             match self.downstream.unless_gone(until, freed).await {
                 Ok(()) => {}
-                Err(super::downstream::Interrupted::TimedOut) => return Err(no_channel(&none)),
-                Err(super::downstream::Interrupted::ClientGone) => {
-                    return Err(super::fault_from::gone());
-                }
+                Err(Interrupted::TimedOut) => return Err(no_channel(&none)),
+                Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
+                Err(Interrupted::Ending) => return Err(fault_from::ending()),
             }
         }
     }
@@ -142,6 +150,10 @@ impl Exchange<'_> {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
+        if self.route.failover.tell_attempts {
+            let attempts = HeaderValue::from(self.record.attempts);
+            self.request.answer_headers.insert(ATTEMPTS, attempts);
+        }
         let attempted = attempt::attempt(
             &self.gateway.upstream,
             &mut self.downstream,

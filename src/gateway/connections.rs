@@ -1,9 +1,8 @@
-//! Client connections: counted, capped, and closed where no request comes.
+//! Client connections, once they are let in: served until they end, closed where no request comes.
 
 use super::Gateway;
-use super::service::{Decrement, GatewayApp};
+use super::service::GatewayApp;
 use crate::config::routes::LimitsConfig;
-use crate::observe::metrics::Metrics;
 use async_trait::async_trait;
 use pingora_core::apps::{HttpServerOptions, ServerApp};
 use pingora_core::protocols::{ALPN, Stream};
@@ -12,31 +11,26 @@ use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
 
 /// Requests on one client connection, after which its memory is given back.
 const REQUESTS_PER_CONNECTION_MAX: u32 = 10_000;
 
-/// Lets in as many connections as may be open at once, and closes the others at once.
+/// Serves each connection.
 pub(super) struct Connections {
     gateway: Arc<Gateway>,
-    metrics: Arc<Metrics>,
     options: Arc<HttpServerOptions>,
-    free: Semaphore,
     keep_alive: Duration,
 }
 
 impl Connections {
-    pub fn new(gateway: Arc<Gateway>, metrics: Arc<Metrics>, limits: &LimitsConfig) -> Self {
+    pub fn new(gateway: Arc<Gateway>, limits: &LimitsConfig) -> Self {
         let keep_alive = limits.keep_alive.duration();
         let mut options = HttpServerOptions::default();
         options.keepalive_request_limit = Some(REQUESTS_PER_CONNECTION_MAX);
         options.h2_idle_timeout = Some(keep_alive);
         Self {
             gateway,
-            metrics,
             options: Arc::new(options),
-            free: Semaphore::new(limits.connections as usize),
             keep_alive,
         }
     }
@@ -49,9 +43,6 @@ impl ServerApp for Connections {
         connection: Stream,
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
-        let _place = self.free.try_acquire().ok()?;
-        self.metrics.connections().inc();
-        let _open = Decrement(self.metrics.connections());
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let app = Arc::new(GatewayApp::new(self.gateway.clone(), self.options.clone()));
         tokio::select! {

@@ -1,6 +1,7 @@
 //! The caller's side of an exchange: reads the body, writes the answer, notices when the caller leaves.
 
 use super::fault_from;
+use super::stages::Stages;
 use crate::filter::Reply;
 use crate::filter::limit_body::too_large;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -10,7 +11,9 @@ use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 use pingora_timeout::fast_timeout::{fast_sleep, fast_timeout};
-use std::future::Future;
+use std::future::{Future, poll_fn};
+use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -31,6 +34,7 @@ const UNDECLARED_ROOM_MAX: usize = 64 << 20;
 pub struct Downstream {
     /// Boxed, since it is large and moves with the exchange.
     session: Box<ServerSession>,
+    stages: Arc<Stages>,
     body: BodyState,
     pub bytes_in: u64,
     pub bytes_out: u64,
@@ -47,10 +51,12 @@ enum BodyState {
 pub enum Interrupted {
     ClientGone,
     TimedOut,
+    /// The process ends, and has waited as long as it may.
+    Ending,
 }
 
 impl Downstream {
-    pub fn new(mut session: Box<ServerSession>) -> Self {
+    pub fn new(mut session: Box<ServerSession>, stages: Arc<Stages>) -> Self {
         // Asked now, since a body that turns out malformed counts as empty afterwards.
         let body = match session.is_body_empty() {
             true => BodyState::Read,
@@ -58,6 +64,7 @@ impl Downstream {
         };
         Self {
             session,
+            stages,
             body,
             bytes_in: 0,
             bytes_out: 0,
@@ -178,8 +185,15 @@ impl Downstream {
     ) -> Result<T, Interrupted> {
         // A body that nobody has read is not idle input; its reader notices the caller's leaving.
         let body_read = self.body == BodyState::Read;
+        let stages = &self.stages;
+        // Whoever runs the exchange wakes it then.
+        let over = poll_fn(|_| match stages.is_over() {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        });
         tokio::select! {
             biased;
+            () = over => Err(Interrupted::Ending),
             done = work => Ok(done),
             _ = self.session.read_body_or_idle(true), if body_read => Err(Interrupted::ClientGone),
             () = sleep_until(deadline) => Err(Interrupted::TimedOut),

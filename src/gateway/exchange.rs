@@ -125,7 +125,10 @@ impl Exchange<'_> {
             .downstream
             .read_body(self.request.body_limit, deadline)
             .await?;
-        if self.route.request.body_need() >= BodyNeed::Scanned || !body.is_empty() {
+        let is_scanned = self.route.request.body_need() >= BodyNeed::Scanned;
+        if !is_scanned && self.request.is_form(&body) {
+            self.request.form = body;
+        } else if is_scanned || !body.is_empty() {
             self.request.body = Some(scan(body).await?);
         }
         Ok(())

@@ -56,6 +56,14 @@ pub fn gone() -> Fault {
     Fault::new(FaultKind::ClientGone, "the client closed the connection")
 }
 
+/// The process ends, and its time to drain is over.
+pub fn ending() -> Fault {
+    Fault::new(
+        FaultKind::Ending,
+        "the gateway is being restarted; send the request again",
+    )
+}
+
 /// What went wrong, without Pingora's words on malformed heads: they quote the head and what
 /// follows it, secrets included.
 fn describe(error: &Error) -> String {

@@ -137,6 +137,7 @@ impl Exchange<'_> {
                 .await;
             let chunk = match read {
                 Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
+                Err(Interrupted::Ending) => return Err(fault_from::ending()),
                 Err(Interrupted::TimedOut) => return Ok(Seen::Content),
                 Ok(chunk) => answer.mask(chunk.map_err(fault_from::upstream)?),
             };

@@ -1,31 +1,50 @@
-//! Listeners and the life of the process: binding, TLS, connection caps, signals, draining.
+//! A process that listens: sockets, TLS, the services that run on them.
 
 use super::Gateway;
+use super::accept::{Door, Listener};
 use super::app_service::AppService;
+use super::client_stream::Buffers;
 use super::connections::Connections;
+use super::probe::Prober;
+use super::stages::Stages;
+use crate::channel::live::Channels;
 use crate::config::routes::{ServerConfig, ServerTlsConfig};
-use crate::observe::metrics::Metrics;
+use crate::reload::Reloader;
 use crate::serve::App;
 use crate::snapshot::server::{ServerTls, read_tls};
+use async_trait::async_trait;
 use pingora_core::listeners::tls::TlsSettings;
-use pingora_core::listeners::{L4BufferSettings, ListenerConfig, TcpSocketOptions};
-use pingora_core::server::Server;
 use pingora_core::server::configuration::ServerConf;
-use pingora_core::services::listening::Service;
+use pingora_core::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch};
+use pingora_core::services::background::background_service;
+use prometheus::IntGauge;
 use rustls::sign::SingleCertAndKey;
+use std::future::pending;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
-/// Read and write buffers of a client connection: small ones, since there are many.
-const CLIENT_READ_BUFFER: usize = 8 << 10;
-const CLIENT_WRITE_BUFFER: usize = 4 << 10;
+/// Small, since callers are many.
+const CALLER_BUFFERS: Buffers = Buffers {
+    read: 8 << 10,
+    write: 4 << 10,
+};
+const APP_BUFFERS: Buffers = Buffers {
+    read: 64 << 10,
+    write: 4 << 10,
+};
+/// Connections that may wait to be accepted; the system has a bound of its own.
+const WAITING_CONNECTIONS_MAX: i32 = 65_535;
 
 /// A process that listens: services are added, then it runs until it is told to stop.
 pub struct Process {
     server: Server,
+    workers: usize,
+    stages: Arc<Stages>,
 }
 
 /// What an application of ours may take.
@@ -33,6 +52,8 @@ pub struct AppLimits {
     pub threads: usize,
     /// Larger request bodies get a 413.
     pub body_bytes_max: u64,
+    /// Further connections are closed at once.
+    pub connections: usize,
 }
 
 impl AppLimits {
@@ -40,6 +61,7 @@ impl AppLimits {
     pub const ADMIN: Self = Self {
         threads: 1,
         body_bytes_max: 64 << 10,
+        connections: 256,
     };
 
     /// Of a simulated provider, which takes whatever a gateway forwards.
@@ -47,110 +69,185 @@ impl AppLimits {
         Self {
             threads,
             body_bytes_max: 1 << 30,
+            connections: Semaphore::MAX_PERMITS,
         }
     }
 }
 
-/// An address that was reserved, and the socket that keeps it from being given away.
-pub struct Reserved {
+/// A socket that listens, from before anybody accepts its connections.
+pub struct Socket {
     pub address: SocketAddr,
-    keeper: Option<socket2::Socket>,
+    listener: TcpListener,
 }
 
 impl Process {
-    /// `workers` threads serve each listener; on SIGTERM open requests have `drain` to end.
-    pub fn new(workers: usize, drain: Duration) -> Self {
+    /// `workers` threads serve callers.
+    pub fn new(workers: usize) -> Self {
         let conf = ServerConf {
             threads: workers,
-            grace_period_seconds: Some(drain.as_secs()),
-            graceful_shutdown_timeout_seconds: Some(1),
+            grace_period_seconds: Some(0),
+            graceful_shutdown_timeout_seconds: Some(0),
             ..ServerConf::default()
         };
         let mut server = Server::new_with_opt_and_conf(None, conf);
         server.bootstrap();
-        Self { server }
+        Self {
+            server,
+            workers,
+            stages: Arc::default(),
+        }
     }
 
-    /// Serves the gateway at `address`.
+    /// What its parts tell each other.
+    pub fn stages(&self) -> Arc<Stages> {
+        self.stages.clone()
+    }
+
+    /// Serves the gateway, at most `connections` at once.
     ///
     /// # Errors
     /// The certificate files cannot be used.
     pub fn add_gateway(
         &mut self,
         gateway: Arc<Gateway>,
-        metrics: Arc<Metrics>,
         config: &ServerConfig,
         folder: &Path,
-        address: &Reserved,
+        socket: Socket,
+        connections: usize,
     ) -> Result<(), String> {
-        let connections = Connections::new(gateway, metrics, &config.limits);
-        let mut service = Service::new("gateway".into(), connections);
-        let mut listener = listener(address).l4_buffer(L4BufferSettings::new(
-            CLIENT_READ_BUFFER,
-            CLIENT_WRITE_BUFFER,
-        ));
-        if let Some(tls) = &config.tls {
-            listener = listener.tls(tls_settings(tls, folder)?);
-        }
-        service.add_listener(listener);
-        self.server.add_service(service);
+        let tls = config.tls.as_ref().map(|tls| tls_settings(tls, folder));
+        let open = gateway.metrics.connections().clone();
+        let app = Connections::new(gateway, &config.limits);
+        let door = Door {
+            app: Arc::new(app),
+            places: Arc::new(Semaphore::new(connections)),
+            open,
+            tls: tls.transpose()?.map(TlsSettings::build),
+            handshake_deadline: config.limits.header_deadline.duration(),
+            buffers: CALLER_BUFFERS,
+        };
+        self.server.add_service(Listener {
+            name: "gateway",
+            threads: self.workers,
+            socket: Some(socket.listener),
+            door: Arc::new(door),
+            stages: self.stages.clone(),
+            closing: self.stages.callers(),
+            for_callers: true,
+        });
         Ok(())
     }
 
-    /// Serves an application of ours at `address`, in plain HTTP.
-    pub fn add_app(&mut self, name: &str, app: impl App, address: &Reserved, limits: AppLimits) {
-        let AppLimits {
-            threads,
-            body_bytes_max,
-        } = limits;
-        let mut service = Service::new(name.into(), AppService::new(app, body_bytes_max));
-        service.threads = Some(threads);
-        service.add_listener(listener(address));
-        self.server.add_service(service);
+    /// Serves an application of ours in plain HTTP.
+    pub fn add_app(
+        &mut self,
+        name: &'static str,
+        app: impl App,
+        socket: Socket,
+        limits: AppLimits,
+    ) {
+        let app = AppService::new(app, limits.body_bytes_max, self.stages.clone());
+        let door = Door {
+            app: Arc::new(app),
+            places: Arc::new(Semaphore::new(limits.connections)),
+            open: uncounted(),
+            tls: None,
+            handshake_deadline: Duration::MAX,
+            buffers: APP_BUFFERS,
+        };
+        self.server.add_service(Listener {
+            name,
+            threads: limits.threads,
+            socket: Some(socket.listener),
+            door: Arc::new(door),
+            stages: self.stages.clone(),
+            closing: self.stages.pages(),
+            for_callers: false,
+        });
     }
 
-    /// Runs until SIGTERM (drains), SIGQUIT or SIGINT.
+    /// Probes the channels that want it, from a thread of its own.
+    pub fn add_prober(&mut self, reloader: Arc<Reloader>, channels: Arc<Channels>) {
+        let prober = Prober::new(reloader, channels, self.stages.clone());
+        self.server
+            .add_service(background_service("prober", prober));
+    }
+
+    /// Runs until somebody ends the process.
     pub fn run(self) -> ! {
+        self.server.run(RunArgs {
+            shutdown_signal: Box::new(NoSignal),
+        });
+        unreachable!("the signal that the server waits for never comes")
+    }
+
+    /// Runs until SIGTERM, SIGINT or SIGQUIT, and then ends at once.
+    pub fn run_until_signal(self) -> ! {
         self.server.run_forever()
     }
 }
 
-/// Reserves an address; port 0 picks a free port, which nobody else gets before the listener has it.
-///
-/// # Errors
-/// The address cannot be resolved, or is taken.
-pub fn reserve(address: &str) -> io::Result<Reserved> {
-    let wanted = address.to_socket_addrs()?.next().ok_or_else(|| {
-        io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address")
-    })?;
-    if wanted.port() != 0 {
-        // Pingora retries a taken port for a minute before it says so; whoever waits wants to know now.
-        drop(std::net::TcpListener::bind(wanted)?);
-        return Ok(Reserved {
-            address: wanted,
-            keeper: None,
-        });
+/// Signals are heard elsewhere.
+struct NoSignal;
+
+#[async_trait]
+impl ShutdownSignalWatch for NoSignal {
+    async fn recv(&self) -> ShutdownSignal {
+        pending().await
     }
-    let domain = socket2::Domain::for_address(wanted);
-    let keeper = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
-    keeper.set_reuse_port(true)?;
-    keeper.bind(&wanted.into())?;
-    let address = keeper
-        .local_addr()?
-        .as_socket()
-        .ok_or_else(|| io::Error::other("the bound address is not an IP address"))?;
-    Ok(Reserved {
-        address,
-        keeper: Some(keeper),
-    })
 }
 
-/// A port that is shared with the socket that keeps it, and with nobody else: a second gateway on the
-/// same port is told that it is taken.
-fn listener(reserved: &Reserved) -> ListenerConfig {
-    let mut options = TcpSocketOptions::default();
-    options.so_reuseport = Some(reserved.keeper.is_some());
-    ListenerConfig::tcp(reserved.address.to_string()).tcp_socket_options(options)
+impl Socket {
+    /// Listens at an address; port 0 picks a free port.
+    ///
+    /// # Errors
+    /// The address cannot be resolved, or is taken.
+    pub fn bind(address: &str) -> io::Result<Self> {
+        let wanted = resolve(address)?;
+        let domain = socket2::Domain::for_address(wanted);
+        let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
+        // Connections of a process that has ended would keep the address for a minute.
+        socket.set_reuse_address(true)?;
+        socket.bind(&wanted.into())?;
+        socket.listen(WAITING_CONNECTIONS_MAX)?;
+        Self::inherited(socket.into())
+    }
+
+    /// A socket that listens already.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn inherited(listener: TcpListener) -> io::Result<Self> {
+        listener.set_nonblocking(true)?;
+        Ok(Self {
+            address: listener.local_addr()?,
+            listener,
+        })
+    }
+
+    /// The same socket for another process.
+    ///
+    /// # Errors
+    /// The process may not open more files.
+    pub fn try_clone(&self) -> io::Result<OwnedFd> {
+        Ok(self.listener.try_clone()?.into())
+    }
+}
+
+/// The first address that `host:port` stands for.
+///
+/// # Errors
+/// There is none.
+pub fn resolve(address: &str) -> io::Result<SocketAddr> {
+    address
+        .to_socket_addrs()?
+        .next()
+        .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address"))
+}
+
+/// Only callers' connections are shown.
+fn uncounted() -> IntGauge {
+    IntGauge::new("connections", "of an application").expect("the name is a constant")
 }
 
 /// Pingora would read the files itself, and panic where it cannot.

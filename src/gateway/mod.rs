@@ -1,9 +1,11 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
+mod accept;
 pub mod app_service;
 mod attempt;
 mod attempts;
 mod caller_connections;
+mod client_stream;
 mod client_tls;
 mod connections;
 mod downstream;
@@ -16,13 +18,15 @@ mod lawful;
 pub mod listen;
 mod prepare;
 pub mod preview;
+pub mod probe;
 mod record;
 mod refusal;
 mod relay;
 mod relay_stream;
 mod reply;
 mod request_id;
-mod service;
+pub mod service;
+pub mod stages;
 mod upstream;
 
 use crate::channel::budget::RetryBudget;
@@ -31,6 +35,7 @@ use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
 use caller_connections::CallerConnections;
+use stages::Stages;
 use std::sync::Arc;
 use upstream::Upstream;
 
@@ -42,6 +47,7 @@ pub struct Gateway {
     budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
+    stages: Arc<Stages>,
     caller_connections: Arc<CallerConnections>,
 }
 
@@ -51,6 +57,7 @@ impl Gateway {
         channels: Arc<Channels>,
         metrics: Arc<Metrics>,
         access_log: Arc<AccessLog>,
+        stages: Arc<Stages>,
     ) -> Self {
         Self {
             reloader,
@@ -59,6 +66,7 @@ impl Gateway {
             budget: RetryBudget::default(),
             metrics,
             access_log,
+            stages,
             caller_connections: Arc::default(),
         }
     }

@@ -1,14 +1,14 @@
 //! A request for a provider, made afresh for each attempt from the caller's original bytes.
 
-use super::hygiene;
+use super::{hygiene, request_id};
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::filter::Flow;
-use crate::filter::view::{AttemptView, RequestView};
+use crate::filter::view::{AttemptView, Instead, RequestView};
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
 use crate::snapshot::router::Route;
-use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::RequestHeader;
@@ -37,6 +37,7 @@ pub(super) async fn prepare(
         candidate: candidate.clone(),
         headers,
         edits: request.edits.clone(),
+        instead: Instead::default(),
     };
     if let Flow::Reply(_) = route.request.on_attempt(request, &mut attempt).await? {
         return Err(
@@ -45,13 +46,19 @@ pub(super) async fn prepare(
         );
     }
     let AttemptView {
-        mut headers, edits, ..
+        mut headers,
+        edits,
+        instead,
+        ..
     } = attempt;
-    let body = match &request.body {
-        Some(document) => edits.apply(document.body()),
-        None => Segments::from(Bytes::new()),
+    let body = match (instead.body, &request.body) {
+        (Some(body), _) => Segments::from(body),
+        (None, Some(document)) => edits.apply(document.body()),
+        (None, None) => Segments::from(request.form.clone()),
     };
-    let body_bytes = request.body.is_some().then(|| body.len());
+    let method = instead.method.unwrap_or_else(|| request.method.clone());
+    let has_body = !body.is_empty() || method == Method::POST && request.body.is_some();
+    let body_bytes = has_body.then(|| body.len());
     finish_headers(
         &mut headers,
         &candidate.channel,
@@ -60,11 +67,31 @@ pub(super) async fn prepare(
         body_bytes,
     );
     Ok(Prepared {
-        method: request.method.clone(),
+        method,
         headers,
-        path_and_query: upstream_path(&candidate.channel, request),
+        path_and_query: match instead.path {
+            Some(path) => format!("{}{path}", candidate.channel.origin.base_path),
+            None => upstream_path(&candidate.channel, request),
+        },
         body,
     })
+}
+
+/// A request for the models of a channel, which every provider answers at once.
+pub(super) fn prepare_probe(channel: &Channel, credential: Option<&Credential>) -> Prepared {
+    let mut headers = hygiene::for_provider(&HeaderMap::new());
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    if channel.protocols.contains(&Protocol::Messages) {
+        let version = HeaderName::from_static("anthropic-version");
+        headers.insert(version, HeaderValue::from_static("2023-06-01"));
+    }
+    finish_headers(&mut headers, channel, credential, &request_id::new(), None);
+    Prepared {
+        method: Method::GET,
+        headers,
+        path_and_query: path_at(channel, "/v1/models"),
+        body: Segments::default(),
+    }
 }
 
 impl Prepared {
@@ -137,14 +164,19 @@ fn finish_headers(
 
 /// The channel's base path, and the caller's path without its `/v1`.
 fn upstream_path(channel: &Channel, request: &RequestView) -> String {
-    let base = &channel.origin.base_path;
     let path = request.upstream_path.as_deref().unwrap_or(&request.path);
+    let path = path_at(channel, path);
+    match &request.query {
+        Some(query) => format!("{path}?{query}"),
+        None => path,
+    }
+}
+
+fn path_at(channel: &Channel, path: &str) -> String {
+    let base = &channel.origin.base_path;
     let path = path
         .strip_prefix("/v1")
         .filter(|rest| rest.starts_with('/'))
         .unwrap_or(path);
-    match &request.query {
-        Some(query) => format!("{base}{path}?{query}"),
-        None => format!("{base}{path}"),
-    }
+    format!("{base}{path}")
 }

@@ -13,7 +13,7 @@ use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio::time::Instant;
 
 /// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged.
@@ -51,11 +51,11 @@ impl Exchange<'_> {
             kind,
         });
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
-        self.tell_attempts(&mut headers);
         let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
             Err(refused_ourselves(answer.status))
         } else if answer.status.is_client_error() || answer.status.is_server_error() {
-            self.relay_error(&mut answer, headers, kind).await
+            self.relay_error(&mut answer, headers, kind, candidate)
+                .await
         } else if !answer.status.is_success() {
             Err(odd_status(answer.status))
         } else if kind == AnswerKind::Foreign && self.request.protocol.is_some() {
@@ -66,7 +66,9 @@ impl Exchange<'_> {
         } else {
             match kind {
                 AnswerKind::Stream => self.relay_stream(&mut answer, headers, candidate).await,
-                AnswerKind::Json if self.route.response.answer_need() == AnswerNeed::Replace => {
+                AnswerKind::Json | AnswerKind::Other
+                    if self.route.response.answer_need() == AnswerNeed::Replace =>
+                {
                     self.relay_replaced(&mut answer, headers, candidate).await
                 }
                 AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
@@ -83,13 +85,6 @@ impl Exchange<'_> {
         relayed
     }
 
-    fn tell_attempts(&self, headers: &mut HeaderMap) {
-        if self.route.failover.tell_attempts {
-            let attempts = HeaderValue::from(self.record.attempts);
-            headers.insert(HeaderName::from_static("x-headgate-attempts"), attempts);
-        }
-    }
-
     /// A provider's error passes with its status and body, redacted of credentials.
     ///
     /// One that is no JSON comes from something before the provider: its page would help no SDK.
@@ -98,6 +93,7 @@ impl Exchange<'_> {
         answer: &mut Answer,
         mut headers: HeaderMap,
         kind: AnswerKind,
+        candidate: &Candidate,
     ) -> Result<(), Fault> {
         let (body, complete) = self.read_whole(answer, ERROR_BYTES_MAX).await?;
         let is_json = match kind {
@@ -105,8 +101,19 @@ impl Exchange<'_> {
             AnswerKind::Other => body.trim_ascii_start().starts_with(b"{"),
             AnswerKind::Foreign => false,
         };
+        let mut status = answer.status;
         let body = if is_json && complete {
-            Bytes::from(redact(&body, &[]).into_owned())
+            let mut body = Bytes::from(redact(&body, &[]).into_owned());
+            let mut view = AnswerView {
+                request: &mut self.request,
+                candidate: Some(candidate),
+                status,
+                headers: &mut headers,
+                kind,
+            };
+            self.route.response.reword_error(&mut view, &mut body);
+            status = view.status;
+            body
         } else {
             let fault = foreign(&body);
             let instead = reply::from_fault(self.request.protocol, &fault, &self.request.id);
@@ -115,7 +122,8 @@ impl Exchange<'_> {
             instead.body
         };
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.downstream.write_head(answer.status, headers).await?;
+        self.record.status = Some(status);
+        self.downstream.write_head(status, headers).await?;
         self.downstream.write(body, true).await
     }
 
@@ -141,14 +149,17 @@ impl Exchange<'_> {
             kind: AnswerKind::Json,
         };
         let provider_body = body.clone();
-        self.route.response.replace_body(&mut view, &mut body);
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.downstream
-            .write_head(answer.status, headers.clone())
+        self.route
+            .response
+            .replace_body(&mut view, &mut body)
             .await?;
-        self.downstream.write(body, true).await?;
+        let status = view.status;
+        // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
         self.observe(answer.status, &mut headers, candidate, provider_body);
-        Ok(())
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
+        self.record.status = Some(status);
+        self.downstream.write_head(status, headers).await?;
+        self.downstream.write(body, true).await
     }
 
     /// Bytes as they come; filters that only look see the whole once it is sent.
@@ -247,6 +258,7 @@ impl Exchange<'_> {
         match read {
             Ok(chunk) => Ok(answer.mask(chunk.map_err(fault_from::upstream)?)),
             Err(Interrupted::ClientGone) => Err(fault_from::gone()),
+            Err(Interrupted::Ending) => Err(fault_from::ending()),
             Err(Interrupted::TimedOut) => Err(Fault::new(
                 FaultKind::UpstreamTimeout,
                 "the provider fell silent; try again",

@@ -5,6 +5,7 @@ use super::downstream::Downstream;
 use super::exchange::Exchange;
 use super::record::Record;
 use super::refusal::Refusal;
+use super::stages::reached;
 use super::{Gateway, fault_from, head, reply, request_id};
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -29,6 +30,9 @@ use std::time::Duration;
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The same for all streams of a connection.
 const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// When a process closes, how long a connection may still begin the request that is on its way.
+pub const LAST_REQUEST: Duration = Duration::from_millis(500);
 
 /// The gateway as one client connection sees it.
 pub struct GatewayApp {
@@ -55,7 +59,11 @@ impl HttpServerApp for GatewayApp {
             limits.header_deadline.duration(),
         );
         session.set_keepalive(Some(keep_alive.as_secs().max(1)));
-        match read_head(&mut session, keep_alive, deadline).await {
+        let times = HeadTimes {
+            idle: keep_alive,
+            deadline,
+        };
+        match read_head(&mut session, times, shutdown).await {
             Some(Ok(true)) => {}
             Some(Ok(false)) | None => return None,
             Some(Err(error)) => {
@@ -68,8 +76,15 @@ impl HttpServerApp for GatewayApp {
         session.set_write_timeout(Some(limits.write_deadline.duration()));
         keep_connection(&mut session, keep_alive, *shutdown.borrow());
         // The configuration may have changed while the connection idled.
-        self.exchange(session, self.gateway.reloader.current())
-            .await
+        let snapshot = self.gateway.reloader.current();
+        let mut exchange = pin!(self.exchange(session, snapshot));
+        tokio::select! {
+            biased;
+            over = &mut exchange => return over,
+            () = self.gateway.stages.until_over() => {}
+        }
+        // It finds out itself, now that it is woken.
+        exchange.await
     }
 
     fn h2_options(&self) -> Option<H2Options> {
@@ -146,7 +161,7 @@ impl GatewayApp {
             snapshot,
             route,
             request: view,
-            downstream: Downstream::new(session),
+            downstream: Downstream::new(session, self.gateway.stages.clone()),
             record: Record::new(),
             places: &self.places,
         };
@@ -155,29 +170,50 @@ impl GatewayApp {
     }
 }
 
-/// Reads a head, which may be `idle` in coming and, from its first byte on, has `deadline` to end.
+/// How long a head may take.
+struct HeadTimes {
+    /// Until its first byte.
+    idle: Duration,
+    /// From its first byte to its end.
+    deadline: Duration,
+}
+
+/// Reads a head; a process that closes leaves it [`LAST_REQUEST`] to begin.
 ///
 /// `None` if it is late: Pingora's own timeouts begin anew with every read, so that a head which drips
 /// in byte by byte never meets them.
 async fn read_head(
     session: &mut ServerSession,
-    idle: Duration,
-    deadline: Duration,
+    times: HeadTimes,
+    closing: &ShutdownWatch,
 ) -> Option<pingora_error::Result<bool>> {
     let mut read = pin!(session.read_request());
-    let mut idle_is_over = pin!(fast_sleep(idle));
-    // Begins when it is polled first.
-    let mut late = pin!(fast_sleep(deadline));
+    let mut idle_is_over = pin!(fast_sleep(times.idle));
+    let mut closing = pin!(reached(closing.clone()));
+    let mut is_closing = false;
+    // Both begin when they are polled first.
+    let mut last_request = pin!(fast_sleep(LAST_REQUEST));
+    let mut late = pin!(fast_sleep(times.deadline));
     let mut polls = 0;
     poll_fn(|context| {
         if let Poll::Ready(done) = read.as_mut().poll(context) {
             return Poll::Ready(Some(done));
         }
-        polls += 1;
+        if !is_closing && closing.as_mut().poll(context).is_ready() {
+            is_closing = true;
+        } else {
+            polls += 1;
+        }
         // The first poll finds an idle connection; what wakes the task next is the first byte, or
         // the end of the idle time.
-        if polls <= 2 && idle_is_over.as_mut().poll(context).is_ready() {
-            return Poll::Ready(None);
+        if polls <= 2 {
+            let idle = match is_closing {
+                false => idle_is_over.as_mut().poll(context),
+                true => last_request.as_mut().poll(context),
+            };
+            if idle.is_ready() {
+                return Poll::Ready(None);
+            }
         }
         if polls >= 2 {
             return late.as_mut().poll(context).map(|()| None);

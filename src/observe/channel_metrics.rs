@@ -1,13 +1,20 @@
-//! Metrics of channels: cool-downs, keys that are refused, attempts that the budget did not allow.
+//! Metrics of channels: whether they are usable, cool-downs, probes, keys that are refused, attempts
+//! that the budget did not allow.
 
 use super::metrics::registered;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What an operator is alerted by.
 pub struct ChannelMetrics {
     cool_downs: IntCounterVec,
     credentials: IntGaugeVec,
     retries_denied: IntCounter,
+    probes: IntCounterVec,
+    usable: IntGaugeVec,
+    /// The channels that `usable` tells of.
+    told: Mutex<BTreeSet<Arc<str>>>,
 }
 
 impl ChannelMetrics {
@@ -40,6 +47,27 @@ impl ChannelMetrics {
                     "Further attempts that the budget did not allow.",
                 ),
             ),
+            probes: registered(
+                registry,
+                IntCounterVec::new(
+                    Opts::new(
+                        "headgate_probes_total",
+                        "Probes of channels, by what came of them.",
+                    ),
+                    &["channel", "outcome"],
+                ),
+            ),
+            usable: registered(
+                registry,
+                IntGaugeVec::new(
+                    Opts::new(
+                        "headgate_channel_usable",
+                        "1 if a request could be given to the channel now, else 0.",
+                    ),
+                    &["channel"],
+                ),
+            ),
+            told: Mutex::default(),
         }
     }
 
@@ -53,6 +81,27 @@ impl ChannelMetrics {
         self.credentials
             .with_label_values(&[channel, &place])
             .set(i64::from(!accepted));
+    }
+
+    /// Counts a probe; `outcome` is the gateway's own word.
+    pub fn probe(&self, channel: &str, outcome: &str) {
+        self.probes.with_label_values(&[channel, outcome]).inc();
+    }
+
+    /// Tells of every channel whether it is usable now; of no other channel anything is told then.
+    pub fn usable(&self, channels: impl IntoIterator<Item = (Arc<str>, bool)>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = std::mem::take(&mut *told);
+        for (channel, usable) in channels {
+            let gauge = self.usable.with_label_values(&[&*channel]);
+            gauge.set(i64::from(usable));
+            gone.remove(&channel);
+            told.insert(channel);
+        }
+        for channel in gone {
+            // It cannot fail: the channel was told of.
+            let _ = self.usable.remove_label_values(&[&*channel]);
+        }
     }
 
     pub fn retry_denied(&self) {

@@ -15,7 +15,10 @@ use super::sse;
 /// The messages protocol has its own status for an overload, 529.
 pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
     match (protocol, fault.kind) {
-        (Some(Protocol::Messages), FaultKind::Overloaded | FaultKind::NoChannel) => 529,
+        (
+            Some(Protocol::Messages),
+            FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel,
+        ) => 529,
         (_, kind) => kind.status(),
     }
 }
@@ -134,7 +137,8 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::NoRoute
         | FaultKind::MethodNotAllowed
         | FaultKind::UnknownModel
-        | FaultKind::UnknownResponse
+        | FaultKind::UnknownId
+        | FaultKind::Gone
         | FaultKind::TooLarge
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
@@ -144,6 +148,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
         FaultKind::TooManyTokens => "tokens",
         FaultKind::OverBudget => "insufficient_quota",
         FaultKind::Overloaded
+        | FaultKind::Ending
         | FaultKind::NoChannel
         | FaultKind::Connect
         | FaultKind::Upstream
@@ -165,14 +170,14 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::ClientGone => "invalid_request_error",
         FaultKind::Unauthenticated => "authentication_error",
         FaultKind::Forbidden => "permission_error",
-        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownResponse => {
+        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownId | FaultKind::Gone => {
             "not_found_error"
         }
         FaultKind::TooLarge => "request_too_large",
         FaultKind::TooManyRequests | FaultKind::TooManyTokens | FaultKind::OverBudget => {
             "rate_limit_error"
         }
-        FaultKind::Overloaded | FaultKind::NoChannel => "overloaded_error",
+        FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
         FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
         FaultKind::UpstreamTimeout => "timeout_error",
     }

@@ -25,8 +25,10 @@ pub enum FaultKind {
     MethodNotAllowed,
     /// No model of this name.
     UnknownModel,
-    /// No such response, or not this caller's.
-    UnknownResponse,
+    /// Nothing that a provider made has this id, or it was made for another caller.
+    UnknownId,
+    /// What the id stands for was made on a channel that is no longer there.
+    Gone,
     /// The body is over the route's limit.
     TooLarge,
     /// The Content-Type or Content-Encoding is not accepted here.
@@ -41,6 +43,8 @@ pub enum FaultKind {
     OverBudget,
     /// The gateway holds as many exchanges as it may.
     Overloaded,
+    /// The process ends, and its time to drain is over.
+    Ending,
     /// No channel could be used for this model.
     NoChannel,
     /// The channel could not be reached.
@@ -77,16 +81,17 @@ impl FaultKind {
             Self::BadHead | Self::BadJson | Self::Invalid | Self::BadHeader => 400,
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
-            Self::NoRoute | Self::UnknownModel | Self::UnknownResponse => 404,
+            Self::NoRoute | Self::UnknownModel | Self::UnknownId => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
+            Self::Gone => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
             Self::ClientGone => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream => 502,
-            Self::Overloaded | Self::NoChannel => 503,
+            Self::Overloaded | Self::Ending | Self::NoChannel => 503,
             Self::UpstreamTimeout => 504,
         }
     }
@@ -103,7 +108,8 @@ impl FaultKind {
             Self::NoRoute => "unknown_url",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UnknownModel => "model_not_found",
-            Self::UnknownResponse => "response_not_found",
+            Self::UnknownId => "id_not_found",
+            Self::Gone => "id_gone",
             Self::RequestTimeout => "request_timeout",
             Self::TooLarge => "request_too_large",
             Self::UnsupportedMedia => "unsupported_media_type",
@@ -114,6 +120,7 @@ impl FaultKind {
             Self::Connect => "upstream_unreachable",
             Self::Upstream => "upstream_error",
             Self::Overloaded => "overloaded",
+            Self::Ending => "gateway_restarting",
             Self::NoChannel => "no_channel_available",
             Self::UpstreamTimeout => "upstream_timeout",
         }

@@ -1,4 +1,4 @@
-//! What the events of each protocol's streams mean, and where an answer says its id and model.
+//! What the events of each protocol's streams mean, and where an answer says its model.
 
 #[cfg(test)]
 mod tests;
@@ -33,16 +33,6 @@ pub fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventCl
         Protocol::Messages => classify_messages(name.or_else(|| event_type(data))),
         Protocol::Responses => classify_responses(name.or_else(|| event_type(data))),
     }
-}
-
-/// The id of the response that a whole body of the responses protocol is.
-pub fn response_id_in_body(body: &[u8]) -> Option<String> {
-    text_at(body, &["id"])
-}
-
-/// The id of the response that an event of the responses protocol carries.
-pub fn response_id_in_event(data: &[u8]) -> Option<String> {
-    text_at(data, &["response", "id"])
 }
 
 /// Where an event or a whole body names the model of the answer: the string, quotes included.
@@ -115,7 +105,8 @@ fn classify_responses(name: Option<&[u8]>) -> EventClass {
     }
 }
 
-fn event_type(data: &[u8]) -> Option<&[u8]> {
+/// The name that an event's data repeats.
+pub(super) fn event_type(data: &[u8]) -> Option<&[u8]> {
     skim::plain_string(data, skim::find(data, &["type"])?).map(str::as_bytes)
 }
 
@@ -135,8 +126,4 @@ fn says_something(data: &[u8], value: &Range<usize>) -> bool {
         &data[value.clone()],
         b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}"
     )
-}
-
-fn text_at(data: &[u8], path: &[&str]) -> Option<String> {
-    skim::plain_string(data, skim::find(data, path)?).map(str::to_owned)
 }

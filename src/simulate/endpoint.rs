@@ -17,6 +17,30 @@ pub enum Endpoint<'p> {
     InputItems(&'p str),
     Models,
     Model(&'p str),
+    Shelf(Shelf, Deed<'p>),
+}
+
+/// What an account keeps besides responses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    Files,
+    Conversations,
+    Containers,
+}
+
+/// What is done on a shelf: with a thing there, or with a part of one, by their ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed<'p> {
+    Create,
+    List,
+    Get(&'p str),
+    Delete(&'p str),
+    Content(&'p str),
+    AddPart(&'p str),
+    ListParts(&'p str),
+    GetPart(&'p str, &'p str),
+    DeletePart(&'p str, &'p str),
+    PartContent(&'p str, &'p str),
 }
 
 impl<'p> Endpoint<'p> {
@@ -37,9 +61,19 @@ impl<'p> Endpoint<'p> {
             ("GET", ["v1", "responses", id, "input_items"]) => Self::InputItems(id),
             ("GET", ["v1", "models"]) => Self::Models,
             ("GET", ["v1", "models", _, ..]) => Self::Model(path.trim_start_matches("/v1/models/")),
+            (method, ["v1", shelf, rest @ ..])
+                if let Some((shelf, deed)) = Deed::find(method, shelf, rest) =>
+            {
+                Self::Shelf(shelf, deed)
+            }
             (
                 _,
-                ["v1", "chat", "completions"] | ["v1", "messages" | "responses" | "models", ..],
+                ["v1", "chat", "completions"]
+                | [
+                    "v1",
+                    "messages" | "responses" | "models" | "files" | "conversations" | "containers",
+                    ..,
+                ],
             ) => {
                 let message = format!("Not allowed to {method} on {path}.");
                 return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message)
@@ -54,14 +88,48 @@ impl<'p> Endpoint<'p> {
     }
 }
 
+impl<'p> Deed<'p> {
+    fn find(method: &str, shelf: &str, rest: &[&'p str]) -> Option<(Shelf, Self)> {
+        let (shelf, parts) = match shelf {
+            "files" => (Shelf::Files, None),
+            "conversations" => (Shelf::Conversations, Some("items")),
+            "containers" => (Shelf::Containers, Some("files")),
+            _ => return None,
+        };
+        let of_part = |word: &str| parts == Some(word);
+        let deed = match (method, rest) {
+            ("POST", []) => Self::Create,
+            // No provider lists conversations.
+            ("GET", []) if shelf != Shelf::Conversations => Self::List,
+            ("GET", [id]) => Self::Get(id),
+            ("POST", [id]) if shelf == Shelf::Conversations => Self::Get(id),
+            ("DELETE", [id]) => Self::Delete(id),
+            ("GET", [id, "content"]) if shelf == Shelf::Files => Self::Content(id),
+            ("POST", [id, word]) if of_part(word) => Self::AddPart(id),
+            ("GET", [id, word]) if of_part(word) => Self::ListParts(id),
+            ("GET", [id, word, part]) if of_part(word) => Self::GetPart(id, part),
+            ("DELETE", [id, word, part]) if of_part(word) => Self::DeletePart(id, part),
+            ("GET", [id, "files", part, "content"]) if of_part("files") => {
+                Self::PartContent(id, part)
+            }
+            _ => return None,
+        };
+        Some((shelf, deed))
+    }
+}
+
 /// The protocol in which a request is answered, errors included.
 pub fn protocol_of(path: &str, headers: &HeaderMap) -> Protocol {
     let path = path.trim_start_matches("/v1/");
     if path.starts_with("messages")
-        || (path.starts_with("models") && headers.contains_key("anthropic-version"))
+        || (path.starts_with("models") || path.starts_with("files"))
+            && headers.contains_key("anthropic-version")
     {
         Protocol::Messages
-    } else if path.starts_with("responses") {
+    } else if path.starts_with("responses")
+        || path.starts_with("conversations")
+        || path.starts_with("containers")
+    {
         Protocol::Responses
     } else {
         Protocol::Chat
@@ -105,6 +173,29 @@ mod tests {
                 "/v1/models/org/name",
                 Ok(Endpoint::Model("org/name")),
             ),
+            (
+                "POST",
+                "/v1/files",
+                Ok(Endpoint::Shelf(Shelf::Files, Deed::Create)),
+            ),
+            (
+                "GET",
+                "/v1/containers/c/files/f/content",
+                Ok(Endpoint::Shelf(
+                    Shelf::Containers,
+                    Deed::PartContent("c", "f"),
+                )),
+            ),
+            (
+                "DELETE",
+                "/v1/conversations/c/items/i",
+                Ok(Endpoint::Shelf(
+                    Shelf::Conversations,
+                    Deed::DeletePart("c", "i"),
+                )),
+            ),
+            ("GET", "/v1/conversations", Err(405)),
+            ("GET", "/v1/files/f/items", Err(405)),
             ("GET", "/v1/chat/completions", Err(405)),
             ("POST", "/v1/models", Err(405)),
             ("POST", "/chat/completions", Err(404)),

@@ -23,12 +23,14 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
         return Err(ask::missing("max_tokens"));
     }
     let ask = read(body)?;
+    call.shelves.check_named(call.account, body)?;
     let reply = Reply::to(&ask, call.sizes, call.options.answer_tokens);
     let thinking = body.pointer("/thinking/type").and_then(Value::as_str);
     let message = Message {
         id: call.ids.next("msg_"),
         tool_use_id: call.ids.next("toolu_"),
         model: ask::text_at(body, "model").to_owned(),
+        container: container(body, call),
         thinks: matches!(thinking, Some("enabled" | "adaptive")),
         usage: (!call.directives.no_usage).then_some(reply.usage),
         reply,
@@ -38,6 +40,15 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
     } else {
         Outcome::Whole(message.json())
     })
+}
+
+/// Where code would run, if the request brings the tool for it.
+fn container(body: &Value, call: &Call) -> Option<String> {
+    let mut tools = ask::list_at(body, "tools").iter();
+    tools.find(|tool| ask::text_at(tool, "type").starts_with("code_execution"))?;
+    let given = body.get("container");
+    let given = given.and_then(|given| given.get("id").unwrap_or(given).as_str());
+    Some(given.map_or_else(|| call.shelves.new_container(call), str::to_owned))
 }
 
 /// Answers a request to count tokens.
@@ -51,6 +62,7 @@ pub struct Message {
     id: String,
     tool_use_id: String,
     model: String,
+    container: Option<String>,
     thinks: bool,
     reply: Reply,
     usage: Option<Usage>,
@@ -111,14 +123,26 @@ impl Message {
                 object! {"type": "tool_use", "id": self.tool_use_id, "name": name, "input": input}
             }
         });
-        self.message(&content, Some(self.stop_reason()), self.output_tokens())
+        let container = self.container.as_deref().map(container_json);
+        self.message(
+            &content,
+            Some(self.stop_reason()),
+            self.output_tokens(),
+            container,
+        )
     }
 
     fn opening(&self) -> Json {
-        self.message(&[], None, 1)
+        self.message(&[], None, 1, None)
     }
 
-    fn message(&self, content: &[Json], stop_reason: Option<&str>, output_tokens: u64) -> Json {
+    fn message(
+        &self,
+        content: &[Json],
+        stop_reason: Option<&str>,
+        output_tokens: u64,
+        container: Option<Json>,
+    ) -> Json {
         let mut message = Object::new();
         message.member("id", &self.id);
         message.member("type", "message");
@@ -127,6 +151,9 @@ impl Message {
         message.member("content", content);
         message.member("stop_reason", &stop_reason);
         message.member("stop_sequence", &NULL);
+        if self.container.is_some() {
+            message.member("container", &container);
+        }
         if let Some(usage) = self.usage {
             let usage = object! {
                 "input_tokens": usage.input,
@@ -146,8 +173,13 @@ impl Message {
     fn closing(&self) -> Json {
         let mut closing = Object::new();
         closing.member("type", "message_delta");
-        let delta = object! {"stop_reason": self.stop_reason(), "stop_sequence": NULL};
-        closing.member("delta", &delta);
+        let mut delta = Object::new();
+        delta.member("stop_reason", self.stop_reason());
+        delta.member("stop_sequence", &NULL);
+        if let Some(id) = &self.container {
+            delta.member("container", &container_json(id));
+        }
+        closing.member("delta", &delta.end());
         if let Some(usage) = self.usage {
             let usage = object! {
                 "input_tokens": usage.input,
@@ -192,6 +224,10 @@ impl Message {
         };
         self.reply.usage.output + thought
     }
+}
+
+fn container_json(id: &str) -> Json {
+    object! {"id": id, "expires_at": "2027-01-01T00:00:00Z"}
 }
 
 fn block_start(index: u64, block: &Json) -> Bytes {

@@ -19,6 +19,7 @@ mod record;
 mod refusal;
 mod reply;
 mod responses;
+mod shelf;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -65,6 +66,7 @@ pub struct Simulator {
     ledger: Arc<Ledger>,
     ids: Ids,
     responses: responses::Store,
+    shelves: shelf::Shelves,
 }
 
 impl Default for SimulatorOptions {
@@ -89,6 +91,7 @@ impl Simulator {
             ledger: Arc::new(Ledger::new(options.record.then_some(ledger::LIMITS))),
             ids: Ids::new(),
             responses: responses::Store::default(),
+            shelves: shelf::Shelves::default(),
             options,
         }
     }
@@ -110,12 +113,17 @@ struct Call<'c> {
     sizes: Sizes,
     options: &'c SimulatorOptions,
     ids: &'c Ids,
+    /// The credential that came: to each its own responses, files, conversations and containers.
+    account: &'c str,
+    shelves: &'c shelf::Shelves,
 }
 
 /// A good answer.
 enum Outcome {
     Whole(Json),
     Ready(Bytes),
+    /// The content of a file.
+    Content(Bytes),
     Stream(Script),
 }
 

@@ -7,7 +7,7 @@ use super::ledger::Visit;
 use super::record::Ending;
 use super::refusal::Refusal;
 use super::stream::{Course, EventStream};
-use super::{Call, Outcome, Script, Simulator, chat, messages, models, orders, responses};
+use super::{Call, Outcome, Script, Simulator, chat, messages, models, orders, responses, shelf};
 use crate::protocol::Protocol;
 use crate::serve::{Answer, Body, Chunk};
 use bytes::Bytes;
@@ -77,6 +77,10 @@ impl Received<'_> {
         match outcome {
             Ok(Outcome::Whole(json)) => self.send_json(json.into(), directives, visit),
             Ok(Outcome::Ready(json)) => self.send_json(json, directives, visit),
+            Ok(Outcome::Content(content)) => {
+                let answer = Answer::full(StatusCode::OK, "application/octet-stream", content);
+                self.send_whole(answer, directives, visit)
+            }
             Ok(Outcome::Stream(script)) => self.send_stream(script, directives, visit),
             Err(refusal) => self.send_refusal(&refusal, directives, visit),
         }
@@ -124,6 +128,7 @@ impl Received<'_> {
             options,
             ids,
             responses: store,
+            shelves,
             ..
         } = self.simulator;
         let models = &options.models;
@@ -141,7 +146,10 @@ impl Received<'_> {
                 .map_err(|error| Refusal::invalid(error.to_string()))?,
             options,
             ids,
+            account: credential(&self.head.headers).unwrap_or_default(),
+            shelves,
         };
+        let account = call.account;
         match endpoint {
             Endpoint::Chat => chat::complete(&body()?, &call),
             Endpoint::Messages => self
@@ -151,10 +159,14 @@ impl Received<'_> {
                 .versioned()
                 .and_then(|()| messages::count_tokens(&body()?)),
             Endpoint::CreateResponse => responses::create(&body()?, raw, &call, store),
-            Endpoint::GetResponse(id) => store.get(id).map(Outcome::Ready),
-            Endpoint::CancelResponse(id) => store.cancel(id).map(Outcome::Ready),
-            Endpoint::DeleteResponse(id) => store.delete(id).map(Outcome::Whole),
-            Endpoint::InputItems(id) => store.input_items(id).map(Outcome::Whole),
+            Endpoint::GetResponse(id) => store.get(account, id).map(Outcome::Ready),
+            Endpoint::CancelResponse(id) => store.cancel(account, id).map(Outcome::Ready),
+            Endpoint::DeleteResponse(id) => store.delete(account, id).map(Outcome::Whole),
+            Endpoint::InputItems(id) => store.input_items(account, id).map(Outcome::Whole),
+            Endpoint::Shelf(shelf, deed) => {
+                let form = shelf::Form::of(self.head, raw);
+                shelf::answer(shelf, deed, form, self.protocol, &call)
+            }
             Endpoint::Models => Ok(Outcome::Whole(models::list(models, self.protocol))),
             Endpoint::Model(id) => models::one(models, id, self.protocol).map(Outcome::Whole),
         }

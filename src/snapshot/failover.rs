@@ -8,6 +8,7 @@ use crate::config::resilience::{
 use std::time::Duration;
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
+const PROBE_EVERY_MIN: Duration = Duration::from_millis(100);
 
 /// How a route goes on when a channel fails before the caller has any of its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,6 +86,15 @@ pub(crate) fn health(config: &HealthConfig, at: &str, problems: &mut Problems<'_
         problems.error(
             &format!("{at}/cool_down_max"),
             "the longest cool-down is shorter than the first",
+            None,
+        );
+    }
+    if let Some(probe) = probe
+        && probe.every.duration() < PROBE_EVERY_MIN
+    {
+        problems.error(
+            &format!("{at}/probe/every"),
+            "a provider is not asked more often than every 100ms",
             None,
         );
     }

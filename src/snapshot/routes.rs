@@ -268,14 +268,20 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
         }
         _ => {}
     }
-    if let (Some(follow), Some(route)) = (place("follow_response"), place("route_model"))
-        && follow < route
-    {
-        problems.error(
-            &at,
-            "`follow_response` must stand behind `route_model`",
-            None,
-        );
+    // In both hooks the second of each pair builds on what the first has found.
+    for (first, second) in [
+        ("authenticate", "pin"),
+        ("authenticate", "follow_ids"),
+        ("pin", "follow_ids"),
+        ("route_model", "follow_ids"),
+        ("follow_ids", "first_channel"),
+        ("pin", "first_channel"),
+    ] {
+        if let (Some(before), Some(behind)) = (place(first), place(second))
+            && behind < before
+        {
+            problems.error(&at, format!("`{second}` must stand behind `{first}`"), None);
+        }
     }
     if let (Some(limit), Some(route)) = (place("rate_limit"), place("route_model"))
         && limit < route
@@ -288,12 +294,13 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
     }
     let finds_channel = place("route_model").is_some()
         || place("list_models").is_some()
-        || (place("follow_response").is_some() && pattern.has_parameter("id"));
+        || place("first_channel").is_some()
+        || (place("follow_ids").is_some() && pattern.has_parameter("id"));
     if !finds_channel {
         problems.error(
             &at,
             "no filter of this route finds a channel or answers by itself",
-            Some("add `route_model`, `follow_response` (with `{id}` in the path) or `list_models`"),
+            Some("add `route_model`, `follow_ids` (with `{id}` in the path), `first_channel` or `list_models`"),
         );
     }
 }

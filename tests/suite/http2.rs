@@ -299,3 +299,30 @@ async fn delay_of_reset(world: &World, connection: &Http2, request: &Request, be
     assert_eq!(ended["ended"], "client_left", "{ended}");
     ended["ended_ms"].as_u64().unwrap().saturating_sub(left)
 }
+
+#[tokio::test]
+async fn a_process_that_stops_says_goaway_and_lets_streams_end() {
+    let mut world = World::start().await;
+    let (busy, idle) = (world.connect().await, world.connect().await);
+    assert_eq!(idle.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+    let mut replies = Vec::new();
+    for protocol in PROTOCOLS {
+        let request = Request::ask_stream(protocol).simulate("events=40; pace=50ms");
+        let mut reply = busy.open(&request).await;
+        reply.until("data:").await;
+        replies.push(reply);
+    }
+    world.gateway.process.signal(libc::SIGTERM);
+    for connection in [&idle, &busy] {
+        let closing = async || connection.is_closing().await.then_some(());
+        eventually("the notice that it closes", closing).await;
+    }
+    assert!(world.gateway.process.ended().is_none());
+    for reply in replies {
+        let (answer, reset) = reply.rest().await;
+        assert_eq!((answer.whole, reset), (true, None), "{}", answer.text());
+    }
+    let ended = async || world.gateway.process.ended();
+    let status = eventually("the end of the process", ended).await;
+    assert!(status.success(), "{status}");
+}

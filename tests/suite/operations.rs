@@ -3,9 +3,12 @@
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::{BINARY, Reader};
-use crate::harness::{Act, Connection, Gateway, Request, Scripted, Simulator, World, eventually};
+use crate::harness::{
+    Act, Connection, Gateway, PATIENCE, Request, Scripted, Simulator, World, eventually,
+};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
+use std::os::unix::net::UnixDatagram;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -65,6 +68,33 @@ async fn an_interrupt_ends_a_draining_process_at_once() {
         !reply.rest().await.whole,
         "a stream that was cut has no clean end"
     );
+}
+
+#[test]
+fn a_supervisor_is_told_when_the_process_serves_and_when_it_stops() {
+    let folder = folder_with_schemas();
+    let config = config::standard("https://provider.test/v1");
+    let config = folder.write("routes.yaml", config.to_string());
+    let path = folder.path().join("supervisor");
+    let supervisor = UnixDatagram::bind(&path).unwrap();
+    supervisor.set_read_timeout(Some(PATIENCE)).unwrap();
+    let told = || {
+        let mut text = [0; 100];
+        let length = supervisor.recv(&mut text).unwrap();
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    };
+    let mut process = Command::new(BINARY)
+        .args(["run", "--config", config.to_str().unwrap()])
+        .env("NOTIFY_SOCKET", &path)
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    assert_eq!(told(), format!("READY=1\nMAINPID={}", process.id()));
+    let id = libc::pid_t::try_from(process.id()).unwrap();
+    // SAFETY: sends a signal to our own child, which was not waited for yet.
+    assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
+    assert_eq!(told(), "STOPPING=1");
+    assert!(process.wait().unwrap().success());
 }
 
 #[tokio::test]

@@ -1,8 +1,8 @@
 //! Responses that continue earlier ones: they go to the account that made those, and to no other caller.
 
-use crate::harness::error_shape::assert_error_body;
+use crate::harness::error_shape::assert_alike;
 use crate::harness::request::BOB;
-use crate::harness::{Answer, Gateway, Request, Simulator, config};
+use crate::harness::{Gateway, Request, Simulator, config};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -46,7 +46,8 @@ impl TwoAccounts {
     async fn maker(&self, id: &str) -> usize {
         let mut makers = Vec::new();
         for (index, provider) in self.providers.iter().enumerate() {
-            let request = Request::get(&format!("/v1/responses/{id}"));
+            let path = format!("/v1/responses/{id}");
+            let request = Request::get(&path).key(config::CREDENTIALS[0]);
             let mut connection = crate::harness::Connection::to(provider.address).await;
             if connection.ask(&request).await.status == 200 {
                 makers.push(index);
@@ -151,14 +152,15 @@ async fn a_response_of_another_caller_is_as_unknown_as_one_that_never_was() {
             world.gateway.ask(&request.key(BOB)).await
         };
         let (theirs, nobodys) = (ask(&id).await, ask("resp_0123456789abcdef").await);
-        assert_alike(&theirs, &nobodys);
+        assert_alike(Protocol::Responses, &theirs, &nobodys);
     }
     let follow = async |id: &str| {
         let body = json!({"model": "demo-small", "input": "x", "previous_response_id": id});
         let request = Request::to(Protocol::Responses, body.to_string());
         world.gateway.ask(&request.key(BOB)).await
     };
-    assert_alike(&follow(&id).await, &follow("resp_0123456789abcdef").await);
+    let nobodys = follow("resp_0123456789abcdef").await;
+    assert_alike(Protocol::Responses, &follow(&id).await, &nobodys);
     assert_eq!(world.counts().await, before, "no provider heard of it");
     assert_eq!(
         world
@@ -194,12 +196,4 @@ async fn an_id_that_is_no_id_never_becomes_part_of_a_path() {
         );
     }
     assert_eq!(world.counts().await, [0, 0]);
-}
-
-fn assert_alike(one: &Answer, other: &Answer) {
-    let messages = [one, other].map(|answer| assert_error_body(Protocol::Responses, answer, 404));
-    assert_eq!(messages[0], messages[1]);
-    assert_eq!(one.json(), other.json());
-    let names = |answer: &Answer| answer.headers.names().map(String::from).collect::<Vec<_>>();
-    assert_eq!(names(one), names(other));
 }

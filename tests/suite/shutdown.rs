@@ -1,10 +1,13 @@
 //! The end of a process: what runs runs out, nothing new comes in, and then it is over at once.
 
-use crate::harness::{PROTOCOLS, Request, World, eventually};
+use crate::harness::error_shape::{assert_error_body, assert_error_event};
+use crate::harness::{Gateway, PROTOCOLS, Request, World, eventually};
 use headgate::protocol::Protocol;
+use serde_json::json;
 use std::time::Duration;
 use tokio::net::TcpStream;
-use tokio::time::Instant;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
 
 #[tokio::test]
 async fn streams_run_out_when_the_process_is_told_to_stop() {
@@ -66,23 +69,157 @@ async fn an_idle_process_ends_within_a_second() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_told_to_stop_is_no_longer_ready() {
+async fn a_process_that_is_told_to_stop_is_no_longer_ready_but_its_pages_answer() {
     let world = World::start().await;
     assert_eq!(world.gateway.page("GET", "/readyz").await.status, 200);
-    let mut reply = world
-        .open(&Request::ask_stream(Protocol::Chat).simulate("pace=50ms; events=100"))
-        .await;
+    let mut reply = world.open(&stream_of(Protocol::Chat, 100)).await;
     reply.until("data:").await;
-    let mut admin = crate::harness::Connection::to(world.gateway.admin).await;
-    let ready = Request::get("/readyz").without("authorization");
-    assert_eq!(admin.ask(&ready).await.status, 200);
     world.gateway.process.signal(libc::SIGTERM);
     let refused = async || {
-        // The connection that was open before, since the listeners are closed.
-        admin.send(&ready.bytes()).await.ok()?;
-        let answer = admin.answer().await?;
-        (answer.status == 503).then_some(())
+        let page = world.gateway.page("GET", "/readyz").await;
+        (page.status == 503).then_some(())
     };
     eventually("that it is not ready", refused).await;
+    let address = world.gateway.address;
+    let closed = async || TcpStream::connect(address).await.is_err().then_some(());
+    eventually("the end of the listener", closed).await;
+    // All on new connections.
+    for (path, status) in [("/readyz", 503), ("/healthz", 200), ("/metrics", 200)] {
+        assert_eq!(
+            world.gateway.page("GET", path).await.status,
+            status,
+            "{path}"
+        );
+    }
     assert!(reply.rest().await.whole);
+}
+
+#[tokio::test]
+async fn requests_are_served_until_the_notice_is_over() {
+    let mut world = World::with(|config| {
+        config["server"]["limits"] = json!({"drain_notice": "1500ms"});
+    })
+    .await;
+    world.gateway.process.signal(libc::SIGTERM);
+    world.gateway.process.said("draining").await;
+    assert_eq!(world.gateway.page("GET", "/readyz").await.status, 503);
+    let answer = world.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!((answer.status, answer.whole), (200, true));
+    assert_ends_within(&mut world.gateway, Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_hundred_streams_none_is_cut_and_the_process_ends_behind_the_last() {
+    const STREAMS: usize = 200;
+    let mut world = World::start().await;
+    let mut replies = JoinSet::new();
+    for n in 0..STREAMS {
+        let request = stream_of(PROTOCOLS[n % PROTOCOLS.len()], 60 + n % 20);
+        let mut reply = world.open(&request).await;
+        replies.spawn(async move {
+            reply.until("data:").await;
+            reply.rest().await.whole
+        });
+    }
+    world.gateway.process.signal(libc::SIGTERM);
+    world.gateway.process.said("draining").await;
+    let whole = replies.join_all().await;
+    let over = Instant::now();
+    assert_ends_within(&mut world.gateway, Duration::from_secs(5)).await;
+    let cut = whole.iter().filter(|whole| !**whole).count();
+    println!(
+        "{STREAMS} streams: {cut} cut, ended {:?} behind the last",
+        over.elapsed()
+    );
+    assert_eq!(cut, 0);
+    assert_eq!(world.gateway.log().len(), STREAMS, "every exchange is told");
+}
+
+#[tokio::test]
+async fn behind_the_time_to_drain_streams_end_with_an_error_event_and_without_a_clean_end() {
+    let mut world = World::with(|config| {
+        config["server"]["limits"] = json!({"drain": "1s"});
+    })
+    .await;
+    let mut streams = Vec::new();
+    for protocol in PROTOCOLS {
+        // One that flows and one that is silent.
+        for directives in ["pace=50ms; events=2000", "stall_after=1"] {
+            let request = Request::ask_stream(protocol).simulate(directives);
+            let mut reply = world.open(&request).await;
+            let begin = reply.until("data:").await;
+            streams.push((protocol, begin, reply));
+        }
+    }
+    let mut waiting = world.gateway.connect().await;
+    let stalled = Request::ask(Protocol::Chat).simulate("stall");
+    waiting.send(&stalled.bytes()).await.unwrap();
+    let open = async || (world.simulator.open().await == 7).then_some(());
+    eventually("the request that waits", open).await;
+    world.gateway.process.signal(libc::SIGTERM);
+    for (protocol, begin, reply) in streams {
+        let mut answer = reply.rest().await;
+        assert!(!answer.whole, "{protocol:?}");
+        answer.body.splice(..0, begin.into_bytes());
+        assert_error_event(protocol, &answer);
+        assert!(answer.text().contains("being restarted"));
+    }
+    let answer = waiting.answer().await.expect("an answer");
+    assert_error_body(Protocol::Chat, &answer, 503);
+    assert_ends_within(&mut world.gateway, Duration::from_secs(5)).await;
+    assert_eq!(world.gateway.log().len(), 7);
+}
+
+#[tokio::test]
+async fn idle_connections_are_closed_and_a_request_on_its_way_is_served() {
+    let world = World::start().await;
+    let mut reply = world.open(&stream_of(Protocol::Chat, 100)).await;
+    reply.until("data:").await;
+    let (mut idle, mut busy) = (world.gateway.connect().await, world.gateway.connect().await);
+    for connection in [&mut idle, &mut busy] {
+        let answer = connection.ask(&Request::ask(Protocol::Chat)).await;
+        assert_ne!(answer.headers.get("connection"), Some("close"));
+    }
+    let mut late = world.gateway.connect().await;
+    late.ask(&Request::ask(Protocol::Chat)).await;
+    // Until the gateway waits for the next one.
+    sleep(Duration::from_millis(300)).await;
+    let request = Request::ask(Protocol::Chat).bytes();
+    late.send(&request[..10]).await.unwrap();
+    sleep(Duration::from_millis(100)).await;
+    world.gateway.process.signal(libc::SIGTERM);
+    let answer = busy.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!((answer.status, answer.whole), (200, true));
+    assert!(busy.is_over().await && idle.is_over().await);
+    late.send(&request[10..]).await.unwrap();
+    let answer = late.answer().await.expect("an answer");
+    assert_eq!((answer.status, answer.whole), (200, true));
+    assert_eq!(answer.headers.get("connection"), Some("close"));
+    assert!(reply.rest().await.whole);
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_a_draining_process_at_once() {
+    for signal in [libc::SIGTERM, libc::SIGINT] {
+        let mut world = World::start().await;
+        let mut reply = world.open(&stream_of(Protocol::Chat, 2000)).await;
+        reply.until("data:").await;
+        world.gateway.process.signal(libc::SIGTERM);
+        world.gateway.process.said("draining").await;
+        world.gateway.process.signal(signal);
+        assert_ends_within(&mut world.gateway, Duration::from_secs(5)).await;
+        assert!(!reply.rest().await.whole);
+    }
+}
+
+fn stream_of(protocol: Protocol, events: usize) -> Request {
+    Request::ask_stream(protocol).simulate(&format!("pace=50ms; events={events}"))
+}
+
+async fn assert_ends_within(gateway: &mut Gateway, limit: Duration) {
+    let told = Instant::now();
+    let ended = async || gateway.process.ended();
+    let status = eventually("the end of the process", ended).await;
+    assert!(told.elapsed() < limit, "{:?}", told.elapsed());
+    assert!(status.success(), "{status}");
 }

@@ -51,6 +51,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("arc_swap", &["reload"]),
     ("clap", &["cli"]),
     ("jsonschema", &["protocol", "config"]),
+    ("nix", &["cli"]),
     ("notify", &["reload"]),
     ("pingora_core", &["gateway"]),
     ("pingora_error", &["gateway"]),

@@ -74,8 +74,11 @@ fn every_dependency_has_its_row_in_the_architecture_and_no_row_is_left_over() {
         .map(|(name, _)| name)
         .collect();
     let manifest = read("Cargo.toml");
-    let dependencies: BTreeSet<&str> = section(&manifest, "[dependencies]")
-        .chain(section(&manifest, "[dev-dependencies]"))
+    let headings = manifest
+        .lines()
+        .filter(|line| line.starts_with('[') && line.ends_with("dependencies]"));
+    let dependencies: BTreeSet<&str> = headings
+        .flat_map(|heading| section(&manifest, heading))
         .filter_map(|line| line.split_once(" = "))
         .map(|(name, _)| name)
         .collect();

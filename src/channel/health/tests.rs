@@ -1,6 +1,7 @@
 //! Cool-downs: when they begin, how long they are, and how they end.
 
 use super::*;
+use crate::catalog::channel::Probe;
 
 const POLICY: HealthPolicy = HealthPolicy {
     failures: 3,
@@ -34,7 +35,10 @@ fn failures_in_a_row_cool_it_down_and_one_success_between_does_not() {
 fn one_request_at_a_time_tries_it_again() {
     let health = Health::default();
     fail(&health, 0, Leave::Free, Why::Busy);
-    assert_eq!(health.standing(Moment(1_000)), Standing::OnProbation);
+    assert_eq!(
+        health.standing(Moment(1_000)),
+        Standing::OnProbation { why: Why::Busy }
+    );
     assert_eq!(health.ask(Moment(1_000)), Some(Leave::Probe));
     assert_eq!(health.ask(Moment(1_000)), None);
     health.untold(Leave::Probe);
@@ -112,4 +116,50 @@ fn jitter_only_shortens() {
         let span = cooled.unwrap().span.as_millis();
         assert!((800..=1000).contains(&span), "{span}");
     }
+}
+
+#[test]
+fn a_probe_ends_a_cool_down_unless_the_provider_named_a_time_or_refused_a_key() {
+    let asked = Some(Duration::from_secs(5));
+    for (why, asked, ends) in [
+        (Why::Busy, None, true),
+        (Why::Busy, asked, false),
+        (Why::CredentialRefused, None, false),
+    ] {
+        let health = Health::default();
+        health.failed(Moment(0), Leave::Free, &POLICY, why, asked, 0.0);
+        assert_eq!(health.probed_well(Moment(10)), ends, "{why:?} {asked:?}");
+        assert_eq!(health.standing(Moment(10)) == Standing::Well, ends);
+    }
+    assert!(
+        !Health::default().probed_well(Moment(0)),
+        "it was well before"
+    );
+}
+
+#[test]
+fn what_is_probed_is_never_tried_by_a_request_while_its_probes_fail() {
+    let probe = Probe {
+        every: Duration::from_secs(10),
+        timeout: Duration::from_secs(2),
+    };
+    let policy = HealthPolicy {
+        probe: Some(probe),
+        ..POLICY
+    }
+    .of_whole_channel();
+    let health = Health::default();
+    let mut cooled = 0;
+    // Three in a row are enough; each further answer comes as late as can be.
+    for count in 0..20 {
+        let now = Moment(count * 13_000);
+        if count > 3 {
+            assert_eq!(health.ask(now), None, "{now:?}");
+        }
+        let failed = health.probe_failed(now, &policy, Why::Unreachable, 1.0);
+        cooled += u32::from(failed.is_some());
+    }
+    assert_eq!(cooled, 1, "it is one cool-down");
+    assert!(health.probed_well(Moment(260_000)));
+    assert_eq!(health.ask(Moment(260_000)), Some(Leave::Free));
 }

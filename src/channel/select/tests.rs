@@ -11,7 +11,7 @@ use http::{HeaderValue, header};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-fn channel(name: &str, weight: u16, tier: u8) -> Channel {
+pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
     let fingerprint = RandomState::new().hash_one(name);
     Channel {
         name: name.into(),
@@ -42,7 +42,7 @@ fn candidate(channel: Channel) -> Candidate {
     }
 }
 
-fn channels() -> Arc<Channels> {
+pub(in crate::channel) fn channels() -> Arc<Channels> {
     Arc::new(Channels::new(Arc::new(Metrics::new())))
 }
 

@@ -62,6 +62,20 @@ fn each_kind_has_its_status_and_words() {
             "not_found_error",
         ),
         (
+            FaultKind::UnknownId,
+            404,
+            "invalid_request_error",
+            404,
+            "not_found_error",
+        ),
+        (
+            FaultKind::Gone,
+            410,
+            "invalid_request_error",
+            410,
+            "not_found_error",
+        ),
+        (
             FaultKind::TooLarge,
             413,
             "invalid_request_error",
@@ -93,6 +107,13 @@ fn each_kind_has_its_status_and_words() {
         (FaultKind::Upstream, 502, "server_error", 502, "api_error"),
         (
             FaultKind::Overloaded,
+            503,
+            "server_error",
+            529,
+            "overloaded_error",
+        ),
+        (
+            FaultKind::Ending,
             503,
             "server_error",
             529,

@@ -180,30 +180,3 @@ fn the_model_is_found_where_each_protocol_names_it() {
         assert!(span.is_none_or(|span| &data[span] == "\"m\""), "{data}");
     }
 }
-
-#[test]
-fn the_response_id_comes_from_events_and_bodies() {
-    type Read = fn(&[u8]) -> Option<String>;
-    let table: [(Read, _, _); 5] = [
-        (
-            response_id_in_event,
-            r#"{"type":"response.created","response":{"object":"response","id":"resp_1"}}"#,
-            Some("resp_1"),
-        ),
-        (
-            response_id_in_event,
-            r#"{"type":"response.output_item.added","item":{"id":"msg_1"}}"#,
-            None,
-        ),
-        (response_id_in_event, r#"{"id":"resp_1"}"#, None),
-        (
-            response_id_in_body,
-            r#"{"output":[{"id":"msg_1"}],"id":"resp_2"}"#,
-            Some("resp_2"),
-        ),
-        (response_id_in_body, r#"{"id":7}"#, None),
-    ];
-    for (read, data, id) in table {
-        assert_eq!(read(data.as_bytes()).as_deref(), id, "{data}");
-    }
-}

@@ -7,7 +7,7 @@ mod stored;
 pub use play::Performance;
 pub use stored::Store;
 
-use self::object::{ResponseObject, Status};
+use self::object::{CodeCall, ResponseObject, Status};
 use self::stored::{Background, Stored};
 use super::ask::{self, Ask, Tool};
 use super::refusal::Refusal;
@@ -22,12 +22,13 @@ use tokio::time::Instant;
 pub fn create(body: &Value, raw: &Bytes, call: &Call, store: &Store) -> Result<Outcome, Refusal> {
     let ask = read(body)?;
     if let Some(previous) = body.get("previous_response_id").and_then(Value::as_str)
-        && !store.holds(previous)
+        && !store.holds(call.account, previous)
     {
         let message = format!("Previous response with id '{previous}' not found.");
         let refusal = Refusal::not_found(message).param("previous_response_id");
         return Err(refusal.code("previous_response_not_found"));
     }
+    call.shelves.check_named(call.account, body)?;
     let in_background = ask::is_set(body, "background");
     let stores = body.get("store") != Some(&Value::Bool(false));
     if in_background && !stores {
@@ -38,6 +39,7 @@ pub fn create(body: &Value, raw: &Bytes, call: &Call, store: &Store) -> Result<O
         request: body,
         id: call.ids.next("resp_"),
         item_id: call.ids.next(object::item_prefix(&reply)),
+        code_call: code_call(body, call),
         call_id: call.ids.next("call_"),
         created_at: clock::unix_seconds(),
         usage: (!call.directives.no_usage).then_some(reply.usage),
@@ -52,6 +54,7 @@ pub fn create(body: &Value, raw: &Bytes, call: &Call, store: &Store) -> Result<O
             is_cancelled: false,
         });
         store.put(
+            call.account,
             &response.id,
             Stored {
                 finished: finished.clone().into(),
@@ -69,6 +72,17 @@ pub fn create(body: &Value, raw: &Bytes, call: &Call, store: &Store) -> Result<O
     } else {
         finished
     }))
+}
+
+/// What runs in a container, where the request brings the tool for it.
+fn code_call(body: &Value, call: &Call) -> Option<CodeCall> {
+    let mut tools = ask::list_at(body, "tools").iter();
+    let tool = tools.find(|tool| ask::text_at(tool, "type") == "code_interpreter")?;
+    let given = tool.get("container").and_then(Value::as_str);
+    Some(CodeCall {
+        id: call.ids.next("ci_"),
+        container_id: given.map_or_else(|| call.shelves.new_container(call), str::to_owned),
+    })
 }
 
 fn read(body: &Value) -> Result<Ask<'_>, Refusal> {

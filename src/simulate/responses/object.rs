@@ -10,11 +10,18 @@ pub struct ResponseObject<'r> {
     pub request: &'r Value,
     pub id: String,
     pub item_id: String,
+    pub code_call: Option<CodeCall>,
     pub call_id: String,
     /// Unix seconds.
     pub created_at: u64,
     pub reply: Reply,
     pub usage: Option<Usage>,
+}
+
+/// Code that ran before the reply.
+pub struct CodeCall {
+    pub id: String,
+    pub container_id: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +89,8 @@ impl ResponseObject<'_> {
     pub fn json(&self, status: Status) -> Json {
         let is_final = status == self.final_status();
         let output = if is_final {
-            vec![self.item(status)]
+            let code_call = self.code_call.as_ref().map(|call| call.item(status));
+            code_call.into_iter().chain([self.item(status)]).collect()
         } else {
             vec![]
         };
@@ -99,6 +107,10 @@ impl ResponseObject<'_> {
         let incomplete = (status == Status::Incomplete).then_some(cut_short);
         json.member("incomplete_details", &incomplete);
         self.echo_settings(&mut json);
+        if let Some(conversation) = self.request.get("conversation") {
+            let id = conversation.get("id").unwrap_or(conversation);
+            json.member("conversation", &object! {"id": id});
+        }
         json.member("output", &output);
         let usage = self.usage.filter(|_| is_final);
         json.member("usage", &usage.map(usage_json));
@@ -142,6 +154,20 @@ impl ResponseObject<'_> {
         match self.request.get(key) {
             Some(given) if !given.is_null() => json.member(key, given),
             _ => json.member(key, &Fixed(default)),
+        }
+    }
+}
+
+impl CodeCall {
+    /// As an output item.
+    pub fn item(&self, status: Status) -> Json {
+        object! {
+            "id": self.id,
+            "type": "code_interpreter_call",
+            "status": status.word(),
+            "code": "print(6 * 7)",
+            "container_id": self.container_id,
+            "outputs": NULL,
         }
     }
 }

@@ -10,6 +10,8 @@ use bytes::Bytes;
 /// A response, ready to be streamed.
 pub struct Performance {
     item_id: String,
+    /// Begun and finished.
+    code_call: Option<[Json; 2]>,
     queued: Option<Json>,
     begun: Json,
     begun_item: Json,
@@ -30,6 +32,9 @@ impl Performance {
             finished_item: response.item(status),
             finished,
             status,
+            code_call: response.code_call.as_ref().map(|call| {
+                [Status::InProgress, Status::Completed].map(|status| call.item(status))
+            }),
             item_id: response.item_id,
             reply: response.reply,
         }
@@ -43,16 +48,31 @@ impl Performance {
             lifecycle("response.queued", queued, stream).await?;
         }
         lifecycle("response.in_progress", &self.begun, stream).await?;
-        self.item("response.output_item.added", &self.begun_item, stream)
-            .await?;
+        if let Some([begun, finished]) = &self.code_call {
+            item("response.output_item.added", 0, begun, stream).await?;
+            item("response.output_item.done", 0, finished, stream).await?;
+        }
+        let index = self.index();
+        item(
+            "response.output_item.added",
+            index,
+            &self.begun_item,
+            stream,
+        )
+        .await?;
         match &self.reply.content {
             Content::Text(text) => self.play_text(text, stream).await?,
             Content::ToolCall { name, arguments } => {
                 self.play_call(name, arguments, stream).await?
             }
         }
-        self.item("response.output_item.done", &self.finished_item, stream)
-            .await?;
+        item(
+            "response.output_item.done",
+            index,
+            &self.finished_item,
+            stream,
+        )
+        .await?;
         let terminal = match self.status {
             Status::Incomplete => "response.incomplete",
             _ => "response.completed",
@@ -119,11 +139,9 @@ impl Performance {
         stream.event(sse(Some(kind), &event.end())).await
     }
 
-    async fn item(&self, kind: &str, item: &Json, stream: &mut EventStream) -> Result<(), Ending> {
-        let event = object! {
-            "type": kind, "sequence_number": stream.sequence(), "output_index": 0_u64, "item": item,
-        };
-        stream.event(sse(Some(kind), &event)).await
+    /// The place of the reply among the output items.
+    fn index(&self) -> u64 {
+        u64::from(self.code_call.is_some())
     }
 
     fn within_item(&self, kind: &str, sequence: u64) -> Object {
@@ -131,9 +149,16 @@ impl Performance {
         event.member("type", kind);
         event.member("sequence_number", &sequence);
         event.member("item_id", &self.item_id);
-        event.member("output_index", &0_u64);
+        event.member("output_index", &self.index());
         event
     }
+}
+
+async fn item(kind: &str, index: u64, item: &Json, stream: &mut EventStream) -> Result<(), Ending> {
+    let event = object! {
+        "type": kind, "sequence_number": stream.sequence(), "output_index": index, "item": item,
+    };
+    stream.event(sse(Some(kind), &event)).await
 }
 
 async fn lifecycle(kind: &str, response: &Json, stream: &mut EventStream) -> Result<(), Ending> {

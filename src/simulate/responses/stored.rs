@@ -41,17 +41,18 @@ pub struct Background {
 #[derive(Default)]
 struct Shelf {
     responses: HashMap<String, Stored>,
-    /// Ids in the order stored, deleted ones among them.
+    /// Keys in the order stored, deleted ones among them.
     order: VecDeque<String>,
     bytes: usize,
 }
 
 impl Store {
-    pub fn put(&self, id: &str, response: Stored) {
+    pub fn put(&self, account: &str, id: &str, response: Stored) {
         let mut shelf = self.shelf();
         shelf.bytes += response.bytes();
-        shelf.responses.insert(id.to_owned(), response);
-        shelf.order.push_back(id.to_owned());
+        let key = key(account, id);
+        shelf.responses.insert(key.clone(), response);
+        shelf.order.push_back(key);
         while shelf.order.len() > MAX_RESPONSES || shelf.bytes > MAX_BYTES {
             let Some(oldest) = shelf.order.pop_front() else {
                 break;
@@ -60,17 +61,20 @@ impl Store {
         }
     }
 
-    pub fn holds(&self, id: &str) -> bool {
-        self.shelf().responses.contains_key(id)
+    pub fn holds(&self, account: &str, id: &str) -> bool {
+        self.shelf().responses.contains_key(&key(account, id))
     }
 
     /// The response object as it is now.
     ///
     /// # Errors
     /// `404`, as for all below, where no such response is stored.
-    pub fn get(&self, id: &str) -> Result<Bytes, Refusal> {
+    pub fn get(&self, account: &str, id: &str) -> Result<Bytes, Refusal> {
         let shelf = self.shelf();
-        let stored = shelf.responses.get(id).ok_or_else(|| unknown(id))?;
+        let stored = shelf
+            .responses
+            .get(&key(account, id))
+            .ok_or_else(|| unknown(id))?;
         Ok(stored.now())
     }
 
@@ -78,9 +82,12 @@ impl Store {
     ///
     /// # Errors
     /// `400` where it was not made in the background.
-    pub fn cancel(&self, id: &str) -> Result<Bytes, Refusal> {
+    pub fn cancel(&self, account: &str, id: &str) -> Result<Bytes, Refusal> {
         let mut shelf = self.shelf();
-        let stored = shelf.responses.get_mut(id).ok_or_else(|| unknown(id))?;
+        let stored = shelf
+            .responses
+            .get_mut(&key(account, id))
+            .ok_or_else(|| unknown(id))?;
         let background = stored.background.as_mut();
         let background =
             background.ok_or_else(|| Refusal::invalid("Cannot cancel a synchronous response."))?;
@@ -89,16 +96,21 @@ impl Store {
     }
 
     /// Deletes the response.
-    pub fn delete(&self, id: &str) -> Result<Json, Refusal> {
-        self.shelf().remove(id).ok_or_else(|| unknown(id))?;
+    pub fn delete(&self, account: &str, id: &str) -> Result<Json, Refusal> {
+        self.shelf()
+            .remove(&key(account, id))
+            .ok_or_else(|| unknown(id))?;
         Ok(object! {"id": id, "object": "response", "deleted": true})
     }
 
     /// The items of the input, the latest first.
-    pub fn input_items(&self, id: &str) -> Result<Json, Refusal> {
+    pub fn input_items(&self, account: &str, id: &str) -> Result<Json, Refusal> {
         let request = {
             let shelf = self.shelf();
-            let stored = shelf.responses.get(id).ok_or_else(|| unknown(id))?;
+            let stored = shelf
+                .responses
+                .get(&key(account, id))
+                .ok_or_else(|| unknown(id))?;
             stored.request.clone()
         };
         let request: Value = serde_json::from_slice(&request).unwrap_or_default();
@@ -139,6 +151,11 @@ impl Stored {
         };
         state.clone()
     }
+}
+
+/// An account knows its own responses only.
+fn key(account: &str, id: &str) -> String {
+    format!("{account} {id}")
 }
 
 fn unknown(id: &str) -> Refusal {

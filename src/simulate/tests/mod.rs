@@ -4,6 +4,7 @@ mod answers;
 mod faults;
 mod records;
 mod responses;
+mod shelf;
 mod stream_faults;
 mod streams;
 mod tools;

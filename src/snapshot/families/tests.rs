@@ -120,7 +120,7 @@ fn every_mistake_has_its_line_and_column() {
                     "families.family-a.request.model.vale",
                     "unknown key `vale`",
                 ),
-                (3, 49, "families.family-a.request.prompt", "expected"),
+                (3, 41, "families.family-a.request.prompt", "expected"),
             ],
         ),
     ];

@@ -1,5 +1,7 @@
 """What the Anthropic SDK raises, and what its errors tell."""
 
+import time
+
 import anthropic
 
 from demo import LARGE, QUESTION, SMALL, anthropic_client, marked, received, simulate
@@ -68,6 +70,7 @@ def the_wait_that_the_provider_wants_is_told():
         anthropic.RateLimitError, lambda: send(extra_headers=simulate("status=429; retry_after=1"))
     )
     equal("retry-after", error.response.headers.get("retry-after"), "1")
+    time.sleep(1.1)  # The channel is left alone for as long as it asked.
 
 
 @case

@@ -82,8 +82,8 @@ def headers_of_the_providers_account_stay_behind(call):
 
 @cases(**CALLS)
 def the_channels_credential_never_reaches_the_caller(call):
-    kind = openai.AuthenticationError if call in (chat, respond) else anthropic.AuthenticationError
-    error = raised(kind, lambda: call(SMALL, extra_headers=simulate("echo_credential")))
+    kind = openai.BadRequestError if call in (chat, respond) else anthropic.BadRequestError
+    error = raised(kind, lambda: call(SMALL, extra_headers=simulate("status=400; echo_credential")))
     told = f"{error.body} {error.response.headers}"
     contains("the error", told, "API key")
     holds("the credential is taken out of an error", "sk-simulated" not in told, told)

@@ -5,6 +5,7 @@ import sys
 import openai_chat  # noqa: F401
 import openai_responses  # noqa: F401
 import openai_refusals  # noqa: F401
+import openai_things  # noqa: F401
 import anthropic_messages  # noqa: F401
 import anthropic_refusals  # noqa: F401
 import models  # noqa: F401

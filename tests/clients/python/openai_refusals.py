@@ -1,5 +1,7 @@
 """What the OpenAI SDK raises, and what its errors tell."""
 
+import time
+
 import openai
 
 from demo import LARGE, QUESTION, SMALL, marked, openai_client, received, simulate
@@ -85,6 +87,7 @@ def the_wait_that_the_provider_wants_is_told(call):
         openai.RateLimitError, lambda: call(extra_headers=simulate("status=429; retry_after=1"))
     )
     equal("retry-after", error.response.headers.get("retry-after"), "1")
+    time.sleep(1.1)  # The channel is left alone for as long as it asked.
 
 
 @cases(**BOTH)

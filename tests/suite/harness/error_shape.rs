@@ -34,6 +34,20 @@ pub fn assert_error_body(protocol: Protocol, answer: &Answer, status: u16) -> St
     message.to_string()
 }
 
+/// Both say in the same words, and with the same headers, that something is unknown.
+pub fn assert_alike(protocol: Protocol, one: &Answer, other: &Answer) {
+    let messages = [one, other].map(|answer| assert_error_body(protocol, answer, 404));
+    assert_eq!(messages[0], messages[1]);
+    let without_id = |answer: &Answer| {
+        let mut body = answer.json();
+        body["request_id"].take();
+        body
+    };
+    assert_eq!(without_id(one), without_id(other));
+    let names = |answer: &Answer| answer.headers.names().map(String::from).collect::<Vec<_>>();
+    assert_eq!(names(one), names(other));
+}
+
 /// The last event tells of a failure in the protocol's shape.
 pub fn assert_error_event(protocol: Protocol, answer: &Answer) {
     let text = answer.text();

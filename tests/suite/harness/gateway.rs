@@ -43,7 +43,26 @@ impl Gateway {
         if !file.exists() {
             folder.write("routes.yaml", config);
         }
-        let args = ["run", "--config", file.to_str().unwrap()];
+        Self::start_told(folder, &[], reader).await
+    }
+
+    /// The next process at the same addresses, which takes over from this one.
+    pub async fn successor(&self, config: &str) -> Self {
+        let folder = folder_with_schemas();
+        folder.write("routes.yaml", config);
+        let (listen, admin) = (self.address.to_string(), self.admin.to_string());
+        let args = ["--upgrade", "--listen", &listen, "--admin", &admin];
+        Self::start_told(folder, &args, Reader::Stays).await
+    }
+
+    /// The text of its configuration.
+    pub fn config(&self) -> String {
+        std::fs::read_to_string(self.folder.path().join("routes.yaml")).unwrap()
+    }
+
+    async fn start_told(folder: Folder, told: &[&str], reader: Reader) -> Self {
+        let file = folder.path().join("routes.yaml");
+        let args = [&["run", "--config", file.to_str().unwrap()], told].concat();
         let mut process = Process::spawn_read_by(&args, reader);
         let line = process.said("headgate is listening").await;
         let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();

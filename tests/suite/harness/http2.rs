@@ -61,6 +61,11 @@ impl Http2 {
         Waiting { answer, stream }
     }
 
+    /// Whether the other side takes no more requests on this connection.
+    pub async fn is_closing(&self) -> bool {
+        self.sender.clone().ready().await.is_err()
+    }
+
     /// Sends a head that promises a body, and none of that.
     pub async fn send_head(&self, request: &Request) -> Waiting {
         let mut sender = self.sender.clone().ready().await.unwrap();

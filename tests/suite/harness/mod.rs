@@ -1,5 +1,6 @@
 //! What every test stands on: real processes, real sockets, and a client that sees every byte.
 
+pub mod accounts;
 pub mod certificates;
 pub mod config;
 pub mod connection;
@@ -14,6 +15,7 @@ pub mod scripted;
 pub mod simulator;
 pub mod world;
 
+pub use accounts::Accounts;
 pub use connection::{Answer, Connection, Reply};
 pub use gateway::Gateway;
 pub use http2::Http2;

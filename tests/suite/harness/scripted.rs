@@ -30,6 +30,11 @@ impl Scripted {
     /// Does `acts` for every request.
     pub async fn start(acts: Vec<Act>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on(listener, acts)
+    }
+
+    /// Does `acts` for every request that comes to `listener`.
+    pub fn on(listener: TcpListener, acts: Vec<Act>) -> Self {
         let address = listener.local_addr().unwrap();
         let requests = Arc::new(Mutex::default());
         let shared = Arc::clone(&requests);

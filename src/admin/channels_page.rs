@@ -1,0 +1,126 @@
+//! `/channels`: how each channel, its models and its keys stand now, and whom each model's requests could go to.
+
+use crate::catalog::channel::Channel;
+use crate::catalog::model::{Candidate, Model};
+use crate::channel::clock::Moment;
+use crate::channel::health::Standing;
+use crate::channel::live::{Channels, Reached};
+use crate::channel::select::Reason;
+use crate::snapshot::Snapshot;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The page as JSON. No secret is part of it: keys are told by their place.
+pub fn page(snapshot: &Snapshot, channels: &Channels, now: Moment) -> Value {
+    let page = Page {
+        snapshot,
+        channels,
+        usable: channels.usable_channels(&snapshot.catalog, now),
+        now,
+    };
+    let catalog = &snapshot.catalog;
+    json!({
+        "revision": &*snapshot.revision,
+        "channels": catalog.channels().map(|channel| page.channel(channel)).collect::<Vec<_>>(),
+        "models": catalog.models().map(|model| page.model(model)).collect::<Vec<_>>(),
+    })
+}
+
+struct Page<'p> {
+    snapshot: &'p Snapshot,
+    channels: &'p Channels,
+    usable: BTreeMap<Arc<str>, bool>,
+    now: Moment,
+}
+
+impl Page<'_> {
+    fn channel(&self, channel: &Channel) -> Value {
+        let load = self.channels.load(channel);
+        let reached = load.all_reached(&channel.limits, self.now);
+        let about = json!({
+            "name": &*channel.name,
+            "tier": channel.tier,
+            "weight": channel.weight,
+            "usable": self.usable.get(&channel.name),
+            "in_flight": load.in_flight(),
+            "limits_reached": reached.map(Reached::name).collect::<Vec<_>>(),
+            "models": self.models_of(channel),
+            "credentials": self.credentials_of(channel),
+        });
+        self.with_standing(about, channel.fingerprint)
+    }
+
+    fn models_of(&self, channel: &Channel) -> Vec<Value> {
+        let models = self.snapshot.catalog.models().flat_map(|model| {
+            let candidates = model.all_candidates.iter();
+            candidates.map(|candidate| (&model.name, candidate))
+        });
+        models
+            .filter(|(_, candidate)| candidate.channel.name == channel.name)
+            .filter_map(|(name, candidate)| {
+                let there = candidate.model.as_ref()?;
+                let about = json!({"name": &**name, "channel_model": &*there.name});
+                Some(self.with_standing(about, there.fingerprint))
+            })
+            .collect()
+    }
+
+    fn credentials_of(&self, channel: &Channel) -> Vec<Value> {
+        let credentials = channel.credentials.iter().enumerate();
+        credentials
+            .map(|(index, credential)| {
+                self.with_standing(json!({"place": index + 1}), credential.fingerprint)
+            })
+            .collect()
+    }
+
+    fn model(&self, model: &Model) -> Value {
+        let candidates = model.all_candidates.iter();
+        json!({
+            "name": &*model.name,
+            "candidates": candidates.map(|candidate| self.candidate(candidate)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn candidate(&self, candidate: &Candidate) -> Value {
+        let reason = self.channels.reason_against(candidate, &[], self.now);
+        let mut about = Map::from_iter([
+            ("channel".into(), json!(&*candidate.channel.name)),
+            ("usable".into(), json!(reason.is_none())),
+        ]);
+        if let Some(model) = &candidate.model {
+            about.insert("channel_model".into(), json!(&*model.name));
+        }
+        if let Some(reason) = reason {
+            about.insert("reason".into(), json!(reason.to_string()));
+            if let Reason::Cooling { left, .. } = reason {
+                about.insert("seconds_left".into(), seconds(left));
+            }
+        }
+        about.into()
+    }
+
+    /// `about`, with how what has this fingerprint stands: `well`, `on_probation` or `cooling`.
+    fn with_standing(&self, mut about: Value, fingerprint: u64) -> Value {
+        match self.channels.standing(fingerprint, self.now) {
+            Standing::Well => about["standing"] = "well".into(),
+            Standing::OnProbation { why } => {
+                about["standing"] = "on_probation".into();
+                about["why"] = why.name().into();
+            }
+            Standing::Cooling { until, why, .. } => {
+                about["standing"] = "cooling".into();
+                about["why"] = why.name().into();
+                about["seconds_left"] = seconds(self.now.until(until));
+            }
+        }
+        about
+    }
+}
+
+/// At a millisecond's precision.
+fn seconds(span: Duration) -> Value {
+    json!(span.as_millis() as f64 / 1000.0)
+}

@@ -1,0 +1,191 @@
+//! One process takes over the sockets of another, so that no caller notices a new binary.
+//!
+//! A gateway waits at a name that its address tells (an abstract Unix socket, which leaves no file).
+//! A successor that has built its whole configuration connects there, gets the listening sockets, and
+//! says so once it accepts from them; only then does the former process close its own. A successor that
+//! fails on the way changes nothing.
+
+use nix::sys::socket::{
+    ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, getsockopt, recvmsg, sendmsg, sockopt,
+};
+use nix::unistd::Uid;
+use std::io::{self, IoSlice, IoSliceMut, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, Interest};
+use tokio::time::timeout;
+
+/// What the former process says with its sockets; another version would say another.
+const GREETING: &[u8] = b"headgate sockets 1";
+/// What a successor says once it accepts.
+const SERVING: u8 = b'!';
+/// Gateway, admin pages, and the name itself.
+const SOCKETS: usize = 3;
+/// How long either side waits for the other.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What a process offers its successor.
+pub struct Offer {
+    gateway: OwnedFd,
+    admin: OwnedFd,
+    name: UnixListener,
+    /// The same socket, once it waits.
+    waiting: Option<tokio::net::UnixListener>,
+}
+
+/// What a process got from its predecessor.
+pub struct Inheritance {
+    /// The predecessor's process.
+    pub pid: i32,
+    pub gateway: Option<TcpListener>,
+    pub admin: Option<TcpListener>,
+    pub name: Option<UnixListener>,
+    predecessor: UnixStream,
+}
+
+impl Offer {
+    /// Offers the sockets of the gateway at `address`, under its name or at the one inherited.
+    ///
+    /// # Errors
+    /// Somebody else has the name.
+    pub fn new(
+        address: SocketAddr,
+        gateway: OwnedFd,
+        admin: OwnedFd,
+        inherited: Option<UnixListener>,
+    ) -> io::Result<Self> {
+        let name = match inherited {
+            Some(name) => name,
+            None => UnixListener::bind_addr(&name_of(address)?)?,
+        };
+        name.set_nonblocking(true)?;
+        Ok(Self {
+            gateway,
+            admin,
+            name,
+            waiting: None,
+        })
+    }
+
+    /// Ends when a successor accepts connections, with its process.
+    pub async fn until_taken(&mut self) -> i32 {
+        loop {
+            match self.offer_once().await {
+                Ok(pid) => return pid,
+                Err(error) => tracing::warn!(%error, "nobody took over; this process goes on"),
+            }
+        }
+    }
+
+    async fn offer_once(&mut self) -> io::Result<i32> {
+        let waiting = match &mut self.waiting {
+            Some(waiting) => waiting,
+            none => none.insert(tokio::net::UnixListener::from_std(self.name.try_clone()?)?),
+        };
+        let (mut successor, _) = waiting.accept().await?;
+        let who = successor.peer_cred()?;
+        check_owner(who.uid())?;
+        let send = || self.send(successor.as_raw_fd());
+        successor.async_io(Interest::WRITABLE, send).await?;
+        // Nothing comes if it fails before it accepts.
+        let said = timeout(PATIENCE, successor.read_u8()).await??;
+        match said {
+            SERVING => Ok(who.pid().unwrap_or_default()),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        }
+    }
+
+    fn send(&self, to: RawFd) -> io::Result<()> {
+        let sockets: [RawFd; SOCKETS] = [
+            self.gateway.as_raw_fd(),
+            self.admin.as_raw_fd(),
+            self.name.as_raw_fd(),
+        ];
+        let attached = [ControlMessage::ScmRights(&sockets)];
+        let text = [IoSlice::new(GREETING)];
+        sendmsg::<UnixAddr>(to, &text, &attached, MsgFlags::empty(), None)?;
+        Ok(())
+    }
+}
+
+impl Inheritance {
+    /// Takes over from the gateway that serves `address`; `None` if there is none.
+    ///
+    /// # Errors
+    /// There is one, but it does not hand over.
+    pub fn take(address: SocketAddr) -> io::Result<Option<Self>> {
+        let predecessor = match UnixStream::connect_addr(&name_of(address)?) {
+            Ok(predecessor) => predecessor,
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let who = getsockopt(&predecessor, sockopt::PeerCredentials)?;
+        check_owner(who.uid())?;
+        predecessor.set_read_timeout(Some(PATIENCE))?;
+        let mut sockets = received(&predecessor)?.into_iter();
+        Ok(Some(Self {
+            pid: who.pid(),
+            gateway: sockets.next().map(TcpListener::from),
+            admin: sockets.next().map(TcpListener::from),
+            name: sockets.next().map(UnixListener::from),
+            predecessor,
+        }))
+    }
+
+    /// Tells the predecessor that connections are accepted here.
+    ///
+    /// # Errors
+    /// It is gone.
+    pub fn serving(mut self) -> io::Result<()> {
+        self.predecessor.write_all(&[SERVING])
+    }
+}
+
+fn name_of(address: SocketAddr) -> io::Result<std::os::unix::net::SocketAddr> {
+    let name = format!("headgate/{}/{address}", Uid::effective());
+    std::os::unix::net::SocketAddr::from_abstract_name(name)
+}
+
+/// Anybody may take a name, or ask at one: sockets go between processes of one user only.
+fn check_owner(uid: u32) -> io::Result<()> {
+    match uid == Uid::effective().as_raw() || uid == 0 {
+        true => Ok(()),
+        false => Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("the other process belongs to user {uid}"),
+        )),
+    }
+}
+
+fn received(from: &UnixStream) -> io::Result<Vec<OwnedFd>> {
+    let mut text = [0; GREETING.len()];
+    let mut attached = nix::cmsg_space!([RawFd; SOCKETS]);
+    let mut slices = [IoSliceMut::new(&mut text)];
+    let message = recvmsg::<UnixAddr>(
+        from.as_raw_fd(),
+        &mut slices,
+        Some(&mut attached),
+        MsgFlags::MSG_CMSG_CLOEXEC,
+    )?;
+    let mut sockets = Vec::new();
+    for part in message.cmsgs()? {
+        if let ControlMessageOwned::ScmRights(files) = part {
+            // SAFETY: the system has just opened these files for us, and nobody else knows of them.
+            sockets.extend(
+                files
+                    .into_iter()
+                    .map(|file| unsafe { OwnedFd::from_raw_fd(file) }),
+            );
+        }
+    }
+    if text != GREETING || sockets.len() != SOCKETS {
+        return Err(io::Error::new(
+            io::ErrorKind::InvalidData,
+            "the running process is of another version, or ends just now",
+        ));
+    }
+    Ok(sockets)
+}

@@ -1,0 +1,202 @@
+//! What a running gateway tells of its channels: `/channels` of its admin pages, asked and read.
+
+use super::Failure;
+use crate::catalog::model::Candidate;
+use serde_json::Value;
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::time::{Duration, Instant};
+
+/// How long the gateway may take to answer, all in all.
+const PATIENCE: Duration = Duration::from_secs(5);
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+
+/// How the channels of a running gateway stand.
+pub struct Live {
+    pub address: String,
+    page: Value,
+}
+
+/// Reads the address of admin pages as written: `http://127.0.0.1:9091` or `127.0.0.1:9091`.
+///
+/// # Errors
+/// It is none; a text for the person at the terminal.
+pub fn address(text: &str) -> Result<String, String> {
+    let bare = text.strip_prefix("http://").unwrap_or(text);
+    let bare = bare.strip_suffix('/').unwrap_or(bare);
+    let port = bare.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    match port {
+        Some(Ok(_)) if !bare.contains('/') => Ok(bare.to_owned()),
+        _ => Err(
+            "write the address as http://127.0.0.1:9091; for that of the configuration, write --live behind the path"
+                .to_owned(),
+        ),
+    }
+}
+
+impl Live {
+    /// Asks the gateway whose admin pages are at `address`.
+    ///
+    /// # Errors
+    /// Nothing answers there in time, or no gateway does.
+    pub fn ask(address: &str) -> Result<Self, Failure> {
+        if address.ends_with(":0") {
+            return Err(Failure::new(
+                "error: the configuration leaves the port of the admin pages to the system; write --live http://HOST:PORT",
+            ));
+        }
+        let answer = get(address, "/channels").map_err(|error| {
+            Failure::new(format!(
+                "error: no gateway answers at http://{address}: {error}\n  is it running, and is this its `server.admin`? another address: --live http://HOST:PORT"
+            ))
+        })?;
+        let page = body(&answer).and_then(|body| serde_json::from_slice(body).ok());
+        let page: Value = page.ok_or_else(|| {
+            let status = answer.split(|byte| *byte == b'\r').next();
+            let status = String::from_utf8_lossy(status.unwrap_or_default());
+            Failure::new(format!(
+                "error: what answers at http://{address}/channels is no gateway of this version: {status}"
+            ))
+        })?;
+        Ok(Self {
+            address: address.to_owned(),
+            page,
+        })
+    }
+
+    /// The revision of the configuration that it uses.
+    pub fn revision(&self) -> &str {
+        self.page["revision"].as_str().unwrap_or_default()
+    }
+
+    /// Whether `candidate` is usable now; why not, and for how long.
+    pub fn standing(&self, candidate: &Candidate) -> String {
+        let channel = &*candidate.channel.name;
+        let Some(model) = &candidate.model else {
+            return match self.entry("channels", |entry| entry["name"] == *channel) {
+                Some(entry) if entry["usable"] == true => "usable".into(),
+                Some(_) => "not usable".into(),
+                None => "unknown to the running gateway".into(),
+            };
+        };
+        let models = self.page["models"].as_array().into_iter().flatten();
+        let mut candidates =
+            models.flat_map(|model| model["candidates"].as_array().into_iter().flatten());
+        let entry = candidates
+            .find(|entry| entry["channel"] == *channel && entry["channel_model"] == *model.name);
+        match entry {
+            Some(entry) if entry["usable"] == true => "usable".into(),
+            Some(entry) => {
+                let reason = entry["reason"].as_str().unwrap_or("for no reason given");
+                format!("not usable: {reason}")
+            }
+            None => "unknown to the running gateway: it uses another configuration".into(),
+        }
+    }
+
+    fn entry(&self, list: &str, is_it: impl Fn(&Value) -> bool) -> Option<&Value> {
+        self.page[list]
+            .as_array()?
+            .iter()
+            .find(|entry| is_it(entry))
+    }
+}
+
+/// Sends a request and reads the whole answer, head and body.
+fn get(address: &str, path: &str) -> io::Result<Vec<u8>> {
+    let until = Instant::now() + PATIENCE;
+    let mut stream = connect(address, until)?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes())?;
+    let mut answer = Vec::new();
+    let mut piece = [0; 16 << 10];
+    loop {
+        stream.set_read_timeout(Some(left(until)?))?;
+        let count = match stream.read(&mut piece) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Err(too_slow()),
+            read => read?,
+        };
+        answer.extend_from_slice(&piece[..count]);
+        if count == 0 || body(&answer).is_some() {
+            return Ok(answer);
+        }
+        if answer.len() > ANSWER_BYTES_MAX {
+            return Err(io::Error::other("the answer does not end"));
+        }
+    }
+}
+
+fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in address.to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, left(until)?) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The time that is left; never zero.
+fn left(until: Instant) -> io::Result<Duration> {
+    let left = until.saturating_duration_since(Instant::now());
+    match left.is_zero() {
+        true => Err(too_slow()),
+        false => Ok(left),
+    }
+}
+
+fn too_slow() -> io::Error {
+    let text = format!("no answer within {} s", PATIENCE.as_secs());
+    io::Error::new(io::ErrorKind::TimedOut, text)
+}
+
+/// The body of a good answer that came whole; it is sent with its length.
+fn body(answer: &[u8]) -> Option<&[u8]> {
+    let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
+    let head = std::str::from_utf8(&answer[..end]).ok()?;
+    let (status, fields) = head.split_once("\r\n")?;
+    let is_good = status.split(' ').nth(1) == Some("200");
+    let length = fields.split("\r\n").find_map(|field| {
+        let (name, value) = field.split_once(':')?;
+        let is_length = name.eq_ignore_ascii_case("content-length");
+        is_length.then(|| value.trim().parse::<usize>().ok())?
+    })?;
+    let body = answer[end + 4..].get(..length)?;
+    is_good.then_some(body)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_read_with_and_without_its_scheme() {
+        for (text, expected) in [
+            ("http://127.0.0.1:9091", Some("127.0.0.1:9091")),
+            ("http://gate.test:9091/", Some("gate.test:9091")),
+            ("[::1]:9091", Some("[::1]:9091")),
+            ("/v1/chat/completions", None),
+            ("https://gate.test:9091", None),
+            ("http://gate.test", None),
+            ("9091", None),
+        ] {
+            assert_eq!(address(text).ok().as_deref(), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_body_is_read_when_it_is_whole() {
+        let good = "HTTP/1.1 200 OK\r\nA: b\r\nContent-Length: 2\r\n\r\n{}";
+        assert_eq!(body(good.as_bytes()), Some(&b"{}"[..]));
+        for broken in [
+            &good[..good.len() - 1],
+            &good.replace("200 OK", "404 Not Found"),
+            &good.replace("Content-Length", "X-Length"),
+            "HTTP/1.1 200 OK\r\n",
+        ] {
+            assert_eq!(body(broken.as_bytes()), None, "{broken}");
+        }
+    }
+}

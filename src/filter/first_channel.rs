@@ -1,0 +1,78 @@
+//! `first_channel`: a request that names neither model nor id goes where its caller is at home.
+
+use super::kind::{FilterKind, Side};
+use super::view::{Destination, RequestView};
+use super::{Filter, Step};
+use crate::catalog::channel::Channel;
+use crate::catalog::model::Catalog;
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "first_channel",
+    summary: "Sends a request that has no channel yet to the one of `pin`, else to the first (by tier, weight, name) that speaks the protocol and serves a model this caller may use.",
+    side: Side::Request,
+    settings: None,
+    bare: true,
+    build: |_, parts| {
+        Ok(Arc::new(FirstChannel {
+            catalog: parts.catalog.clone(),
+            protocol: parts.protocol,
+        }))
+    },
+};
+
+/// By which callers of the messages protocol are told apart on routes for both.
+const VERSION_HEADER: &str = "anthropic-version";
+
+struct FirstChannel {
+    catalog: Arc<Catalog>,
+    protocol: Option<Protocol>,
+}
+
+impl Filter for FirstChannel {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        if request.destination.is_some() {
+            return Step::next();
+        }
+        let channel = match &request.pinned {
+            Some(pinned) => Ok(pinned.clone()),
+            None => self.first(request),
+        };
+        Step::from(channel.map(|channel| {
+            request.destination = Some(Destination::bound_to(channel));
+        }))
+    }
+}
+
+impl FirstChannel {
+    fn first(&self, request: &RequestView) -> Result<Arc<Channel>, Fault> {
+        let protocol =
+            self.protocol
+                .unwrap_or_else(|| match request.headers.contains_key(VERSION_HEADER) {
+                    true => Protocol::Messages,
+                    false => Protocol::Responses,
+                });
+        let may_use = |name: &str| {
+            let caller = request.caller.as_ref();
+            caller.is_none_or(|caller| caller.may_use(name))
+        };
+        self.catalog
+            .models()
+            .filter(|model| may_use(&model.name))
+            .flat_map(|model| model.candidates(protocol).to_vec())
+            .map(|candidate| candidate.channel)
+            .min_by_key(|channel| (channel.tier, Reverse(channel.weight), channel.name.clone()))
+            .ok_or_else(|| {
+                Fault::new(
+                    FaultKind::Forbidden,
+                    format!(
+                        "this key may use no model over the {} protocol; ask the operator of this gateway for one",
+                        protocol.name()
+                    ),
+                )
+            })
+    }
+}

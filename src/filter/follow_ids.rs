@@ -1,0 +1,244 @@
+//! `follow_ids`: a request about what a provider made goes to the channel where it was made.
+
+use super::kind::{FilterKind, Side};
+use super::view::{Destination, RequestView};
+use super::{Filter, Flow, Step};
+use crate::catalog::caller::{Caller, Callers};
+use crate::catalog::channel::Channel;
+use crate::catalog::model::Catalog;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::ids::{self, IdKind, NamedId};
+use crate::protocol::multipart;
+use crate::state::{Store, Unavailable};
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "follow_ids",
+    summary: "Sends a request to the channel that made what it names: `{id}` in the path, or responses, conversations, files and containers in the body; 404 for ids that this caller did not get here.",
+    side: Side::Request,
+    settings: None,
+    bare: true,
+    build: |_, parts| {
+        Ok(Arc::new(FollowIds {
+            state: parts.state.clone(),
+            callers: parts.callers.clone(),
+            catalog: parts.catalog.clone(),
+        }))
+    },
+};
+
+/// The route's parameter that holds an id.
+const PARAMETER: &str = "id";
+/// Members of the query by which a list goes on behind, or before, one of its entries.
+const CURSORS: &[&str] = &["after", "before", "after_id", "before_id"];
+/// Providers' ids have a few dozen; what a form holds in an id's place may be a file.
+const FORM_ID_BYTES_MAX: usize = 256;
+
+struct FollowIds {
+    state: Arc<dyn Store>,
+    callers: Arc<Callers>,
+    catalog: Arc<Catalog>,
+}
+
+impl Filter for FollowIds {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        let named = named_in_head(request);
+        if named.is_empty() {
+            return Step::next();
+        }
+        Step::later(async move {
+            let channel = self.one_channel(request, &named).await?;
+            request.destination = Some(Destination::bound_to(channel));
+            Ok(Flow::Next)
+        })
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        let named = match &request.body {
+            Some(body) => ids::named_in_body(body),
+            None => named_in_form(request),
+        };
+        if named.is_empty() {
+            return Step::next();
+        }
+        Step::later(async move {
+            let channel = self.one_channel(request, &named).await?;
+            keep_to(channel, request)?;
+            Ok(Flow::Next)
+        })
+    }
+}
+
+impl FollowIds {
+    /// The channel that made all of these.
+    async fn one_channel(
+        &self,
+        request: &RequestView,
+        named: &[NamedId],
+    ) -> Result<Arc<Channel>, Fault> {
+        if named.len() > ids::NAMED_MAX {
+            let message = format!(
+                "the request names more than {} ids; name fewer",
+                ids::NAMED_MAX
+            );
+            return Err(Fault::new(FaultKind::Invalid, message));
+        }
+        let mut found: Option<(Arc<Channel>, &NamedId)> = None;
+        for (index, this) in named.iter().enumerate() {
+            if named[..index].iter().any(|before| before.id == this.id) {
+                continue;
+            }
+            let channel =
+                self.channel_of(request, this)
+                    .await
+                    .map_err(|fault| match this.at.is_empty() {
+                        true => fault,
+                        false => fault.param(&this.at),
+                    })?;
+            match &found {
+                None => found = Some((channel, this)),
+                Some((first, _)) if first.name == channel.name => {}
+                Some((_, other)) => return Err(apart(&this.at, &other.at)),
+            }
+        }
+        let (channel, _) = found.expect("an id was named");
+        Ok(channel)
+    }
+
+    async fn channel_of(
+        &self,
+        request: &RequestView,
+        NamedId { id, kind, .. }: &NamedId,
+    ) -> Result<Arc<Channel>, Fault> {
+        let caller = request.caller.as_ref().ok_or_else(|| unknown(*kind))?;
+        let made_on = self.state.channel_of(&caller.name, id).get().await;
+        match (made_on.map_err(away)?, &request.pinned) {
+            (Some(name), _) => self.catalog.channel(&name).cloned().ok_or_else(|| {
+                gone(*kind).detail(format!(
+                    "channel `{name}` made it and is no longer configured"
+                ))
+            }),
+            (None, Some(pinned)) if !self.is_of_another(caller, id).await? => Ok(pinned.clone()),
+            (None, _) => Err(unknown(*kind)),
+        }
+    }
+
+    /// Whether a caller other than this one got the id here: no pin leads there.
+    async fn is_of_another(&self, caller: &Caller, id: &str) -> Result<bool, Fault> {
+        for other in self.callers.iter() {
+            let is_theirs = other.name != caller.name
+                && self
+                    .state
+                    .channel_of(&other.name, id)
+                    .get()
+                    .await
+                    .map_err(away)?
+                    .is_some();
+            if is_theirs {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// The path's id; where it has none, the entry that a list shall go on from.
+fn named_in_head(request: &RequestView) -> Vec<NamedId> {
+    if let Some(id) = request.param(PARAMETER) {
+        return vec![NamedId {
+            id: id.to_string(),
+            kind: IdKind::of_path(&request.path),
+            at: String::new(),
+        }];
+    }
+    let query = request.query.as_deref().unwrap_or_default();
+    query
+        .split('&')
+        .filter_map(|member| member.split_once('='))
+        .filter(|(key, value)| CURSORS.contains(key) && !value.is_empty())
+        .map(|(key, value)| NamedId {
+            id: value.to_string(),
+            kind: IdKind::of_path(&request.path),
+            at: key.to_string(),
+        })
+        .collect()
+}
+
+fn named_in_form(request: &RequestView) -> Vec<NamedId> {
+    let Some(boundary) = request.form_boundary().filter(|_| !request.form.is_empty()) else {
+        return Vec::new();
+    };
+    ["file_id", "file_ids"]
+        .iter()
+        .flat_map(|name| {
+            let values = multipart::values(&request.form, boundary, name);
+            values.map(|value| {
+                let id = &value[..value.len().min(FORM_ID_BYTES_MAX)];
+                NamedId {
+                    id: String::from_utf8_lossy(id.trim_ascii()).into_owned(),
+                    kind: IdKind::File,
+                    at: (*name).to_string(),
+                }
+            })
+        })
+        .take(ids::NAMED_MAX + 1)
+        .collect()
+}
+
+/// Leaves `channel` as the only one that the request may go to.
+fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault> {
+    let Some(destination) = &mut request.destination else {
+        request.destination = Some(Destination::bound_to(channel));
+        return Ok(());
+    };
+    destination.keep(&channel);
+    match (destination.candidates.is_empty(), &destination.model) {
+        (false, _) => Ok(()),
+        (true, Some(_)) => Err(Fault::new(
+            FaultKind::Invalid,
+            "what the request refers to was made where this model is not offered; name the model that made it",
+        )
+        .param("model")),
+        (true, None) => Err(apart("body", "path")),
+    }
+}
+
+fn apart(one: &str, other: &str) -> Fault {
+    Fault::new(
+        FaultKind::Invalid,
+        format!(
+            "the ids at `{other}` and `{one}` were made by different accounts, which do not know each other's; make one of them anew beside the other"
+        ),
+    )
+    .param(one)
+}
+
+/// The same words for what never was and for what another caller has.
+fn unknown(kind: IdKind) -> Fault {
+    Fault::new(
+        FaultKind::UnknownId,
+        format!(
+            "no {} with this id was made for this key here; check the id, or start anew without it",
+            kind.name()
+        ),
+    )
+}
+
+fn gone(kind: IdKind) -> Fault {
+    Fault::new(
+        FaultKind::Gone,
+        format!(
+            "the account that made this {} is no longer served here; start anew without it",
+            kind.name()
+        ),
+    )
+}
+
+/// Another channel would know nothing of the id: better no answer than a wrong one.
+fn away(unavailable: Unavailable) -> Fault {
+    Fault::new(
+        FaultKind::Overloaded,
+        "the gateway cannot look up the id now; try again",
+    )
+    .source(unavailable)
+}

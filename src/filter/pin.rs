@@ -1,0 +1,97 @@
+//! `pin`: names the channel of what was made elsewhere, and of what names no other.
+
+use super::kind::{FilterKind, InvalidSettings, Parts, Side, read_settings, settings_schema};
+use super::view::RequestView;
+use super::{Filter, Step};
+use crate::catalog::channel::Channel;
+use crate::protocol::nearest::nearest;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "pin",
+    summary: "Names the channel, for all callers or for each, where ids made elsewhere lead and where `first_channel` sends: `pin: channel`, or `pin: {caller: channel}`.",
+    side: Side::Request,
+    settings: Some(settings_schema::<PinConfig>),
+    bare: false,
+    build,
+};
+
+/// Settings of `pin`: a channel, or channels by the callers that are pinned to them.
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum PinConfig {
+    All(String),
+    ByCaller(BTreeMap<String, String>),
+}
+
+enum Pin {
+    All(Arc<Channel>),
+    ByCaller(HashMap<Arc<str>, Arc<Channel>>),
+}
+
+impl Filter for Pin {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        let pinned = match (self, &request.caller) {
+            (Self::All(channel), _) => Some(channel),
+            (Self::ByCaller(channels), Some(caller)) => channels.get(&caller.name),
+            (Self::ByCaller(_), None) => None,
+        };
+        request.pinned = pinned.cloned();
+        Step::next()
+    }
+}
+
+fn build(settings: &Value, parts: &Parts<'_>) -> Result<Arc<dyn Filter>, InvalidSettings> {
+    Ok(Arc::new(match read_settings::<PinConfig>(settings)? {
+        PinConfig::All(name) => Pin::All(channel(&name, "", parts)?),
+        PinConfig::ByCaller(names) => Pin::ByCaller(
+            names
+                .iter()
+                .map(|(caller, name)| by_caller(caller, name, parts))
+                .collect::<Result<_, _>>()?,
+        ),
+    }))
+}
+
+fn by_caller(
+    caller: &str,
+    name: &str,
+    parts: &Parts<'_>,
+) -> Result<(Arc<str>, Arc<Channel>), InvalidSettings> {
+    let at = format!("/{}", caller.replace('~', "~0").replace('/', "~1"));
+    let Some(known) = parts.callers.by_name(Some(caller)) else {
+        let names = parts.callers.iter().map(|caller| &*caller.name);
+        return Err(unknown("caller", caller, names).at(at));
+    };
+    Ok((known.name.clone(), channel(name, &at, parts)?))
+}
+
+fn channel(name: &str, at: &str, parts: &Parts<'_>) -> Result<Arc<Channel>, InvalidSettings> {
+    let Some(channel) = parts.catalog.channel(name) else {
+        let names = parts.catalog.channels().map(|channel| &*channel.name);
+        return Err(unknown("channel", name, names).at(at));
+    };
+    match parts.protocol {
+        Some(protocol) if !channel.protocols.contains(&protocol) => {
+            Err(InvalidSettings::new(format!(
+                "channel `{name}` does not speak {}, the protocol of this route",
+                protocol.name()
+            ))
+            .at(at)
+            .hint("pin to one whose `protocols` has it"))
+        }
+        _ => Ok(channel.clone()),
+    }
+}
+
+fn unknown<'n>(what: &str, name: &str, names: impl Iterator<Item = &'n str>) -> InvalidSettings {
+    let invalid = InvalidSettings::new(format!("there is no {what} `{name}`"));
+    match nearest(name, names, 1).first() {
+        Some(near) => invalid.hint(format!("did you mean `{near}`?")),
+        None => invalid,
+    }
+}

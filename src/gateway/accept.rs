@@ -1,0 +1,208 @@
+//! A listener: takes connections as long as there is room, brings them through TLS, hands them on.
+
+use super::client_stream::{Buffers, ClientStream};
+use super::service::Decrement;
+use super::stages::{Stages, reached};
+use async_trait::async_trait;
+use pingora_core::apps::ServerApp;
+use pingora_core::listeners::tls::Acceptor;
+use pingora_core::protocols::Stream;
+use pingora_core::server::{ListenFds, ShutdownWatch};
+use pingora_core::services::Service;
+use pingora_timeout::fast_timeout::{fast_sleep, fast_timeout};
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// How long nothing is accepted when the system has no room: time for others to give some back.
+const BREATH: Duration = Duration::from_millis(20);
+/// How often it is told that there is none.
+const TOLD_EVERY: Duration = Duration::from_secs(10);
+/// Connections that came before the listener was closed and are still taken.
+const WAITING_MAX: usize = 10_000;
+/// Files that the admin listener keeps open, to give them up for its connections when the system has
+/// no more; and that must be free before callers are let in again, so that it gets them back.
+const SPARE_FILES: usize = 4;
+
+/// A listener of callers or of the admin pages, as a service of Pingora's server.
+pub(super) struct Listener<A> {
+    pub name: &'static str,
+    pub threads: usize,
+    /// Taken when the service starts.
+    pub socket: Option<std::net::TcpListener>,
+    pub door: Arc<Door<A>>,
+    pub stages: Arc<Stages>,
+    pub closing: ShutdownWatch,
+    /// The others are for operators, who get in even when the system has no room for more open files.
+    pub for_callers: bool,
+}
+
+/// What each connection passes.
+pub(super) struct Door<A> {
+    pub app: Arc<A>,
+    /// One for each connection, from its first moment to its last.
+    pub places: Arc<Semaphore>,
+    pub open: prometheus::IntGauge,
+    pub tls: Option<Acceptor>,
+    /// For a TLS handshake, from the connection's first moment.
+    pub handshake_deadline: Duration,
+    pub buffers: Buffers,
+}
+
+#[async_trait]
+impl<A: ServerApp + Send + Sync + 'static> Service for Listener<A> {
+    async fn start_service(&mut self, _: Option<ListenFds>, _: ShutdownWatch, _: usize) {
+        let Some(socket) = self.socket.take() else {
+            return;
+        };
+        match TcpListener::from_std(socket) {
+            Ok(listener) => {
+                if self.for_callers {
+                    self.stages.accept();
+                }
+                self.accept_until_closed(listener).await;
+            }
+            Err(error) => tracing::error!(listener = self.name, %error, "cannot listen"),
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn threads(&self) -> Option<usize> {
+        Some(self.threads)
+    }
+}
+
+impl<A: ServerApp + Send + Sync + 'static> Listener<A> {
+    async fn accept_until_closed(&self, listener: TcpListener) {
+        let mut spare = Vec::new();
+        let mut starved = false;
+        let mut told: Option<Instant> = None;
+        let mut closed = pin!(reached(self.closing.clone()));
+        loop {
+            if !self.for_callers && !starved {
+                take_spare(&mut spare, &listener);
+            }
+            let accepted = tokio::select! {
+                biased;
+                () = &mut closed => break,
+                () = self.breathe(&listener), if starved => {
+                    starved = false;
+                    continue;
+                }
+                accepted = listener.accept(), if !starved => accepted,
+            };
+            match accepted {
+                Ok((stream, _)) => self.let_in(stream),
+                // Operators get in all the same.
+                Err(error) if is_starved(&error) && spare.pop().is_some() => {}
+                Err(error) if is_starved(&error) => {
+                    if told.is_none_or(|at| at.elapsed() > TOLD_EVERY) {
+                        tracing::warn!(listener = self.name, %error, "no connection can be taken");
+                        told = Some(Instant::now());
+                    }
+                    starved = true;
+                }
+                // The client left before it was taken.
+                Err(error) => tracing::debug!(listener = self.name, %error, "not accepted"),
+            }
+        }
+        self.take_waiting(listener);
+    }
+
+    /// Ends after a while; for callers only when the system has room for more than their next one.
+    async fn breathe(&self, listener: &TcpListener) {
+        let mut room = Vec::new();
+        while room.len() < SPARE_FILES {
+            room.clear();
+            fast_sleep(BREATH).await;
+            if !self.for_callers {
+                return;
+            }
+            take_spare(&mut room, listener);
+        }
+    }
+
+    /// Closing a listener would reset the connections that wait in it.
+    fn take_waiting(&self, listener: TcpListener) {
+        let Ok(listener) = listener.into_std() else {
+            return;
+        };
+        for _ in 0..WAITING_MAX {
+            let Ok((stream, _)) = listener.accept() else {
+                return;
+            };
+            if stream.set_nonblocking(true).is_ok()
+                && let Ok(stream) = TcpStream::from_std(stream)
+            {
+                self.let_in(stream);
+            }
+        }
+    }
+
+    /// Those for whom there is no place are closed at once.
+    fn let_in(&self, stream: TcpStream) {
+        if let Ok(place) = self.door.places.clone().try_acquire_owned() {
+            let (door, closing) = (self.door.clone(), self.closing.clone());
+            tokio::spawn(async move { door.pass(stream, closing, place).await });
+        }
+    }
+}
+
+impl<A: ServerApp + Send + Sync + 'static> Door<A> {
+    async fn pass(&self, stream: TcpStream, closing: ShutdownWatch, _place: OwnedSemaphorePermit) {
+        self.open.inc();
+        let _open = Decrement(&self.open);
+        if stream.set_nodelay(true).is_err() {
+            return;
+        }
+        let stream = ClientStream::new(stream, self.buffers);
+        let Some(mut stream) = self.secure(stream).await else {
+            return;
+        };
+        while let Some(again) = self.app.process_new(stream, &closing).await {
+            stream = again;
+        }
+    }
+
+    async fn secure(&self, stream: ClientStream) -> Option<Stream> {
+        let Some(tls) = &self.tls else {
+            return Some(Box::new(stream));
+        };
+        let handshake = tls.tls_handshake(stream);
+        match fast_timeout(self.handshake_deadline, handshake).await {
+            Ok(Ok(stream)) => Some(Box::new(stream)),
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "no TLS with a client");
+                None
+            }
+            Err(_) => {
+                tracing::debug!("a client's TLS handshake took too long");
+                None
+            }
+        }
+    }
+}
+
+/// Whether the system lacks room, which only time brings: asking again at once would turn in circles.
+fn is_starved(error: &io::Error) -> bool {
+    matches!(
+        error.raw_os_error(),
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
+    )
+}
+
+fn take_spare(spare: &mut Vec<OwnedFd>, listener: &TcpListener) {
+    while spare.len() < SPARE_FILES {
+        match listener.as_fd().try_clone_to_owned() {
+            Ok(file) => spare.push(file),
+            Err(_) => return,
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Where requests name ids that a provider made, and where answers and events give new ones.
+
+#[cfg(test)]
+mod tests;
+
+use super::Protocol;
+use super::json::{Document, Kind, Node, skim};
+use super::stream::event_type;
+use memchr::memmem;
+use std::ops::Range;
+
+/// An id that a request names.
+#[derive(Debug, PartialEq, Eq)]
+pub struct NamedId {
+    pub id: String,
+    pub kind: IdKind,
+    /// Where it stands, as a dotted path: `input.0.content.1.file_id`.
+    pub at: String,
+}
+
+/// What an id stands for, as far as the place tells where it was named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdKind {
+    Response,
+    Conversation,
+    File,
+    Container,
+    Other,
+}
+
+/// The ids that an answer gives.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct MadeIds {
+    /// Of what the answer is itself: a response, a file, a conversation, a container.
+    pub own: Option<String>,
+    /// Of what came to be with it: its conversation, containers that tools ran in, files they wrote.
+    pub others: Vec<String>,
+}
+
+impl IdKind {
+    /// By the collection that a path leads into, such as `/v1/files`.
+    pub fn of_path(path: &str) -> Self {
+        let mut segments = path.split('/');
+        segments
+            .find_map(|segment| match segment {
+                "responses" => Some(Self::Response),
+                "conversations" => Some(Self::Conversation),
+                "files" => Some(Self::File),
+                "containers" => Some(Self::Container),
+                _ => None,
+            })
+            .unwrap_or(Self::Other)
+    }
+
+    /// The word for messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Response => "response",
+            Self::Conversation => "conversation",
+            Self::File => "file",
+            Self::Container => "container",
+            Self::Other => "thing",
+        }
+    }
+}
+
+/// Most ids that a request may name. What it costs to look them up is not for callers to choose.
+pub const NAMED_MAX: usize = 1000;
+
+/// Ids of responses, conversations, files and containers in a request's body; of more than
+/// [`NAMED_MAX`] one more, and no further ones.
+///
+/// Only places that a provider looks things up by. History that callers send back (citations, calls
+/// of tools and their results) names ids too, and means nothing by them.
+pub fn named_in_body(body: &Document) -> Vec<NamedId> {
+    let mut found = Found::default();
+    let holds_files = may_hold_files(body.body());
+    for (key, value) in body.root().members() {
+        found.at.clear();
+        found.at.push_str(&key);
+        match &*key {
+            "previous_response_id" => found.id(value, IdKind::Response),
+            "conversation" => found.id_or_object(value, IdKind::Conversation),
+            "container" => found.id_or_object(value, IdKind::Container),
+            "file_id" => found.file(value),
+            "file_ids" => found.file_list(value),
+            "tools" => found.tools(value),
+            "input" | "items" | "messages" | "system" | "instructions" | "prompt"
+                if holds_files =>
+            {
+                found.files(value);
+            }
+            _ => {}
+        }
+    }
+    found.ids
+}
+
+/// The ids in a JSON answer, by what the answer says it is.
+pub fn made_in_body(body: &[u8]) -> MadeIds {
+    made_in_object(body, 0..body.len())
+}
+
+/// The ids in an event of a stream. One that carries text costs a look at its name.
+pub fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> MadeIds {
+    let name = name.or_else(|| event_type(data));
+    let place: &[&str] = match (protocol, name.unwrap_or_default()) {
+        (Protocol::Responses, b"response.output_item.added" | b"response.output_item.done") => {
+            let mut made = MadeIds::default();
+            if let Some(item) = skim::find(data, &["item"]) {
+                made.add_item(data, item);
+            }
+            return made;
+        }
+        (
+            Protocol::Responses,
+            b"response.created"
+            | b"response.queued"
+            | b"response.in_progress"
+            | b"response.completed"
+            | b"response.incomplete"
+            | b"response.failed",
+        ) => &["response"],
+        (Protocol::Messages, b"message_start") => &["message"],
+        (Protocol::Messages, b"message_delta") => &["delta"],
+        (Protocol::Messages, b"content_block_start") => {
+            let mut made = MadeIds::default();
+            if let Some(block) = skim::find(data, &["content_block"]) {
+                made.add_block(data, block);
+            }
+            return made;
+        }
+        _ => return MadeIds::default(),
+    };
+    skim::find(data, place).map_or_else(MadeIds::default, |range| made_in_object(data, range))
+}
+
+fn made_in_object(json: &[u8], range: Range<usize>) -> MadeIds {
+    let mut made = MadeIds::default();
+    let mut kind = None;
+    for (key, value) in skim::members(json, range) {
+        match key {
+            b"id" => made.own = text(json, value),
+            b"object" | b"type" => kind = kind.or_else(|| skim::plain_string(json, value)),
+            b"conversation" | b"container" => {
+                let id = member(json, value.clone(), b"id").or_else(|| text(json, value));
+                made.others.extend(id);
+            }
+            b"output" => {
+                for item in skim::elements(json, value) {
+                    made.add_item(json, item);
+                }
+            }
+            b"content" => {
+                for block in skim::elements(json, value) {
+                    made.add_block(json, block);
+                }
+            }
+            _ => {}
+        }
+    }
+    // Nobody can ask for these again by their id.
+    let passing = |kind: &str| kind == "message" || kind.starts_with("chat.completion");
+    if kind.is_some_and(passing) {
+        made.own = None;
+    }
+    made
+}
+
+impl MadeIds {
+    /// An output item of the responses protocol.
+    fn add_item(&mut self, json: &[u8], item: Range<usize>) {
+        for (key, value) in skim::members(json, item) {
+            match key {
+                b"container_id" => self.others.extend(text(json, value)),
+                b"environment" => self.others.extend(member(json, value, b"container_id")),
+                _ => {}
+            }
+        }
+    }
+
+    /// A content block of the messages protocol: what code wrote stands within its result.
+    fn add_block(&mut self, json: &[u8], block: Range<usize>) {
+        let within = |range, key: &[u8]| {
+            skim::members(json, range)
+                .find(|(name, _)| *name == key)
+                .map(|(_, value)| value)
+        };
+        let outputs = within(block, b"content").and_then(|result| within(result, b"content"));
+        for output in outputs
+            .into_iter()
+            .flat_map(|list| skim::elements(json, list))
+        {
+            self.others.extend(member(json, output, b"file_id"));
+        }
+    }
+}
+
+fn member(json: &[u8], object: Range<usize>, key: &[u8]) -> Option<String> {
+    let (_, value) = skim::members(json, object).find(|(name, _)| *name == key)?;
+    text(json, value)
+}
+
+fn text(json: &[u8], value: Range<usize>) -> Option<String> {
+    skim::plain_string(json, value).map(str::to_owned)
+}
+
+/// Types of the objects whose `file_id` stands for the file's content.
+const FILE_CARRIERS: &[&str] = &[
+    "input_file",
+    "input_image",
+    "input_audio",
+    "computer_screenshot",
+    "container_upload",
+    "file",
+];
+
+/// Most bodies name no file, and need no walk; a key may be written with escapes.
+fn may_hold_files(body: &[u8]) -> bool {
+    memmem::find(body, b"file_id").is_some() || memmem::find(body, b"\\u").is_some()
+}
+
+/// What was found so far, and where the search is.
+#[derive(Default)]
+struct Found {
+    ids: Vec<NamedId>,
+    at: String,
+}
+
+impl Found {
+    fn id(&mut self, value: Node<'_>, kind: IdKind) {
+        if self.ids.len() <= NAMED_MAX
+            && let Some(id) = value.as_str().filter(|id| !id.is_empty())
+        {
+            self.ids.push(NamedId {
+                id: id.into_owned(),
+                kind,
+                at: self.at.clone(),
+            });
+        }
+    }
+
+    fn id_or_object(&mut self, value: Node<'_>, kind: IdKind) {
+        match value.kind() {
+            Kind::Object => self.member(value, "id", |found, id| found.id(id, kind)),
+            _ => self.id(value, kind),
+        }
+    }
+
+    fn file(&mut self, value: Node<'_>) {
+        self.id(value, IdKind::File);
+    }
+
+    fn file_list(&mut self, list: Node<'_>) {
+        for (index, value) in list.elements().enumerate() {
+            self.below(index, |found| found.file(value));
+        }
+    }
+
+    fn tools(&mut self, tools: Node<'_>) {
+        for (index, tool) in tools.elements().enumerate() {
+            self.below(index, |found| {
+                found.member(tool, "container", Self::tool_container);
+                found.member(tool, "environment", Self::tool_container);
+                found.member(tool, "input_image_mask", |found, mask| {
+                    found.member(mask, "file_id", Self::file);
+                });
+            });
+        }
+    }
+
+    /// One that is there already, or the files for a new one.
+    fn tool_container(&mut self, container: Node<'_>) {
+        self.id(container, IdKind::Container);
+        self.member(container, "container_id", |found, id| {
+            found.id(id, IdKind::Container);
+        });
+        self.member(container, "file_ids", Self::file_list);
+    }
+
+    /// Files within messages and other items, at any depth.
+    fn files(&mut self, node: Node<'_>) {
+        match node.kind() {
+            Kind::Array => {
+                for (index, element) in node.elements().enumerate() {
+                    self.below(index, |found| found.files(element));
+                }
+            }
+            Kind::Object => self.files_of_object(node),
+            _ => {}
+        }
+    }
+
+    fn files_of_object(&mut self, object: Node<'_>) {
+        let kind = object.get("type").and_then(|kind| kind.as_str());
+        let kind = kind.as_deref().unwrap_or_default();
+        if FILE_CARRIERS.contains(&kind) {
+            self.member(object, "file_id", Self::file);
+            self.member(object, "file", |found, file| {
+                found.member(file, "file_id", Self::file);
+            });
+        }
+        for (key, value) in object.members() {
+            // What a model wrote for a tool may look like anything.
+            let is_free_form = key == "input" && kind.ends_with("tool_use");
+            if !is_free_form && matches!(value.kind(), Kind::Array | Kind::Object) {
+                self.below(&key, |found| found.files(value));
+            }
+        }
+    }
+
+    fn member(&mut self, object: Node<'_>, key: &str, look: impl FnOnce(&mut Self, Node<'_>)) {
+        if let Some(value) = object.get(key) {
+            self.below(key, |found| look(found, value));
+        }
+    }
+
+    fn below(&mut self, step: impl std::fmt::Display, look: impl FnOnce(&mut Self)) {
+        use std::fmt::Write;
+        let length = self.at.len();
+        write!(self.at, ".{step}").expect("a text grows");
+        look(self);
+        self.at.truncate(length);
+    }
+}

@@ -1,0 +1,117 @@
+//! Two accounts at one provider, and three callers at home there: `ann` and `cat` in one, `bob` in the other.
+
+use super::config::{self, CREDENTIALS, caller};
+use super::request::{ANN, BOB};
+use super::{Answer, Connection, Gateway, Request, Simulator};
+use serde_json::Value;
+
+/// The key of the caller `cat`, who may use every model.
+pub const CAT: &str = "sk-cat-canary-7e02b1";
+pub const CALLERS: [&str; 3] = [ANN, BOB, CAT];
+/// The accounts' credentials: of the channels `openai` and `second`.
+pub const ACCOUNTS: [&str; 2] = [CREDENTIALS[0], "sk-upstream-second-canary-1d9a"];
+
+pub struct Accounts {
+    pub gateway: Gateway,
+    pub simulator: Simulator,
+    pub config: Value,
+}
+
+impl Accounts {
+    pub async fn start() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// With changes to the configuration.
+    pub async fn with(change: impl FnOnce(&mut Value)) -> Self {
+        let simulator = Simulator::start().await;
+        let mut config = config::standard(&simulator.url());
+        let mut second = config["channels"]["openai"].clone();
+        second["credential"]["bearer"] = ACCOUNTS[1].into();
+        config["channels"]["second"] = second;
+        // Who may use the small model only has none on the first channel.
+        let models = config["channels"]["openai"]["models"].as_object_mut();
+        models.unwrap().remove("demo-small");
+        let callers = config["callers"].as_array_mut().unwrap();
+        callers.push(caller("cat", CAT, &["*"]));
+        change(&mut config);
+        Self {
+            gateway: Gateway::start(&config).await,
+            simulator,
+            config,
+        }
+    }
+
+    pub async fn ask(&self, request: &Request) -> Answer {
+        self.gateway.ask(request).await
+    }
+
+    /// Asks for what has an id, and gives it once the gateway knows it.
+    pub async fn make(&self, request: &Request) -> String {
+        let answer = self.ask(request).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        // The log knows the id before any request can name it.
+        let line = self.gateway.log_of(&answer).await;
+        line["response_id"]
+            .as_str()
+            .expect("an id in the log")
+            .to_string()
+    }
+
+    /// The accounts that know what is at `path`.
+    pub async fn knowing(&self, path: &str) -> Vec<&'static str> {
+        let mut knowing = Vec::new();
+        for account in ACCOUNTS {
+            if self.direct(&Request::get(path).key(account)).await.status == 200 {
+                knowing.push(account);
+            }
+        }
+        knowing
+    }
+
+    /// Asks the provider itself.
+    pub async fn direct(&self, request: &Request) -> Answer {
+        Connection::to(self.simulator.address)
+            .await
+            .ask(request)
+            .await
+    }
+
+    /// How many requests the provider has had.
+    pub async fn count(&self) -> usize {
+        self.simulator.records().await.len()
+    }
+
+    /// Gives the gateway another configuration.
+    pub async fn reload(&mut self, change: impl FnOnce(&mut Value)) {
+        change(&mut self.config);
+        let reloaded = self.try_reload(&self.config).await;
+        assert_eq!(reloaded.status, 200, "{}", reloaded.text());
+    }
+
+    /// Gives the gateway a configuration that it may refuse.
+    pub async fn try_reload(&self, config: &Value) -> Answer {
+        let text = format!("{config:#}");
+        self.gateway.folder.replace("routes.yaml", text);
+        self.gateway.page("POST", "/reload").await
+    }
+}
+
+/// A form with a file, and the fields given.
+pub fn form(target: &str, fields: &[(&str, &str)], content: &[u8]) -> Request {
+    const BOUNDARY: &str = "----headgate-test-8c1";
+    let mut body = Vec::new();
+    for (name, value) in fields {
+        let head =
+            format!("--{BOUNDARY}\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+        body.extend_from_slice(format!("{head}{value}\r\n").as_bytes());
+    }
+    let head = "Content-Disposition: form-data; name=\"file\"; filename=\"50% of \\a.bin\"\r\nContent-Type: application/octet-stream";
+    body.extend_from_slice(format!("--{BOUNDARY}\r\n{head}\r\n\r\n").as_bytes());
+    body.extend_from_slice(content);
+    body.extend_from_slice(format!("\r\n--{BOUNDARY}--\r\n").as_bytes());
+    let content_type = format!("multipart/form-data; boundary={BOUNDARY}");
+    Request::new("POST", target)
+        .header("Content-Type", &content_type)
+        .with_body(body)
+}

@@ -1,0 +1,249 @@
+//! Probes: a provider that comes back is found by the gateway itself, and not by a caller.
+
+use crate::harness::config::{self, channel};
+use crate::harness::{Act, Gateway, Request, Scripted, Simulator, eventually};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::net::TcpSocket;
+use tokio::time::sleep;
+
+const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 66\r\n\r\n{\"object\":\"chat.completion\",\"choices\":[],\"usage\":null,\"data\":[  ]}";
+
+/// A provider that is down: its port is its own, and nobody listens there yet.
+struct Down(TcpSocket);
+
+impl Down {
+    fn new() -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        Self(socket)
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}/v1", self.0.local_addr().unwrap())
+    }
+
+    fn comes_back(self) -> Scripted {
+        let listener = self.0.listen(64).unwrap();
+        Scripted::on(listener, vec![Act::Send(ANSWER.into())])
+    }
+}
+
+/// A channel `probed` of tier 0 before a good one of tier 1.
+async fn gateway_with(url: &str, good: &Simulator, health: Value) -> Gateway {
+    gateway_over("auto", url, good, health).await
+}
+
+async fn gateway_over(http: &str, url: &str, good: &Simulator, health: Value) -> Gateway {
+    let mut config = config::standard(&good.url());
+    config["channels"]["openai"]["tier"] = 1.into();
+    let mut probed = channel(url, &["chat"], json!({"bearer": "sk-probed"}));
+    probed["health"] = health;
+    probed["http"] = http.into();
+    config["channels"]["probed"] = probed;
+    Gateway::start(&config).await
+}
+
+fn health(probe: Option<Value>) -> Value {
+    let mut health = json!({"failures": 1, "cool_down": "100ms", "credential_cool_down": "1h"});
+    if let Some(probe) = probe {
+        health["probe"] = probe;
+    }
+    health
+}
+
+async fn probed(gateway: &Gateway) -> Value {
+    let page = gateway.page("GET", "/channels").await.json();
+    let channels = page["channels"].as_array().unwrap();
+    let found = channels.iter().find(|channel| channel["name"] == "probed");
+    found.unwrap().clone()
+}
+
+async fn stands(gateway: &Gateway, standing: &str) {
+    eventually(standing, async || {
+        (probed(gateway).await["standing"] == standing).then_some(())
+    })
+    .await;
+}
+
+async fn probes(gateway: &Gateway, outcome: &str) -> f64 {
+    let labels = [("channel", "probed"), ("outcome", outcome)];
+    let metrics = gateway.metrics().await;
+    metrics.sum("headgate_probes_total", &labels)
+}
+
+/// The channel that answered, and how many attempts it took.
+async fn answered_by(gateway: &Gateway) -> (Value, Value) {
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let line = gateway.log_of(&answer).await;
+    (line["channel"].clone(), line["attempts"].clone())
+}
+
+#[tokio::test]
+async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it() {
+    let (down, good) = (Down::new(), Simulator::start().await);
+    let probe = json!({"every": "200ms", "timeout": "2s"});
+    let gateway = gateway_with(&down.url(), &good, health(Some(probe))).await;
+    stands(&gateway, "cooling").await;
+    assert_eq!(probed(&gateway).await["why"], "unreachable");
+    // Far longer than the cool-down: without the probe it would be tried again.
+    for _ in 0..10 {
+        assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(1)));
+        sleep(Duration::from_millis(100)).await;
+    }
+    let back = down.comes_back();
+    stands(&gateway, "well").await;
+    assert_eq!(answered_by(&gateway).await, (json!("probed"), json!(1)));
+    let first = back.requests().remove(0);
+    assert!(first.starts_with("GET /v1/models HTTP/1.1\r\n"), "{first}");
+    let head = first.to_ascii_lowercase();
+    assert!(
+        head.contains("authorization: bearer sk-probed\r\n"),
+        "{first}"
+    );
+    let metrics = gateway.metrics().await;
+    let cool_downs = [("channel", "probed")];
+    assert_eq!(metrics.sum("headgate_cool_downs_total", &cool_downs), 1.0);
+    assert!(probes(&gateway, "unreachable").await >= 2.0);
+    assert!(probes(&gateway, "well").await >= 1.0);
+}
+
+#[tokio::test]
+async fn what_is_left_alone_is_probed_more_often_than_what_is_well() {
+    let (down, good) = (Down::new(), Simulator::start().await);
+    let mut health = health(Some(json!({"every": "1h"})));
+    health["cool_down_max"] = "200ms".into();
+    let gateway = gateway_with(&down.url(), &good, health).await;
+    stands(&gateway, "cooling").await;
+    let _back = down.comes_back();
+    stands(&gateway, "well").await;
+    assert_eq!(answered_by(&gateway).await, (json!("probed"), json!(1)));
+}
+
+#[tokio::test]
+async fn without_a_probe_a_request_tries_it() {
+    let (down, good) = (Down::new(), Simulator::start().await);
+    let gateway = gateway_with(&down.url(), &good, health(None)).await;
+    assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(2)));
+    stands(&gateway, "on_probation").await;
+    assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(2)));
+    assert_eq!(probes(&gateway, "unreachable").await, 0.0);
+}
+
+#[tokio::test]
+async fn what_a_probe_is_answered_with_tells_of_the_channel_or_its_key() {
+    for (directives, outcome, whole, key) in [
+        ("", "well", "well", "well"),
+        ("status=404", "well", "well", "well"),
+        ("status=429", "busy", "well", "well"),
+        ("status=500", "provider_error", "cooling", "well"),
+        ("stall", "silent", "cooling", "well"),
+        ("cut", "well", "well", "well"),
+        ("status=401", "credential_refused", "well", "cooling"),
+        ("status=403", "credential_refused", "well", "cooling"),
+    ] {
+        let (provider, good) = (Simulator::start().await, Simulator::start().await);
+        let probe = json!({"every": "1h", "timeout": "1s"});
+        let gateway = gateway_with(
+            &provider.url_obeying(directives),
+            &good,
+            health(Some(probe)),
+        )
+        .await;
+        eventually("a probe", async || {
+            let count = gateway.metrics().await.sum("headgate_probes_total", &[]);
+            (count > 0.0).then_some(())
+        })
+        .await;
+        assert_eq!(probes(&gateway, outcome).await, 1.0, "{directives}");
+        let channel = probed(&gateway).await;
+        let told = (&channel["standing"], &channel["credentials"][0]["standing"]);
+        assert_eq!(
+            told,
+            (&json!(whole), &json!(key)),
+            "{directives}: {channel}"
+        );
+        let refused = gateway
+            .metrics()
+            .await
+            .sum("headgate_credential_refused", &[]);
+        assert_eq!(refused > 0.0, key == "cooling", "{directives}");
+    }
+}
+
+#[tokio::test]
+async fn a_refused_key_that_is_mended_is_found_by_a_probe() {
+    let (provider, good) = (Simulator::start().await, Simulator::start().await);
+    let mut health = health(Some(json!({"every": "100ms"})));
+    health["credential_cool_down"] = "300ms".into();
+    let url = provider.url_obeying("status=401;times=2");
+    let gateway = gateway_with(&url, &good, health).await;
+    eventually("the key", async || {
+        let refused = probes(&gateway, "credential_refused").await;
+        (refused == 2.0 && probes(&gateway, "well").await >= 1.0).then_some(())
+    })
+    .await;
+    let metrics = gateway.metrics().await;
+    assert_eq!(metrics.sum("headgate_credential_refused", &[]), 0.0);
+    assert_eq!(answered_by(&gateway).await, (json!("probed"), json!(1)));
+}
+
+#[tokio::test]
+async fn probes_follow_each_other_over_both_versions_of_http() {
+    let good = Simulator::start().await;
+    for http in ["http1", "http2"] {
+        let provider = Simulator::start().await;
+        let health = health(Some(json!({"every": "100ms"})));
+        let gateway = gateway_over(http, &provider.url(), &good, health).await;
+        eventually("probes", async || {
+            (probes(&gateway, "well").await >= 5.0).then_some(())
+        })
+        .await;
+        let metrics = gateway.metrics().await;
+        let sum = |labels: &[_]| metrics.sum("headgate_probes_total", labels);
+        assert_eq!(sum(&[]), sum(&[("outcome", "well")]), "{http}");
+        let record = provider.last().await;
+        assert_eq!(
+            record["headers"]["host"].is_null(),
+            http == "http2",
+            "{record}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn probes_begin_change_and_end_with_a_reload() {
+    let (provider, good) = (Simulator::start().await, Simulator::start().await);
+    let gateway = gateway_with(&provider.url(), &good, health(None)).await;
+    let file = gateway.folder.path().join("routes.yaml");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    let mut reload = async |probe: Option<Value>| {
+        config["channels"]["probed"]["health"] = health(probe);
+        gateway.folder.write("routes.yaml", config.to_string());
+        assert_eq!(gateway.page("POST", "/reload").await.status, 200);
+    };
+    let well = async || probes(&gateway, "well").await;
+    sleep(Duration::from_millis(700)).await;
+    assert_eq!(well().await, 0.0);
+    reload(Some(json!({"every": "1h"}))).await;
+    eventually("a first probe", async || {
+        (well().await == 1.0).then_some(())
+    })
+    .await;
+    reload(Some(json!({"every": "100ms"}))).await;
+    eventually("more of them", async || (well().await > 3.0).then_some(())).await;
+    reload(None).await;
+    eventually("no more of them", async || {
+        let before = well().await;
+        sleep(Duration::from_millis(700)).await;
+        (well().await == before).then_some(())
+    })
+    .await;
+    let records = provider.records().await;
+    assert!(
+        records.iter().all(|record| record["path"] == "/v1/models"),
+        "{records:?}"
+    );
+}

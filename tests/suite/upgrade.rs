@@ -1,0 +1,290 @@
+//! A new process takes over from a running one: no request is lost, no stream is cut, and one that fails changes nothing.
+
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::process::Process;
+use crate::harness::{Connection, Gateway, PROTOCOLS, Request, Simulator, World, eventually};
+use headgate::protocol::Protocol;
+use std::net::SocketAddr;
+use std::os::linux::net::SocketAddrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+const UPGRADES: usize = 4;
+
+/// What became of the requests of a load.
+#[derive(Default)]
+struct Load {
+    over: AtomicBool,
+    good: AtomicUsize,
+    streams: AtomicUsize,
+    failed: AtomicUsize,
+    /// On another connection, since the one that was kept had been closed before any answer.
+    retried: AtomicUsize,
+}
+
+impl Load {
+    /// Asks again and again, on one connection as long as it lasts if it may be kept.
+    async fn ask(self: Arc<Self>, address: SocketAddr, request: Request, keep: bool) {
+        let mut kept: Option<Connection> = None;
+        while !self.over.load(Ordering::Relaxed) {
+            let was_kept = kept.is_some();
+            let connection = match kept.take() {
+                Some(connection) => Some(connection),
+                None => TcpStream::connect(address).await.ok().map(Connection::over),
+            };
+            let Some(mut connection) = connection else {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+                continue;
+            };
+            let answer = match connection.send(&request.bytes()).await {
+                Ok(()) => connection.answer().await,
+                Err(_) => None,
+            };
+            match answer {
+                Some(answer) if answer.status == 200 && answer.whole => {
+                    self.good.fetch_add(1, Ordering::Relaxed);
+                    if keep && answer.headers.get("connection") != Some("close") {
+                        kept = Some(connection);
+                    }
+                }
+                None if was_kept => {
+                    self.retried.fetch_add(1, Ordering::Relaxed);
+                }
+                _ => {
+                    self.failed.fetch_add(1, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+
+    /// A stream behind the other, each on a connection of its own.
+    async fn stream(self: Arc<Self>, address: SocketAddr, request: Request) {
+        while !self.over.load(Ordering::Relaxed) {
+            let mut connection = Connection::to(address).await;
+            let answer = connection.ask(&request).await;
+            let counter = match answer.status == 200 && answer.whole {
+                true => &self.streams,
+                false => &self.failed,
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn upgrades_under_load_fail_no_request_and_cut_no_stream() {
+    let World {
+        mut gateway,
+        simulator: _simulator,
+    } = World::start().await;
+    let (address, config) = (gateway.address, gateway.config());
+    let load = Arc::new(Load::default());
+    let mut tasks = JoinSet::new();
+    for protocol in PROTOCOLS {
+        let stream = Request::ask_stream(protocol).simulate("events=30; pace=20ms");
+        let long = Request::ask_stream(protocol).simulate("events=200; pace=20ms");
+        for keep in [false, true] {
+            tasks.spawn(load.clone().ask(address, Request::ask(protocol), keep));
+        }
+        for stream in [stream.clone(), stream, long.clone(), long] {
+            tasks.spawn(load.clone().stream(address, stream));
+        }
+    }
+    let mut former = Vec::new();
+    for _ in 0..UPGRADES {
+        sleep(Duration::from_millis(700)).await;
+        let next = gateway.successor(&config).await;
+        gateway.process.said("a successor has taken over").await;
+        former.push(std::mem::replace(&mut gateway, next));
+    }
+    sleep(Duration::from_millis(700)).await;
+    load.over.store(true, Ordering::Relaxed);
+    tasks.join_all().await;
+    for mut process in former {
+        let ended = async || process.process.ended();
+        let status = eventually("the end of a former process", ended).await;
+        assert!(status.success(), "{status}");
+    }
+    let count = |counter: &AtomicUsize| counter.load(Ordering::Relaxed);
+    println!(
+        "{UPGRADES} upgrades: {} requests, {} streams, {} retried, {} failed",
+        count(&load.good),
+        count(&load.streams),
+        count(&load.retried),
+        count(&load.failed)
+    );
+    assert_eq!(count(&load.failed), 0);
+    assert!(count(&load.good) > 0 && count(&load.streams) > 0);
+    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end() {
+    let mut world = World::start().await;
+    let mut reply = world.open(&slow_stream()).await;
+    reply.until("data:").await;
+    let changed = world
+        .gateway
+        .config()
+        .replace("\"workers\": 2", "\"workers\": 1");
+    let successor = world.gateway.successor(&changed).await;
+    world
+        .gateway
+        .process
+        .said("a successor has taken over")
+        .await;
+    let revision = world.gateway.process.said("headgate is listening").await["revision"].clone();
+    for _ in 0..5 {
+        let page = successor.config_page().await;
+        assert_ne!(page["revision"]["in_use"], revision, "{page}");
+        assert_eq!(successor.page("GET", "/readyz").await.status, 200);
+    }
+    let answer = successor.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(answer.status, 200);
+    successor.log_of(&answer).await;
+    assert!(world.gateway.log().is_empty(), "it still serves its stream");
+    // Its supervisor may tell all processes to stop: the stream ends all the same.
+    world.gateway.process.signal(libc::SIGTERM);
+    assert!(reply.rest().await.whole);
+    ends(&mut world.gateway.process).await;
+}
+
+#[tokio::test]
+async fn a_replaced_process_that_is_told_twice_to_stop_ends_at_once() {
+    let mut world = World::start().await;
+    let mut reply = world.open(&slow_stream()).await;
+    reply.until("data:").await;
+    let _successor = world.gateway.successor(&world.gateway.config()).await;
+    world.gateway.process.said("draining").await;
+    world.gateway.process.signal(libc::SIGTERM);
+    sleep(Duration::from_millis(200)).await;
+    assert!(world.gateway.process.ended().is_none());
+    world.gateway.process.signal(libc::SIGTERM);
+    ends(&mut world.gateway.process).await;
+    assert!(!reply.rest().await.whole);
+}
+
+#[tokio::test]
+async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
+    let mut world = World::start().await;
+    let broken = folder_with_schemas();
+    let (listen, admin) = (
+        world.gateway.address.to_string(),
+        world.gateway.admin.to_string(),
+    );
+    let no_certificate = world.gateway.config().replace(
+        "\"workers\": 2",
+        "\"tls\": {\"certificate\": \"none.pem\", \"key\": \"none.pem\"}",
+    );
+    for config in ["routes: 1", &no_certificate] {
+        let file = broken.write("routes.yaml", config);
+        let args = ["run", "--upgrade", "--config", file.to_str().unwrap()];
+        let args = [&args[..], &["--listen", &listen, "--admin", &admin]].concat();
+        let mut successor = Process::spawn(&args);
+        let ended = async || successor.ended();
+        let status = eventually("the end of the successor", ended).await;
+        assert!(!status.success());
+    }
+    // Somebody at its name who never serves is no successor either, nor is a signal one.
+    let mut somebody = connect_to_name(world.gateway.address).await;
+    assert!(somebody.read_u8().await.is_ok(), "it is offered sockets");
+    somebody.write_u8(b'x').await.unwrap();
+    drop(somebody);
+    world
+        .gateway
+        .process
+        .said("nobody took over; this process goes on")
+        .await;
+    world.gateway.process.signal(libc::SIGQUIT);
+    for protocol in PROTOCOLS {
+        let answer = world.ask(&Request::ask(protocol)).await;
+        assert_eq!((answer.status, answer.whole), (200, true));
+    }
+    assert_eq!(world.gateway.page("GET", "/readyz").await.status, 200);
+    // A later one takes over all the same.
+    let successor = world.gateway.successor(&world.gateway.config()).await;
+    ends(&mut world.gateway.process).await;
+    assert_eq!(
+        successor.ask(&Request::ask(Protocol::Chat)).await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_process_that_is_told_to_stop_while_it_hands_over_stops() {
+    let mut world = World::start().await;
+    let mut reply = world.open(&slow_stream()).await;
+    reply.until("data:").await;
+    let mut somebody = connect_to_name(world.gateway.address).await;
+    assert!(somebody.read_u8().await.is_ok(), "it is offered sockets");
+    world.gateway.process.signal(libc::SIGTERM);
+    assert!(reply.rest().await.whole);
+    ends(&mut world.gateway.process).await;
+}
+
+#[tokio::test]
+async fn where_nobody_is_to_be_replaced_a_process_starts_as_usual() {
+    let mut world = World::start().await;
+    world.gateway.process.signal(libc::SIGTERM);
+    ends(&mut world.gateway.process).await;
+    let mut next = world.gateway.successor(&world.gateway.config()).await;
+    next.process
+        .said("there is no process to take over from")
+        .await;
+    assert_eq!(next.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+}
+
+#[tokio::test]
+async fn a_process_starts_its_successor_when_it_is_told_to() {
+    let simulator = Simulator::start().await;
+    let mut gateway = at_fixed_addresses(&simulator).await;
+    gateway.process.signal(libc::SIGUSR2);
+    let pid = gateway.process.said("a successor was started").await["pid"].clone();
+    let _successor = Stray(pid.as_i64().unwrap().try_into().unwrap());
+    ends(&mut gateway.process).await;
+    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+}
+
+/// A gateway whose own arguments name its addresses: its successor is started with the same.
+async fn at_fixed_addresses(simulator: &Simulator) -> Gateway {
+    let config = crate::harness::config::standard(&simulator.url());
+    let mut first = Gateway::start(&config).await;
+    let second = first.successor(&first.config()).await;
+    ends(&mut first.process).await;
+    second
+}
+
+/// A process that nobody waits for; it ends with the test.
+struct Stray(libc::pid_t);
+
+impl Drop for Stray {
+    fn drop(&mut self) {
+        // SAFETY: sends a signal to a process that the test has caused.
+        unsafe { libc::kill(self.0, libc::SIGKILL) };
+    }
+}
+
+fn slow_stream() -> Request {
+    Request::ask_stream(Protocol::Chat).simulate("events=60; pace=50ms")
+}
+
+async fn ends(process: &mut Process) {
+    let status = eventually("the end of the process", async || process.ended()).await;
+    assert!(status.success(), "{status}");
+}
+
+/// Where a gateway waits for its successor.
+async fn connect_to_name(address: SocketAddr) -> tokio::net::UnixStream {
+    // SAFETY: it has no preconditions.
+    let user = unsafe { libc::geteuid() };
+    let name = format!("headgate/{user}/{address}");
+    let name = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();
+    let stream = std::os::unix::net::UnixStream::connect_addr(&name).unwrap();
+    stream.set_nonblocking(true).unwrap();
+    tokio::net::UnixStream::from_std(stream).unwrap()
+}
