@@ -1,86 +1,233 @@
-//! Addresses of providers: resolved once, refreshed in the background, never blocking a worker.
+//! Addresses of providers: all of a name's, looked up before they are needed, by a task for each name.
+//!
+//! A request waits for a lookup only where nobody has asked for the name before. A name nobody asks
+//! for any more is forgotten.
 
+use super::resolve::{Found, Lookup};
+use crate::observe::metrics::Metrics;
 use std::collections::HashMap;
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
+use tokio::sync::watch;
 
-/// How long an address is used before it is looked up again.
-const FRESH: Duration = Duration::from_secs(30);
+/// Addresses beyond these are not tried: no deadline would leave the time.
+const ADDRESSES_MAX: usize = 16;
+/// How often the pause behind a failed lookup doubles.
+const RETRY_DOUBLINGS_MAX: u32 = 5;
 
-/// Resolved addresses by host and port.
-#[derive(Clone, Default)]
-pub struct Addresses {
-    known: Arc<Mutex<HashMap<HostAndPort, Resolved>>>,
+/// The times of the task that keeps a name's addresses fresh.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Shorter lives of addresses count as this long.
+    pub ttl_min: Duration,
+    /// Longer lives count as this long.
+    pub ttl_max: Duration,
+    /// How long addresses are used that came without a time to live.
+    pub refresh: Duration,
+    /// Until the next lookup where one failed.
+    pub retry: Duration,
+    /// A name nobody has asked for in this time is forgotten.
+    pub idle: Duration,
 }
 
-type HostAndPort = (Arc<str>, u16);
+/// Addresses by host.
+#[derive(Clone)]
+pub struct Addresses {
+    shared: Arc<Shared>,
+}
 
-#[derive(Clone, Copy)]
-struct Resolved {
-    address: SocketAddr,
-    at: Instant,
-    refreshing: bool,
+struct Shared {
+    lookup: Box<dyn Lookup>,
+    metrics: Arc<Metrics>,
+    pace: Pace,
+    began: Instant,
+    names: RwLock<HashMap<Arc<str>, Arc<Name>>>,
+}
+
+struct Name {
+    state: watch::Sender<State>,
+    /// Milliseconds since `began`.
+    asked_at: AtomicU64,
+}
+
+#[derive(Clone)]
+enum State {
+    /// The first lookup is under way.
+    Unknown,
+    Known(Arc<[IpAddr]>),
+    /// The last lookup failed, and none succeeded before.
+    Failed(Arc<str>),
 }
 
 impl Addresses {
-    /// The address of `host`; an old one is returned at once and refreshed behind the scenes.
+    pub fn new(lookup: impl Lookup + 'static, metrics: Arc<Metrics>, pace: Pace) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                lookup: Box::new(lookup),
+                metrics,
+                pace,
+                began: Instant::now(),
+                names: RwLock::default(),
+            }),
+        }
+    }
+
+    /// All addresses of `host`, families interleaved; the same allocation as long as they stay the same.
     ///
     /// # Errors
-    /// The name does not resolve, and never did.
-    pub async fn of(&self, host: &Arc<str>, port: u16) -> io::Result<SocketAddr> {
-        if let Ok(address) = host.parse::<IpAddr>() {
-            return Ok(SocketAddr::new(address, port));
+    /// Why the name does not resolve, and never did.
+    pub async fn of(&self, host: &Arc<str>) -> io::Result<Arc<[IpAddr]>> {
+        let name = self.shared.name(host);
+        name.asked_at.store(self.shared.now(), Ordering::Relaxed);
+        if let State::Known(addresses) = &*name.state.borrow() {
+            return Ok(addresses.clone());
         }
-        match self.recall(host, port) {
-            Some((address, false)) => Ok(address),
-            Some((address, true)) => {
-                let (addresses, host) = (self.clone(), host.clone());
-                tokio::spawn(async move { addresses.resolve(&host, port).await });
-                Ok(address)
-            }
-            None => self.resolve(host, port).await,
-        }
-    }
-
-    /// The known address, and whether it is this caller's turn to refresh it.
-    fn recall(&self, host: &Arc<str>, port: u16) -> Option<(SocketAddr, bool)> {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let resolved = known.get_mut(&(host.clone(), port))?;
-        let stale = resolved.at.elapsed() > FRESH && !resolved.refreshing;
-        resolved.refreshing |= stale;
-        Some((resolved.address, stale))
-    }
-
-    async fn resolve(&self, host: &Arc<str>, port: u16) -> io::Result<SocketAddr> {
-        let found = tokio::net::lookup_host((&**host, port))
+        let mut state = name.state.subscribe();
+        let state = state
+            .wait_for(|state| !matches!(state, State::Unknown))
             .await
-            .and_then(|mut found| {
-                found.next().ok_or_else(|| {
-                    io::Error::new(io::ErrorKind::NotFound, "the name has no address")
-                })
-            });
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        match found {
-            Ok(address) => {
-                let resolved = Resolved {
-                    address,
-                    at: Instant::now(),
-                    refreshing: false,
-                };
-                known.insert((host.clone(), port), resolved);
-                Ok(address)
-            }
-            Err(error) => {
-                tracing::warn!(host = &**host, %error, "name not resolved");
-                if let Some(resolved) = known.get_mut(&(host.clone(), port)) {
-                    // The old address is used on, and looked up again after the same while.
-                    resolved.at = Instant::now();
-                    resolved.refreshing = false;
-                }
-                Err(error)
-            }
+            .map_err(io::Error::other)?
+            .clone();
+        match state {
+            State::Known(addresses) => Ok(addresses),
+            State::Unknown => Err(io::Error::other("no lookup was made")),
+            State::Failed(reason) => Err(io::Error::other(&*reason)),
         }
     }
 }
+
+impl Shared {
+    /// What is known of `host`; where that is nothing yet, a task begins to keep it.
+    fn name(self: &Arc<Self>, host: &Arc<str>) -> Arc<Name> {
+        let known = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = known.get(host) {
+            return name.clone();
+        }
+        drop(known);
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let name = names.entry(host.clone()).or_insert_with(|| {
+            let literal = host.parse::<IpAddr>().ok();
+            let state = literal.map_or(State::Unknown, |ip| State::Known(Arc::new([ip])));
+            let name = Arc::new(Name {
+                state: watch::Sender::new(state),
+                asked_at: AtomicU64::new(self.now()),
+            });
+            if literal.is_none() {
+                tokio::spawn(self.clone().keep(host.clone(), name.clone()));
+            }
+            name
+        });
+        name.clone()
+    }
+
+    /// Looks `host` up again and again, for as long as somebody asks for it.
+    async fn keep(self: Arc<Self>, host: Arc<str>, name: Arc<Name>) {
+        let mut failures = 0;
+        loop {
+            let pause = match self.lookup.lookup(&host).await {
+                Ok(found) => {
+                    failures = 0;
+                    self.found(&host, &name, found)
+                }
+                Err(error) => {
+                    failures += 1;
+                    self.failed(&host, &name, &error, failures)
+                }
+            };
+            let looked_up_at = self.now();
+            tokio::time::sleep(pause).await;
+            let asked_at = name.asked_at.load(Ordering::Relaxed);
+            let is_idle = match *name.state.borrow() {
+                State::Known(_) => self.now() > asked_at + millis(self.pace.idle),
+                // What cannot be found is looked for again only if somebody still wants it.
+                State::Unknown | State::Failed(_) => asked_at <= looked_up_at,
+            };
+            if is_idle {
+                let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+                names.remove(&host);
+                return;
+            }
+        }
+    }
+
+    /// Puts new addresses in the place of the old ones; gives the time until the next lookup.
+    fn found(&self, host: &str, name: &Name, found: Found) -> Duration {
+        self.metrics.looked_up(host, true);
+        let Found { addresses, ttl } = found;
+        let Pace {
+            ttl_min, ttl_max, ..
+        } = self.pace;
+        let addresses = interleaved(addresses);
+        name.state.send_if_modified(|state| {
+            if matches!(state, State::Known(old) if same(old, &addresses)) {
+                return false;
+            }
+            tracing::debug!(host, ?addresses, ?ttl, "name resolved");
+            *state = State::Known(addresses.into());
+            true
+        });
+        ttl.map_or(self.pace.refresh, |ttl| ttl.clamp(ttl_min, ttl_max))
+    }
+
+    /// The old addresses stay in use; gives the time until the next lookup.
+    fn failed(&self, host: &str, name: &Name, error: &io::Error, failures: u32) -> Duration {
+        self.metrics.looked_up(host, false);
+        let known = matches!(*name.state.borrow(), State::Known(_));
+        tracing::warn!(host, %error, old_addresses_stay = known, "name not resolved");
+        if known {
+            // Nobody waits for it: a name server in trouble is not asked every second.
+            return self.pace.retry * 2u32.pow(failures.min(RETRY_DOUBLINGS_MAX));
+        }
+        name.state
+            .send_replace(State::Failed(error.to_string().into()));
+        self.pace.retry
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.began.elapsed())
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            ttl_min: Duration::from_secs(1),
+            ttl_max: Duration::from_secs(300),
+            refresh: Duration::from_secs(30),
+            retry: Duration::from_secs(1),
+            idle: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// One of each family in turn, IPv6 first (RFC 8305, 4).
+fn interleaved(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
+    let (v6, v4): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
+    let mut families = [v6.into_iter(), v4.into_iter()];
+    let mut all = Vec::new();
+    while all.len() < ADDRESSES_MAX {
+        let before = all.len();
+        for address in families.iter_mut().flat_map(|family| family.next()) {
+            all.push(address);
+        }
+        if all.len() == before {
+            break;
+        }
+    }
+    all
+}
+
+/// Whether both hold the same addresses: name servers turn their order with each answer.
+fn same(old: &[IpAddr], new: &[IpAddr]) -> bool {
+    old.len() == new.len() && new.iter().all(|address| old.contains(address))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,5 +8,6 @@ pub mod lease;
 pub mod live;
 pub mod outcome;
 pub mod probed;
+pub mod resolve;
 pub mod select;
 pub mod usable;

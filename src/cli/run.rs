@@ -74,7 +74,6 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         inheritance: sockets.inheritance,
     };
     let channels = Arc::new(Channels::new(metrics.clone()));
-    process.add_prober(reloader.clone(), channels.clone());
     let gateway = Gateway::new(
         reloader.clone(),
         channels.clone(),
@@ -82,6 +81,7 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         access_log.clone(),
         process.stages(),
     );
+    process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
     let folder = args.config.parent().unwrap_or(Path::new(""));
     process
         .add_gateway(

@@ -31,7 +31,7 @@ use sha2::{Digest, Sha256};
 use source::Source;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Largest configuration file, in bytes.
 const LARGEST: u64 = 16 * 1024 * 1024;
@@ -44,6 +44,8 @@ pub struct Loaded {
     pub document: Document,
     /// The first 12 hex digits of the file's SHA-256.
     pub revision: String,
+    /// Files of secrets that were read.
+    pub files: Vec<PathBuf>,
 }
 
 /// Reads and checks a configuration file; `env` looks up environment variables.
@@ -105,15 +107,19 @@ pub fn parse(
     });
     findings.extend(broken);
     let folder = path.parent().unwrap_or(Path::new(""));
-    findings.extend(secrets::read_files(&mut value, &secrets, folder));
+    let secrets = secrets::read_files(&mut value, &secrets, folder);
+    findings.extend(secrets.findings);
+    let files = secrets.files;
     if !findings.is_empty() {
         let problems = findings.into_iter().map(|finding| document.locate(finding));
-        return Err(document.invalid(problems.collect()));
+        let invalid = document.invalid(problems.collect());
+        return Err(InvalidConfig { files, ..invalid });
     }
     Ok(Loaded {
         config: typed(value, &document)?,
         document,
         revision: revision_of(text.as_bytes()),
+        files,
     })
 }
 

@@ -57,6 +57,8 @@ pub struct ServerConfig {
     pub access_log: AccessLogConfig,
     /// Bounds on connections and on what a slow client may hold.
     pub limits: LimitsConfig,
+    /// How the names of providers become addresses.
+    pub dns: DnsConfig,
 }
 
 /// TLS of a listener.
@@ -101,6 +103,17 @@ pub struct LimitsConfig {
     pub drain_notice: Option<Span>,
     /// How long open requests may go on once no connections are taken any more.
     pub drain: Span,
+}
+
+/// How the names of providers become addresses.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct DnsConfig {
+    /// Name servers to ask, `address` or `address:port`; those of the system if there are none.
+    #[schemars(length(max = 8))]
+    pub servers: Vec<String>,
+    /// How long addresses are used that come without a time to live, as those of the hosts file do.
+    pub refresh: Span,
 }
 
 /// A holder of a gateway key.
@@ -332,6 +345,16 @@ impl Default for ServerConfig {
             workers: None,
             access_log: AccessLogConfig::default(),
             limits: LimitsConfig::default(),
+            dns: DnsConfig::default(),
+        }
+    }
+}
+
+impl Default for DnsConfig {
+    fn default() -> Self {
+        Self {
+            servers: Vec::new(),
+            refresh: Span::seconds(30),
         }
     }
 }

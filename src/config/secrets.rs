@@ -5,14 +5,21 @@ use super::pointer;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A key is a line; a file far larger is the wrong one.
 const LARGEST: u64 = 64 * 1024;
 
+/// What came of reading secrets.
+pub struct FromFiles {
+    pub findings: Vec<Finding>,
+    /// The files that were read, or wanted.
+    pub files: Vec<PathBuf>,
+}
+
 /// Puts the content of its file in the place of every `{file: path}` at these pointers.
-pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> Vec<Finding> {
-    let mut findings = Vec::new();
+pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> FromFiles {
+    let (mut findings, mut files) = (Vec::new(), Vec::new());
     for pointer in pointers {
         let Some(secret) = value.pointer_mut(pointer) else {
             continue;
@@ -20,7 +27,9 @@ pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> Vec<
         let Some(path) = secret["file"].as_str().filter(|path| !path.is_empty()) else {
             continue;
         };
-        match read(&folder.join(path)) {
+        let file = folder.join(path);
+        files.push(file.clone());
+        match read(&file) {
             Ok(content) => *secret = Value::String(content),
             Err(reason) => {
                 let hint = "the path is relative to the folder of this file";
@@ -32,7 +41,7 @@ pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> Vec<
             }
         }
     }
-    findings
+    FromFiles { findings, files }
 }
 
 /// The file's text without the line break at its end.

@@ -6,6 +6,7 @@ use super::{AnswerNeed, BodyNeed, Filter, Flow};
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A filter, and the name it was written with.
 #[derive(Clone)]
@@ -29,6 +30,7 @@ pub struct ResponseChain {
     body_replacers: Vec<Arc<dyn Filter>>,
     frame_filters: Vec<Arc<dyn Filter>>,
     rewrites_frames: bool,
+    heartbeat: Option<Duration>,
 }
 
 impl RequestChain {
@@ -106,6 +108,7 @@ impl ResponseChain {
             body_replacers: with(|filter| filter.answer_need() == AnswerNeed::Replace),
             frame_filters: with(|filter| filter.frame_need() != AnswerNeed::Nothing),
             rewrites_frames: all().any(|filter| filter.frame_need() == AnswerNeed::Replace),
+            heartbeat: all().filter_map(|filter| filter.heartbeat()).min(),
             filters,
         }
     }
@@ -134,6 +137,11 @@ impl ResponseChain {
             (false, false) => AnswerNeed::Observe,
             (false, true) => AnswerNeed::Nothing,
         }
+    }
+
+    /// How often a caller is sent a comment while the provider is silent; the shortest counts.
+    pub fn heartbeat(&self) -> Option<Duration> {
+        self.heartbeat
     }
 
     pub fn on_response_head(&self, answer: &mut AnswerView<'_>) {

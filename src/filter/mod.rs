@@ -8,6 +8,7 @@ pub mod facts;
 pub mod first_channel;
 pub mod follow_ids;
 pub mod force_usage;
+pub mod heartbeat;
 pub mod held;
 pub mod keep_own;
 pub mod kind;
@@ -36,6 +37,7 @@ use facts::{Facts, Settlement};
 use http::{HeaderMap, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 use view::{AnswerView, AttemptView, FrameView, RequestView};
 
 /// One step of a chain. Every hook does nothing by default.
@@ -55,6 +57,11 @@ pub trait Filter: Send + Sync {
     /// What this filter does with the events of a streamed answer.
     fn frame_need(&self) -> AnswerNeed {
         AnswerNeed::Nothing
+    }
+
+    /// How long a stream's provider may be silent until the caller is sent a comment.
+    fn heartbeat(&self) -> Option<Duration> {
+        None
     }
 
     /// Before a byte of the body is read: may reply, so that a stranger never fills memory.

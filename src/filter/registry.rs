@@ -8,6 +8,7 @@ pub const FILTERS: &[FilterKind] = &[
     super::first_channel::KIND,
     super::follow_ids::KIND,
     super::force_usage::KIND,
+    super::heartbeat::KIND,
     super::keep_own::KIND,
     super::limit_body::KIND,
     super::list_models::KIND,

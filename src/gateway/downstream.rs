@@ -2,6 +2,7 @@
 
 use super::fault_from;
 use super::stages::Stages;
+use super::waits::Waits;
 use crate::filter::Reply;
 use crate::filter::limit_body::too_large;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -38,6 +39,7 @@ pub struct Downstream {
     body: BodyState,
     pub bytes_in: u64,
     pub bytes_out: u64,
+    pub waits: Waits,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,6 +70,7 @@ impl Downstream {
             body,
             bytes_in: 0,
             bytes_out: 0,
+            waits: Waits::default(),
         }
     }
 
@@ -168,8 +171,8 @@ impl Downstream {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        self.session
-            .read_request_body()
+        self.waits
+            .client(self.session.read_request_body())
             .await
             .map_err(fault_from::downstream_read)
     }
@@ -179,6 +182,21 @@ impl Downstream {
     /// # Errors
     /// What interrupted it; `work` is then dropped, which cancels it.
     pub async fn unless_gone<T>(
+        &mut self,
+        deadline: Instant,
+        work: impl Future<Output = T>,
+    ) -> Result<T, Interrupted> {
+        let mut waits = std::mem::take(&mut self.waits);
+        // Whoever waits on behind a deadline waits in the same silence.
+        let answered = |done: &_| !matches!(done, Err(Interrupted::TimedOut));
+        let done = waits
+            .upstream(self.interruptible(deadline, work), answered)
+            .await;
+        self.waits = waits;
+        done
+    }
+
+    async fn interruptible<T>(
         &mut self,
         deadline: Instant,
         work: impl Future<Output = T>,
@@ -245,8 +263,8 @@ impl Downstream {
             );
         }
         let head = ResponseHeader::from(parts);
-        self.session
-            .write_response_header(Box::new(head))
+        self.waits
+            .client(self.session.write_response_header(Box::new(head)))
             .await
             .map_err(|error| fault_from::gone().source(error))
     }
@@ -257,8 +275,8 @@ impl Downstream {
     /// [`FaultKind::ClientGone`].
     pub async fn write(&mut self, data: Bytes, end: bool) -> Result<(), Fault> {
         self.bytes_out += data.len() as u64;
-        self.session
-            .write_response_body(data, end)
+        self.waits
+            .client(self.session.write_response_body(data, end))
             .await
             .map_err(|error| fault_from::gone().source(error))
     }
@@ -298,7 +316,9 @@ impl Downstream {
         if self.session.is_http2() && self.is_committed() {
             // A caller that left ends the waiting.
             let until = Instant::now() + BEFORE_RESET;
-            let _ = self.unless_gone(until, std::future::pending::<()>()).await;
+            let _ = self
+                .interruptible(until, std::future::pending::<()>())
+                .await;
         }
         self.session.shutdown().await;
     }

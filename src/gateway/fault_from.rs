@@ -69,6 +69,6 @@ pub fn ending() -> Fault {
 fn describe(error: &Error) -> String {
     match error.etype() {
         ErrorType::InvalidHTTPHeader => "the head is not valid HTTP".into(),
-        _ => error.to_string(),
+        _ => error.to_string().trim().to_owned(),
     }
 }

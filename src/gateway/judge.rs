@@ -127,7 +127,9 @@ impl Exchange<'_> {
         hold: Hold,
         protocol: Protocol,
     ) -> Result<Seen, Fault> {
-        let until = Instant::now() + hold.time;
+        // A heartbeat needs the head before it.
+        let heartbeat = self.route.response.heartbeat().unwrap_or(hold.time);
+        let until = Instant::now() + hold.time.min(heartbeat);
         let mut framer = Framer::new(hold.bytes);
         loop {
             let within = until.min(answer.deadline);

@@ -7,6 +7,7 @@ use super::client_stream::Buffers;
 use super::connections::Connections;
 use super::probe::Prober;
 use super::stages::Stages;
+use crate::channel::addresses::Addresses;
 use crate::channel::live::Channels;
 use crate::config::routes::{ServerConfig, ServerTlsConfig};
 use crate::reload::Reloader;
@@ -167,8 +168,13 @@ impl Process {
     }
 
     /// Probes the channels that want it, from a thread of its own.
-    pub fn add_prober(&mut self, reloader: Arc<Reloader>, channels: Arc<Channels>) {
-        let prober = Prober::new(reloader, channels, self.stages.clone());
+    pub fn add_prober(
+        &mut self,
+        reloader: Arc<Reloader>,
+        channels: Arc<Channels>,
+        addresses: Addresses,
+    ) {
+        let prober = Prober::new(reloader, channels, addresses, self.stages.clone());
         self.server
             .add_service(background_service("prober", prober));
     }

@@ -8,6 +8,7 @@ mod caller_connections;
 mod client_stream;
 mod client_tls;
 mod connections;
+mod dial;
 mod downstream;
 mod exchange;
 mod fault_from;
@@ -19,6 +20,7 @@ pub mod listen;
 mod prepare;
 pub mod preview;
 pub mod probe;
+mod pulse;
 mod record;
 mod refusal;
 mod relay;
@@ -28,12 +30,17 @@ mod request_id;
 pub mod service;
 pub mod stages;
 mod upstream;
+mod waits;
 
+use crate::channel::addresses::{Addresses, Pace};
 use crate::channel::budget::RetryBudget;
 use crate::channel::live::Channels;
+use crate::channel::resolve::Resolver;
+use crate::config::routes::DnsConfig;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
+use crate::snapshot::server::name_server;
 use caller_connections::CallerConnections;
 use stages::Stages;
 use std::sync::Arc;
@@ -59,9 +66,10 @@ impl Gateway {
         access_log: Arc<AccessLog>,
         stages: Arc<Stages>,
     ) -> Self {
+        let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
             reloader,
-            upstream: Upstream::new(),
+            upstream: Upstream::new(addresses),
             channels,
             budget: RetryBudget::default(),
             metrics,
@@ -70,4 +78,22 @@ impl Gateway {
             caller_connections: Arc::default(),
         }
     }
+
+    /// The addresses of providers, for whoever else asks them something.
+    pub fn addresses(&self) -> Addresses {
+        self.upstream.addresses()
+    }
+}
+
+fn addresses(config: &DnsConfig, metrics: Arc<Metrics>) -> Addresses {
+    let DnsConfig { servers, refresh } = config;
+    let servers = servers
+        .iter()
+        .filter_map(|server| name_server(server))
+        .collect();
+    let pace = Pace {
+        refresh: refresh.duration(),
+        ..Pace::default()
+    };
+    Addresses::new(Resolver::new(servers), metrics, pace)
 }

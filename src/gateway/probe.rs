@@ -8,6 +8,7 @@ use super::prepare::prepare_probe;
 use super::stages::{Stages, reached};
 use super::upstream::{Connection, Upstream};
 use crate::catalog::channel::{Channel, Probe};
+use crate::channel::addresses::Addresses;
 use crate::channel::clock::Moment;
 use crate::channel::live::Channels;
 use crate::channel::outcome::Why;
@@ -57,12 +58,17 @@ struct Probes {
 type Known = HashMap<u64, Probes>;
 
 impl Prober {
-    pub fn new(reloader: Arc<Reloader>, channels: Arc<Channels>, stages: Arc<Stages>) -> Self {
+    pub fn new(
+        reloader: Arc<Reloader>,
+        channels: Arc<Channels>,
+        addresses: Addresses,
+        stages: Arc<Stages>,
+    ) -> Self {
         Self {
             reloader,
             channels,
             stages,
-            upstream: Arc::default(),
+            upstream: Arc::new(Upstream::new(addresses)),
         }
     }
 

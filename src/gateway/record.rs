@@ -58,6 +58,7 @@ impl Record {
         settlement: Settlement,
     ) {
         let total = self.started.elapsed();
+        let time_spent = downstream.waits.settle(self.started);
         // 499 is what nobody received.
         let status = self.status.map_or(499, |status| status.as_u16());
         let model = request.model().map(|model| &*model.name);
@@ -73,6 +74,7 @@ impl Record {
             settlement,
             total,
             first_byte: self.first_byte,
+            time_spent,
             usage: request.facts.usage.as_ref(),
         });
         if let Some(caller) = &request.caller {
@@ -105,6 +107,7 @@ impl Record {
             bytes_out: downstream.bytes_out,
             first_byte: self.first_byte,
             total,
+            time_spent: Some(time_spent),
             usage: request.facts.usage.as_ref(),
             response_id: request.facts.response_id.as_deref(),
             fault: self.fault.as_ref(),

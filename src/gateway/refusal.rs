@@ -113,6 +113,7 @@ impl<'a> Refusal<'a> {
             bytes_out,
             first_byte: None,
             total: Duration::ZERO,
+            time_spent: None,
             usage: None,
             response_id: None,
             fault: Some(fault),

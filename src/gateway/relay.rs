@@ -4,6 +4,7 @@ use super::attempt::Answer;
 use super::downstream::Interrupted;
 use super::exchange::Exchange;
 use super::judge::ERROR_BYTES_MAX;
+use super::pulse::BEAT;
 use super::{fault_from, hygiene, reply};
 use crate::catalog::model::Candidate;
 use crate::channel::lease::Lease;
@@ -14,6 +15,8 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use std::pin::pin;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged.
@@ -238,9 +241,18 @@ impl Exchange<'_> {
 
     /// The next piece of the body: of what was held, then of what still comes.
     pub(super) async fn next_chunk(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, Fault> {
+        self.next_chunk_with(answer, None).await
+    }
+
+    /// As [`Self::next_chunk`], with a heartbeat whenever the provider was silent for this time.
+    pub(super) async fn next_chunk_with(
+        &mut self,
+        answer: &mut Answer,
+        heartbeat: Option<Duration>,
+    ) -> Result<Option<Bytes>, Fault> {
         let chunk = match answer.take_held() {
             Some(held) => held,
-            None => self.read_chunk(answer).await?,
+            None => self.read_chunk_with(answer, heartbeat).await?,
         };
         if self.record.first_byte.is_none() && chunk.is_some() {
             self.record.first_byte = Some(self.record.started.elapsed());
@@ -250,11 +262,30 @@ impl Exchange<'_> {
 
     /// Reads the next piece of the body, within the deadlines and while the caller is there.
     pub(super) async fn read_chunk(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, Fault> {
+        self.read_chunk_with(answer, None).await
+    }
+
+    async fn read_chunk_with(
+        &mut self,
+        answer: &mut Answer,
+        heartbeat: Option<Duration>,
+    ) -> Result<Option<Bytes>, Fault> {
         let until = answer.deadline.min(Instant::now() + answer.timeouts.idle);
-        let read = self
-            .downstream
-            .unless_gone(until, answer.connection.session.read_response_body())
-            .await;
+        let read = {
+            let mut reading = pin!(answer.connection.session.read_response_body());
+            loop {
+                let beat = heartbeat.map(|every| Instant::now() + every);
+                let next = beat.map_or(until, |beat| beat.min(until));
+                match self.downstream.unless_gone(next, reading.as_mut()).await {
+                    Err(Interrupted::TimedOut) if next < until => {
+                        self.downstream
+                            .write(Bytes::from_static(BEAT), false)
+                            .await?;
+                    }
+                    read => break read,
+                }
+            }
+        };
         match read {
             Ok(chunk) => Ok(answer.mask(chunk.map_err(fault_from::upstream)?)),
             Err(Interrupted::ClientGone) => Err(fault_from::gone()),

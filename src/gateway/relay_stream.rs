@@ -2,6 +2,7 @@
 
 use super::attempt::Answer;
 use super::exchange::Exchange;
+use super::pulse::Pulse;
 use super::reply;
 use crate::catalog::model::Candidate;
 use crate::filter::AnswerNeed;
@@ -26,17 +27,19 @@ impl Exchange<'_> {
         self.downstream.write_head(answer.status, headers).await?;
         let rewritten = self.route.response.frame_need() == AnswerNeed::Replace;
         let mut framer = Framer::new(EVENT_BYTES_MAX);
+        let every = self.route.response.heartbeat();
+        let mut pulse = Pulse::new(every, self.request.protocol, rewritten);
         loop {
-            match self.next_chunk(answer).await {
+            match self.next_chunk_with(answer, pulse.now(&framer)).await {
                 Ok(Some(chunk)) if rewritten => {
                     framer.push(&chunk);
-                    let events = self.rewritten_events(&mut framer, candidate);
+                    let events = self.rewritten_events(&mut framer, &mut pulse, candidate);
                     self.downstream.write(events, false).await?;
                 }
                 Ok(Some(chunk)) => {
                     self.downstream.write(chunk.clone(), false).await?;
                     framer.push(&chunk);
-                    self.look_at_events(&mut framer, candidate);
+                    self.look_at_events(&mut framer, &mut pulse, candidate);
                 }
                 Ok(None) => {
                     let rest = match framer.finish() {
@@ -60,8 +63,9 @@ impl Exchange<'_> {
         }
     }
 
-    fn look_at_events(&mut self, framer: &mut Framer, candidate: &Candidate) {
+    fn look_at_events(&mut self, framer: &mut Framer, pulse: &mut Pulse, candidate: &Candidate) {
         while let Some(event) = framer.next() {
+            pulse.saw(&event);
             self.request.facts.events += 1;
             self.route.response.on_frame(&mut FrameView {
                 request: &mut self.request,
@@ -72,9 +76,15 @@ impl Exchange<'_> {
         }
     }
 
-    fn rewritten_events(&mut self, framer: &mut Framer, candidate: &Candidate) -> Bytes {
+    fn rewritten_events(
+        &mut self,
+        framer: &mut Framer,
+        pulse: &mut Pulse,
+        candidate: &Candidate,
+    ) -> Bytes {
         let mut out: Vec<Bytes> = Vec::new();
         while let Some(event) = framer.next() {
+            pulse.saw(&event);
             self.request.facts.events += 1;
             let mut frame = FrameView {
                 request: &mut self.request,

@@ -33,6 +33,8 @@ const CONNECTION_WINDOW: u32 = 4 << 20;
 
 /// When a process closes, how long a connection may still begin the request that is on its way.
 pub const LAST_REQUEST: Duration = Duration::from_millis(500);
+/// What waits to be sent on a stream whose caller is slow.
+const SEND_BUFFER: usize = 32 << 10;
 
 /// The gateway as one client connection sees it.
 pub struct GatewayApp {
@@ -91,7 +93,8 @@ impl HttpServerApp for GatewayApp {
         let mut options = default_h2_options();
         options
             .initial_window_size(STREAM_WINDOW)
-            .initial_connection_window_size(CONNECTION_WINDOW);
+            .initial_connection_window_size(CONNECTION_WINDOW)
+            .max_send_buffer_size(SEND_BUFFER);
         Some(options)
     }
 

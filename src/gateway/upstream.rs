@@ -1,17 +1,17 @@
 //! The provider's side: addresses, peers and the pool of connections, one pool per channel.
 
+use super::dial::{self, Dialer};
 use super::fault_from;
 use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
 use crate::channel::addresses::Addresses;
 use crate::protocol::fault::{Fault, FaultKind};
-use pingora_core::connectors::ConnectorOptions;
-use pingora_core::connectors::http::Connector;
 use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::utils::tls::{CertKey, WrappedX509, parse_x509};
 use std::collections::HashMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
@@ -21,19 +21,28 @@ const POOL_CONNECTIONS_MAX: usize = 1024;
 const POOL_IDLE: Duration = Duration::from_secs(60);
 /// Streams on one HTTP/2 connection.
 const H2_STREAMS_MAX: usize = 100;
+/// How much of an answer a provider may send before any of it is read. With what waits on the caller's
+/// side this is what a slow caller holds of ours; Pingora's own 8 MiB would be sixty times as much.
+const H2_STREAM_WINDOW: u32 = 128 << 10;
+
+/// Providers whose peers are kept; far more than a configuration has channels.
+const PROVIDERS_MAX: usize = 4096;
 
 /// Connects to providers and keeps their idle connections.
 pub struct Upstream {
-    connector: Connector,
+    dialer: Dialer,
     addresses: Addresses,
-    peers: RwLock<HashMap<PeerKey, Arc<HttpPeer>>>,
+    /// By pool: one for each channel and credential.
+    providers: RwLock<HashMap<u64, Arc<Provider>>>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct PeerKey {
-    /// One for each channel and credential.
-    pool: u64,
-    address: SocketAddr,
+/// The peers of a channel and credential: one for each address.
+struct Provider {
+    /// What the peers were made for: a new list makes new peers.
+    addresses: Arc<[IpAddr]>,
+    peers: Vec<Arc<HttpPeer>>,
+    /// Index of the peer that was connected to last, which is tried first.
+    preferred: AtomicUsize,
 }
 
 /// A connection to a provider, and the peer whose pool it goes back to.
@@ -45,38 +54,40 @@ pub struct Connection {
 }
 
 impl Upstream {
-    pub fn new() -> Self {
+    pub fn new(addresses: Addresses) -> Self {
         Self {
-            connector: Connector::new(Some(ConnectorOptions::new(POOL_CONNECTIONS_MAX))),
-            addresses: Addresses::default(),
-            peers: RwLock::default(),
+            dialer: Dialer::new(POOL_CONNECTIONS_MAX),
+            addresses,
+            providers: RwLock::default(),
         }
     }
 
-    /// A connection to `channel`, from the pool or new.
+    /// The addresses of providers, for whoever else asks them something.
+    pub fn addresses(&self) -> Addresses {
+        self.addresses.clone()
+    }
+
+    /// A connection to `channel`: from the pool of any of its addresses, or a new one to the first
+    /// address that takes it.
     ///
     /// # Errors
-    /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers there.
+    /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers at any address.
     pub async fn connect(
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
     ) -> Result<Connection, Fault> {
-        let peer = self.peer(channel, credential).await?;
-        let (session, reused) = self
-            .connector
-            .get_http_session(&*peer)
-            .await
-            .map_err(|error| unreachable(fault_from::upstream(error)))?;
-        // Pingora speaks HTTP/1.1 where a provider negotiates nothing.
-        if channel.origin.http == HttpVersion::Http2 && !matches!(session, HttpSession::H2(_)) {
-            return Err(no_connection("the provider does not negotiate HTTP/2"));
+        let provider = self.provider(channel, credential).await?;
+        for (_, peer) in provider.in_order() {
+            if let Some(session) = self.dialer.pooled(peer).await {
+                return Ok(Connection {
+                    session,
+                    peer: peer.clone(),
+                    reused: true,
+                });
+            }
         }
-        Ok(Connection {
-            session,
-            peer,
-            reused,
-        })
+        self.dial(channel, &provider).await
     }
 
     /// Gives up a connection whose answer is not wanted any more: of HTTP/2 its stream only.
@@ -86,9 +97,7 @@ impl Upstream {
         } = connection;
         session.shutdown().await;
         if let HttpSession::H2(_) = &session {
-            self.connector
-                .release_http_session(session, &*peer, Some(POOL_IDLE))
-                .await;
+            self.dialer.release(session, &peer, POOL_IDLE).await;
         }
     }
 
@@ -108,47 +117,158 @@ impl Upstream {
         if let HttpSession::H1(h1) = &mut session {
             h1.respect_keepalive();
         }
-        self.connector
-            .release_http_session(session, &*peer, Some(POOL_IDLE))
-            .await;
+        self.dialer.release(session, &peer, POOL_IDLE).await;
     }
 
-    async fn peer(
+    async fn dial(&self, channel: &Channel, provider: &Provider) -> Result<Connection, Fault> {
+        let mut unfinished = Unfinished {
+            channel: &channel.name,
+            addresses: &provider.peers,
+            over: false,
+        };
+        let raced = dial::race(provider.in_order(), |(index, peer)| async move {
+            match self.dialer.dial(peer).await {
+                // Pingora speaks HTTP/1.1 where a provider negotiates nothing.
+                Ok((session, _)) if is_too_old(channel, &session) => {
+                    Err(no_connection("the provider does not negotiate HTTP/2"))
+                }
+                Ok((session, reused)) => Ok((index, session, reused)),
+                Err(error) => Err(unreachable(fault_from::upstream(error))),
+            }
+        });
+        let raced = raced.await;
+        unfinished.over = true;
+        match raced {
+            Ok((index, session, reused)) => {
+                provider.preferred.store(index, Ordering::Relaxed);
+                Ok(Connection {
+                    session,
+                    peer: provider.peers[index].clone(),
+                    reused,
+                })
+            }
+            Err(faults) => Err(all_of(faults)),
+        }
+    }
+
+    async fn provider(
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
-    ) -> Result<Arc<HttpPeer>, Fault> {
-        let address = self
-            .addresses
-            .of(&channel.origin.host, channel.origin.port)
-            .await
-            .map_err(|error| {
-                no_connection(format!("`{}` does not resolve", channel.origin.host)).source(error)
-            })?;
+    ) -> Result<Arc<Provider>, Fault> {
+        let host = &channel.origin.host;
+        let addresses = self.addresses.of(host).await.map_err(|error| {
+            no_connection(format!("`{host}` does not resolve: {error}")).source(error)
+        })?;
         let pool = credential.map_or(channel.fingerprint, |credential| credential.fingerprint);
-        let key = PeerKey { pool, address };
         let known = self
-            .peers
+            .providers
             .read()
             .unwrap_or_else(PoisonError::into_inner)
-            .get(&key)
+            .get(&pool)
             .cloned();
-        if let Some(peer) = known {
-            return Ok(peer);
+        if let Some(provider) = &known
+            && Arc::ptr_eq(&provider.addresses, &addresses)
+        {
+            return Ok(provider.clone());
         }
-        let peer = Arc::new(new_peer(channel, pool, address));
-        self.peers
+        let provider = Arc::new(Provider::new(channel, pool, addresses, known.as_deref()));
+        let mut providers = self
+            .providers
             .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(key, peer.clone());
-        Ok(peer)
+            .unwrap_or_else(PoisonError::into_inner);
+        if providers.len() >= PROVIDERS_MAX {
+            // Those in use come back with their next request.
+            providers.clear();
+        }
+        providers.insert(pool, provider.clone());
+        Ok(provider)
     }
 }
 
-impl Default for Upstream {
-    fn default() -> Self {
-        Self::new()
+impl Provider {
+    /// Prefers what `before` prefers, as far as it is still there.
+    fn new(channel: &Channel, pool: u64, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
+        let port = channel.origin.port;
+        let last = before.and_then(Self::preferred_address);
+        let preferred = preferred_among(&addresses, last);
+        let peers = addresses
+            .iter()
+            .map(|address| Arc::new(new_peer(channel, pool, SocketAddr::new(*address, port))))
+            .collect();
+        Self {
+            addresses,
+            peers,
+            preferred: AtomicUsize::new(preferred),
+        }
     }
+
+    fn preferred_address(&self) -> Option<IpAddr> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        self.addresses.get(preferred).copied()
+    }
+
+    /// The peers with their indices, the preferred one first.
+    fn in_order(&self) -> impl Iterator<Item = (usize, &Arc<HttpPeer>)> {
+        let preferred = self.preferred.load(Ordering::Relaxed);
+        let others = (0..self.peers.len()).filter(move |index| *index != preferred);
+        std::iter::once(preferred)
+            .chain(others)
+            .map(|index| (index, &self.peers[index]))
+    }
+}
+
+/// The index of the address that connected last; if it is gone, of one of its family, since the other
+/// may lead nowhere from here.
+fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
+    let at = |wanted: &dyn Fn(&IpAddr, IpAddr) -> bool| {
+        let last = last?;
+        addresses.iter().position(|address| wanted(address, last))
+    };
+    at(&|address, last| *address == last)
+        .or_else(|| at(&|address, last| address.is_ipv6() == last.is_ipv6()))
+        .unwrap_or(0)
+}
+
+/// Tells the log which addresses were tried when a deadline ends the race.
+struct Unfinished<'a> {
+    channel: &'a str,
+    addresses: &'a [Arc<HttpPeer>],
+    over: bool,
+}
+
+impl Drop for Unfinished<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            let addresses: Vec<String> = self
+                .addresses
+                .iter()
+                .map(|peer| peer._address.to_string())
+                .collect();
+            tracing::info!(
+                channel = self.channel,
+                addresses = addresses.join(", "),
+                "no address connected in time"
+            );
+        }
+    }
+}
+
+/// One fault for those of all addresses.
+fn all_of(faults: Vec<Fault>) -> Fault {
+    let details: Vec<String> = faults
+        .iter()
+        .filter_map(|fault| fault.detail.clone())
+        .collect();
+    let told = details.join("; ");
+    match faults.into_iter().next_back() {
+        Some(last) => last.detail(told),
+        None => no_connection("the name has no address"),
+    }
+}
+
+fn is_too_old(channel: &Channel, session: &HttpSession) -> bool {
+    channel.origin.http == HttpVersion::Http2 && !matches!(session, HttpSession::H2(_))
 }
 
 /// Whatever broke before a byte of the request was written: the provider has nothing.
@@ -175,6 +295,8 @@ fn new_peer(channel: &Channel, pool: u64, address: SocketAddr) -> HttpPeer {
     peer.group_key = pool;
     peer.options.idle_timeout = Some(POOL_IDLE);
     peer.options.max_h2_streams = H2_STREAMS_MAX;
+    peer.options.h2_stream_window_size = Some(H2_STREAM_WINDOW);
+    peer.options.h2_connection_window_size = Some(H2_STREAM_WINDOW * H2_STREAMS_MAX as u32);
     peer.options.alpn = match (origin.http, &origin.tls) {
         (HttpVersion::Http2, _) => ALPN::H2,
         (HttpVersion::Negotiated, Some(_)) => ALPN::H2H1,
@@ -197,5 +319,29 @@ fn trust(peer: &mut HttpPeer, tls: &OriginTls) {
     if let Some(identity) = &tls.identity {
         let pair = CertKey::new(identity.chain.clone(), identity.key.clone());
         peer.client_cert_key = Some(Arc::new(pair));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::preferred_among;
+    use std::net::IpAddr;
+
+    #[test]
+    fn what_connected_last_comes_first_and_else_its_family() {
+        let addresses: Vec<IpAddr> = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2"]
+            .map(|text| text.parse().unwrap())
+            .into();
+        for (last, preferred) in [
+            (None, 0),
+            (Some("192.0.2.2"), 3),
+            (Some("192.0.2.9"), 1),
+            (Some("2001:db8::9"), 0),
+        ] {
+            let last = last.map(|text| text.parse().unwrap());
+            assert_eq!(preferred_among(&addresses, last), preferred, "{last:?}");
+        }
+        let v6 = [addresses[0]];
+        assert_eq!(preferred_among(&v6, Some(addresses[1])), 0);
     }
 }

@@ -1,6 +1,7 @@
 //! The access log: one JSON line per exchange.
 
 use super::line_writer::{LineWriter, Sink};
+use super::time_spent::TimeSpent;
 use crate::protocol::fault::Fault;
 use crate::protocol::redact::redact;
 use crate::protocol::usage::Usage;
@@ -38,6 +39,7 @@ pub struct Line<'a> {
     pub bytes_out: u64,
     pub first_byte: Option<Duration>,
     pub total: Duration,
+    pub time_spent: Option<TimeSpent>,
     pub usage: Option<&'a Usage>,
     pub response_id: Option<&'a str>,
     pub fault: Option<&'a Fault>,
@@ -76,6 +78,8 @@ struct WrittenLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     first_byte_ms: Option<f64>,
     total_ms: f64,
+    #[serde(flatten)]
+    time_spent: Option<WrittenTime>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -90,6 +94,17 @@ struct WrittenLine<'a> {
     error_message: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_detail: Option<String>,
+}
+
+/// Whom the time was spent with; the first three add up to the whole.
+#[derive(Serialize)]
+struct WrittenTime {
+    upstream_ms: f64,
+    client_ms: f64,
+    gateway_ms: f64,
+    upstream_silence_ms: f64,
+    client_silence_ms: f64,
+    gateway_silence_ms: f64,
 }
 
 impl AccessLog {
@@ -154,6 +169,7 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
             bytes_out: line.bytes_out,
             first_byte_ms: line.first_byte.map(milliseconds),
             total_ms: milliseconds(line.total),
+            time_spent: line.time_spent.map(WrittenTime::from),
             input_tokens: line.usage.and_then(|usage| usage.input_tokens),
             output_tokens: line.usage.and_then(|usage| usage.output_tokens),
             cached_input_tokens: line.usage.and_then(|usage| usage.cached_input_tokens),
@@ -163,6 +179,24 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
             error_detail: line
                 .fault
                 .and_then(|fault| fault.detail.as_deref().map(redacted)),
+        }
+    }
+}
+
+impl From<TimeSpent> for WrittenTime {
+    fn from(spent: TimeSpent) -> Self {
+        let TimeSpent {
+            upstream,
+            client,
+            gateway,
+        } = spent;
+        Self {
+            upstream_ms: milliseconds(upstream.total),
+            client_ms: milliseconds(client.total),
+            gateway_ms: milliseconds(gateway.total),
+            upstream_silence_ms: milliseconds(upstream.longest),
+            client_silence_ms: milliseconds(client.longest),
+            gateway_silence_ms: milliseconds(gateway.longest),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
 use super::channel_metrics::ChannelMetrics;
+use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use crate::filter::facts::Settlement;
 use crate::filter::held::Passage;
 use crate::protocol::usage::Usage;
@@ -30,6 +31,7 @@ pub struct Metrics {
     attempts: IntCounterVec,
     settlements: IntCounterVec,
     validation_failures: IntCounterVec,
+    dns_lookups: IntCounterVec,
     rate_limited: IntCounterVec,
     limits_unchecked: IntCounterVec,
     in_flight: IntGauge,
@@ -40,6 +42,7 @@ pub struct Metrics {
     revision: GaugeVec,
     log_dropped: IntCounter,
     pub channels: ChannelMetrics,
+    time: TimeMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
 }
@@ -53,6 +56,7 @@ pub struct Finished<'a> {
     pub settlement: Settlement,
     pub total: Duration,
     pub first_byte: Option<Duration>,
+    pub time_spent: TimeSpent,
     pub usage: Option<&'a Usage>,
 }
 
@@ -71,6 +75,7 @@ struct Series {
     settlements: IntCounter,
     duration: Histogram,
     first_byte: Histogram,
+    time: TimeSeries,
     input_tokens: IntCounter,
     cached_tokens: IntCounter,
     output_tokens: IntCounter,
@@ -124,6 +129,11 @@ impl Metrics {
                 "Requests that broke their schema.",
                 &["route"],
             ),
+            dns_lookups: counter(
+                "headgate_dns_lookups_total",
+                "Lookups of providers' names.",
+                &["host", "result"],
+            ),
             rate_limited: counter(
                 "headgate_rate_limited_total",
                 "Requests that a limit of their caller refused.",
@@ -167,6 +177,7 @@ impl Metrics {
                 ),
             ),
             channels: ChannelMetrics::new(&registry),
+            time: TimeMetrics::new(&registry),
             series: RwLock::default(),
             registry,
         }
@@ -178,6 +189,7 @@ impl Metrics {
         series.requests.inc();
         series.settlements.inc();
         series.duration.observe(exchange.total.as_secs_f64());
+        series.time.observe(&exchange.time_spent);
         if let Some(first_byte) = exchange.first_byte {
             series.first_byte.observe(first_byte.as_secs_f64());
         }
@@ -210,6 +222,12 @@ impl Metrics {
 
     pub fn validation_failure(&self, route: &str) {
         self.validation_failures.with_label_values(&[route]).inc();
+    }
+
+    /// Counts a lookup of `host`, which stands in the configuration.
+    pub fn looked_up(&self, host: &str, found: bool) {
+        let result = if found { "found" } else { "failed" };
+        self.dns_lookups.with_label_values(&[host, result]).inc();
     }
 
     /// Counts what became of a request at its caller's limits.
@@ -309,6 +327,7 @@ impl Metrics {
                 .with_label_values(&[&**route, settlement.name()]),
             duration: self.durations.with_label_values(&labels),
             first_byte: self.first_bytes.with_label_values(&labels),
+            time: self.time.of(channel),
             input_tokens: tokens("input"),
             cached_tokens: tokens("cached_input"),
             output_tokens: tokens("output"),

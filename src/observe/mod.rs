@@ -4,3 +4,4 @@ pub mod access_log;
 pub mod channel_metrics;
 pub mod line_writer;
 pub mod metrics;
+pub mod time_spent;

@@ -89,8 +89,14 @@ impl Framer {
         Some(event.incomplete())
     }
 
-    fn is_between_events(&self) -> bool {
+    /// Whether the bytes so far end with an event. Asked when all events were taken.
+    pub fn is_between_events(&self) -> bool {
         self.carried.is_empty() && !self.in_oversize
+    }
+
+    /// Whether pieces of an event came out that was too long to be kept, and its end did not come yet.
+    pub fn is_in_oversize(&self) -> bool {
+        self.in_oversize
     }
 
     /// One past the blank line that ends the event, if the chunk holds it.

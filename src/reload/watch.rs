@@ -1,10 +1,11 @@
-//! Notices when the configuration changes: its folder is watched, so that symlink swaps are seen too.
+//! Notices when the configuration or a file it names changes: folders are watched, so that symlink swaps are seen too.
 
 use super::Reloader;
 use notify::{RecursiveMode, Watcher};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -13,6 +14,9 @@ const SETTLED: Duration = Duration::from_millis(100);
 
 /// A folder in which something always happens must not put a reload off for ever.
 const SETTLED_AT_LAST: Duration = Duration::from_secs(1);
+
+/// Not every file system tells of changes, nor does the target of a link in another folder.
+const LOOKED_AT_ANYWAY: Duration = Duration::from_secs(5);
 
 /// Reloads on every change of the configuration's files, from a thread of its own, for as long as the process lives.
 ///
@@ -33,7 +37,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
         reloader.reload();
     }
     let spawned = thread::Builder::new().name("reload".into()).spawn(move || {
-        while changes.recv().is_ok() {
+        while changes.recv_timeout(LOOKED_AT_ANYWAY) != Err(RecvTimeoutError::Disconnected) {
             let until = Instant::now() + SETTLED_AT_LAST;
             while Instant::now() < until && changes.recv_timeout(SETTLED).is_ok() {}
             loop {
@@ -44,9 +48,9 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
                 }
                 seen = found;
                 reloader.reload();
-                // A new configuration may name schema files in other folders.
+                // A new configuration may name files in other folders.
                 if let Err(error) = watch_folders(&mut watcher, &reloader, &mut watched) {
-                    tracing::warn!(%error, "a schema's folder cannot be watched");
+                    tracing::warn!(%error, "a folder cannot be watched, its files are looked at every few seconds");
                 }
             }
         }

@@ -10,7 +10,7 @@ use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A channel and the platform models it serves.
@@ -32,6 +32,18 @@ pub(crate) fn build(
             build_one(name, config, folder, &at, problems)
         })
         .collect()
+}
+
+/// The files that the channels name: authorities, certificates and their keys.
+pub(crate) fn files<'a>(
+    configs: &'a BTreeMap<String, ChannelConfig>,
+    folder: &'a Path,
+) -> impl Iterator<Item = PathBuf> + 'a {
+    configs
+        .values()
+        .flat_map(|config| [&config.tls.ca, &config.tls.certificate, &config.tls.key])
+        .flatten()
+        .map(|path| folder.join(path))
 }
 
 fn build_one(

@@ -106,6 +106,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         config,
         document,
         revision,
+        mut files,
     } = loaded;
     let RoutesConfig {
         server,
@@ -124,9 +125,11 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         found: Vec::new(),
     };
     server::check_addresses(&server, &mut problems);
+    server::check_dns(&server.dns, &mut problems);
     if let Some(tls) = &server.tls {
         server::check_tls(tls, &folder, &mut problems);
     }
+    files.extend(channels::files(&channels, &folder));
     let channels = channels::build(&channels, &folder, &mut problems);
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
     let declared = callers;
@@ -142,7 +145,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     }
     .build(&routes, &mut problems);
     callers::check_kept(&declared, &router, &mut problems);
-    let files = shelf.into_files();
+    files.extend(shelf.into_files());
     let warnings = match problems.into_result() {
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),

@@ -65,7 +65,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "std::fs",
         &["config", "snapshot", "state", "reload", "admin", "cli"],
     ),
-    ("std::net", &["channel", "gateway", "cli"]),
+    ("std::net", &["snapshot", "channel", "gateway", "cli"]),
     (
         "tokio",
         &[

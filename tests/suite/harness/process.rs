@@ -53,6 +53,14 @@ impl Process {
         }
     }
 
+    /// Memory of the process that is not swapped out.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kibibytes = line.unwrap().split_whitespace().next().unwrap();
+        kibibytes.parse::<u64>().unwrap() << 10
+    }
+
     /// The log line with this message, as JSON.
     ///
     /// # Panics

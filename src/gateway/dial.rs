@@ -1,0 +1,219 @@
+//! New connections and idle ones: where a provider has several addresses, they race (RFC 8305).
+
+use pingora_core::connectors::ConnectorOptions;
+use pingora_core::connectors::http::{v1, v2};
+use pingora_core::protocols::ALPN;
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_core::upstreams::peer::HttpPeer;
+use pingora_error::Error;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// How long an address has to connect before the next one is tried beside it (RFC 8305, 5).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Pingora's connectors of both versions, with their pools.
+pub struct Dialer {
+    h1: v1::Connector,
+    h2: v2::Connector,
+}
+
+impl Dialer {
+    /// Keeps up to `pool_max` idle connections of each version.
+    pub fn new(pool_max: usize) -> Self {
+        let options = ConnectorOptions::new(pool_max);
+        Self {
+            h1: v1::Connector::new(Some(options.clone())),
+            h2: v2::Connector::new(Some(options)),
+        }
+    }
+
+    /// An idle connection, or room on a busy one of HTTP/2.
+    pub async fn pooled(&self, peer: &HttpPeer) -> Option<HttpSession> {
+        if may_be_h2(peer) {
+            match self.h2.reused_http_session(peer).await {
+                Ok(Some(session)) => return Some(HttpSession::H2(session)),
+                Ok(None) => {}
+                // The connection has left the pool by that.
+                Err(error) => tracing::debug!(%error, "a pooled connection takes no request"),
+            }
+        }
+        if peer.options.alpn.get_min_http_version() == 2 {
+            return None;
+        }
+        let session = self.h1.reused_http_session(peer).await?;
+        Some(HttpSession::H1(session))
+    }
+
+    /// A new connection, TLS included; of HTTP/1.1 also one that came into the pool meanwhile, which
+    /// then counts as reused.
+    pub async fn dial(&self, peer: &HttpPeer) -> Result<(HttpSession, bool), Box<Error>> {
+        if may_be_h2(peer) {
+            let session = self.h2.new_http_session(peer).await?;
+            return Ok((session, false));
+        }
+        let (session, reused) = self.h1.get_http_session(peer).await?;
+        Ok((HttpSession::H1(session), reused))
+    }
+
+    /// Gives a connection back whose answer was read to its end; of HTTP/2 it may also be cut short.
+    pub async fn release(&self, session: HttpSession, peer: &HttpPeer, idle: Duration) {
+        match session {
+            HttpSession::H1(session) => {
+                self.h1
+                    .release_http_session(session, peer, Some(idle))
+                    .await;
+            }
+            HttpSession::H2(session) => self.h2.release_http_session(session, peer, Some(idle)),
+            HttpSession::Custom(()) => {}
+        }
+    }
+}
+
+/// Tries candidates in their order, the next one after a head start or at once where one fails; the
+/// first that succeeds wins, and the others are dropped.
+///
+/// # Errors
+/// Why each failed, in their order; the list is empty only if there were no candidates.
+pub async fn race<C, T, E, F>(
+    candidates: impl IntoIterator<Item = C>,
+    attempt: impl Fn(C) -> F,
+) -> Result<T, Vec<E>>
+where
+    F: Future<Output = Result<T, E>>,
+{
+    let mut waiting = candidates.into_iter().enumerate().peekable();
+    let mut running = Vec::new();
+    let mut failed = Vec::new();
+    loop {
+        if let Some((place, candidate)) = waiting.next() {
+            running.push((place, Box::pin(attempt(candidate))));
+        } else if running.is_empty() {
+            failed.sort_by_key(|(place, _)| *place);
+            return Err(failed.into_iter().map(|(_, error)| error).collect());
+        }
+        let outcome = match waiting.peek() {
+            Some(_) => timeout(HEAD_START, first_of(&mut running)).await.ok(),
+            None => Some(first_of(&mut running).await),
+        };
+        match outcome {
+            Some((_, Ok(won))) => return Ok(won),
+            Some((place, Err(error))) => failed.push((place, error)),
+            None => {}
+        }
+    }
+}
+
+/// The first to end of those that run; it runs no more then.
+async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize, F::Output) {
+    poll_fn(|context| {
+        for index in 0..running.len() {
+            let (place, attempt) = &mut running[index];
+            if let Poll::Ready(outcome) = attempt.as_mut().poll(context) {
+                let place = *place;
+                drop(running.swap_remove(index));
+                return Poll::Ready((place, outcome));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+fn may_be_h2(peer: &HttpPeer) -> bool {
+    !matches!(peer.options.alpn, ALPN::H1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{HEAD_START, race};
+    use std::sync::{Arc, Mutex};
+    use std::time::{Duration, Instant};
+    use tokio::time::sleep;
+
+    /// What becomes of an attempt: after how long, and whether it connects.
+    type Plan = (&'static str, Duration, bool);
+
+    const NEVER: Duration = Duration::from_secs(3600);
+    const SOON: Duration = Duration::from_millis(20);
+
+    /// Runs a race; gives its outcome and the attempts that were begun, in order, with their time.
+    async fn run(
+        plans: &[Plan],
+    ) -> (
+        Result<&'static str, Vec<&'static str>>,
+        Vec<(&'static str, Duration)>,
+    ) {
+        let begun = Mutex::new(Vec::new());
+        let at = Instant::now();
+        let outcome = race(plans, |(name, delay, connects)| {
+            begun.lock().unwrap().push((*name, at.elapsed()));
+            async move {
+                sleep(*delay).await;
+                match connects {
+                    true => Ok(*name),
+                    false => Err(*name),
+                }
+            }
+        })
+        .await;
+        (outcome, begun.into_inner().unwrap())
+    }
+
+    fn names(begun: &[(&'static str, Duration)]) -> Vec<&'static str> {
+        begun.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[tokio::test]
+    async fn the_first_address_is_alone_as_long_as_it_is_quick() {
+        let (outcome, begun) =
+            run(&[("a", Duration::ZERO, true), ("b", Duration::ZERO, true)]).await;
+        assert_eq!(outcome, Ok("a"));
+        assert_eq!(names(&begun), ["a"]);
+    }
+
+    #[tokio::test]
+    async fn the_next_address_follows_a_failure_at_once() {
+        let (outcome, begun) =
+            run(&[("a", SOON, false), ("b", NEVER, true), ("c", SOON, true)]).await;
+        assert_eq!(outcome, Ok("c"));
+        assert_eq!(names(&begun), ["a", "b", "c"]);
+        assert!(begun[2].1 >= begun[1].1 + HEAD_START);
+    }
+
+    #[tokio::test]
+    async fn a_slow_address_runs_on_beside_the_next_and_may_win() {
+        let (outcome, begun) = run(&[("a", HEAD_START * 2, true), ("b", NEVER, true)]).await;
+        assert_eq!(outcome, Ok("a"));
+        assert_eq!(names(&begun), ["a", "b"]);
+        assert!(begun[1].1 >= HEAD_START);
+    }
+
+    #[tokio::test]
+    async fn who_loses_the_race_is_dropped_with_it() {
+        let running = Arc::new(());
+        let won = race([NEVER, SOON], async |delay| {
+            let _runs = running.clone();
+            sleep(delay).await;
+            Ok::<_, ()>(Arc::strong_count(&running))
+        })
+        .await;
+        assert_eq!(won, Ok(3), "both ran");
+        assert_eq!(Arc::strong_count(&running), 1);
+    }
+
+    #[tokio::test]
+    async fn a_race_that_nobody_wins_tells_of_everybody_in_order() {
+        let (outcome, _) = run(&[
+            ("a", HEAD_START * 2, false),
+            ("b", SOON, false),
+            ("c", SOON, false),
+        ])
+        .await;
+        assert_eq!(outcome, Err(vec!["a", "b", "c"]));
+        assert_eq!(run(&[]).await.0, Err(vec![]));
+    }
+}

@@ -1,0 +1,136 @@
+//! Heartbeats on silent streams: between events only, never behind the end, and the bytes stay the provider's.
+
+use crate::harness::error_shape::assert_error_event;
+use crate::harness::{Act, Answer, Gateway, Request, Scripted, config};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const BEAT: &str = ": heartbeat\n\n";
+const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
+const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word\"}}]}\n\n";
+const DONE: &str = "data: [DONE]\n\n";
+/// Time for several heartbeats.
+const SILENCE: Duration = Duration::from_millis(800);
+
+fn send(text: &str) -> Act {
+    Act::Send(text.into())
+}
+
+/// What a caller gets of a provider that does `acts` with a stream, behind a gateway with heartbeats.
+async fn streamed(acts: Vec<Act>, change: impl FnOnce(&mut Value)) -> (Gateway, Answer) {
+    let acts = [vec![send(HEAD)], acts].concat();
+    let provider = Scripted::start(acts).await;
+    let mut config = config::standard(&provider.url());
+    let response = json!(["pass_sse", {"heartbeat": {"every": "100ms"}}, "meter_usage"]);
+    config::route(&mut config, "chat")["response"] = response;
+    change(&mut config);
+    let gateway = Gateway::start(&config).await;
+    let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
+    (gateway, answer)
+}
+
+#[tokio::test]
+async fn a_silent_provider_is_covered_for_between_events_and_nowhere_else() {
+    let (start, end) = EVENT.split_at(20);
+    let wait = Act::Wait(SILENCE);
+    // What the provider sends, in pieces with a silence between them, and where heartbeats belong.
+    let cases: [(&[&str], &[bool]); 6] = [
+        (&[EVENT, EVENT, DONE], &[true, true]),
+        (&["", EVENT, DONE], &[true, true]),
+        (&[EVENT, start, &format!("{end}{DONE}")], &[true, false]),
+        (&[start, end, DONE], &[false, true]),
+        (&["data: {}\n", "\n", DONE], &[false, true]),
+        (&[EVENT, DONE, ""], &[true, false]),
+    ];
+    for (pieces, beats) in cases {
+        let mut acts = Vec::new();
+        for piece in pieces {
+            acts.extend([send(piece), wait.clone()]);
+        }
+        acts.pop();
+        acts.push(Act::Close);
+        let (_gateway, answer) = streamed(acts, |_| {}).await;
+        let text = answer.text();
+        assert_eq!(text.replace(BEAT, ""), pieces.concat(), "{pieces:?}");
+        let mut rest = &*text;
+        for (piece, beats) in pieces.iter().zip(beats) {
+            rest = rest
+                .strip_prefix(piece)
+                .unwrap_or_else(|| panic!("{piece:?}: {text}"));
+            let count = rest.len() - rest.trim_start_matches(BEAT).len();
+            assert_eq!(count > 0, *beats, "behind {piece:?} of {pieces:?}: {text}");
+            rest = rest.trim_start_matches(BEAT);
+        }
+    }
+}
+
+#[tokio::test]
+async fn without_the_filter_a_silent_stream_stays_silent() {
+    let acts = vec![send(EVENT), Act::Wait(SILENCE), send(DONE), Act::Close];
+    let (_gateway, answer) = streamed(acts, |config| {
+        config::route(config, "chat")["response"] = json!(["pass_sse"]);
+    })
+    .await;
+    assert_eq!(answer.text(), format!("{EVENT}{DONE}"));
+}
+
+#[tokio::test]
+async fn where_events_are_rewritten_half_an_event_is_no_reason_to_be_silent() {
+    let (start, end) = EVENT.split_at(20);
+    let acts = vec![
+        send(start),
+        Act::Wait(SILENCE),
+        send(end),
+        send(DONE),
+        Act::Close,
+    ];
+    let (_gateway, answer) = streamed(acts, |config| {
+        let response =
+            json!([{"heartbeat": {"every": "100ms"}}, {"restore_model": {"streams": true}}]);
+        config::route(config, "chat")["response"] = response;
+    })
+    .await;
+    let text = answer.text();
+    assert!(text.starts_with(BEAT), "{text}");
+    assert_eq!(text.trim_start_matches(BEAT), format!("{EVENT}{DONE}"));
+}
+
+#[tokio::test]
+async fn heartbeats_put_no_deadline_off_and_the_silence_counts_as_one() {
+    let acts = vec![send(EVENT), Act::Wait(SILENCE * 100)];
+    let (gateway, answer) = streamed(acts, |config| {
+        config["channels"]["openai"]["timeouts"] = json!({"idle": "1s"});
+    })
+    .await;
+    assert!(answer.text().contains(BEAT), "{}", answer.text());
+    assert_error_event(Protocol::Chat, &answer);
+    let line = gateway.log_of(&answer).await;
+    assert_eq!(line["settlement"], "upstream_cut", "{line}");
+    assert!(
+        line["upstream_silence_ms"].as_f64() >= Some(900.0),
+        "{line}"
+    );
+}
+
+#[tokio::test]
+async fn a_heartbeat_does_not_wait_for_a_stream_that_is_held_for_another_channel() {
+    let framing = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n";
+    let acts = vec![
+        send(framing),
+        Act::Wait(SILENCE),
+        send(EVENT),
+        send(DONE),
+        Act::Close,
+    ];
+    let (_gateway, answer) = streamed(acts, |config| {
+        let mut other = config["channels"]["openai"].clone();
+        other["tier"] = 1.into();
+        config["channels"]["other"] = other;
+        config::route(config, "chat")["failover"] = json!({"hold": {"time": "1h"}});
+    })
+    .await;
+    let text = answer.text();
+    assert!(text.starts_with(&format!("{framing}{BEAT}")), "{text}");
+    assert_eq!(text.replace(BEAT, ""), format!("{framing}{EVENT}{DONE}"));
+}
