@@ -196,6 +196,8 @@ pub struct ChannelConfig {
     /// Protocols the provider speaks.
     #[schemars(length(min = 1))]
     pub protocols: Vec<Protocol>,
+    /// The family that the provider speaks for video tasks.
+    pub family: Option<String>,
     /// Platform model to the provider's model.
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,

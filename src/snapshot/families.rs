@@ -39,6 +39,26 @@ pub(crate) fn build(
     }
 }
 
+/// Families by name, as channels ask for them.
+pub(crate) struct Families<'a> {
+    pub built: &'a Tasks,
+    /// As written: what is declared and could not be built has its problem already.
+    pub declared: &'a BTreeMap<String, FamilyConfig>,
+}
+
+impl Families<'_> {
+    /// The family of this name; `at` is the pointer to it.
+    pub fn named(&self, name: &str, at: &str, problems: &mut Problems<'_>) -> Option<Arc<Family>> {
+        let families = &self.built.families;
+        let family = families.get(name);
+        if family.is_none() && !self.declared.contains_key(name) {
+            let hint = did_you_mean(name, families.keys().map(|name| &**name));
+            problems.error(at, format!("there is no family `{name}`"), hint.as_deref());
+        }
+        family.cloned()
+    }
+}
+
 /// Every family with the sections that it takes from a shipped one.
 fn complete(
     configs: &BTreeMap<String, FamilyConfig>,

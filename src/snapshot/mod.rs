@@ -130,11 +130,15 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         server::check_tls(tls, &folder, &mut problems);
     }
     files.extend(channels::files(&channels, &folder));
-    let channels = channels::build(&channels, &folder, &mut problems);
+    let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
+    let families = families::Families {
+        built: &tasks,
+        declared: &families,
+    };
+    let channels = channels::build(&channels, &families, &folder, &mut problems);
     let catalog = Arc::new(models::build(channels, &models, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
-    let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let shelf = schemas::Shelf::new(folder);
     let router = routes::Builder {
         chains: &chains,

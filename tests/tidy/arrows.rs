@@ -10,7 +10,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
     ("task", &["protocol"]),
-    ("catalog", &["protocol", "scalar", "state"]),
+    ("catalog", &["protocol", "scalar", "state", "task"]),
     ("filter", &["protocol", "scalar", "catalog", "state"]),
     ("config", &["protocol", "scalar", "task"]),
     (

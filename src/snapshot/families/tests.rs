@@ -8,21 +8,23 @@ use std::path::Path;
 use std::sync::Arc;
 
 const REST: &str = "
-channels: {c: {base_url: 'https://p.example/v1', protocols: [chat], models: {m: n}}}
+channels: {c: {base_url: 'https://p.example/v1', protocols: [chat], models: {m: n}, family: family-b}}
 routes: [{name: r, match: GET /v1/models, request: [authenticate, list_models]}]
 callers: [{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}]
 ";
 
 fn build(text: &str) -> Result<Arc<Tasks>, Vec<Problem>> {
+    parsed(&format!("{text}{REST}")).map(|built| built.snapshot.tasks)
+}
+
+fn parsed(text: &str) -> Result<Built, Vec<Problem>> {
     let path = Path::new("routes.yaml");
-    let text = format!("{text}{REST}");
     let lasting = Lasting {
         variables: Arc::new(|_| None),
         ..Lasting::default()
     };
-    config::parse(path, &text, &filter_schemas(), &*lasting.variables)
+    config::parse(path, text, &filter_schemas(), &*lasting.variables)
         .and_then(|loaded| build_loaded(path, loaded, &lasting))
-        .map(|Built { snapshot, .. }| snapshot.tasks)
         .map_err(|invalid| invalid.problems)
 }
 
@@ -137,6 +139,39 @@ fn every_mistake_has_its_line_and_column() {
             assert!(reason.contains(wanted.3), "{reason}");
         }
     }
+}
+
+#[test]
+fn a_channel_speaks_a_family_that_there_is() {
+    let channel = |family: &str| {
+        let channel = format!(
+            "base_url: 'http://p.example', protocols: [chat], models: {{m: n}}, family: {family}"
+        );
+        let rest = REST.split_once("routes:").unwrap().1;
+        format!("channels: {{c: {{{channel}}}}}\nroutes:{rest}")
+    };
+    let found = |text: &str| {
+        let problems = parsed(text).err().unwrap_or_default();
+        let place = |problem: Problem| (problem.path, problem.reason, problem.hint);
+        problems.into_iter().map(place).collect::<Vec<_>>()
+    };
+    let built = parsed(&channel("family-a")).unwrap();
+    let channels: Vec<_> = built.snapshot.catalog.channels().collect();
+    let family = channels[0].family.as_ref().unwrap();
+    assert_eq!(&*family.name, "family-a");
+    let unknown = found(&channel("famly-b"));
+    let expected = (
+        "channels.c.family".to_string(),
+        "there is no family `famly-b`".to_string(),
+        Some("did you mean `family-b` or `family-a`?".to_string()),
+    );
+    assert_eq!(unknown, [expected]);
+    // One that is declared and broken is complained of once.
+    let broken = found(&format!(
+        "families: {{studio: {{like: family-x}}}}\n{}",
+        channel("studio")
+    ));
+    assert_eq!(broken.len(), 1, "{broken:?}");
 }
 
 #[test]

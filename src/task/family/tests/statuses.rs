@@ -3,6 +3,7 @@
 use super::*;
 use crate::task::state::State;
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
 const DAY_MS: u64 = 24 * HOUR_MS;
 
@@ -314,12 +315,14 @@ prop_compose! {
     }
 }
 
+static FAMILIES: LazyLock<[Family; 2]> = LazyLock::new(|| ["family-a", "family-b"].map(family));
+
 proptest! {
     #[test]
     fn whatever_a_provider_answers_the_status_is_sound(answer in any_answer()) {
-        for name in ["family-a", "family-b"] {
-            let task = task(name);
-            let Ok(status) = family(name).status(&document(&answer), &task, now_ms()) else {
+        for family in &*FAMILIES {
+            let task = task(&family.name);
+            let Ok(status) = family.status(&document(&answer), &task, now_ms()) else {
                 continue;
             };
             prop_assert_eq!(status.video_url.is_some(), status.state == State::Succeeded);
