@@ -32,7 +32,7 @@ impl Family {
             replace(node, id);
         }
         if let Some(word) = status.and_then(|status| self.native_word(status)) {
-            for node in self.status.at.nodes(root) {
+            for node in texts(self.status.at.nodes(root)) {
                 replace(node, word);
             }
         }
@@ -43,11 +43,6 @@ impl Family {
     /// opened and the upstream id put in its place.
     pub fn tasks_named_in<'a>(&self, request: &'a Document) -> Vec<Node<'a>> {
         texts(self.native.ids_in_request.nodes(request.root())).collect()
-    }
-
-    /// Whether the family tells a URL of changes.
-    pub fn takes_callback_url(&self) -> bool {
-        self.request.takes_callback_url()
     }
 
     /// The family's word for a state that the provider has not reported as such; none if it has, or if

@@ -2,7 +2,7 @@
 
 use super::given::Given;
 use super::place::{Body, Target};
-use super::{Choices, Family, RequestRules, Rule};
+use super::{Choices, Family, Rule};
 use crate::task::generic::{Field, GenericRequest, Media, Refused};
 use bytes::Bytes;
 
@@ -79,11 +79,11 @@ impl Family {
         }
         Ok(writing.finish())
     }
-}
 
-impl RequestRules {
-    pub(super) fn takes_callback_url(&self) -> bool {
-        matches!(self.fields[Field::CallbackUrl as usize], Rule::Put { .. })
+    /// Whether the family tells a URL of changes.
+    pub fn takes_callback_url(&self) -> bool {
+        let rule = &self.request.fields[Field::CallbackUrl as usize];
+        matches!(rule, Rule::Put { .. })
     }
 }
 
