@@ -14,7 +14,7 @@ const SIZE_WORDS: &str =
     "expected a size above zero, such as 512KiB, 32MiB, 1GiB or a number of bytes";
 
 /// A text that is never shown: neither `Debug` nor `Display` print it, and it cannot be serialised.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
 /// A duration above zero, at a millisecond's precision.
@@ -55,6 +55,15 @@ impl Span {
     pub const fn seconds(seconds: u64) -> Self {
         assert!(seconds > 0, "a span is above zero");
         Self(Duration::from_secs(seconds))
+    }
+
+    /// A span of whole milliseconds.
+    ///
+    /// # Panics
+    /// If there are none: a span is above zero.
+    pub const fn milliseconds(milliseconds: u64) -> Self {
+        assert!(milliseconds > 0, "a span is above zero");
+        Self(Duration::from_millis(milliseconds))
     }
 
     pub const fn duration(self) -> Duration {

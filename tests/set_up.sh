@@ -48,6 +48,7 @@ want_test() {
         want "python3 -c 'import ensurepip'" python3-venv "" "keeps those SDKs in a folder of their own"
         want "python3 -m pip --version" python3-pip "" "installs those SDKs"
     fi
+    want "have redis-server" redis-server redis "the store that gateways share; tests start, kill and restart their own"
     want "have node" nodejs node "runs the JavaScript SDKs of the client suite"
     want "have npm" npm node "installs those SDKs"
 }

@@ -26,6 +26,7 @@ pub fn page(reloader: &Reloader) -> Value {
         })),
         "draining": draining,
         "server": server(&snapshot),
+        "state": state(reloader),
         "callers": snapshot.callers.len(),
         "channels": snapshot.catalog.channels().map(|channel| channel_entry(channel)).collect::<Vec<_>>(),
         "models": snapshot.catalog.models().map(|model| model_entry(model)).collect::<Vec<_>>(),
@@ -46,6 +47,12 @@ fn server(snapshot: &Snapshot) -> Value {
         "workers": server.workers,
         "connections_max": server.limits.connections,
     })
+}
+
+/// The store that was opened; the file may name another by now.
+fn state(reloader: &Reloader) -> Value {
+    let health = reloader.state().health();
+    json!({"store": health.store, "up": health.up})
 }
 
 fn channel_entry(channel: &Channel) -> Value {

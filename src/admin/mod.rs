@@ -62,7 +62,9 @@ impl Admin {
         let catalog = &self.reloader.current().catalog;
         let usable = self.channels.usable_channels(catalog, Moment::now());
         self.metrics.channels.usable(usable);
-        let page = self.metrics.render(self.access_log.dropped());
+        let page = self
+            .metrics
+            .render(self.access_log.dropped(), &self.reloader.state().health());
         Answer::full(StatusCode::OK, METRICS, page)
     }
 

@@ -3,8 +3,10 @@
 use super::caller::Caller;
 use super::channel::Channel;
 use crate::protocol::Protocol;
+use crate::protocol::schema::Schema;
 use bytes::Bytes;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
@@ -16,9 +18,17 @@ pub struct Model {
     pub owned_by: String,
     /// Unix seconds; 0 where the operator says nothing.
     pub created: u64,
+    /// What it takes of its protocol.
+    pub profile: Option<Profile>,
     /// Every channel that serves it, lower tiers first.
     pub all_candidates: Arc<[Candidate]>,
     by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
+}
+
+/// What a model takes of a protocol: rules besides those that all its models share.
+pub struct Profile {
+    pub protocol: Protocol,
+    pub schema: Arc<Schema>,
 }
 
 /// A channel that serves a model, and the name the model has there.
@@ -84,6 +94,14 @@ impl Catalog {
     }
 }
 
+impl fmt::Debug for Profile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Profile")
+            .field("protocol", &self.protocol)
+            .finish_non_exhaustive()
+    }
+}
+
 impl Candidate {
     /// A channel alone, for requests that name no model.
     pub fn bound_to(channel: Arc<Channel>) -> Self {
@@ -121,6 +139,7 @@ impl Model {
             display_name: None,
             owned_by: String::new(),
             created: 0,
+            profile: None,
             by_protocol: spoken
                 .into_iter()
                 .map(|protocol| (protocol, speaking(&candidates, protocol)))

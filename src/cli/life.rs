@@ -24,6 +24,9 @@ const DRAIN_LOOK: Duration = Duration::from_millis(50);
 /// Exchanges that are broken off get so long to tell their callers.
 const BREAKING_OFF: Duration = Duration::from_secs(2);
 
+/// How long the process stays for what the state store has not written yet.
+const STATE_FLUSH: Duration = Duration::from_secs(2);
+
 /// What the life of a process acts on.
 pub struct Life {
     pub reloader: Arc<Reloader>,
@@ -156,6 +159,7 @@ impl Life {
     }
 
     fn end(&self) -> ! {
+        self.reloader.state().flush(STATE_FLUSH);
         self.access_log.flush();
         self.log.flush();
         std::process::exit(0)

@@ -101,11 +101,12 @@ fn collect(node: &Node, text: &str, secret: bool, secrets: &mut Vec<Range<usize>
 /// Whether values under this key are secrets, the key perhaps misspelt.
 fn is_secret_key(key: &str) -> bool {
     // A key's hash is none, but the key itself is often pasted in its place.
-    const WHOLE: [(&str, usize); 4] = [
+    const WHOLE: [(&str, usize); 5] = [
         ("credential", 2),
         ("bearer", 1),
         ("api_key", 1),
         ("key_sha256", 2),
+        ("password", 2),
     ];
     const ENDS: [&str; 8] = [
         "credentials",
@@ -201,6 +202,7 @@ mod tests {
             "base_url: https://user:sk-123@host/v1",
             "credential: {bearer: \"${KEY:-sk-123}\"}",
             "x: &x sk-123\ncredential: {api_key: *x}",
+            "state: {redis: {pasword: sk-123}}",
         ];
         for text in cases {
             for shown in [in_valid(text), shown(text, in_text(text))] {

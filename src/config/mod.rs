@@ -19,6 +19,7 @@ pub mod schema;
 mod secrets;
 mod simplify;
 pub mod source;
+pub mod state;
 mod step;
 mod syntax;
 

@@ -1,6 +1,7 @@
 //! `routes.yaml` as written: one struct per section, its documentation the user's reference.
 
 use super::resilience::{ChannelLimitsConfig, FailoverConfig, HealthConfig, RetriesConfig};
+use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::{Secret, Span};
 use crate::task::definition::FamilyConfig;
@@ -16,6 +17,10 @@ pub struct RoutesConfig {
     /// Listeners and process limits. Changes here need a restart; a reload that finds one says so.
     #[serde(default)]
     pub server: ServerConfig,
+    /// What edges share or a restart must not lose. Changes here need a restart; a reload that finds one says so.
+    #[serde(default)]
+    #[schemars(with = "Option<StateConfig>")]
+    pub state: StateConfig,
     /// Who may call, in which models.
     #[serde(default)]
     pub callers: Vec<CallerConfig>,
@@ -302,6 +307,9 @@ pub struct ModelConfig {
     pub owned_by: Option<String>,
     /// Unix seconds of the model list; 0 if absent.
     pub created: Option<u64>,
+    /// What the model takes of a protocol, as `family_a/2.0`: the name of a schema under `schemas`, which
+    /// `validate` applies besides the protocol's own.
+    pub profile: Option<String>,
 }
 
 /// One route.

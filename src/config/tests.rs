@@ -86,7 +86,13 @@ fn every_bad_file_gets_the_complaint_beside_it() {
 
 #[test]
 fn no_complaint_holds_a_secret() {
-    for name in ["secrets.yaml", "syntax-tab.yaml", "syntax-secret.yaml"] {
+    for name in [
+        "secrets.yaml",
+        "state.yaml",
+        "state-word.yaml",
+        "syntax-tab.yaml",
+        "syntax-secret.yaml",
+    ] {
         let invalid = load_fixture(name).expect_err(name);
         for text in [invalid.to_string(), format!("{invalid:?}")] {
             assert!(!text.contains("1234567890"), "{text}");

@@ -58,7 +58,8 @@ fn normalise(protocol: Option<Protocol>, body: &Document, edits: &mut Edits) {
                 edits.replace(retention.span(), Bytes::from_static(br#""in_memory""#));
             }
         }
-        None => {}
+        Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
+        | None => {}
     }
 }
 

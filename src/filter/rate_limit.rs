@@ -11,7 +11,7 @@ use crate::catalog::caller::Caller;
 use crate::protocol::estimate::Estimate;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::demand::{Admission, Demand, Limit, Measure, Verdict};
-use crate::state::{Store, Unavailable};
+use crate::state::{Store, Unavailable, WhenAway};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::mem;
@@ -30,7 +30,6 @@ pub const KIND: FilterKind = FilterKind {
         Ok(Arc::new(RateLimit {
             state: parts.state.clone(),
             output_tokens,
-            open_when_away: true,
         }))
     },
 };
@@ -55,8 +54,6 @@ impl Default for RateLimitConfig {
 struct RateLimit {
     state: Arc<dyn Store>,
     output_tokens: u64,
-    /// Whether requests go on while their limits cannot be looked at.
-    open_when_away: bool,
 }
 
 impl Filter for RateLimit {
@@ -128,19 +125,23 @@ impl RateLimit {
         }
     }
 
+    /// What the operator chose for requests whose limits cannot be looked at.
     fn without(&self, request: &mut RequestView, why: Unavailable) -> Result<Flow, Fault> {
+        let when_away = self.state.when_away();
         if may_warn() {
-            tracing::warn!(%why, open = self.open_when_away, "limits cannot be looked at");
+            tracing::warn!(%why, ?when_away, "limits cannot be looked at");
         }
-        if !self.open_when_away {
-            return Err(Fault::new(
+        match when_away {
+            WhenAway::Open => {
+                request.facts.passage = Passage::Unchecked;
+                Ok(Flow::Next)
+            }
+            WhenAway::Closed => Err(Fault::new(
                 FaultKind::Overloaded,
                 "the gateway cannot look at this key's limits now; try again",
             )
-            .source(why));
+            .source(why)),
         }
-        request.facts.passage = Passage::Unchecked;
-        Ok(Flow::Next)
     }
 }
 
@@ -165,12 +166,21 @@ mod tests {
     use crate::protocol::Protocol;
     use crate::state::Pending;
     use crate::state::demand::Ticket;
+    use crate::state::health::Health;
     use http::{HeaderMap, Method};
 
     /// A store that nobody reaches.
-    struct Away;
+    struct Away(WhenAway);
 
     impl Store for Away {
+        fn when_away(&self) -> WhenAway {
+            self.0
+        }
+
+        fn health(&self) -> Health {
+            Health::away("redis")
+        }
+
         fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
 
         fn channel_of<'a>(&'a self, _: &'a Arc<str>, _: &'a str) -> Pending<'a, Option<Arc<str>>> {
@@ -206,11 +216,10 @@ mod tests {
 
     #[tokio::test]
     async fn while_the_store_is_away_requests_go_on_unlimited_or_not_at_all() {
-        for open_when_away in [true, false] {
+        for when_away in [WhenAway::Open, WhenAway::Closed] {
             let filter = RateLimit {
-                state: Arc::new(Away),
+                state: Arc::new(Away(when_away)),
                 output_tokens: 1,
-                open_when_away,
             };
             let mut request = request();
             let went_on = match filter.on_body(&mut request).decided().await {
@@ -221,7 +230,7 @@ mod tests {
                     false
                 }
             };
-            assert_eq!(went_on, open_when_away);
+            assert_eq!(went_on, when_away == WhenAway::Open);
             assert!(request.answer_headers.is_empty());
         }
     }

@@ -20,7 +20,7 @@ pub const KIND: FilterKind = FilterKind {
     build: |_, parts| {
         let protocol = parts.protocol.ok_or_else(|| {
             super::kind::InvalidSettings::new("`route_model` needs the route's `protocol`")
-                .hint("add `protocol: chat`, `messages` or `responses` to the route")
+                .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
         Ok(Arc::new(RouteModel {
             catalog: parts.catalog.clone(),

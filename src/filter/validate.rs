@@ -3,9 +3,10 @@
 use super::kind::{FilterKind, InvalidSettings, Side, read_settings_or_default, settings_schema};
 use super::view::RequestView;
 use super::{BodyNeed, Filter, Step};
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::Document;
-use crate::protocol::schema::Schema;
+use crate::protocol::schema::{Schema, violations_of};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -14,7 +15,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "validate",
-    summary: "Checks the body against the protocol's JSON Schema, or the one that `schema` names; 400 with every error's pointer and rule.",
+    summary: "Checks the body against the protocol's JSON Schema, or the one that `schema` names, and against that of the model's `profile`; 400 with every error's pointer and rule.",
     side: Side::Request,
     settings: Some(settings_schema::<ValidateConfig>),
     bare: true,
@@ -35,6 +36,7 @@ pub const KIND: FilterKind = FilterKind {
                 .schemas
                 .schema(&path)
                 .map_err(|reason| InvalidSettings::new(reason).at("/schema"))?,
+            protocol: parts.protocol,
         }))
     },
 };
@@ -52,6 +54,7 @@ struct ValidateConfig {
 
 struct Validate {
     schema: Arc<Schema>,
+    protocol: Option<Protocol>,
 }
 
 impl Filter for Validate {
@@ -61,16 +64,23 @@ impl Filter for Validate {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let body = request.body.as_ref().expect("a scanned body was asked for");
-        Step::from(self.check(body))
+        Step::from(self.check(body, self.profile(request)))
     }
 }
 
 impl Validate {
-    fn check(&self, body: &Document) -> Result<(), Fault> {
-        if self.schema.accepts(body) {
+    /// The schema of the model's profile, if it has one for this protocol.
+    fn profile<'r>(&self, request: &'r RequestView) -> Option<&'r Schema> {
+        let profile = request.model()?.profile.as_ref()?;
+        (Some(profile.protocol) == self.protocol).then_some(&*profile.schema)
+    }
+
+    fn check(&self, body: &Document, profile: Option<&Schema>) -> Result<(), Fault> {
+        let schemas = [Some(&*self.schema), profile];
+        let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
+        if violations.is_empty() {
             return Ok(());
         }
-        let violations = self.schema.violations(body, VIOLATIONS_MAX);
         let mut message = String::new();
         for violation in &violations {
             let separator = if message.is_empty() { "" } else { "; " };

@@ -45,7 +45,7 @@ pub(super) enum Ended {
 pub(super) struct Search {
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
-    replay: Replay,
+    pub(super) replay: Replay,
 }
 
 impl Exchange<'_> {

@@ -47,12 +47,16 @@ impl Exchange<'_> {
         let kind = kind_of(&answer.head().headers);
         let is_ours = self.request.protocol.is_some();
         if status.is_client_error() || status.is_server_error() {
-            return self.judge_error(answer, lease).await;
+            return self.judge_error(answer, lease, search).await;
         }
         if !status.is_success() || kind == AnswerKind::Foreign && is_ours {
             lease.tell(Outcome::failed(Why::ProviderError));
             self.tell_attempt(&lease, "no_answer_of_its_protocol", None);
-            return Ok(next(answer, lease, Blame::Provider));
+            let elsewhere = search.replay.may_follow_answer(status, Blame::Provider);
+            return Ok(match elsewhere {
+                true => next(answer, lease, Blame::Provider),
+                false => keep(answer, lease, Some(Blame::Provider)),
+            });
         }
         let seen = match (kind, self.route.failover.hold, self.request.protocol) {
             _ if !self.another_is_left(search, &lease) => Ok(Seen::Content),
@@ -73,7 +77,7 @@ impl Exchange<'_> {
             Ok(Seen::Error(blame)) => {
                 lease.tell(Outcome::of(blame, None));
                 self.tell_attempt(&lease, blame.name(), Some("as the first event"));
-                match blame.may_go_elsewhere() {
+                match search.replay.may_follow_answer(status, blame) {
                     true => Ok(next(answer, lease, blame)),
                     false => Ok(keep(answer, lease, None)),
                 }
@@ -95,6 +99,7 @@ impl Exchange<'_> {
         &mut self,
         mut answer: Answer,
         mut lease: Lease,
+        search: &Search,
     ) -> Result<Attempted, Fault> {
         if let Err(fault) = self.read_held(&mut answer, ERROR_BYTES_MAX).await {
             if fault.kind == FaultKind::ClientGone {
@@ -110,7 +115,7 @@ impl Exchange<'_> {
         let blame = blame::of_answer(answer.status.as_u16(), &body);
         let retry_after = retry_after::asked(&answer.head().headers, SystemTime::now());
         lease.tell(Outcome::of(blame, retry_after));
-        if !blame.may_go_elsewhere() {
+        if !search.replay.may_follow_answer(answer.status, blame) {
             let channel = &lease.candidate.channel.name;
             self.gateway.metrics.attempt(channel, "answered");
             return Ok(keep(answer, lease, Some(blame)));

@@ -2,7 +2,9 @@
 
 use crate::filter::view::RequestView;
 use crate::protocol::Protocol;
+use crate::protocol::blame::Blame;
 use crate::protocol::fault::FaultKind;
+use http::StatusCode;
 
 /// What doing a request's work twice would cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,6 +15,8 @@ pub enum Replay {
     Stored,
     /// The provider works on it whether anybody listens or not.
     Lasting,
+    /// The provider takes money for each that it accepts: images and videos.
+    Paid,
 }
 
 impl Replay {
@@ -22,19 +26,20 @@ impl Replay {
             let root = request.body.as_ref()?.root();
             root.get(name)?.as_bool()
         };
-        if flag("background") == Some(true) {
-            return Self::Lasting;
-        }
         let stored = match request.protocol {
+            Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB) => {
+                return Self::Paid;
+            }
             Some(Protocol::Messages) => false,
             Some(Protocol::Chat) => flag("store") == Some(true),
             // Stored unless the request says otherwise.
             Some(Protocol::Responses) => flag("store") != Some(false),
             None => true,
         };
-        match stored {
-            true => Self::Stored,
-            false => Self::Free,
+        match (flag("background"), stored) {
+            (Some(true), _) => Self::Lasting,
+            (_, true) => Self::Stored,
+            (_, false) => Self::Free,
         }
     }
 
@@ -44,14 +49,29 @@ impl Replay {
             (FaultKind::ClientGone, _) => false,
             _ if untouched => true,
             (FaultKind::UpstreamTimeout, Self::Free) => on_silence,
-            (FaultKind::UpstreamTimeout, Self::Stored | Self::Lasting) => false,
+            (FaultKind::UpstreamTimeout, Self::Stored | Self::Lasting | Self::Paid) => false,
             (_, Self::Free | Self::Stored) => true,
-            (_, Self::Lasting) => false,
+            (_, Self::Lasting | Self::Paid) => false,
         }
     }
 
     /// Whether a request may go out once more on a fresh connection where a pooled one broke at once.
     pub fn may_repeat(self) -> bool {
-        self != Self::Lasting
+        !matches!(self, Self::Lasting | Self::Paid)
+    }
+
+    /// Whether another channel may be tried after an answer that `blame` explains: for a paid request only
+    /// where a 4xx says that this account, key, model or moment is the reason.
+    pub fn may_follow_answer(self, status: StatusCode, blame: Blame) -> bool {
+        match self {
+            Self::Free | Self::Stored | Self::Lasting => blame.may_go_elsewhere(),
+            Self::Paid => {
+                status.is_client_error()
+                    && matches!(
+                        blame,
+                        Blame::Busy | Blame::Credential | Blame::Account | Blame::NotHere
+                    )
+            }
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
 use super::channel_metrics::ChannelMetrics;
+use super::state_metrics::StateMetrics;
 use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use crate::filter::facts::Settlement;
 use crate::filter::held::Passage;
 use crate::protocol::usage::Usage;
+use crate::state::health::Health;
 use prometheus::core::Collector;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
@@ -43,6 +45,7 @@ pub struct Metrics {
     log_dropped: IntCounter,
     pub channels: ChannelMetrics,
     time: TimeMetrics,
+    state: StateMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
 }
@@ -178,6 +181,7 @@ impl Metrics {
             ),
             channels: ChannelMetrics::new(&registry),
             time: TimeMetrics::new(&registry),
+            state: StateMetrics::new(&registry),
             series: RwLock::default(),
             registry,
         }
@@ -272,10 +276,10 @@ impl Metrics {
         self.reload_succeeded.set(0);
     }
 
-    /// Everything, in Prometheus' text format.
-    pub fn render(&self, log_dropped: u64) -> Vec<u8> {
-        self.log_dropped
-            .inc_by(log_dropped.saturating_sub(self.log_dropped.get()));
+    /// Everything, in Prometheus' text format; with what others have counted until now.
+    pub fn render(&self, log_dropped: u64, state: &Health) -> Vec<u8> {
+        raise(&self.log_dropped, log_dropped);
+        self.state.show(state);
         let mut text = Vec::new();
         TextEncoder::new()
             .encode(&self.registry.gather(), &mut text)
@@ -339,6 +343,11 @@ impl Default for Metrics {
     fn default() -> Self {
         Self::new()
     }
+}
+
+/// Brings a counter to what somebody else has counted.
+pub(super) fn raise(counter: &IntCounter, count: u64) {
+    counter.inc_by(count.saturating_sub(counter.get()));
 }
 
 pub(super) fn registered<C: Collector + Clone + 'static>(

@@ -4,4 +4,5 @@ pub mod access_log;
 pub mod channel_metrics;
 pub mod line_writer;
 pub mod metrics;
+mod state_metrics;
 pub mod time_spent;

@@ -25,20 +25,32 @@ pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
 
 /// The JSON body of a reply in this protocol; routes without one use the shape of chat.
 ///
-/// Only the messages protocol has a place for the request id in the body.
+/// Only the messages protocol and family B have a place for the request id in the body.
 pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Bytes {
     match protocol {
         Some(Protocol::Messages) => json(&MessagesBody::new(fault, request_id)),
-        Some(Protocol::Chat | Protocol::Responses) | None => json(&ChatBody::new(fault)),
+        Some(Protocol::FamilyB) => json(&FamilyBBody::new(fault, request_id)),
+        Some(
+            Protocol::Chat
+            | Protocol::Responses
+            | Protocol::ImageEdit
+            | Protocol::Video
+            | Protocol::FamilyA,
+        )
+        | None => json(&ChatBody::new(fault)),
     }
 }
 
 /// The event that tells a client why its stream ends here.
 ///
-/// `sequence` is the next `sequence_number` of a responses stream; other protocols have none.
+/// `sequence` is the next `sequence_number` of a responses stream; other protocols have none. The
+/// video protocols have no streams, and so no event of their own.
 pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence: u64) -> Bytes {
     match protocol {
-        Protocol::Chat => sse::frame(None, &json(&ChatBody::new(fault))),
+        Protocol::Chat | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
+            sse::frame(None, &json(&ChatBody::new(fault)))
+        }
+        Protocol::ImageEdit => sse::frame(Some("error"), &json(&ChatBody::new(fault))),
         Protocol::Messages => {
             sse::frame(Some("error"), &json(&MessagesBody::new(fault, request_id)))
         }
@@ -78,6 +90,14 @@ struct MessagesBody<'a> {
     request_id: &'a str,
 }
 
+/// The keys at the top, as every error of the family's own interface has them.
+#[derive(Serialize)]
+struct FamilyBBody<'a> {
+    code: &'static str,
+    message: &'a str,
+    request_id: &'a str,
+}
+
 #[derive(Serialize)]
 struct ResponsesEvent<'a> {
     #[serde(rename = "type")]
@@ -114,6 +134,16 @@ impl<'a> MessagesBody<'a> {
     }
 }
 
+impl<'a> FamilyBBody<'a> {
+    fn new(fault: &'a Fault, request_id: &'a str) -> Self {
+        Self {
+            code: family_b_code(fault.kind),
+            message: &fault.message,
+            request_id,
+        }
+    }
+}
+
 impl<'a> ResponsesEvent<'a> {
     fn new(fault: &'a Fault, sequence: u64) -> Self {
         Self {
@@ -126,7 +156,7 @@ impl<'a> ResponsesEvent<'a> {
     }
 }
 
-/// The `type` of an error in the chat and responses protocols.
+/// The `type` of an error in the protocols that have chat's shape.
 fn chat_class(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::BadHead
@@ -180,6 +210,30 @@ fn messages_class(kind: FaultKind) -> &'static str {
         FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
         FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
         FaultKind::UpstreamTimeout => "timeout_error",
+    }
+}
+
+/// The `code` of an error of family B, in the words of Model Studio's list of errors.
+fn family_b_code(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::BadHead
+        | FaultKind::BadJson
+        | FaultKind::Invalid
+        | FaultKind::BadHeader
+        | FaultKind::UnsupportedMedia
+        | FaultKind::ClientGone => "InvalidParameter",
+        FaultKind::Unauthenticated => "InvalidApiKey",
+        FaultKind::Forbidden => "AccessDenied",
+        FaultKind::NoRoute | FaultKind::UnknownId | FaultKind::Gone => "NotFound",
+        FaultKind::MethodNotAllowed => "UnsupportedOperation",
+        FaultKind::UnknownModel => "ModelNotFound",
+        FaultKind::TooLarge => "BadRequest.TooLarge",
+        FaultKind::RequestTimeout => "RequestTimeOut",
+        FaultKind::TooManyRequests => "Throttling.RateQuota",
+        FaultKind::TooManyTokens | FaultKind::OverBudget => "Throttling.AllocationQuota",
+        FaultKind::Overloaded | FaultKind::NoChannel | FaultKind::Ending => "ServiceUnavailable",
+        FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "InternalError",
+        FaultKind::UpstreamTimeout => "InternalError.Timeout",
     }
 }
 

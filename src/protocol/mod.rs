@@ -20,6 +20,8 @@ pub mod stream;
 pub mod usage;
 
 use schemars::JsonSchema;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
 /// A protocol that callers speak.
@@ -34,15 +36,54 @@ pub enum Protocol {
     Messages,
     /// `POST /v1/responses`
     Responses,
+    /// `POST /v1/images/edits`
+    ImageEdit,
+    /// `POST /v1/video/generations`, whichever family a channel speaks
+    Video,
+    /// Video tasks with a list of content elements
+    FamilyA,
+    /// Video tasks with `input` and `parameters`
+    FamilyB,
 }
 
 impl Protocol {
+    /// The protocol of this word.
+    pub fn named(word: &str) -> Option<Self> {
+        let word: StrDeserializer<'_, Error> = word.into_deserializer();
+        Self::deserialize(word).ok()
+    }
+
     /// The word for configuration, metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
             Self::Messages => "messages",
             Self::Responses => "responses",
+            Self::ImageEdit => "image_edit",
+            Self::Video => "video",
+            Self::FamilyA => "family_a",
+            Self::FamilyB => "family_b",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Protocol;
+
+    #[test]
+    fn a_protocol_has_one_word_in_configuration_and_logs() {
+        for word in [
+            "chat",
+            "messages",
+            "responses",
+            "image_edit",
+            "video",
+            "family_a",
+            "family_b",
+        ] {
+            assert_eq!(Protocol::named(word).map(Protocol::name), Some(word));
+        }
+        assert_eq!(Protocol::named("family_c"), None);
     }
 }

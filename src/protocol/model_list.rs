@@ -35,7 +35,7 @@ pub struct Page {
 pub fn list(protocol: Option<Protocol>, entries: &[ModelEntry], page: &Page) -> Bytes {
     match protocol {
         Some(Protocol::Messages) => messages_list(entries, page),
-        Some(Protocol::Chat | Protocol::Responses) | None => json(&ChatList {
+        _ => json(&ChatList {
             object: "list",
             data: entries.iter().map(ChatModel::new).collect(),
         }),
@@ -46,7 +46,7 @@ pub fn list(protocol: Option<Protocol>, entries: &[ModelEntry], page: &Page) -> 
 pub fn item(protocol: Option<Protocol>, entry: &ModelEntry) -> Bytes {
     match protocol {
         Some(Protocol::Messages) => json(&MessagesModel::new(entry)),
-        Some(Protocol::Chat | Protocol::Responses) | None => json(&ChatModel::new(entry)),
+        _ => json(&ChatModel::new(entry)),
     }
 }
 

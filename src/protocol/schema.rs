@@ -2,12 +2,18 @@
 
 use super::json::Document;
 use super::json::tape_values::Tape;
-use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind as Kind;
+use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
+
+/// The member of a schema that tells people what its rules want, in the place of a rule's own words.
+const WORDS: &str = "errorMessage";
 
 /// A compiled JSON Schema, draft 2020-12 unless it names another.
 pub struct Schema {
     validator: Validator<Tape>,
+    /// As written, for the words in it.
+    source: Value,
 }
 
 /// One way in which a body breaks its schema.
@@ -29,7 +35,10 @@ impl Schema {
     pub fn compile(schema: &Value) -> Result<Self, String> {
         jsonschema::options_for::<Tape>()
             .build(schema)
-            .map(|validator| Self { validator })
+            .map(|validator| Self {
+                validator,
+                source: schema.clone(),
+            })
             .map_err(|error| format!("{} (at {})", error, error.schema_path()))
     }
 
@@ -45,11 +54,68 @@ impl Schema {
             .take(at_most)
             .map(|error| Violation {
                 pointer: error.instance_path().to_string(),
-                rule: error.kind().keyword().to_string(),
-                reason: error.masked_with("the value").to_string(),
+                rule: rule(&error).to_owned(),
+                reason: match self.words(error.schema_path().as_str()) {
+                    Some(words) => words.to_owned(),
+                    None => reason(&error),
+                },
             })
             .collect()
     }
+
+    /// What the schema that has the rule at `path` tells people who break it.
+    fn words(&self, path: &str) -> Option<&str> {
+        let (schema, _rule) = path.rsplit_once('/')?;
+        self.source.pointer(schema)?.get(WORDS)?.as_str()
+    }
+}
+
+/// The first ways in which a body breaks any of several schemas, at most `at_most`.
+///
+/// Of a place that one of them finds fault with, those behind it have nothing to add.
+pub fn violations_of<'s>(
+    schemas: impl IntoIterator<Item = &'s Schema>,
+    body: &Document,
+    at_most: usize,
+) -> Vec<Violation> {
+    let mut found: Vec<Violation> = Vec::new();
+    for schema in schemas.into_iter().filter(|schema| !schema.accepts(body)) {
+        let before = found.len();
+        for violation in schema.violations(body, at_most) {
+            let known = found[..before]
+                .iter()
+                .any(|known| known.pointer == violation.pointer);
+            if !known {
+                found.push(violation);
+            }
+        }
+    }
+    found.truncate(at_most);
+    found
+}
+
+/// The keyword that was broken. Three of them are one kind of error.
+fn rule<'e>(error: &'e ValidationError<'_>) -> &'e str {
+    match error.kind() {
+        Kind::Contains => {
+            let path = error.schema_path().as_str();
+            path.rsplit_once('/').map_or(path, |(_, keyword)| keyword)
+        }
+        kind => kind.keyword(),
+    }
+}
+
+/// What is wrong, in the words of the rule. All values that would be right are told; null is among them
+/// only where an absent value is meant.
+fn reason(error: &ValidationError<'_>) -> String {
+    if let Kind::Enum { options } = error.kind()
+        && let Some(options) = options.as_array()
+    {
+        let known = options.iter().filter(|option| !option.is_null());
+        let known: Vec<String> = known.map(Value::to_string).collect();
+        return format!("the value is not one of {}", known.join(", "));
+    }
+    error.masked_with("the value").to_string()
 }
 
 #[cfg(test)]
@@ -58,6 +124,66 @@ mod tests {
     use crate::protocol::json::Limits;
     use bytes::Bytes;
     use serde_json::json;
+
+    fn document(body: &'static str) -> Document {
+        Document::parse(Bytes::from_static(body.as_bytes()), &Limits::default()).unwrap()
+    }
+
+    #[test]
+    fn a_schema_that_has_words_for_its_rules_is_told_in_them() {
+        let schema = Schema::compile(&json!({
+            "properties": {
+                "n": {"if": {"not": {"const": -1}}, "then": {"minimum": 2, "errorMessage": "2 or more, or -1"}},
+                "a": {"$ref": "#/$defs/a~1b"},
+                "plain": {"minimum": 2},
+                "word": {"enum": ["a", "b", "c", "d", null]},
+            },
+            "$defs": {"a/b": {"not": {"const": true}, "errorMessage": "never true"}},
+        }))
+        .unwrap();
+        for (body, reason) in [
+            (r#"{"n": 1}"#, "2 or more, or -1"),
+            (r#"{"a": true}"#, "never true"),
+            (r#"{"plain": 1}"#, "the value is less than the minimum of 2"),
+            (
+                r#"{"word": "e"}"#,
+                r#"the value is not one of "a", "b", "c", "d""#,
+            ),
+        ] {
+            let found = schema.violations(&document(body), 8);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].reason, reason);
+        }
+    }
+
+    #[test]
+    fn the_rule_of_a_count_is_the_one_that_was_broken() {
+        let schema = Schema::compile(&json!({
+            "contains": {"const": 1}, "minContains": 1, "maxContains": 2,
+        }))
+        .unwrap();
+        for (body, rule) in [("[1, 1, 1]", "maxContains"), ("[2]", "minContains")] {
+            let found = schema.violations(&document(body), 8);
+            assert_eq!(found[0].rule, rule, "{body}");
+        }
+    }
+
+    #[test]
+    fn of_several_schemas_the_first_one_speaks_for_each_place() {
+        let general = json!({"properties": {"a": {"type": "integer"}}});
+        let narrow = json!({"properties": {"a": {"enum": [1]}, "b": {"enum": [1]}}});
+        let schemas = [general, narrow].map(|schema| Schema::compile(&schema).unwrap());
+        let told = |body, at_most| {
+            let found = violations_of(&schemas, &document(body), at_most).into_iter();
+            found
+                .map(|violation| format!("{} {}", violation.pointer, violation.rule))
+                .collect::<Vec<_>>()
+        };
+        assert!(told(r#"{"a": 1, "b": 1}"#, 8).is_empty());
+        assert_eq!(told(r#"{"a": 2}"#, 8), ["/a enum"]);
+        assert_eq!(told(r#"{"a": "2", "b": 2}"#, 8), ["/a type", "/b enum"]);
+        assert_eq!(told(r#"{"a": "2", "b": 2}"#, 1), ["/a type"]);
+    }
 
     #[test]
     fn every_violation_has_its_place_and_rule() {

@@ -32,6 +32,9 @@ pub fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventCl
         Protocol::Chat => classify_chat(name, data),
         Protocol::Messages => classify_messages(name.or_else(|| event_type(data))),
         Protocol::Responses => classify_responses(name.or_else(|| event_type(data))),
+        Protocol::ImageEdit => classify_image_edit(name.or_else(|| event_type(data)), data),
+        // Tasks have no streams.
+        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => EventClass::Content,
     }
 }
 
@@ -101,6 +104,18 @@ fn classify_responses(name: Option<&[u8]>) -> EventClass {
         }
         Some(b"response.failed") => EventClass::Terminal { failed: true },
         Some(b"error") => EventClass::Error,
+        _ => EventClass::Content,
+    }
+}
+
+/// A part of an image is worth as much to a caller as a word is; the last event has the image itself.
+fn classify_image_edit(name: Option<&[u8]>, data: &[u8]) -> EventClass {
+    match name {
+        Some(b"image_edit.completed") => EventClass::Terminal { failed: false },
+        Some(b"error") => EventClass::Error,
+        _ if skim::find(data, &["error"]).is_some_and(|error| says_something(data, &error)) => {
+            EventClass::Error
+        }
         _ => EventClass::Content,
     }
 }

@@ -63,7 +63,11 @@ impl Meter {
             return;
         }
         match self.protocol {
-            Protocol::Chat => self.note_latest(data, &["usage"]),
+            Protocol::Chat
+            | Protocol::ImageEdit
+            | Protocol::Video
+            | Protocol::FamilyA
+            | Protocol::FamilyB => self.note_latest(data, &["usage"]),
             Protocol::Responses => self.note_latest(data, &["response", "usage"]),
             Protocol::Messages => {
                 self.note_start(data);
@@ -101,7 +105,7 @@ impl Usage {
     pub fn input_with_cache(&self, protocol: Option<Protocol>) -> Option<u64> {
         let cache = match protocol {
             Some(Protocol::Messages) => [self.cached_input_tokens, self.cache_write_tokens],
-            Some(Protocol::Chat | Protocol::Responses) | None => [None, None],
+            _ => [None, None],
         };
         let cached = cache.into_iter().flatten().fold(0, u64::saturating_add);
         Some(self.input_tokens?.saturating_add(cached))
@@ -150,13 +154,19 @@ fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<Usage> {
             cache_write_tokens: count("/cache_creation_input_tokens"),
             reasoning_tokens: count("/output_tokens_details/thinking_tokens"),
         },
-        Protocol::Responses => Usage {
+        Protocol::Responses | Protocol::ImageEdit => Usage {
             input_tokens: count("/input_tokens"),
             output_tokens: count("/output_tokens"),
             total_tokens: count("/total_tokens"),
             cached_input_tokens: count("/input_tokens_details/cached_tokens"),
             cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
             reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
+        },
+        // Tokens of a video are all output; family B counts seconds instead.
+        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => Usage {
+            output_tokens: count("/completion_tokens"),
+            total_tokens: count("/total_tokens"),
+            ..Usage::default()
         },
     };
     (usage != Usage::default()).then_some(usage)

@@ -6,6 +6,8 @@ use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::observe::metrics::Metrics;
 use crate::snapshot::{self, Built, Lasting, Snapshot};
+use crate::state::Store;
+use crate::state::site::Site;
 use arc_swap::ArcSwap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,16 +49,22 @@ pub enum Outcome {
 }
 
 impl Reloader {
-    /// Loads the configuration for the first time.
+    /// Loads the configuration for the first time, and opens the state that it names.
     ///
     /// # Errors
     /// Every problem of the file.
     pub fn start(
         path: &Path,
-        lasting: Lasting,
+        mut lasting: Lasting,
         metrics: Arc<Metrics>,
     ) -> Result<Self, InvalidConfig> {
-        let Built { snapshot, warnings } = snapshot::build(path, &lasting)?;
+        let mut built = snapshot::build(path, &lasting)?;
+        // A configuration that is refused opens nothing; only filters built from now on know the store.
+        if built.snapshot.state != Site::Memory {
+            lasting.state = built.snapshot.state.open();
+            built = snapshot::build(path, &lasting)?;
+        }
+        let Built { snapshot, warnings } = built;
         for warning in &warnings {
             tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
         }
@@ -80,6 +88,11 @@ impl Reloader {
     pub fn revision_on_disk(&self) -> Option<String> {
         let bytes = std::fs::read(&self.path).ok()?;
         Some(revision_of(&bytes))
+    }
+
+    /// The store of this process.
+    pub fn state(&self) -> &Arc<dyn Store> {
+        &self.lasting.state
     }
 
     pub fn path(&self) -> &Path {
@@ -138,10 +151,17 @@ impl Reloader {
             tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
         }
         let old = self.current();
-        let needs_restart = snapshot.server != old.server;
-        if needs_restart {
-            tracing::warn!("`server` changed: this part takes effect when headgate starts anew");
+        let changed = [
+            ("server", snapshot.server != old.server),
+            ("state", snapshot.state != old.state),
+        ];
+        for (section, _) in changed.iter().filter(|(_, changed)| *changed) {
+            tracing::warn!(
+                section,
+                "this section changed: it takes effect when headgate starts anew"
+            );
         }
+        let needs_restart = changed.iter().any(|(_, changed)| *changed);
         let revision = snapshot.revision.clone();
         let unchanged = revision == old.revision && snapshot.files.is_empty();
         self.current.store(Arc::new(snapshot));

@@ -24,8 +24,9 @@ const LOOKED_AT_ANYWAY: Duration = Duration::from_secs(5);
 /// The folder cannot be watched; SIGHUP and the admin page still reload then.
 pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
     let (changed, changes) = mpsc::channel();
+    let state = reloader.current().state.file().map(Path::to_path_buf);
     let mut watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
-        if event.is_ok_and(|event| !event.kind.is_access()) {
+        if event.is_ok_and(|event| !event.kind.is_access() && !is_state(&event, state.as_deref())) {
             let _ = changed.send(());
         }
     })?;
@@ -56,6 +57,19 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
         }
     });
     spawned.map(|_| ()).map_err(notify::Error::io)
+}
+
+/// Whether an event is about the state file, which is written to all the time.
+fn is_state(event: &notify::Event, state: Option<&Path>) -> bool {
+    let Some(state) = state.and_then(Path::file_name) else {
+        return false;
+    };
+    let is_beside = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default();
+        name.as_encoded_bytes()
+            .starts_with(state.as_encoded_bytes())
+    };
+    !event.paths.is_empty() && event.paths.iter().all(is_beside)
 }
 
 fn watch_folders(
@@ -99,4 +113,33 @@ fn contents(reloader: &Reloader) -> Vec<Option<Vec<u8>>> {
 
 fn read(file: &Path) -> Option<Vec<u8>> {
     std::fs::read(file).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn writes_to_the_state_file_are_no_change_of_the_configuration() {
+        let state = Some(Path::new("gate/state.sqlite"));
+        let is_state = |paths: &[&str], state| {
+            let event = notify::Event {
+                paths: paths.iter().map(PathBuf::from).collect(),
+                ..notify::Event::default()
+            };
+            is_state(&event, state)
+        };
+        assert!(is_state(&["gate/state.sqlite"], state));
+        assert!(is_state(
+            &["gate/state.sqlite-wal", "gate/state.sqlite-shm"],
+            state
+        ));
+        assert!(!is_state(
+            &["gate/state.sqlite-wal", "gate/routes.yaml"],
+            state
+        ));
+        assert!(!is_state(&["gate/routes.yaml"], state));
+        assert!(!is_state(&[], state));
+        assert!(!is_state(&["gate/state.sqlite"], None));
+    }
 }

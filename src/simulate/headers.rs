@@ -39,8 +39,8 @@ pub fn add_provider_headers(
     millis: u64,
 ) {
     let fixed: &[_] = match protocol {
-        Protocol::Chat | Protocol::Responses => &OPENAI,
         Protocol::Messages => &MESSAGES,
+        _ => &OPENAI,
     };
     headers.reserve(fixed.len() + 4);
     for (name, value) in fixed {

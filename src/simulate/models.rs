@@ -17,7 +17,7 @@ pub fn list(models: &[String], protocol: Protocol) -> Json {
             "first_id": models.first(),
             "last_id": models.last(),
         },
-        Protocol::Chat | Protocol::Responses => object! {"object": "list", "data": data},
+        _ => object! {"object": "list", "data": data},
     }
 }
 
@@ -42,7 +42,7 @@ fn item(id: &str, protocol: Protocol) -> Json {
             "created_at": CREATED.1,
             "lifecycle": "active",
         },
-        Protocol::Chat | Protocol::Responses => object! {
+        _ => object! {
             "id": id,
             "object": "model",
             "created": CREATED.0,

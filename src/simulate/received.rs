@@ -221,7 +221,7 @@ impl Received<'_> {
     fn send_stream(&self, script: Script, directives: &Directives, visit: Visit) -> Answer {
         let overloaded = match self.protocol {
             Protocol::Messages => StatusCode::from_u16(529).expect("529 is a status"),
-            Protocol::Chat | Protocol::Responses => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::SERVICE_UNAVAILABLE,
         };
         let error = self.wished(directives, overloaded);
         let pace = Duration::from_millis(self.simulator.options.event_ms);

@@ -74,15 +74,28 @@ impl Refusal {
                 "error": object! {"type": self.messages_type(), "message": self.message},
                 "request_id": request_id,
             },
-            Protocol::Chat | Protocol::Responses => object! {"error": self.openai_error()},
+            Protocol::FamilyB => object! {
+                "code": self.family_b_code(),
+                "message": self.message,
+                "request_id": request_id,
+            },
+            Protocol::Chat
+            | Protocol::Responses
+            | Protocol::ImageEdit
+            | Protocol::Video
+            | Protocol::FamilyA => object! {"error": self.openai_error()},
         }
     }
 
     /// The error as an event amid a stream of `protocol`.
     pub fn event(&self, protocol: Protocol, request_id: &str, sequence: u64) -> Bytes {
         match protocol {
-            Protocol::Chat => sse(None, &self.body(protocol, request_id)),
-            Protocol::Messages => sse(Some("error"), &self.body(protocol, request_id)),
+            Protocol::Chat | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
+                sse(None, &self.body(protocol, request_id))
+            }
+            Protocol::Messages | Protocol::ImageEdit => {
+                sse(Some("error"), &self.body(protocol, request_id))
+            }
             Protocol::Responses => sse(
                 Some("error"),
                 &object! {
@@ -124,6 +137,19 @@ impl Refusal {
             _ => None,
         };
         self.code.as_deref().or(usual)
+    }
+
+    fn family_b_code(&self) -> &str {
+        let usual = match self.status.as_u16() {
+            401 => "InvalidApiKey",
+            403 => "AccessDenied",
+            404 => "NotFound",
+            429 => "Throttling.RateQuota",
+            503 => "ServiceUnavailable",
+            500.. => "InternalError",
+            _ => "InvalidParameter",
+        };
+        self.code.as_deref().unwrap_or(usual)
     }
 
     fn messages_type(&self) -> &str {

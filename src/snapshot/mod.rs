@@ -12,6 +12,7 @@ pub mod router;
 pub mod routes;
 pub mod schemas;
 pub mod server;
+mod state;
 
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
@@ -22,6 +23,7 @@ use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
 use crate::state::Store;
 use crate::state::memory::Memory;
+use crate::state::site::Site;
 use crate::task::Tasks;
 use router::Router;
 use std::path::{Path, PathBuf};
@@ -34,6 +36,8 @@ pub struct Snapshot {
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
     pub server: ServerConfig,
+    /// Where state is kept; it is opened once, when the process starts.
+    pub state: Site,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     /// Families of video providers, and the keys of task ids.
@@ -48,6 +52,7 @@ pub struct Snapshot {
 /// What outlives snapshots and is handed to each one built.
 #[derive(Clone)]
 pub struct Lasting {
+    /// Memory, unless somebody opened what the first snapshot names.
     pub state: Arc<dyn Store>,
     /// Looks up the variables of `${NAME}`.
     pub variables: Variables,
@@ -110,6 +115,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     } = loaded;
     let RoutesConfig {
         server,
+        state,
         callers,
         channels,
         models,
@@ -130,16 +136,17 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         server::check_tls(tls, &folder, &mut problems);
     }
     files.extend(channels::files(&channels, &folder));
+    let state = state::build(&state, &folder, &mut problems);
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::Families {
         built: &tasks,
         declared: &families,
     };
     let channels = channels::build(&channels, &families, &folder, &mut problems);
-    let catalog = Arc::new(models::build(channels, &models, &mut problems));
+    let shelf = schemas::Shelf::new(folder);
+    let catalog = Arc::new(models::build(channels, &models, &shelf, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
-    let shelf = schemas::Shelf::new(folder);
     let router = routes::Builder {
         chains: &chains,
         callers: &callers,
@@ -159,6 +166,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             revision: revision.into(),
             loaded_at: SystemTime::now(),
             server,
+            state,
             callers,
             catalog,
             tasks,

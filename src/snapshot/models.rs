@@ -2,14 +2,20 @@
 
 use super::Problems;
 use super::channels::Served;
-use crate::catalog::model::{Candidate, Catalog, Model};
+use super::schemas::carried_profiles;
+use crate::catalog::model::{Candidate, Catalog, Model, Profile};
 use crate::config::routes::ModelConfig;
+use crate::filter::kind::Schemas;
+use crate::protocol::Protocol;
+use crate::protocol::nearest::nearest;
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// Builds the catalog; a declared model that no channel serves is reported.
 pub(crate) fn build(
     served: Vec<Served>,
     configs: &BTreeMap<String, ModelConfig>,
+    schemas: &dyn Schemas,
     problems: &mut Problems<'_>,
 ) -> Catalog {
     let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
@@ -28,22 +34,77 @@ pub(crate) fn build(
         .filter(|name| !candidates.contains_key(*name))
     {
         problems.warning(
-            &format!("/models/{}", name.replace('~', "~0").replace('/', "~1")),
+            &place(name),
             format!("no channel serves model `{name}`"),
             Some("add it to a channel's `models`, or remove it here"),
         );
     }
-    let models = candidates.into_iter().map(|(name, candidates)| {
-        let ModelConfig {
-            display_name,
-            owned_by,
-            created,
-        } = configs.get(&name).cloned().unwrap_or_default();
-        let mut model = Model::new(&name, candidates);
-        model.display_name = display_name;
-        model.owned_by = owned_by.unwrap_or_else(|| "headgate".into());
-        model.created = created.unwrap_or(0);
-        model
-    });
+    let models: Vec<Model> = candidates
+        .into_iter()
+        .map(|(name, candidates)| model(name, candidates, configs, schemas, problems))
+        .collect();
     Catalog::new(channels, models)
+}
+
+fn model(
+    name: String,
+    candidates: Vec<Candidate>,
+    configs: &BTreeMap<String, ModelConfig>,
+    schemas: &dyn Schemas,
+    problems: &mut Problems<'_>,
+) -> Model {
+    let ModelConfig {
+        display_name,
+        owned_by,
+        created,
+        profile: profile_name,
+    } = configs.get(&name).cloned().unwrap_or_default();
+    let mut model = Model::new(&name, candidates);
+    model.display_name = display_name;
+    model.owned_by = owned_by.unwrap_or_else(|| "headgate".into());
+    model.created = created.unwrap_or(0);
+    model.profile = profile_name.and_then(|profile_name| {
+        profile(&profile_name, schemas)
+            .map_err(|(reason, hint)| {
+                let at = format!("{}/profile", place(&name));
+                problems.error(&at, reason, Some(&hint));
+            })
+            .ok()
+    });
+    model
+}
+
+/// The profile of a name such as `family_a/2.0`.
+///
+/// # Errors
+/// What is wrong with it, and what to do.
+fn profile(name: &str, schemas: &dyn Schemas) -> Result<Profile, (String, String)> {
+    let named = name.split_once('/').and_then(|(word, generation)| {
+        let is_plain = !generation.is_empty() && !generation.contains('/');
+        Protocol::named(word).filter(|_| is_plain)
+    });
+    let Some(protocol) = named else {
+        let reason = format!("`{name}` does not begin with a protocol");
+        return Err((reason, known_profiles(name)));
+    };
+    let path = format!("schemas/{name}.schema.json");
+    match schemas.schema(Path::new(&path)) {
+        Ok(schema) => Ok(Profile { protocol, schema }),
+        Err(reason) => Err((reason, known_profiles(name))),
+    }
+}
+
+fn known_profiles(name: &str) -> String {
+    match nearest(name, carried_profiles(), 1).first() {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => {
+            let known: Vec<&str> = carried_profiles().collect();
+            format!("write one of `{}`, or add the file", known.join("`, `"))
+        }
+    }
+}
+
+/// Where a model's entry is.
+fn place(name: &str) -> String {
+    format!("/models/{}", name.replace('~', "~0").replace('/', "~1"))
 }

@@ -283,6 +283,15 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
             problems.error(&at, format!("`{second}` must stand behind `{first}`"), None);
         }
     }
+    if let (Some(validate), Some(route)) = (place("validate"), place("route_model"))
+        && validate < route
+    {
+        problems.error(
+            &at,
+            "`validate` must stand behind `route_model`, since models have rules of their own",
+            None,
+        );
+    }
     if let (Some(limit), Some(route)) = (place("rate_limit"), place("route_model"))
         && limit < route
     {

@@ -7,25 +7,42 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The schemas that come with the program, by the path they have in its repository.
-const CARRIED: &[(&str, &str)] = &[
-    (
-        "schemas/chat.schema.json",
-        include_str!("../../schemas/chat.schema.json"),
-    ),
-    (
-        "schemas/count_tokens.schema.json",
-        include_str!("../../schemas/count_tokens.schema.json"),
-    ),
-    (
-        "schemas/messages.schema.json",
-        include_str!("../../schemas/messages.schema.json"),
-    ),
-    (
-        "schemas/responses.schema.json",
-        include_str!("../../schemas/responses.schema.json"),
-    ),
+/// A schema by its name, with its path and text.
+macro_rules! carried {
+    ($name:literal) => {
+        (
+            $name,
+            concat!("schemas/", $name, ".schema.json"),
+            include_str!(concat!("../../schemas/", $name, ".schema.json")),
+        )
+    };
+}
+
+/// The schemas that come with the program: name, path in its repository, text.
+const CARRIED: &[(&str, &str, &str)] = &[
+    carried!("chat"),
+    carried!("count_tokens"),
+    carried!("family_a"),
+    carried!("family_a/1.0-lite"),
+    carried!("family_a/1.0-pro"),
+    carried!("family_a/1.5-pro"),
+    carried!("family_a/2.0"),
+    carried!("family_a/2.0-fast"),
+    carried!("family_a/2.5"),
+    carried!("family_b"),
+    carried!("family_b/2.x"),
+    carried!("family_b/3.0"),
+    carried!("image_edit"),
+    carried!("messages"),
+    carried!("responses"),
+    carried!("video"),
 ];
+
+/// The names of the schemas that come along as profiles of models: `<protocol>/<generation>`.
+pub fn carried_profiles() -> impl Iterator<Item = &'static str> {
+    let names = CARRIED.iter().map(|(name, _, _)| *name);
+    names.filter(|name| name.contains('/'))
+}
 
 /// Compiles each schema once per snapshot, and remembers which files it read, or wanted to.
 pub struct Shelf {
@@ -61,10 +78,10 @@ impl Shelf {
             Ok(text) => Ok(text),
             Err(error) => CARRIED
                 .iter()
-                .find(|(carried, _)| {
+                .find(|(_, carried, _)| {
                     error.kind() == ErrorKind::NotFound && Path::new(carried) == path
                 })
-                .map(|(_, text)| text.to_string())
+                .map(|(_, _, text)| text.to_string())
                 .ok_or_else(|| format!("schema `{}` cannot be read: {error}", file.display())),
         }
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 /// What a request needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Demand<'a> {
-    /// Every limit that applies, in an order that stays the same while the configuration does.
+    /// Every limit that applies, all of one caller, in an order that stays the same while the configuration does.
     pub limits: &'a [Limit],
     /// Tokens it will use, as estimated.
     pub tokens: u64,
@@ -20,6 +20,14 @@ pub struct Limit {
     pub model: Option<Arc<str>>,
     pub measure: Measure,
     pub most: u64,
+}
+
+/// What a limit is counted by: the same one while what may be taken changes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Counter {
+    pub caller: Arc<str>,
+    pub model: Option<Arc<str>>,
+    pub measure: Measure,
 }
 
 /// What a limit counts, and over which time.
@@ -74,9 +82,34 @@ pub struct Ticket {
     pub tokens: u64,
     /// Unix milliseconds on the store's clock.
     pub taken_at: u64,
+    /// The store's own number for the place that was taken.
+    pub place: u64,
+}
+
+impl Limit {
+    pub fn counter(&self) -> Counter {
+        Counter {
+            caller: self.caller.clone(),
+            model: self.model.clone(),
+            measure: self.measure,
+        }
+    }
 }
 
 impl Measure {
+    pub const ALL: [Self; 5] = [
+        Self::RequestsPerMinute,
+        Self::TokensPerMinute,
+        Self::Concurrent,
+        Self::TokensPerDay,
+        Self::TokensPerMonth,
+    ];
+
+    /// Whether it counts over a calendar day or month, and survives a restart.
+    pub fn is_budget(self) -> bool {
+        matches!(self, Self::TokensPerDay | Self::TokensPerMonth)
+    }
+
     /// The word for errors, metrics and keys of a store.
     pub fn name(self) -> &'static str {
         match self {

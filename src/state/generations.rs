@@ -11,8 +11,16 @@ const GENERATION_ENTRIES_MAX: usize = 250_000;
 /// Bounded: when a generation is full the one before it is forgotten, so that the ids used last stay.
 #[derive(Debug, Default)]
 pub struct Generations {
-    young: HashMap<Key, Arc<str>>,
-    old: HashMap<Key, Arc<str>>,
+    young: HashMap<Key, Maker>,
+    old: HashMap<Key, Maker>,
+}
+
+/// What is known of an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Maker {
+    Channel(Arc<str>),
+    /// Forgotten, though a slower store may still know it.
+    Nobody,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -22,22 +30,18 @@ struct Key {
 }
 
 impl Generations {
-    pub fn remember(&mut self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        self.insert(
-            Key::new(caller, id),
-            channel.clone(),
-            GENERATION_ENTRIES_MAX,
-        );
+    pub fn remember(&mut self, caller: &Arc<str>, id: &str, maker: Maker) {
+        self.insert(Key::new(caller, id), maker, GENERATION_ENTRIES_MAX);
     }
 
-    /// The channel that made `id` for `caller`, which is kept young by being asked for.
-    pub fn channel_of(&mut self, caller: &Arc<str>, id: &str) -> Option<Arc<str>> {
+    /// Who made `id` for `caller`, which is kept young by being asked for.
+    pub fn maker_of(&mut self, caller: &Arc<str>, id: &str) -> Option<Maker> {
         let key = Key::new(caller, id);
-        let channel = self.find(&key)?;
+        let maker = self.find(&key)?;
         if !self.young.contains_key(&key) {
-            self.insert(key, channel.clone(), GENERATION_ENTRIES_MAX);
+            self.insert(key, maker.clone(), GENERATION_ENTRIES_MAX);
         }
-        Some(channel)
+        Some(maker)
     }
 
     pub fn forget(&mut self, caller: &Arc<str>, id: &str) {
@@ -46,15 +50,25 @@ impl Generations {
         self.old.remove(&key);
     }
 
-    fn insert(&mut self, key: Key, channel: Arc<str>, most: usize) {
+    fn insert(&mut self, key: Key, maker: Maker, most: usize) {
         if self.young.len() >= most {
             self.old = std::mem::take(&mut self.young);
         }
-        self.young.insert(key, channel);
+        self.young.insert(key, maker);
     }
 
-    fn find(&self, key: &Key) -> Option<Arc<str>> {
+    fn find(&self, key: &Key) -> Option<Maker> {
         self.young.get(key).or_else(|| self.old.get(key)).cloned()
+    }
+}
+
+impl Maker {
+    /// The channel, if it is still to be known.
+    pub fn channel(self) -> Option<Arc<str>> {
+        match self {
+            Self::Channel(name) => Some(name),
+            Self::Nobody => None,
+        }
     }
 }
 
@@ -71,17 +85,18 @@ impl Key {
 mod tests {
     use super::*;
 
+    fn primary() -> Maker {
+        Maker::Channel(Arc::from("primary"))
+    }
+
     #[test]
     fn an_id_belongs_to_the_caller_that_got_it() {
         let mut affinity = Generations::default();
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
-        affinity.remember(&ann, "resp_1", &Arc::from("primary"));
-        assert_eq!(
-            affinity.channel_of(&ann, "resp_1").as_deref(),
-            Some("primary")
-        );
-        assert_eq!(affinity.channel_of(&bob, "resp_1"), None);
-        assert_eq!(affinity.channel_of(&ann, "resp_2"), None);
+        affinity.remember(&ann, "resp_1", primary());
+        assert_eq!(affinity.maker_of(&ann, "resp_1"), Some(primary()));
+        assert_eq!(affinity.maker_of(&bob, "resp_1"), None);
+        assert_eq!(affinity.maker_of(&ann, "resp_2"), None);
     }
 
     #[test]
@@ -89,7 +104,7 @@ mod tests {
         let mut generations = Generations::default();
         let key = |n: usize| Key::new(&Arc::from("ann"), &n.to_string());
         for n in 0..25 {
-            generations.insert(key(n), Arc::from("primary"), 10);
+            generations.insert(key(n), primary(), 10);
         }
         assert!(generations.young.len() + generations.old.len() <= 20);
         assert!(generations.find(&key(24)).is_some());

@@ -1,14 +1,22 @@
 //! What edges share, or a restart must not lose, behind one trait: which channel made what, limits, budgets.
 
+mod calendar;
+mod counts;
 pub mod demand;
+mod embedded;
 mod generations;
+pub mod health;
 pub mod memory;
+mod shared;
+pub mod site;
 pub mod window;
 
 use demand::{Admission, Demand, Ticket};
+use health::Health;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 use thiserror::Error;
 
 /// Where state is kept.
@@ -33,6 +41,27 @@ pub trait Store: Send + Sync {
     /// Ends what was admitted: corrects its estimate to the tokens really used, and frees its place.
     /// Never waits.
     fn settle(&self, ticket: Ticket, tokens_used: u64);
+
+    /// What becomes of requests with limits while the store is away and [`Store::admit`] fails.
+    fn when_away(&self) -> WhenAway {
+        WhenAway::Open
+    }
+
+    /// How it is doing, for metrics.
+    fn health(&self) -> Health;
+
+    /// Waits until what was handed over is written, at most `patience`: for the end of the process. Blocks.
+    fn flush(&self, _patience: Duration) {}
+}
+
+/// What becomes of requests with limits while these cannot be counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum WhenAway {
+    /// They pass, uncounted.
+    #[default]
+    Open,
+    /// They are refused.
+    Closed,
 }
 
 /// What a store gives: there already, or still to come.
@@ -58,3 +87,6 @@ impl<T> Pending<'_, T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -80,6 +80,43 @@ fn limits_that_nothing_keeps_to_are_told() {
 }
 
 #[test]
+fn a_profile_that_is_none_is_told_with_its_place_and_the_one_that_was_meant() {
+    for (profile, reason, hint) in [
+        (
+            "family_a/2.O",
+            "cannot be read",
+            "did you mean `family_a/2.0`?",
+        ),
+        ("2.0", "does not begin with a protocol", "family_a/2.0"),
+        ("family_c/1", "does not begin with a protocol", "`"),
+        ("family_a/../chat", "does not begin with a protocol", "`"),
+    ] {
+        let mut config = standard("https://provider.test/v1");
+        config["models"] = json!({"demo-large": {"profile": profile}});
+        let (_folder, path) = written(&config);
+        let said = run(&["check", &path], "");
+        assert!(!said.success, "{profile}");
+        for words in [reason, hint, "routes.yaml:"] {
+            assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+        }
+    }
+}
+
+#[test]
+fn rules_of_models_are_not_checked_before_the_model_is_known() {
+    let mut config = standard("https://provider.test/v1");
+    config["routes"][0]["request"] = json!(["authenticate", "validate", "route_model"]);
+    let (_folder, path) = written(&config);
+    let said = run(&["check", &path], "");
+    let wrong = "`validate` must stand behind `route_model`";
+    assert!(
+        !said.success && said.stderr.contains(wrong),
+        "{}",
+        said.stderr
+    );
+}
+
+#[test]
 fn what_becomes_of_a_good_request_is_explained() {
     let (folder, config) = written(&standard("https://provider.test/base/v1"));
     let body = json!({"model": "demo-large", "messages": [{"role": "user", "content": "x"}]});

@@ -64,7 +64,7 @@ async fn a_key_is_found_in_its_carriers_and_nowhere_else() {
             let answer = world.ask(&request).await;
             let expected = match protocol {
                 Protocol::Messages => on_messages,
-                Protocol::Chat | Protocol::Responses => elsewhere,
+                _ => elsewhere,
             };
             assert_eq!(
                 answer.status,
@@ -128,7 +128,7 @@ async fn a_model_of_others_is_forbidden_and_an_unknown_one_not_found() {
             let error = &answer.json()["error"];
             match protocol {
                 Protocol::Messages => assert_eq!(error["type"], "not_found_error"),
-                Protocol::Chat | Protocol::Responses => {
+                _ => {
                     assert_eq!(error["code"], "model_not_found");
                     assert_eq!(error["param"], "model");
                 }

@@ -106,11 +106,11 @@ async fn a_provider_sees_the_channels_credential_and_nothing_of_the_callers() {
         }
         let (own, other) = match protocol {
             Protocol::Messages => ("x-api-key", "authorization"),
-            Protocol::Chat | Protocol::Responses => ("authorization", "x-api-key"),
+            _ => ("authorization", "x-api-key"),
         };
         let credential = match protocol {
             Protocol::Messages => CREDENTIALS[1].to_string(),
-            Protocol::Chat | Protocol::Responses => format!("Bearer {}", CREDENTIALS[0]),
+            _ => format!("Bearer {}", CREDENTIALS[0]),
         };
         assert_eq!(headers[own], credential.as_str());
         assert_eq!(headers["accept-encoding"], "identity");

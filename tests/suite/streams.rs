@@ -317,7 +317,7 @@ fn tokens_told(protocol: Protocol, answer: &Answer) -> Option<(Option<u64>, Opti
     let usage = usages.next_back()?;
     let (input, output) = match protocol {
         Protocol::Chat => ("prompt_tokens", "completion_tokens"),
-        Protocol::Messages | Protocol::Responses => ("input_tokens", "output_tokens"),
+        _ => ("input_tokens", "output_tokens"),
     };
     Some((usage[input].as_u64(), usage[output].as_u64()))
 }

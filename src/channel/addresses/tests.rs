@@ -3,6 +3,8 @@
 use super::super::resolve::{Found, Looking, Lookup};
 use super::{Addresses, Pace, interleaved};
 use crate::observe::metrics::Metrics;
+use crate::state::Store;
+use crate::state::memory::Memory;
 use std::collections::VecDeque;
 use std::io;
 use std::net::IpAddr;
@@ -192,7 +194,13 @@ async fn a_failed_lookup_leaves_the_old_addresses() {
         *addresses.of(&host).await.unwrap() == *ips(&["192.0.2.2"])
     })
     .await;
-    let metrics = String::from_utf8(addresses.shared.metrics.render(0)).unwrap();
+    let metrics = String::from_utf8(
+        addresses
+            .shared
+            .metrics
+            .render(0, &Memory::default().health()),
+    )
+    .unwrap();
     let failed = "headgate_dns_lookups_total{host=\"a.test\",result=\"failed\"} 2";
     assert!(metrics.contains(failed), "{metrics}");
 }

@@ -14,7 +14,14 @@ fn chat_bodies_have_all_four_keys() {
     let expected = json!({"error": {
         "message": "no model \"x\"", "type": "invalid_request_error", "param": null, "code": "model_not_found",
     }});
-    for protocol in [None, Some(Protocol::Chat), Some(Protocol::Responses)] {
+    for protocol in [
+        None,
+        Some(Protocol::Chat),
+        Some(Protocol::Responses),
+        Some(Protocol::ImageEdit),
+        Some(Protocol::Video),
+        Some(Protocol::FamilyA),
+    ] {
         assert_eq!(rendered(protocol, &plain), expected);
     }
     let with_param = Fault::new(FaultKind::Invalid, "too hot").param("temperature");
@@ -28,6 +35,25 @@ fn messages_bodies_carry_the_request_id() {
         "type": "error", "error": {"type": "authentication_error", "message": "no key"}, "request_id": "req_1",
     });
     assert_eq!(rendered(Some(Protocol::Messages), &fault), expected);
+}
+
+#[test]
+fn family_b_has_code_message_and_request_id_at_the_top() {
+    for (kind, code) in [
+        (FaultKind::Invalid, "InvalidParameter"),
+        (FaultKind::Unauthenticated, "InvalidApiKey"),
+        (FaultKind::UnknownModel, "ModelNotFound"),
+        (FaultKind::TooManyRequests, "Throttling.RateQuota"),
+        (FaultKind::NoChannel, "ServiceUnavailable"),
+        (FaultKind::UpstreamTimeout, "InternalError.Timeout"),
+    ] {
+        let fault = Fault::new(kind, "what is wrong")
+            .param("input")
+            .detail("secret");
+        let expected = json!({"code": code, "message": "what is wrong", "request_id": "req_1"});
+        assert_eq!(rendered(Some(Protocol::FamilyB), &fault), expected);
+        assert_eq!(status(Some(Protocol::FamilyB), &fault), kind.status());
+    }
 }
 
 #[test]
@@ -161,6 +187,10 @@ fn a_broken_stream_ends_with_the_event_its_clients_know() {
     assert_eq!(
         event(Protocol::Chat),
         "data: {\"error\":{\"message\":\"line\\nbreak\",\"type\":\"server_error\",\"param\":null,\"code\":\"upstream_error\"}}\n\n"
+    );
+    assert_eq!(
+        event(Protocol::ImageEdit),
+        format!("event: error\n{}", event(Protocol::Chat))
     );
     assert_eq!(
         event(Protocol::Messages),

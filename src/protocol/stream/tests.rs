@@ -69,6 +69,16 @@ fn chat_events_are_classified_by_their_data() {
 }
 
 #[test]
+fn an_error_in_a_stream_of_images_needs_no_name() {
+    for (data, class) in [
+        (r#"{"error":{"message":"x"}}"#, EventClass::Error),
+        (r#"{"error":null,"b64_json":"iVBO"}"#, EventClass::Content),
+    ] {
+        assert_eq!(classify(Protocol::ImageEdit, None, data.as_bytes()), class);
+    }
+}
+
+#[test]
 fn named_events_are_classified_by_name_or_by_type() {
     let table = [
         (Protocol::Messages, "message_start", EventClass::Framing),
@@ -118,6 +128,13 @@ fn named_events_are_classified_by_name_or_by_type() {
             EventClass::Terminal { failed: true },
         ),
         (Protocol::Responses, "error", EventClass::Error),
+        (
+            Protocol::ImageEdit,
+            "image_edit.partial_image",
+            EventClass::Content,
+        ),
+        (Protocol::ImageEdit, "image_edit.completed", END),
+        (Protocol::ImageEdit, "error", EventClass::Error),
     ];
     for (protocol, name, class) in table {
         let data = format!("{{\"sequence_number\":1,\"type\":\"{name}\"}}");

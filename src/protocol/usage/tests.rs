@@ -54,6 +54,22 @@ fn whole_bodies_give_their_usage() {
             responses,
             Some([Some(10), Some(20), Some(30), Some(1), Some(2), Some(7)]),
         ),
+        (
+            Protocol::ImageEdit,
+            r#"{"created":1,"usage":{"input_tokens":10,"input_tokens_details":{"image_tokens":8,"text_tokens":2},
+                "output_tokens":20,"total_tokens":30}}"#,
+            Some([Some(10), Some(20), Some(30), None, None, None]),
+        ),
+        (
+            Protocol::FamilyA,
+            r#"{"id":"t","status":"succeeded","usage":{"completion_tokens":108900,"total_tokens":108900}}"#,
+            Some([None, Some(108_900), Some(108_900), None, None, None]),
+        ),
+        (
+            Protocol::FamilyB,
+            r#"{"output":{},"usage":{"duration":15,"video_count":1}}"#,
+            None,
+        ),
         (Protocol::Responses, r#"{"usage":null}"#, None),
         (
             Protocol::Chat,

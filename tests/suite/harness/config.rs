@@ -14,6 +14,7 @@ pub const CREDENTIALS: [&str; 2] = [
 pub fn standard(provider: &str) -> Value {
     json!({
         "server": {"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "workers": 2},
+        "state": "memory",
         "callers": [caller("ann", ANN, &["*"]), caller("bob", BOB, &["demo-small"])],
         "channels": {
             "openai": channel(provider, &["chat", "responses"], json!({"bearer": CREDENTIALS[0]})),

@@ -14,16 +14,25 @@ pub fn assert_error_body(protocol: Protocol, answer: &Answer, status: u16) -> St
     );
     assert_eq!(answer.headers.get("content-type"), Some("application/json"));
     let id = answer.headers.get("x-request-id").expect("a request id");
-    let error = &body["error"];
-    assert!(error["type"].is_string(), "{text}");
+    // Family B has at the top what the others have in `error`.
+    let error = match protocol {
+        Protocol::FamilyB => &body,
+        _ => &body["error"],
+    };
     match protocol {
+        Protocol::FamilyB => {
+            assert_eq!(body["request_id"], id, "{text}");
+            assert!(body["code"].is_string(), "{text}");
+        }
         Protocol::Messages => {
             assert_eq!(answer.headers.get("request-id"), Some(id));
             assert_eq!(body["type"], "error", "{text}");
+            assert!(error["type"].is_string(), "{text}");
             assert_eq!(body["request_id"], id, "{text}");
         }
-        Protocol::Chat | Protocol::Responses => {
+        _ => {
             assert_eq!(answer.headers.get("request-id"), None);
+            assert!(error["type"].is_string(), "{text}");
             for key in ["param", "code"] {
                 assert!(error.get(key).is_some(), "{key} in {text}");
             }
@@ -55,7 +64,11 @@ pub fn assert_error_event(protocol: Protocol, answer: &Answer) {
     let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));
     let data: Value = serde_json::from_str(field("data: ").unwrap()).unwrap();
     match protocol {
-        Protocol::Chat => {
+        Protocol::ImageEdit => {
+            assert_eq!(field("event: "), Some("error"), "{event}");
+            assert!(data["error"]["message"].is_string(), "{event}");
+        }
+        Protocol::Chat | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
             assert_eq!(field("event: "), None, "{event}");
             assert!(data["error"]["message"].is_string(), "{event}");
         }

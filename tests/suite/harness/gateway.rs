@@ -37,22 +37,32 @@ impl Gateway {
         Self::start_read_by(folder, config, Reader::Stays).await
     }
 
+    /// With a configuration whose folder outlives it.
+    pub async fn start_at(file: &Path) -> Self {
+        Self::start_told(Folder::new(), file, &[], Reader::Stays).await
+    }
+
     /// With a reader of its standard error who may not stay.
     pub async fn start_read_by(folder: Folder, config: &str, reader: Reader) -> Self {
         let file = folder.path().join("routes.yaml");
         if !file.exists() {
             folder.write("routes.yaml", config);
         }
-        Self::start_told(folder, &[], reader).await
+        Self::start_told(folder, &file, &[], reader).await
     }
 
     /// The next process at the same addresses, which takes over from this one.
     pub async fn successor(&self, config: &str) -> Self {
         let folder = folder_with_schemas();
-        folder.write("routes.yaml", config);
+        let file = folder.write("routes.yaml", config);
+        self.successor_at(folder, &file).await
+    }
+
+    /// As [`Gateway::successor`], with a configuration whose folder may outlive both.
+    pub async fn successor_at(&self, folder: Folder, file: &Path) -> Self {
         let (listen, admin) = (self.address.to_string(), self.admin.to_string());
         let args = ["--upgrade", "--listen", &listen, "--admin", &admin];
-        Self::start_told(folder, &args, Reader::Stays).await
+        Self::start_told(folder, file, &args, Reader::Stays).await
     }
 
     /// The text of its configuration.
@@ -60,8 +70,7 @@ impl Gateway {
         std::fs::read_to_string(self.folder.path().join("routes.yaml")).unwrap()
     }
 
-    async fn start_told(folder: Folder, told: &[&str], reader: Reader) -> Self {
-        let file = folder.path().join("routes.yaml");
+    async fn start_told(folder: Folder, file: &Path, told: &[&str], reader: Reader) -> Self {
         let args = [&["run", "--config", file.to_str().unwrap()], told].concat();
         let mut process = Process::spawn_read_by(&args, reader);
         let line = process.said("headgate is listening").await;

@@ -12,6 +12,8 @@ pub mod http2;
 pub mod http2_provider;
 pub mod name_server;
 pub mod process;
+#[path = "../../../src/state/tests/redis_server.rs"]
+pub mod redis_server;
 pub mod request;
 pub mod scripted;
 pub mod simulator;
@@ -21,6 +23,7 @@ pub use accounts::Accounts;
 pub use connection::{Answer, Connection, Reply};
 pub use gateway::Gateway;
 pub use http2::Http2;
+pub use redis_server::RedisServer;
 pub use request::{Request, body_of, path_of};
 pub use scripted::{Act, Scripted};
 pub use simulator::Simulator;

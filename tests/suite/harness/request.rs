@@ -25,6 +25,10 @@ pub fn path_of(protocol: Protocol) -> &'static str {
         Protocol::Chat => "/v1/chat/completions",
         Protocol::Messages => "/v1/messages",
         Protocol::Responses => "/v1/responses",
+        Protocol::ImageEdit => "/v1/images/edits",
+        Protocol::Video => "/v1/video/generations",
+        Protocol::FamilyA => "/v1/family-a/video/generations",
+        Protocol::FamilyB => "/v1/family-b/video/generations",
     }
 }
 
@@ -38,6 +42,14 @@ pub fn body_of(protocol: Protocol) -> Value {
             json!({"model": "demo-large", "max_tokens": 1000, "messages": [{"role": "user", "content": "Hello"}]})
         }
         Protocol::Responses => json!({"model": "demo-large", "input": "Hello"}),
+        Protocol::ImageEdit => {
+            json!({"model": "demo-large", "prompt": "Hello", "images": [{"image_url": "https://x.example/a.png"}]})
+        }
+        Protocol::Video => json!({"model": "demo-large", "prompt": "Hello"}),
+        Protocol::FamilyA => {
+            json!({"model": "demo-large", "content": [{"type": "text", "text": "Hello"}]})
+        }
+        Protocol::FamilyB => json!({"model": "demo-large", "input": {"prompt": "Hello"}}),
     }
 }
 
@@ -73,7 +85,7 @@ impl Request {
         let request = Self::post(path_of(protocol), body);
         match protocol {
             Protocol::Messages => request.header("anthropic-version", "2023-06-01"),
-            Protocol::Chat | Protocol::Responses => request,
+            _ => request,
         }
     }
 

@@ -1,0 +1,59 @@
+//! Metrics of the state store, which counts for itself.
+
+use super::metrics::{raise, registered};
+use crate::state::health::{Health, Operation};
+use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
+
+/// How the state store is doing.
+pub struct StateMetrics {
+    up: IntGaugeVec,
+    failed: IntCounterVec,
+    dropped: IntCounterVec,
+}
+
+impl StateMetrics {
+    pub fn new(registry: &Registry) -> Self {
+        let labels = ["store", "operation"];
+        let counter =
+            |name, help| registered(registry, IntCounterVec::new(Opts::new(name, help), &labels));
+        Self {
+            up: registered(
+                registry,
+                IntGaugeVec::new(
+                    Opts::new(
+                        "headgate_state_up",
+                        "1 while the state store can be asked and keeps what it is given, else 0.",
+                    ),
+                    &["store"],
+                ),
+            ),
+            failed: counter(
+                "headgate_state_failures_total",
+                "Operations of the state store that failed.",
+            ),
+            dropped: counter(
+                "headgate_state_dropped_total",
+                "Operations of the state store that were dropped, since too many waited.",
+            ),
+        }
+    }
+
+    pub fn show(&self, health: &Health) {
+        let Health {
+            store,
+            up,
+            failed,
+            dropped,
+        } = health;
+        self.up.with_label_values(&[store]).set(i64::from(*up));
+        for operation in Operation::ALL {
+            let labels = [*store, operation.name()];
+            let count = |counter: &IntCounterVec, counts: &[u64; 5]| {
+                let counter = counter.with_label_values(&labels);
+                raise(&counter, counts[operation as usize]);
+            };
+            count(&self.failed, failed);
+            count(&self.dropped, dropped);
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Where state is kept, from its configuration. Nothing is opened here.
+
+use super::{Problems, pem};
+use crate::config::state::{RedisConfig, SqliteConfig, StateConfig, WhenAwayConfig};
+use crate::state::WhenAway;
+use crate::state::site::{FileSite, RedisSite, Site};
+use std::fs;
+use std::path::Path;
+
+/// The store that `config` describes; its problems are reported.
+pub(crate) fn build(config: &StateConfig, folder: &Path, problems: &mut Problems<'_>) -> Site {
+    match config {
+        StateConfig::Memory => Site::Memory,
+        StateConfig::Sqlite(config) => build_file(config, folder, problems),
+        StateConfig::Redis(config) => build_redis(config, folder, problems),
+    }
+}
+
+fn build_file(config: &SqliteConfig, folder: &Path, problems: &mut Problems<'_>) -> Site {
+    let SqliteConfig { path, keep } = config;
+    let path = folder.join(path);
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty());
+    if parent.is_some_and(|parent| !parent.is_dir()) {
+        problems.error(
+            "/state",
+            "the folder of this file does not exist",
+            Some("make it first; the path is relative to the folder of routes.yaml"),
+        );
+    }
+    Site::File(FileSite {
+        path,
+        keep: keep.duration(),
+    })
+}
+
+fn build_redis(config: &RedisConfig, folder: &Path, problems: &mut Problems<'_>) -> Site {
+    let RedisConfig {
+        url,
+        user,
+        password,
+        ca,
+        prefix,
+        wait,
+        keep,
+        limits_when_away,
+    } = config;
+    let ca = ca.as_ref().and_then(|file| {
+        let path = folder.join(file);
+        let read = pem::authorities(&path)
+            .and_then(|_| fs::read(&path).map_err(|error| error.to_string()));
+        read.map_err(|reason| problems.error("/state/redis/ca", reason, None))
+            .ok()
+    });
+    let site = RedisSite {
+        url: url.clone(),
+        user: user.clone(),
+        password: password.clone(),
+        ca,
+        prefix: prefix.clone(),
+        wait: wait.duration(),
+        keep: keep.duration(),
+        limits_when_away: match limits_when_away {
+            WhenAwayConfig::Open => WhenAway::Open,
+            WhenAwayConfig::Closed => WhenAway::Closed,
+        },
+    };
+    if let Err(reason) = site.client() {
+        problems.error(
+            "/state/redis/url",
+            reason,
+            Some("such as `redis://host:6379/0`, or `rediss://…` for TLS"),
+        );
+    }
+    Site::Redis(Box::new(site))
+}

@@ -1,0 +1,160 @@
+//! State of one machine: in memory, and in an SQLite file behind it what a restart must not lose.
+//!
+//! Ids and budgets are in the file; minutes and places in use mean nothing after a restart.
+
+mod file;
+mod reader;
+mod writer;
+
+use super::calendar::{period, unix_ms};
+use super::counts::Counts;
+use super::demand::{Admission, Demand, Ticket};
+use super::generations::{Generations, Maker};
+use super::health::{Health, Tally};
+use super::memory::lock;
+use super::{Pending, Store, Unavailable};
+use file::{CannotOpen, File, Write};
+use reader::Reader;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use writer::{Queue, Writer};
+
+/// State in memory and a file. Two processes may share the file, as in an upgrade.
+pub struct Embedded {
+    made: Mutex<Generations>,
+    counts: Arc<Mutex<Counts>>,
+    queue: Arc<Queue>,
+    reader: Reader,
+    tally: Arc<Tally>,
+}
+
+impl Embedded {
+    /// Opens the file, and makes it if there is none; ids that nobody used for `keep` are removed from it.
+    ///
+    /// # Errors
+    /// The file cannot be made, or not be used.
+    pub fn open(path: &Path, keep: Duration) -> Result<Self, CannotOpen> {
+        let file = File::open(path)?;
+        let mut counts = Counts::default();
+        for (counter, since, tokens) in file.budgets(unix_ms())? {
+            counts.restore(counter, since, tokens);
+        }
+        let counts = Arc::new(Mutex::new(counts));
+        let queue = Arc::new(Queue::default());
+        let tally = Arc::new(Tally::new(true));
+        let reader = Reader::start(File::open(path)?, path.to_path_buf(), tally.clone())?;
+        let writer = Writer {
+            path: path.to_path_buf(),
+            file,
+            keep,
+            queue: queue.clone(),
+            counts: counts.clone(),
+            tally: tally.clone(),
+        };
+        writer.start()?;
+        Ok(Self {
+            made: Mutex::default(),
+            counts,
+            queue,
+            reader,
+            tally,
+        })
+    }
+
+    fn write(&self, write: Write) {
+        self.queue.push(write, &self.tally);
+    }
+
+    fn used(&self, caller: &Arc<str>, id: &str) {
+        self.write(Write::Used {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    /// Asks the file for an id that memory does not know.
+    async fn look_up(&self, caller: &Arc<str>, id: &str) -> Result<Option<Arc<str>>, Unavailable> {
+        let Some(channel) = self.reader.channel_of(caller, id).await? else {
+            return Ok(None);
+        };
+        self.used(caller, id);
+        let mut made = lock(&self.made);
+        // What was remembered or forgotten meanwhile is newer.
+        let maker = made.maker_of(caller, id).unwrap_or_else(|| {
+            let maker = Maker::Channel(channel);
+            made.remember(caller, id, maker.clone());
+            maker
+        });
+        Ok(maker.channel())
+    }
+}
+
+impl Store for Embedded {
+    fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
+        lock(&self.made).remember(caller, id, Maker::Channel(channel.clone()));
+        self.write(Write::Made {
+            caller: caller.clone(),
+            id: id.into(),
+            channel: channel.clone(),
+        });
+    }
+
+    fn channel_of<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+    ) -> Pending<'a, Option<Arc<str>>> {
+        let known = lock(&self.made).maker_of(caller, id);
+        match known {
+            Some(Maker::Nobody) => Pending::Ready(Ok(None)),
+            Some(Maker::Channel(channel)) => {
+                self.used(caller, id);
+                Pending::Ready(Ok(Some(channel)))
+            }
+            None => Pending::Later(Box::pin(self.look_up(caller, id))),
+        }
+    }
+
+    fn forget(&self, caller: &Arc<str>, id: &str) {
+        // The file may still know it when it is asked.
+        lock(&self.made).remember(caller, id, Maker::Nobody);
+        self.write(Write::Forgotten {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    fn admit<'a>(&'a self, demand: &'a Demand<'a>) -> Pending<'a, Admission> {
+        Pending::Ready(Ok(lock(&self.counts).admit(demand, unix_ms())))
+    }
+
+    fn settle(&self, ticket: Ticket, tokens_used: u64) {
+        lock(&self.counts).settle(&ticket, tokens_used);
+        let budgets = ticket
+            .limits
+            .iter()
+            .filter(|limit| limit.measure.is_budget());
+        for limit in budgets.filter(|_| tokens_used > 0) {
+            self.write(Write::Spent {
+                counter: limit.counter(),
+                since: period(limit.measure, ticket.taken_at).0,
+                tokens: tokens_used,
+            });
+        }
+    }
+
+    fn health(&self) -> Health {
+        self.tally.health("sqlite")
+    }
+
+    fn flush(&self, patience: Duration) {
+        self.queue.flush(patience);
+    }
+}
+
+impl Drop for Embedded {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}

@@ -1,0 +1,94 @@
+-- Takes what a request needs from all of its limits, or from none; as src/state/counts.rs does.
+--
+-- KEYS: one for each limit. ARGV: place, lease in ms, tokens; then measure and most of each limit.
+-- Gives: 1 or 0 for granted, the limit in the way from 1, ms to wait, ms now; then remaining and
+-- ms to the reset of each limit.
+local PLACE_RETRY_MS = 1000
+local now = now_ms()
+local second = floor(now / 1000)
+local place, lease, tokens = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+
+local function until_forgotten(at)
+    return (at + 61) * 1000 - now
+end
+
+-- What the last minute holds, by second, the oldest first.
+local function minute_of(key)
+    local seconds, old, sum = {}, {}, 0
+    local fields = redis.call('HGETALL', key)
+    for i = 1, #fields, 2 do
+        local at, count = tonumber(fields[i]), tonumber(fields[i + 1])
+        if at + 60 < second then
+            old[#old + 1] = fields[i]
+        else
+            seconds[#seconds + 1] = { at = at, count = count }
+            sum = sum + count
+        end
+    end
+    if #old > 0 then redis.call('HDEL', key, unpack(old)) end
+    table.sort(seconds, function(a, b) return a.at < b.at end)
+    return seconds, sum
+end
+
+local function wait_in_minute(seconds, sum, room, most)
+    -- What never fits alone is let in when nothing else is there: an estimate may be wrong.
+    room = math.min(room, most)
+    if sum + room <= most then return 0 end
+    for _, entry in ipairs(seconds) do
+        sum = sum - entry.count
+        if sum + room <= most then return until_forgotten(entry.at) end
+    end
+    return 60000
+end
+
+local function look(key, measure, most)
+    local limit = { key = key, measure = measure, most = most }
+    if measure == 'concurrent' then
+        redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+        limit.used, limit.room, limit.reset = redis.call('ZCARD', key), 1, 0
+        limit.wait = limit.used < most and 0 or PLACE_RETRY_MS
+    elseif is_budget(measure) then
+        local first, following = period(measure, now)
+        local stored = redis.call('HMGET', key, 'since', 'used')
+        limit.since, limit.following = first, following
+        limit.used = tonumber(stored[1]) == first and tonumber(stored[2]) or 0
+        limit.room, limit.reset = tokens, following - now
+        limit.wait = limit.used < most and 0 or following - now
+    else
+        local seconds, sum = minute_of(key)
+        limit.used, limit.room = sum, measure == 'tokens_per_minute' and tokens or 1
+        limit.reset = #seconds > 0 and until_forgotten(seconds[#seconds].at) or 0
+        limit.wait = wait_in_minute(seconds, sum, limit.room, most)
+    end
+    return limit
+end
+
+local function take(limit)
+    if limit.measure == 'concurrent' then
+        redis.call('ZADD', limit.key, now + lease, place)
+        redis.call('PEXPIRE', limit.key, 2 * lease)
+    elseif is_budget(limit.measure) then
+        redis.call('HSET', limit.key, 'since', limit.since, 'used', limit.used + limit.room)
+        redis.call('PEXPIREAT', limit.key, limit.following + DAY_MS)
+    else
+        redis.call('HINCRBY', limit.key, second, limit.room)
+        redis.call('PEXPIRE', limit.key, 62000)
+        limit.reset = until_forgotten(second)
+    end
+    limit.used = limit.used + limit.room
+end
+
+local limits, in_the_way, longest = {}, 0, 0
+for i, key in ipairs(KEYS) do
+    limits[i] = look(key, ARGV[2 + 2 * i], tonumber(ARGV[3 + 2 * i]))
+    if limits[i].wait > longest then
+        in_the_way, longest = i, limits[i].wait
+    end
+end
+local answer = { in_the_way == 0 and 1 or 0, in_the_way, longest, now }
+for _, limit in ipairs(limits) do
+    if in_the_way == 0 then take(limit) end
+    answer[#answer + 1] = math.max(0, limit.most - limit.used)
+    answer[#answer + 1] = limit.reset
+end
+return answer

@@ -1,0 +1,113 @@
+//! What Redis does in one step, as scripts of its own language.
+
+use crate::state::demand::{Admission, Demand, Standing, Ticket, Verdict};
+use redis::{Cmd, Script};
+use std::time::Duration;
+
+/// How long a place stays taken whose gateway says nothing more of it.
+pub const LEASE: Duration = Duration::from_secs(30);
+/// Lua counts in doubles, which are exact up to here.
+const COUNT_MAX: u64 = 1 << 53;
+
+/// The scripts, to be loaded once for each connection.
+pub struct Scripts {
+    admit: Script,
+    settle: Script,
+    renew: Script,
+}
+
+impl Scripts {
+    pub fn new() -> Self {
+        let script = |code: &str| Script::new(&format!("{}\n{code}", include_str!("calendar.lua")));
+        Self {
+            admit: script(include_str!("admit.lua")),
+            settle: script(include_str!("settle.lua")),
+            renew: script(include_str!("renew.lua")),
+        }
+    }
+
+    pub fn all(&self) -> [&Script; 3] {
+        [&self.admit, &self.settle, &self.renew]
+    }
+
+    /// Takes what `demand` needs; `keys` are those of its limits, `place` names it.
+    pub fn admit(&self, keys: &[String], place: &str, demand: &Demand<'_>) -> Cmd {
+        let mut command = call(&self.admit, keys);
+        command
+            .arg(place)
+            .arg(LEASE.as_millis() as u64)
+            .arg(demand.tokens.min(COUNT_MAX));
+        for limit in demand.limits {
+            command
+                .arg(limit.measure.name())
+                .arg(limit.most.min(COUNT_MAX));
+        }
+        command
+    }
+
+    /// Settles a ticket; `keys` are those of its limits, `place` names it.
+    pub fn settle(&self, keys: &[String], place: &str, ticket: &Ticket, tokens_used: u64) -> Cmd {
+        let mut command = call(&self.settle, keys);
+        command
+            .arg(place)
+            .arg(ticket.taken_at)
+            .arg(ticket.tokens.min(COUNT_MAX))
+            .arg(tokens_used.min(COUNT_MAX));
+        for limit in &ticket.limits {
+            command.arg(limit.measure.name());
+        }
+        command
+    }
+
+    /// Frees a place that was perhaps never taken.
+    pub fn release(key: &str, place: &str) -> Cmd {
+        let mut command = redis::cmd("ZREM");
+        command.arg(key).arg(place);
+        command
+    }
+
+    /// Keeps places under one key.
+    pub fn renew(&self, key: &str, places: &[String]) -> Cmd {
+        let mut command = call(&self.renew, std::slice::from_ref(&key));
+        command.arg(LEASE.as_millis() as u64).arg(places);
+        command
+    }
+}
+
+/// What the script that admits has answered; none if that is no answer of it.
+pub fn admission(answer: &[i64], demand: &Demand<'_>, place: u64) -> Option<Admission> {
+    let (head, standings) = answer.split_at_checked(4)?;
+    let &[granted, in_the_way, wait, now] = head else {
+        return None;
+    };
+    let count = |count: i64| u64::try_from(count).unwrap_or(0);
+    let standings: Vec<Standing> = standings
+        .chunks_exact(2)
+        .map(|pair| Standing {
+            remaining: count(pair[0]),
+            reset: Duration::from_millis(count(pair[1])),
+        })
+        .collect();
+    let verdict = match granted {
+        1 => Verdict::Granted(Ticket {
+            limits: demand.limits.to_vec(),
+            tokens: demand.tokens,
+            taken_at: count(now),
+            place,
+        }),
+        _ => Verdict::Refused {
+            limit: usize::try_from(in_the_way).ok()?.checked_sub(1)?,
+            retry_after: Duration::from_millis(count(wait)),
+        },
+    };
+    (standings.len() == demand.limits.len()).then_some(Admission { standings, verdict })
+}
+
+fn call<K: AsRef<str>>(script: &Script, keys: &[K]) -> Cmd {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(script.get_hash()).arg(keys.len());
+    for key in keys {
+        command.arg(key.as_ref());
+    }
+    command
+}

@@ -1,0 +1,87 @@
+//! What the scripts do in Redis, seen from inside: seconds, leases, the calendar.
+
+use super::redis_server::RedisServer;
+use super::shared::{open, site};
+use super::*;
+
+#[tokio::test]
+async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
+    let server = RedisServer::start();
+    let store = open(site(&server.url()));
+    let mut redis = site(&server.url())
+        .client()
+        .unwrap()
+        .get_connection()
+        .unwrap();
+    let ann: Arc<str> = "ann".into();
+    let now: (u64, u64) = redis::cmd("TIME").query(&mut redis).unwrap();
+    let key = "test:{ann}:requests_per_minute";
+    let mut plant = redis::cmd("HSET");
+    plant
+        .arg(key)
+        .arg(now.0 - 70)
+        .arg(1000)
+        .arg(now.0 - 30)
+        .arg(3);
+    plant.exec(&mut redis).unwrap();
+    let limits = [limit(&ann, Measure::RequestsPerMinute, 4)];
+    granted(&*store, &limits, 0).await;
+    let (_, retry_after) = refused(&*store, &limits, 0).await;
+    let expected = Duration::from_secs(25)..=Duration::from_secs(31);
+    assert!(expected.contains(&retry_after), "{retry_after:?}");
+    let kept: Vec<u64> = redis::cmd("HKEYS").arg(key).query(&mut redis).unwrap();
+    assert!(!kept.contains(&(now.0 - 70)), "{kept:?}");
+
+    let limits = [limit(&ann, Measure::Concurrent, 1)];
+    let mut plant = redis::cmd("ZADD");
+    plant
+        .arg("test:{ann}:concurrent")
+        .arg(now.0 * 1000 + 1500)
+        .arg("dead-1");
+    plant.exec(&mut redis).unwrap();
+    eventually("the dead gateway's place runs out", async || {
+        matches!(
+            admit(&*store, &limits, 0).await.verdict,
+            Verdict::Granted(_)
+        )
+    })
+    .await;
+    let ends: u64 = redis::cmd("ZRANGE")
+        .arg(&["test:{ann}:concurrent", "0", "0", "WITHSCORES"])
+        .query::<(String, u64)>(&mut redis)
+        .unwrap()
+        .1;
+    let lease_ends = now.0 * 1000 + 29_000..now.0 * 1000 + 90_000;
+    assert!(lease_ends.contains(&ends), "{ends}");
+}
+
+#[test]
+fn redis_has_the_same_calendar() {
+    let server = RedisServer::start();
+    let mut redis = site(&server.url())
+        .client()
+        .unwrap()
+        .get_connection()
+        .unwrap();
+    let code = include_str!("../shared/calendar.lua");
+    let script = redis::Script::new(&format!(
+        "{code}\nreturn {{period(ARGV[1], tonumber(ARGV[2]))}}"
+    ));
+    let day_ms = 24 * 60 * 60 * 1000;
+    // Each day from 2024 to 2032, at an odd time of it.
+    for day in (19_723..22_645_u64).step_by(3) {
+        for measure in [Measure::TokensPerDay, Measure::TokensPerMonth] {
+            let now = day * day_ms + 12_345_678;
+            let found: (u64, u64) = script
+                .arg(measure.name())
+                .arg(now)
+                .invoke(&mut redis)
+                .unwrap();
+            assert_eq!(
+                found,
+                crate::state::calendar::period(measure, now),
+                "{measure:?} at {now}"
+            );
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! State that a restart does not lose, and that gateways share: sudden ends, fleets, a Redis that goes away.
+
+use crate::harness::certificates::Authority;
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::folder::Folder;
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::process::Process;
+use crate::harness::{Answer, Gateway, RedisServer, Request, Simulator, config, eventually};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+use std::time::{Duration, Instant};
+
+/// Far beyond the 100 ms that a request waits for Redis, and far from hanging.
+const BOUNDED: Duration = Duration::from_secs(5);
+
+/// Two accounts, drawn with equal weight: without state a follower goes wrong half of the time.
+struct Accounts {
+    providers: [Simulator; 2],
+}
+
+impl Accounts {
+    async fn start() -> Self {
+        let providers = [Simulator::start().await, Simulator::start().await];
+        Self { providers }
+    }
+
+    fn config(&self, state: &Value) -> Value {
+        let mut config = config::standard(&self.providers[0].url());
+        let mut second = config["channels"]["openai"].clone();
+        second["base_url"] = self.providers[1].url().into();
+        config["channels"]["second"] = second;
+        config["state"] = state.clone();
+        config
+    }
+
+    async fn gateway(&self, state: &Value) -> Gateway {
+        Gateway::start(&self.config(state)).await
+    }
+}
+
+async fn ask(gateway: &Gateway, previous: Option<&str>, streamed: bool) -> Answer {
+    let mut body = json!({"model": "demo-large", "input": "Hello", "stream": streamed});
+    if let Some(previous) = previous {
+        body["previous_response_id"] = previous.into();
+    }
+    gateway
+        .ask(&Request::to(Protocol::Responses, body.to_string()))
+        .await
+}
+
+/// Makes a response and tells its id.
+async fn create(gateway: &Gateway, previous: Option<&str>, streamed: bool) -> String {
+    let answer = ask(gateway, previous, streamed).await;
+    let text = answer.text();
+    assert_eq!((answer.status, answer.whole), (200, true), "{text}");
+    let line = gateway.log_of(&answer).await;
+    line["response_id"].as_str().expect("an id").to_string()
+}
+
+async fn up(gateway: &Gateway) -> f64 {
+    gateway.metrics().await.sum("headgate_state_up", &[])
+}
+
+/// Waits until the state file of a folder has this id.
+async fn written(folder: &Folder, id: &str) {
+    let file = rusqlite::Connection::open(folder.path().join("headgate-state.sqlite")).unwrap();
+    eventually("the id is in the file", async || {
+        let found = file.query_row("SELECT channel FROM made WHERE id = ?1", [id], |row| {
+            row.get::<_, String>(0)
+        });
+        found.ok()
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_where_it_began_behind_kill_minus_9() {
+    let accounts = Accounts::start().await;
+    let mut config = accounts.config(&Value::Null);
+    config.as_object_mut().unwrap().remove("state");
+    let folder = folder_with_schemas();
+    let file = folder.write("routes.yaml", config.to_string());
+    let mut ids: Vec<String> = Vec::new();
+    for round in 0..4 {
+        let mut gateway = Gateway::start_at(&file).await;
+        // Each id of the rounds before is followed, wherever it was made.
+        for (turn, id) in ids.iter_mut().enumerate() {
+            *id = create(&gateway, Some(id), turn % 2 == 0).await;
+        }
+        for _ in 0..4 {
+            ids.push(create(&gateway, None, round % 2 == 0).await);
+        }
+        for id in &ids {
+            written(&folder, id).await;
+        }
+        gateway.process.signal(libc::SIGKILL);
+        eventually("the end", async || gateway.process.ended()).await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_answered_before_sigterm_is_kept() {
+    let accounts = Accounts::start().await;
+    let config = accounts.config(&json!("sqlite:own.sqlite"));
+    let folder = folder_with_schemas();
+    let file = folder.write("routes.yaml", config.to_string());
+    let mut gateway = Gateway::start_at(&file).await;
+    let mut ids = Vec::new();
+    for turn in 0..10 {
+        ids.push(create(&gateway, None, turn % 2 == 0).await);
+    }
+    gateway.process.signal(libc::SIGTERM);
+    eventually("the end", async || gateway.process.ended()).await;
+    let gateway = Gateway::start_at(&file).await;
+    for id in &ids {
+        create(&gateway, Some(id), false).await;
+    }
+    assert!(folder.path().join("own.sqlite").exists());
+    assert!(!folder.path().join("headgate-state.sqlite").exists());
+}
+
+#[tokio::test]
+async fn a_conversation_goes_on_through_an_upgrade() {
+    let accounts = Accounts::start().await;
+    let config = accounts.config(&json!("sqlite:own.sqlite"));
+    let folder = folder_with_schemas();
+    let file = folder.write("routes.yaml", config.to_string());
+    let mut gateway = Gateway::start_at(&file).await;
+    let mut ids: Vec<String> = Vec::new();
+    for _ in 0..3 {
+        for turn in 0..4 {
+            ids.push(create(&gateway, None, turn % 2 == 0).await);
+        }
+        let next = gateway.successor_at(Folder::new(), &file).await;
+        eventually("the end", async || gateway.process.ended()).await;
+        gateway = next;
+        for (turn, id) in ids.iter_mut().enumerate() {
+            *id = create(&gateway, Some(id.as_str()), turn % 2 == 0).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_response_made_through_one_gateway_goes_on_through_another() {
+    let redis = RedisServer::start();
+    let accounts = Accounts::start().await;
+    let state = json!(redis.url());
+    let gateways = [
+        accounts.gateway(&state).await,
+        accounts.gateway(&state).await,
+    ];
+    for turn in 0..12 {
+        let mut id = create(&gateways[turn % 2], None, turn % 3 == 0).await;
+        for hop in 1..4 {
+            let other = &gateways[(turn + hop) % 2];
+            // The one that made it has handed it over, and may be a moment behind.
+            let read = Request::get(&format!("/v1/responses/{id}"));
+            eventually("the other knows the id", async || {
+                (other.ask(&read).await.status == 200).then_some(())
+            })
+            .await;
+            id = create(other, Some(&id), hop % 2 == 0).await;
+        }
+    }
+    assert_eq!(up(&gateways[0]).await, 1.0);
+}
+
+#[tokio::test]
+async fn a_redis_that_is_away_costs_an_honest_error_and_no_restart() {
+    let mut redis = RedisServer::start();
+    let accounts = Accounts::start().await;
+    let state = json!({"redis": {"url": redis.url(), "limits_when_away": "closed"}});
+    let gateway = accounts.gateway(&state).await;
+    let id = create(&gateway, None, false).await;
+    let read = Request::get(&format!("/v1/responses/{id}"));
+    eventually("Redis has the id", async || {
+        (up(&gateway).await == 1.0 && gateway.ask(&read).await.status == 200).then_some(())
+    })
+    .await;
+
+    redis.kill();
+    eventually("Redis is found away", async || {
+        (up(&gateway).await == 0.0).then_some(())
+    })
+    .await;
+    for streamed in [false, true] {
+        let began = Instant::now();
+        let refused = ask(&gateway, Some(&id), streamed).await;
+        assert!(began.elapsed() < BOUNDED, "{:?}", began.elapsed());
+        let message = assert_error_body(Protocol::Responses, &refused, 503);
+        assert!(message.contains("try again"), "{message}");
+    }
+    // Whoever names no earlier response notices nothing, and what is made meanwhile is not forgotten.
+    let meanwhile = create(&gateway, None, true).await;
+
+    redis.restart();
+    eventually("Redis is back", async || {
+        (up(&gateway).await == 1.0).then_some(())
+    })
+    .await;
+    create(&gateway, Some(&meanwhile), false).await;
+    let other = accounts.gateway(&state).await;
+    let read = Request::get(&format!("/v1/responses/{meanwhile}"));
+    eventually("the other knows what was made meanwhile", async || {
+        (other.ask(&read).await.status == 200).then_some(())
+    })
+    .await;
+    // Redis kept nothing: what it knew before is unknown, not wrong.
+    assert_eq!(ask(&other, Some(&id), false).await.status, 404);
+    let failed = gateway.metrics().await.sum(
+        "headgate_state_failures_total",
+        &[("operation", "channel_of")],
+    );
+    assert!(failed >= 2.0, "{failed}");
+    let said = gateway.process.stderr.all().join("\n");
+    assert!(
+        said.contains("Redis is away") && said.contains("Redis is back"),
+        "{said}"
+    );
+}
+
+#[tokio::test]
+async fn a_redis_that_hangs_is_found_away_and_used_again_when_it_wakes() {
+    let redis = RedisServer::start();
+    let accounts = Accounts::start().await;
+    let gateway = accounts.gateway(&json!(redis.url())).await;
+    let id = create(&gateway, None, false).await;
+    redis.stop(true);
+    eventually("Redis is found away", async || {
+        let read = Request::get("/v1/responses/resp_0123456789abcdef");
+        let began = Instant::now();
+        let answer = gateway.ask(&read).await;
+        assert!(began.elapsed() < BOUNDED, "{:?}", began.elapsed());
+        (answer.status == 503 && up(&gateway).await == 0.0).then_some(())
+    })
+    .await;
+    redis.stop(false);
+    eventually("Redis is back", async || {
+        (up(&gateway).await == 1.0).then_some(())
+    })
+    .await;
+    create(&gateway, Some(&id), false).await;
+}
+
+#[tokio::test]
+async fn redis_is_asked_through_tls_with_a_password() {
+    let folder = folder_with_schemas();
+    let authority = Authority::new();
+    authority.server().write(&folder, "redis");
+    folder.write("ca.pem", authority.pem());
+    folder.write("password", "s3cret-canary\n");
+    let redis = RedisServer::start_with_tls(folder.path(), "s3cret-canary");
+    let accounts = Accounts::start().await;
+    let config = accounts.config(&json!({"redis": {
+        "url": format!("rediss://127.0.0.1:{}/1", redis.port),
+        "password": {"file": "password"},
+        "ca": "ca.pem",
+        "prefix": "gate:test",
+    }}));
+    let gateway = Gateway::start_in(folder, &config.to_string()).await;
+    assert_eq!(up(&gateway).await, 1.0);
+    let id = create(&gateway, None, true).await;
+    let other = Gateway::start_at(&gateway.folder.path().join("routes.yaml")).await;
+    let read = Request::get(&format!("/v1/responses/{id}"));
+    eventually("the other knows the id", async || {
+        (other.ask(&read).await.status == 200).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn neither_pages_nor_logs_tell_the_password() {
+    let accounts = Accounts::start().await;
+    let mut redis = RedisServer::start();
+    redis.kill();
+    let url = format!("redis://gate:s3cret-canary@127.0.0.1:{}/0", redis.port);
+    let gateway = accounts.gateway(&json!(url)).await;
+    let page = gateway.config_page().await;
+    assert_eq!(page["state"], json!({"store": "redis", "up": false}));
+    let metrics = gateway.page("GET", "/metrics").await.text();
+    let said = gateway.process.stderr.all().join("\n");
+    for text in [page.to_string(), metrics, said] {
+        assert!(!text.contains("s3cret-canary"), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_reload_that_names_another_store_says_that_it_needs_a_restart() {
+    let accounts = Accounts::start().await;
+    let mut gateway = accounts.gateway(&json!("memory")).await;
+    let id = create(&gateway, None, false).await;
+    let changed = accounts.config(&json!("sqlite:other.sqlite"));
+    gateway.folder.replace("routes.yaml", changed.to_string());
+    gateway.page("POST", "/reload").await;
+    let told = gateway
+        .process
+        .said("this section changed: it takes effect when headgate starts anew")
+        .await;
+    assert_eq!(told["section"], "state");
+    create(&gateway, Some(&id), false).await;
+    assert!(!gateway.folder.path().join("other.sqlite").exists());
+    assert_eq!(gateway.config_page().await["state"]["store"], "memory");
+}
+
+#[tokio::test]
+async fn check_and_explain_open_nothing() {
+    let accounts = Accounts::start().await;
+    let folder = folder_with_schemas();
+    let mut redis = RedisServer::start();
+    redis.kill();
+    for state in [json!("sqlite:own.sqlite"), json!(redis.url())] {
+        let config = accounts.config(&state);
+        let file = folder.write("routes.yaml", config.to_string());
+        let file = file.to_str().unwrap();
+        for args in [
+            vec!["check", file],
+            vec!["explain", "/v1/responses/resp_1", "--config", file],
+        ] {
+            let mut process = Process::spawn(&args);
+            eventually("the end", async || process.ended()).await;
+        }
+    }
+    assert!(!folder.path().join("own.sqlite").exists());
+}
+
+#[tokio::test]
+async fn a_folder_that_takes_no_file_is_told_and_memory_serves() {
+    let accounts = Accounts::start().await;
+    let mut gateway = accounts
+        .gateway(&json!("sqlite:/proc/headgate.sqlite"))
+        .await;
+    gateway
+        .process
+        .said("the state file cannot be used: state is kept in memory, and forgotten when headgate stops")
+        .await;
+    assert_eq!(up(&gateway).await, 0.0);
+    let id = create(&gateway, None, false).await;
+    create(&gateway, Some(&id), true).await;
+}
