@@ -7,6 +7,7 @@ pub mod scalar;
 pub mod serve;
 
 pub mod state;
+pub mod task;
 
 pub mod catalog;
 

@@ -1,6 +1,7 @@
 //! Channels as built: where a provider is, how to prove ourselves to it, and how long to wait for it.
 
 use crate::protocol::Protocol;
+use crate::task::family::Family;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,8 @@ pub struct Channel {
     /// Keys of the same account, used in turn; none where the provider asks for none.
     pub credentials: Vec<Credential>,
     pub protocols: Vec<Protocol>,
+    /// What its provider speaks for video tasks; none where it makes no videos.
+    pub family: Option<Arc<Family>>,
     /// Share of requests among the channels of one tier, 1 or more.
     pub weight: u16,
     /// Lower tiers are tried first.

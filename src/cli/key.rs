@@ -1,4 +1,4 @@
-//! `headgate key`: keys for callers.
+//! `headgate key`: keys for callers, and those that task ids are sealed with.
 
 use super::Failure;
 use crate::catalog::caller::KeyDigest;
@@ -11,19 +11,19 @@ pub enum Command {
     New,
     /// Prints the digest of a key given on standard input.
     Digest,
+    /// Prints a new key for `task_keys`, which task ids are sealed with.
+    Task,
 }
 
-/// Bytes of randomness in a key.
+/// Bytes of randomness in a caller's key.
 const KEY_BYTES: usize = 24;
+/// Bytes of randomness in a key for task ids.
+const TASK_KEY_BYTES: usize = 48;
 
 pub fn run(command: &Command) -> Result<(), Failure> {
     match command {
         Command::New => {
-            let mut random = [0; KEY_BYTES];
-            getrandom::fill(&mut random).map_err(|error| {
-                Failure::new(format!("error: no randomness to be had: {error}"))
-            })?;
-            let key = format!("sk-hg-{}", URL_SAFE_NO_PAD.encode(random));
+            let key = format!("sk-hg-{}", random::<KEY_BYTES>()?);
             println!("key:        {key}");
             println!("key_sha256: {}", KeyDigest::of(key.as_bytes()).to_hex());
             println!("Give the key to the caller; routes.yaml keeps only its digest.");
@@ -33,6 +33,20 @@ pub fn run(command: &Command) -> Result<(), Failure> {
             std::io::stdin().read_line(&mut key)?;
             println!("{}", KeyDigest::of(key.trim().as_bytes()).to_hex());
         }
+        Command::Task => {
+            println!("{}", random::<TASK_KEY_BYTES>()?);
+            eprintln!(
+                "Keep it in a variable, as in `task_keys: [${{TASK_KEY}}]`: whoever has it can read and make ids."
+            );
+        }
     }
     Ok(())
+}
+
+/// So many bytes of randomness, as text.
+fn random<const BYTES: usize>() -> Result<String, Failure> {
+    let mut random = [0; BYTES];
+    getrandom::fill(&mut random)
+        .map_err(|error| Failure::new(format!("error: no randomness to be had: {error}")))?;
+    Ok(URL_SAFE_NO_PAD.encode(random))
 }

@@ -3,6 +3,7 @@
 mod check;
 mod demo;
 mod explain;
+mod families;
 #[cfg(target_os = "linux")]
 mod handover;
 #[cfg(not(target_os = "linux"))]
@@ -38,7 +39,9 @@ enum Command {
     Explain(explain::Args),
     /// Prints the JSON Schema of routes.yaml.
     Schema,
-    /// Makes keys for callers.
+    /// Prints the definitions of video families that come with the program.
+    Families(families::Args),
+    /// Makes keys for callers and for task ids.
     #[command(subcommand)]
     Key(key::Command),
     /// Runs a simulated provider.
@@ -59,6 +62,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Schema => schema::run(),
+        Command::Families(args) => families::run(&args),
         Command::Key(command) => key::run(&command),
         Command::Simulate(args) => simulate::run(&args),
         Command::Demo(args) => demo::run(&args),

@@ -6,6 +6,7 @@ mod check;
 pub mod document;
 mod expand;
 mod explain;
+pub mod families;
 pub mod hint;
 mod mask;
 mod node;

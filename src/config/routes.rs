@@ -4,6 +4,7 @@ use super::resilience::{ChannelLimitsConfig, FailoverConfig, HealthConfig, Retri
 use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::{Secret, Span};
+use crate::task::definition::FamilyConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -31,6 +32,12 @@ pub struct RoutesConfig {
     /// How many further attempts all requests together may take.
     #[serde(default)]
     pub retries: RetriesConfig,
+    /// Families of video providers, by name; `family-a` and `family-b` come with the program.
+    #[serde(default)]
+    pub families: BTreeMap<String, FamilyConfig>,
+    /// Keys that task ids are sealed with, of 32 characters or more; the first seals, all open.
+    #[serde(default)]
+    pub task_keys: Vec<Secret>,
     /// Named lists of filters, for `use` in routes.
     #[serde(default)]
     pub chains: BTreeMap<String, Vec<StepConfig>>,
@@ -194,6 +201,8 @@ pub struct ChannelConfig {
     /// Protocols the provider speaks.
     #[schemars(length(min = 1))]
     pub protocols: Vec<Protocol>,
+    /// The family that the provider speaks for video tasks.
+    pub family: Option<String>,
     /// Platform model to the provider's model.
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,

@@ -1,5 +1,6 @@
 //! Channels from their configuration.
 
+use super::families::Families;
 use super::origin::{self, BaseUrl};
 use super::{Problems, credentials, failover, pem};
 use crate::catalog::channel::{Channel, HttpVersion, Identity, Origin, OriginTls, Timeouts};
@@ -22,6 +23,7 @@ pub struct Served {
 /// Builds every channel; one with problems is left out, and its problems are reported.
 pub(crate) fn build(
     configs: &BTreeMap<String, ChannelConfig>,
+    families: &Families<'_>,
     folder: &Path,
     problems: &mut Problems<'_>,
 ) -> Vec<Served> {
@@ -29,7 +31,7 @@ pub(crate) fn build(
         .iter()
         .filter_map(|(name, config)| {
             let at = format!("/channels/{}", name.replace('~', "~0").replace('/', "~1"));
-            build_one(name, config, folder, &at, problems)
+            build_one(name, config, families, folder, &at, problems)
         })
         .collect()
 }
@@ -49,6 +51,7 @@ pub(crate) fn files<'a>(
 fn build_one(
     name: &str,
     config: &ChannelConfig,
+    families: &Families<'_>,
     folder: &Path,
     at: &str,
     problems: &mut Problems<'_>,
@@ -58,6 +61,7 @@ fn build_one(
         credential: _,
         credentials: _,
         protocols,
+        family,
         models,
         weight,
         tier,
@@ -72,6 +76,9 @@ fn build_one(
         .map_err(|reason| problems.error(&format!("{at}/base_url"), reason, None))
         .ok();
     let headers = build_headers(headers, at, problems);
+    let family = family
+        .as_ref()
+        .and_then(|family| families.named(family, &format!("{at}/family"), problems));
     let tls_given = ChannelTlsConfig::default() != *tls;
     let base = base?;
     if tls_given && !base.tls {
@@ -109,6 +116,7 @@ fn build_one(
             },
             credentials,
             protocols: protocols.clone(),
+            family,
             weight: *weight,
             tier: *tier,
             timeouts: resolve_timeouts(timeouts, Timeouts::default()),

@@ -4,6 +4,7 @@ mod callers;
 pub mod channels;
 mod credentials;
 pub mod failover;
+mod families;
 pub mod models;
 pub mod origin;
 pub mod pem;
@@ -23,6 +24,7 @@ use crate::filter::registry::FILTERS;
 use crate::state::Store;
 use crate::state::memory::Memory;
 use crate::state::site::Site;
+use crate::task::Tasks;
 use router::Router;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -38,6 +40,8 @@ pub struct Snapshot {
     pub state: Site,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
+    /// Families of video providers, and the keys of task ids.
+    pub tasks: Arc<Tasks>,
     pub router: Router,
     /// How many further attempts all requests together may take.
     pub retries: RetriesConfig,
@@ -116,6 +120,8 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         channels,
         models,
         retries,
+        families,
+        task_keys,
         chains,
         routes,
     } = config;
@@ -131,7 +137,12 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     }
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
-    let channels = channels::build(&channels, &folder, &mut problems);
+    let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
+    let families = families::Families {
+        built: &tasks,
+        declared: &families,
+    };
+    let channels = channels::build(&channels, &families, &folder, &mut problems);
     let shelf = schemas::Shelf::new(folder);
     let catalog = Arc::new(models::build(channels, &models, &shelf, &mut problems));
     let declared = callers;
@@ -158,6 +169,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             state,
             callers,
             catalog,
+            tasks,
             router,
             retries,
             files,

@@ -231,6 +231,29 @@ fn a_new_key_comes_with_its_digest() {
 }
 
 #[test]
+fn what_is_printed_for_video_tasks_is_what_the_file_wants() {
+    let key = run(&["key", "task"], "").stdout;
+    assert_ne!(key, run(&["key", "task"], "").stdout);
+    let families = run(&["families"], "").stdout;
+    for name in ["family-a", "family-b"] {
+        assert!(families.contains(&format!("  {name}:")));
+        let one = run(&["families", name], "").stdout;
+        assert!(one.contains("\nstatus:\n"), "{one}");
+    }
+    let mut file = format!("{families}task_keys: [{}]\n", key.trim());
+    let rest = standard("https://provider.test/v1");
+    for (section, value) in rest.as_object().unwrap() {
+        file += &format!("{section}: {value}\n");
+    }
+    let folder = folder_with_schemas();
+    let path = folder.write("routes.yaml", file);
+    let said = run(&["check", path.to_str().unwrap()], "");
+    assert!(said.success, "{}", said.stderr);
+    let unknown = run(&["families", "family-c"], "");
+    assert!(!unknown.success && unknown.stderr.contains("did you mean `family-a`"));
+}
+
+#[test]
 fn a_taken_address_is_told_at_once() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut config = standard("https://provider.test/v1");

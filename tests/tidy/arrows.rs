@@ -9,12 +9,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scalar", &[]),
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
-    ("catalog", &["protocol", "scalar", "state"]),
+    ("task", &["protocol"]),
+    ("catalog", &["protocol", "scalar", "state", "task"]),
     ("filter", &["protocol", "scalar", "catalog", "state"]),
-    ("config", &["protocol", "scalar"]),
+    ("config", &["protocol", "scalar", "task"]),
     (
         "snapshot",
-        &["protocol", "scalar", "catalog", "state", "filter", "config"],
+        &[
+            "protocol", "scalar", "task", "catalog", "state", "filter", "config",
+        ],
     ),
     ("observe", &["protocol", "state", "catalog", "filter"]),
     ("reload", &["state", "config", "snapshot", "observe"]),
@@ -36,14 +39,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "protocol", "scalar", "serve", "catalog", "state", "filter", "config", "snapshot",
-            "observe", "reload", "channel", "gateway", "admin", "simulate",
+            "protocol", "scalar", "serve", "task", "catalog", "state", "filter", "config",
+            "snapshot", "observe", "reload", "channel", "gateway", "admin", "simulate",
         ],
     ),
 ];
 
 /// What lies outside the crate, and the modules that may name it; tests may name anything.
 const OUTSIDE: &[(&str, &[&str])] = &[
+    ("aes_siv", &["task"]),
     ("arc_swap", &["reload"]),
     ("clap", &["cli"]),
     ("jsonschema", &["protocol", "config"]),

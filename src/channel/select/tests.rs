@@ -25,6 +25,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
         },
         credentials: Vec::new(),
         protocols: Vec::new(),
+        family: None,
         weight,
         tier,
         timeouts: Timeouts::default(),

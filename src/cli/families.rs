@@ -1,0 +1,33 @@
+//! `headgate families`: the definitions of video families that come with the program.
+
+use super::Failure;
+use crate::config::hint::did_you_mean;
+use crate::task::families::{SHIPPED, shipped};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// One of them; all if absent, as they would stand in routes.yaml.
+    name: Option<String>,
+}
+
+pub fn run(args: &Args) -> Result<(), Failure> {
+    let Some(name) = &args.name else {
+        println!("families:");
+        for (name, definition) in SHIPPED {
+            println!("  {name}:");
+            for line in definition.lines() {
+                println!("{}", format!("    {line}").trim_end());
+            }
+        }
+        return Ok(());
+    };
+    let Some(definition) = shipped(name) else {
+        let names = SHIPPED.map(|(name, _)| name);
+        let hint = did_you_mean(name, names).unwrap_or_default();
+        return Err(Failure::new(format!(
+            "error: no family `{name}` comes with the program; {hint}"
+        )));
+    };
+    print!("{definition}");
+    Ok(())
+}

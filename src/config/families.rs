@@ -1,0 +1,30 @@
+//! Families that come with the program, as their text says.
+
+use crate::task::definition::FamilyConfig;
+use crate::task::families::SHIPPED;
+use std::collections::BTreeMap;
+
+/// The definitions of the shipped families, by name.
+///
+/// # Panics
+/// Never: a test reads them.
+pub fn shipped() -> BTreeMap<String, FamilyConfig> {
+    let read = |(name, text): (&str, &str)| {
+        let value: serde_json::Value =
+            serde_saphyr::from_str(text).expect("a shipped family is YAML");
+        let family = serde_json::from_value(value).expect("a shipped family is a definition");
+        (name.to_owned(), family)
+    };
+    SHIPPED.into_iter().map(read).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shipped_families_are_definitions() {
+        let names: Vec<String> = shipped().into_keys().collect();
+        assert_eq!(names, ["family-a", "family-b"]);
+    }
+}

@@ -1,0 +1,111 @@
+//! Families of video providers and the keys of task ids, from their configuration.
+
+use super::Problems;
+use crate::config::families::shipped;
+use crate::config::hint::did_you_mean;
+use crate::config::pointer::child;
+use crate::scalar::Secret;
+use crate::task::definition::FamilyConfig;
+use crate::task::family::Family;
+use crate::task::id::{Key, KeyRing};
+use crate::task::{NO_KEYS_HINT, Tasks};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Builds the shipped families, those of the file over them, and the key ring.
+pub(crate) fn build(
+    configs: &BTreeMap<String, FamilyConfig>,
+    keys: &[Secret],
+    problems: &mut Problems<'_>,
+) -> Tasks {
+    let shipped = shipped();
+    let mut families = BTreeMap::new();
+    for (name, config) in complete(configs, &shipped, problems) {
+        match Family::new(&name, &config) {
+            Ok(family) => {
+                families.insert(family.name.clone(), Arc::new(family));
+            }
+            Err(faults) => {
+                let at = child("/families", &name);
+                for fault in faults {
+                    problems.error(&format!("{at}{}", fault.pointer), fault.reason, fault.hint);
+                }
+            }
+        }
+    }
+    Tasks {
+        families,
+        keys: key_ring(keys, problems),
+    }
+}
+
+/// Families by name, as channels ask for them.
+pub(crate) struct Families<'a> {
+    pub built: &'a Tasks,
+    /// As written: what is declared and could not be built has its problem already.
+    pub declared: &'a BTreeMap<String, FamilyConfig>,
+}
+
+impl Families<'_> {
+    /// The family of this name; `at` is the pointer to it.
+    pub fn named(&self, name: &str, at: &str, problems: &mut Problems<'_>) -> Option<Arc<Family>> {
+        let families = &self.built.families;
+        let family = families.get(name);
+        if family.is_none() && !self.declared.contains_key(name) {
+            let hint = did_you_mean(name, families.keys().map(|name| &**name));
+            problems.error(at, format!("there is no family `{name}`"), hint.as_deref());
+        }
+        family.cloned()
+    }
+}
+
+/// Every family with the sections that it takes from a shipped one.
+fn complete(
+    configs: &BTreeMap<String, FamilyConfig>,
+    shipped: &BTreeMap<String, FamilyConfig>,
+    problems: &mut Problems<'_>,
+) -> BTreeMap<String, FamilyConfig> {
+    let mut families = shipped.clone();
+    for (name, config) in configs {
+        // One of a shipped name changes that one, unless it says what it is like.
+        let like = config.like.as_deref().unwrap_or(name);
+        let base = shipped.get(like);
+        if base.is_none() && config.like.is_some() {
+            let hint = did_you_mean(like, shipped.keys().map(String::as_str));
+            let at = child(&child("/families", name), "like");
+            problems.error(
+                &at,
+                format!("no family `{like}` comes with the program"),
+                hint.as_deref(),
+            );
+            continue;
+        }
+        let config = config.clone();
+        let whole = base.map_or_else(|| config.clone(), |base| config.clone().or(base));
+        families.insert(name.clone(), whole);
+    }
+    families
+}
+
+fn key_ring(secrets: &[Secret], problems: &mut Problems<'_>) -> Option<KeyRing> {
+    let mut keys = Vec::new();
+    for (index, secret) in secrets.iter().enumerate() {
+        let at = child("/task_keys", index);
+        if secrets[..index]
+            .iter()
+            .any(|other| other.expose() == secret.expose())
+        {
+            problems.error(&at, "this key is in the list already", None);
+        }
+        match Key::new(secret.expose()) {
+            Ok(key) => keys.push(key),
+            Err(short) => problems.error(&at, short.to_string(), Some(NO_KEYS_HINT)),
+        }
+    }
+    let mut keys = keys.into_iter();
+    let first = keys.next()?;
+    Some(KeyRing::new(first, keys.collect()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,204 @@
+//! `families:` and `task_keys:` of whole files: what is built, and every complaint with its place.
+
+use super::super::{Built, Lasting, build_loaded, filter_schemas};
+use crate::config;
+use crate::config::problem::Problem;
+use crate::task::Tasks;
+use std::path::Path;
+use std::sync::Arc;
+
+const REST: &str = "
+channels: {c: {base_url: 'https://p.example/v1', protocols: [chat], models: {m: n}, family: family-b}}
+routes: [{name: r, match: GET /v1/models, request: [authenticate, list_models]}]
+callers: [{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}]
+";
+
+fn build(text: &str) -> Result<Arc<Tasks>, Vec<Problem>> {
+    parsed(&format!("{text}{REST}")).map(|built| built.snapshot.tasks)
+}
+
+fn parsed(text: &str) -> Result<Built, Vec<Problem>> {
+    let path = Path::new("routes.yaml");
+    let lasting = Lasting {
+        variables: Arc::new(|_| None),
+        ..Lasting::default()
+    };
+    config::parse(path, text, &filter_schemas(), &*lasting.variables)
+        .and_then(|loaded| build_loaded(path, loaded, &lasting))
+        .map_err(|invalid| invalid.problems)
+}
+
+/// Line, column, path and reason of each problem.
+fn problems(text: &str) -> Vec<(u32, u32, String, String)> {
+    let problems = build(text).err().unwrap_or_default();
+    let place = |problem: Problem| (problem.line, problem.column, problem.path, problem.reason);
+    problems.into_iter().map(place).collect()
+}
+
+#[test]
+fn the_shipped_families_are_there_without_a_word() {
+    let tasks = build("").unwrap();
+    let names: Vec<&str> = tasks.families.keys().map(|name| &**name).collect();
+    assert_eq!(names, ["family-a", "family-b"]);
+    assert!(tasks.keys().is_err());
+}
+
+#[test]
+fn a_family_takes_the_sections_that_it_lacks_from_a_shipped_one() {
+    let tasks = build(
+        "families:
+  family-a:
+    query: {method: GET, path: '/v2/{id}'}
+  mirror:
+    like: family-b
+    create: {method: PUT, path: /make}
+",
+    )
+    .unwrap();
+    let family_a = &tasks.families["family-a"];
+    assert_eq!(family_a.query.path("1"), "/v2/1");
+    assert_eq!(family_a.create.path(""), "/contents/generations/tasks");
+    let mirror = &tasks.families["mirror"];
+    assert_eq!(
+        (&*mirror.name, &*mirror.create.path("")),
+        ("mirror", "/make")
+    );
+    assert_eq!(mirror.query.path("1"), "/tasks/1");
+    assert_eq!(tasks.families["family-b"].create.method, "POST");
+}
+
+#[test]
+fn every_mistake_has_its_line_and_column() {
+    let cases = [
+        (
+            "families:\n  family-b:\n    create: {method: POST, path: tasks}\n    status: {at: [/a, b], map: {x: succeeded}}\n",
+            vec![
+                (3, 34, "families.family-b.create.path", "this is no path"),
+                (
+                    4,
+                    23,
+                    "families.family-b.status.at[1]",
+                    "this leads nowhere: a JSON pointer begins with `/`",
+                ),
+            ],
+        ),
+        (
+            "families:\n  mirror:\n    like: family-c\n",
+            vec![(
+                3,
+                11,
+                "families.mirror.like",
+                "no family `family-c` comes with the program",
+            )],
+        ),
+        (
+            "families:\n  studio:\n    create: {method: POST, path: /tasks}\n",
+            vec![
+                (2, 3, "families.studio", "the family has no `query`"),
+                (2, 3, "families.studio", "the family has no `request`"),
+                (2, 3, "families.studio", "the family has no `task_id`"),
+                (2, 3, "families.studio", "the family has no `status`"),
+                (2, 3, "families.studio", "the family has no `answer`"),
+            ],
+        ),
+        (
+            "families:\n  family-a:\n    status: {at: /s, map: {done: suceeded}}\n    times: 1\n",
+            vec![
+                (
+                    3,
+                    34,
+                    "families.family-a.status.map.done",
+                    "`suceeded` is not",
+                ),
+                (4, 5, "families.family-a.times", "unknown key `times`"),
+            ],
+        ),
+        (
+            "families:\n  family-a:\n    request: {model: {to: /m, vale: x}, prompt: [/p]}\n",
+            vec![
+                (
+                    3,
+                    31,
+                    "families.family-a.request.model.vale",
+                    "unknown key `vale`",
+                ),
+                (3, 41, "families.family-a.request.prompt", "expected"),
+            ],
+        ),
+    ];
+    for (text, expected) in cases {
+        let mut found = problems(text);
+        found.sort_by_key(|(line, column, ..)| (*line, *column));
+        assert_eq!(found.len(), expected.len(), "{text}: {found:?}");
+        for ((line, column, path, reason), wanted) in found.iter().zip(expected) {
+            assert_eq!(
+                (*line, *column, &**path),
+                (wanted.0, wanted.1, wanted.2),
+                "{reason}"
+            );
+            assert!(reason.contains(wanted.3), "{reason}");
+        }
+    }
+}
+
+#[test]
+fn a_channel_speaks_a_family_that_there_is() {
+    let channel = |family: &str| {
+        let channel = format!(
+            "base_url: 'http://p.example', protocols: [chat], models: {{m: n}}, family: {family}"
+        );
+        let rest = REST.split_once("routes:").unwrap().1;
+        format!("channels: {{c: {{{channel}}}}}\nroutes:{rest}")
+    };
+    let found = |text: &str| {
+        let problems = parsed(text).err().unwrap_or_default();
+        let place = |problem: Problem| (problem.path, problem.reason, problem.hint);
+        problems.into_iter().map(place).collect::<Vec<_>>()
+    };
+    let built = parsed(&channel("family-a")).unwrap();
+    let channels: Vec<_> = built.snapshot.catalog.channels().collect();
+    let family = channels[0].family.as_ref().unwrap();
+    assert_eq!(&*family.name, "family-a");
+    let unknown = found(&channel("famly-b"));
+    let expected = (
+        "channels.c.family".to_string(),
+        "there is no family `famly-b`".to_string(),
+        Some("did you mean `family-b` or `family-a`?".to_string()),
+    );
+    assert_eq!(unknown, [expected]);
+    // One that is declared and broken is complained of once.
+    let broken = found(&format!(
+        "families: {{studio: {{like: family-x}}}}\n{}",
+        channel("studio")
+    ));
+    assert_eq!(broken.len(), 1, "{broken:?}");
+}
+
+#[test]
+fn task_keys_are_long_and_different_and_never_shown() {
+    let (first, second) = ("k".repeat(32), "s".repeat(40));
+    assert!(
+        build(&format!("task_keys: [{first}, {second}]\n"))
+            .unwrap()
+            .keys()
+            .is_ok()
+    );
+    let found = problems(&format!(
+        "task_keys:\n  - {first}\n  - {first}\n  - short-secret\n"
+    ));
+    let reasons: Vec<&str> = found.iter().map(|(.., reason)| &**reason).collect();
+    let expected = [
+        "this key is in the list already",
+        "a task key has 32 characters or more",
+    ];
+    assert_eq!(reasons, expected);
+    assert_eq!(
+        (found[1].0, found[1].1, &*found[1].2),
+        (4, 5, "task_keys[2]")
+    );
+    let text = format!("{:?}", build("task_keys: [short-secret]\n").err());
+    assert!(
+        text.contains("headgate key task") && !text.contains("short-secret"),
+        "{text}"
+    );
+}

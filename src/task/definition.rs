@@ -1,0 +1,248 @@
+//! A family as `routes.yaml` writes it: how it is asked, and where its answers hold what.
+
+mod scalars;
+
+use super::state::State;
+pub use scalars::{FieldConfig, SourcesConfig};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+
+/// A family of video providers: how tasks are created, asked for and read.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct FamilyConfig {
+    /// A shipped family, whose sections stand where this one has none of its own.
+    pub like: Option<String>,
+    /// How a task is created.
+    pub create: Option<CallConfig>,
+    /// How a task is asked for.
+    pub query: Option<CallConfig>,
+    /// How a task is cancelled; tasks cannot be, if absent.
+    pub cancel: Option<CancelConfig>,
+    /// Where the fields of a generic request go; a field without a line is refused.
+    pub request: Option<RequestConfig>,
+    /// Where answers hold the provider's task id.
+    pub task_id: Option<SourcesConfig>,
+    /// Where answers hold the status, and what its words mean.
+    pub status: Option<StatusConfig>,
+    /// Where the answer to a query holds what callers of the generic protocol get.
+    pub answer: Option<AnswerConfig>,
+    /// Where answers hold errors.
+    pub errors: Option<ErrorsConfig>,
+    /// What is replaced in answers that callers get in the family's own shape.
+    pub native: Option<NativeConfig>,
+}
+
+/// A request to a provider.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CallConfig {
+    /// HTTP method.
+    pub method: String,
+    /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
+    pub path: String,
+    /// Headers that the provider wants for it.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+}
+
+/// A request that cancels a task.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct CancelConfig {
+    /// HTTP method.
+    pub method: String,
+    /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
+    pub path: String,
+    /// Headers that the provider wants for it.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// States in which a task can be cancelled. In others the provider is not asked, which may mean
+    /// something else by the same request. Any state that is not the last one, if absent.
+    #[serde(default)]
+    pub only: Vec<State>,
+}
+
+/// Where the fields of a generic request go.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct RequestConfig {
+    /// What every request begins with.
+    pub base: Map<String, Value>,
+    /// The provider's model.
+    pub model: Option<FieldConfig>,
+    /// Text of what to show.
+    pub prompt: Option<FieldConfig>,
+    /// Text of what not to show.
+    pub negative_prompt: Option<FieldConfig>,
+    /// Images, videos and sound to start from, by their kind.
+    pub medias: MediasConfig,
+    /// Whole seconds.
+    pub duration: Option<FieldConfig>,
+    /// Tier in lower case: 480p, 720p, 1080p, 4k.
+    pub resolution: Option<FieldConfig>,
+    /// Width to height, such as 16:9; or adaptive.
+    pub ratio: Option<FieldConfig>,
+    /// Whether there is sound.
+    pub generate_audio: Option<FieldConfig>,
+    /// Whether there is a mark on the video.
+    pub watermark: Option<FieldConfig>,
+    /// Random seed.
+    pub seed: Option<FieldConfig>,
+    /// URL that is told of changes.
+    pub callback_url: Option<FieldConfig>,
+}
+
+/// Where media of a generic request go, by their kind; `{}` is the URL.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct MediasConfig {
+    /// Image that the video begins with.
+    pub first_frame: Option<FieldConfig>,
+    /// Image that the video ends with.
+    pub last_frame: Option<FieldConfig>,
+    /// Image to take something from.
+    pub reference_image: Option<FieldConfig>,
+    /// Video to take something from, to edit or to extend.
+    pub reference_video: Option<FieldConfig>,
+    /// Sound to take something from.
+    pub reference_audio: Option<FieldConfig>,
+}
+
+/// The status of a task, and what the provider's words for it mean.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct StatusConfig {
+    /// Where answers hold the status.
+    pub at: SourcesConfig,
+    /// The provider's words to those of the generic protocol.
+    pub map: BTreeMap<String, State>,
+    /// What a word means that is not in `map`.
+    #[serde(default)]
+    pub unknown: UnknownStatusConfig,
+}
+
+/// What an unknown status means.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownStatusConfig {
+    /// The task is running for 24 hours after it was created, and expired afterwards.
+    #[default]
+    Keep,
+    /// The task has failed.
+    Fail,
+}
+
+/// Where the answer to a query holds what callers of the generic protocol get.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerConfig {
+    /// URL of the video; a success without it is a failure.
+    pub video_url: SourcesConfig,
+    /// Length of the video in seconds; rounded.
+    #[serde(default)]
+    pub video_duration: SourcesConfig,
+    /// Tier of the video.
+    #[serde(default)]
+    pub resolution: SourcesConfig,
+    /// Width to height; what was asked for, if the answer has none.
+    #[serde(default)]
+    pub ratio: SourcesConfig,
+    /// When the task was created.
+    #[serde(default)]
+    pub created: SourcesConfig,
+    /// When it changed last.
+    #[serde(default)]
+    pub updated: SourcesConfig,
+    /// How `created` and `updated` are written.
+    #[serde(default)]
+    pub times: TimesConfig,
+    /// What the task used.
+    #[serde(default)]
+    pub usage: TaskUsageConfig,
+}
+
+/// How a family writes times.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct TimesConfig {
+    /// How a time is written.
+    pub unit: TimeUnitConfig,
+    /// Zone of a `text` that names none, as `+08:00`; UTC if absent.
+    #[schemars(regex(pattern = r"^[+-][0-9]{2}:[0-9]{2}$"))]
+    #[schemars(extend("patternErrorMessage" = "expected an offset from UTC, such as +08:00"))]
+    pub offset: Option<String>,
+}
+
+/// How a time is written.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum TimeUnitConfig {
+    /// Unix seconds.
+    #[default]
+    Seconds,
+    /// Unix milliseconds.
+    Milliseconds,
+    /// `YYYY-MM-DD HH:MM:SS` with or without a fraction, or RFC 3339.
+    Text,
+}
+
+/// What a task used, in whole numbers; rounded.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct TaskUsageConfig {
+    /// Seconds of video that were put in.
+    pub input_video_duration: SourcesConfig,
+    /// Seconds of video that were made.
+    pub output_video_duration: SourcesConfig,
+    /// Tokens in all.
+    pub total_tokens: SourcesConfig,
+    /// Seconds that are billed.
+    pub duration: SourcesConfig,
+}
+
+/// Where answers hold errors.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ErrorsConfig {
+    /// The error's code.
+    pub code: SourcesConfig,
+    /// The error's message.
+    pub message: SourcesConfig,
+    /// Codes with which a create was refused for reasons of the account or the moment, so that
+    /// another channel may take it; `*` at the end stands for the rest of a code.
+    pub elsewhere: Vec<String>,
+}
+
+/// What is replaced in answers that callers get in the family's own shape, beside the task id.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct NativeConfig {
+    /// Where answers hold the provider's model, for which the platform model stands.
+    pub model: SourcesConfig,
+    /// Where requests hold ids of other tasks; `*` stands for all elements of a list.
+    pub ids_in_request: SourcesConfig,
+    /// Where answers hold ids of other tasks; `*` stands for all elements of a list.
+    pub ids_in_answer: SourcesConfig,
+}
+
+impl FamilyConfig {
+    /// This family with the sections of another one where it has none.
+    pub fn or(self, base: &Self) -> Self {
+        let base = base.clone();
+        Self {
+            like: self.like,
+            create: self.create.or(base.create),
+            query: self.query.or(base.query),
+            cancel: self.cancel.or(base.cancel),
+            request: self.request.or(base.request),
+            task_id: self.task_id.or(base.task_id),
+            status: self.status.or(base.status),
+            answer: self.answer.or(base.answer),
+            errors: self.errors.or(base.errors),
+            native: self.native.or(base.native),
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Values of a definition that have a short form: a field's place, and where something lies in an answer.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+/// Where a field of a generic request goes: a pointer, or more than that.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(from = "WrittenField")]
+pub struct FieldConfig {
+    pub to: Option<String>,
+    pub value: Option<Value>,
+    pub only: Vec<String>,
+    pub map: BTreeMap<String, Value>,
+    pub refuse: Option<String>,
+    pub ignore: Option<String>,
+}
+
+/// Where something lies in an answer: the first of these that is there counts.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(from = "WrittenSources")]
+pub struct SourcesConfig(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenField {
+    To(String),
+    Full(FullField),
+}
+
+/// Exactly one of `to`, `refuse` and `ignore`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct FullField {
+    /// JSON pointer of the field's place in the provider's request; `-` at its end appends to a list.
+    to: Option<String>,
+    /// What is put there; `{}` stands for the field's value, which goes there as it is if absent.
+    value: Option<Value>,
+    /// Values that the provider knows; others are refused. Any value if absent.
+    #[serde(default)]
+    only: Vec<String>,
+    /// Values of the field to those of the provider; others are refused. Any value if absent.
+    #[serde(default)]
+    map: BTreeMap<String, Value>,
+    /// Why the family cannot do it, as in "model `x` …": requests with the field are refused.
+    refuse: Option<String>,
+    /// Why the family does nothing with it, as in "model `x` …": the field is left out.
+    ignore: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenSources {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl From<WrittenField> for FieldConfig {
+    fn from(written: WrittenField) -> Self {
+        match written {
+            WrittenField::To(to) => Self {
+                to: Some(to),
+                ..Self::default()
+            },
+            WrittenField::Full(full) => {
+                let FullField {
+                    to,
+                    value,
+                    only,
+                    map,
+                    refuse,
+                    ignore,
+                } = full;
+                Self {
+                    to,
+                    value,
+                    only,
+                    map,
+                    refuse,
+                    ignore,
+                }
+            }
+        }
+    }
+}
+
+impl From<WrittenSources> for SourcesConfig {
+    fn from(written: WrittenSources) -> Self {
+        match written {
+            WrittenSources::One(one) => Self(vec![one]),
+            WrittenSources::Several(several) => Self(several),
+        }
+    }
+}
+
+impl JsonSchema for FieldConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "FieldConfig".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = FullField::json_schema(generator);
+        let description = "A JSON pointer, or `{to: pointer, value: …, map: …}`, `{refuse: why}` or `{ignore: why}`.";
+        schema.insert("description".into(), json!(description));
+        schema.insert("type".into(), json!(["string", "object"]));
+        schema.insert("minLength".into(), json!(1));
+        schema
+    }
+}
+
+impl JsonSchema for SourcesConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "Sources".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A JSON pointer, `/a - /b`, `/a / /b` (rounded down) or text as `{/a}p`; or a list, of which the first that is there counts.",
+            "type": ["string", "array"],
+            "minLength": 1,
+            "items": {"type": "string", "minLength": 1}
+        })
+    }
+}

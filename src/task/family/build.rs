@@ -1,0 +1,175 @@
+//! Builds a family from its definition; everything wrong with it is found at once.
+
+mod answers;
+mod requests;
+
+use super::call::{Call, ID};
+use super::{Cancel, Family};
+use crate::task::definition::{CallConfig, CancelConfig, FamilyConfig};
+use crate::task::state::State;
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, Method};
+use std::collections::BTreeMap;
+
+/// Something that is wrong with a definition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InvalidFamily {
+    /// JSON pointer within the definition; empty for the whole.
+    pub pointer: String,
+    /// What is wrong, in lower case, without full stop.
+    pub reason: String,
+    pub hint: Option<&'static str>,
+}
+
+impl Family {
+    /// # Errors
+    /// Everything that is wrong with the definition.
+    pub fn new(name: &str, config: &FamilyConfig) -> Result<Self, Vec<InvalidFamily>> {
+        let mut faults = Faults::default();
+        let built = faults.family(name, config);
+        match built {
+            Some(family) if faults.0.is_empty() => Ok(family),
+            _ => Err(faults.0),
+        }
+    }
+}
+
+/// What was found wrong so far.
+#[derive(Default)]
+struct Faults(Vec<InvalidFamily>);
+
+impl Faults {
+    fn add(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&'static str>) {
+        self.0.push(InvalidFamily {
+            pointer: pointer.to_owned(),
+            reason: reason.into(),
+            hint,
+        });
+    }
+
+    /// A section that a family must have.
+    fn section<'c, T>(&mut self, name: &str, section: &'c Option<T>) -> Option<&'c T> {
+        if section.is_none() {
+            let hint = "add it, or take the rest from a shipped family by `like`";
+            self.add("", format!("the family has no `{name}`"), Some(hint));
+        }
+        section.as_ref()
+    }
+
+    fn family(&mut self, name: &str, config: &FamilyConfig) -> Option<Family> {
+        let create = self.section("create", &config.create);
+        let create = create.map(|call| self.call("/create", call, false));
+        let query = self.section("query", &config.query);
+        let query = query.map(|call| self.call("/query", call, true));
+        let cancel = config.cancel.as_ref().map(|cancel| self.cancel(cancel));
+        let request = self.section("request", &config.request);
+        let request = request.map(|request| self.request(request));
+        let task_id = self.section("task_id", &config.task_id);
+        let task_id = task_id.map(|task_id| self.pointers("/task_id", task_id));
+        let status = self.section("status", &config.status);
+        let status = status.map(|status| self.status(status));
+        let answer = self.section("answer", &config.answer);
+        let answer = answer.map(|answer| self.answer(answer));
+        let errors = self.errors(&config.errors.clone().unwrap_or_default());
+        let native = self.native(&config.native.clone().unwrap_or_default());
+        Some(Family {
+            name: name.into(),
+            create: create??,
+            query: query??,
+            cancel: cancel.flatten(),
+            request: request?,
+            task_id: task_id?,
+            status: status?,
+            answer: answer?,
+            errors,
+            native,
+        })
+    }
+
+    fn call(&mut self, at: &str, config: &CallConfig, with_id: bool) -> Option<Call> {
+        let CallConfig {
+            method,
+            path,
+            headers,
+        } = config;
+        let known = Method::from_bytes(method.as_bytes()).ok();
+        let known = known.filter(|method| {
+            method
+                .as_str()
+                .bytes()
+                .all(|byte| byte.is_ascii_uppercase())
+        });
+        if known.is_none() {
+            self.add(
+                &format!("{at}/method"),
+                "this is no HTTP method",
+                Some("such as GET or POST"),
+            );
+        }
+        self.path(&format!("{at}/path"), path, with_id);
+        Some(Call {
+            method: known?,
+            path: path.clone(),
+            headers: self.headers(&format!("{at}/headers"), headers),
+        })
+    }
+
+    fn path(&mut self, at: &str, path: &str, with_id: bool) {
+        let is_path =
+            path.starts_with('/') && path.replace(ID, "id").parse::<PathAndQuery>().is_ok();
+        if !is_path || path.replace(ID, "").contains(['{', '}', '#']) {
+            self.add(at, "this is no path", Some("such as /tasks/{id}"));
+        } else if with_id && !path.contains(ID) {
+            self.add(
+                at,
+                "the path has no `{id}`",
+                Some("it stands for the provider's task id"),
+            );
+        } else if !with_id && path.contains(ID) {
+            self.add(at, "there is no `{id}` before a task is created", None);
+        }
+    }
+
+    fn headers(
+        &mut self,
+        at: &str,
+        headers: &BTreeMap<String, String>,
+    ) -> Vec<(HeaderName, HeaderValue)> {
+        let mut built = Vec::new();
+        for (name, value) in headers {
+            match (name.parse(), value.parse()) {
+                (Ok(name), Ok(value)) => built.push((name, value)),
+                (Err(_), _) => self.add(at, format!("`{name}` is no name of a header"), None),
+                (_, Err(_)) => {
+                    let reason = format!("a header cannot carry the value of `{name}`");
+                    self.add(&child(at, name), reason, None);
+                }
+            }
+        }
+        built
+    }
+
+    fn cancel(&mut self, config: &CancelConfig) -> Option<Cancel> {
+        let CancelConfig {
+            method,
+            path,
+            headers,
+            only,
+        } = config.clone();
+        let call = CallConfig {
+            method,
+            path,
+            headers,
+        };
+        let only = match only.is_empty() {
+            true => vec![State::Queued, State::Running],
+            false => only,
+        };
+        let call = self.call("/cancel", &call, true)?;
+        Some(Cancel { call, only })
+    }
+}
+
+fn child(at: &str, name: &str) -> String {
+    format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
+}

@@ -1,0 +1,186 @@
+//! Where the fields of a generic request go, from a family's definition.
+
+use super::Faults;
+use crate::task::definition::{FieldConfig, MediasConfig, RequestConfig};
+use crate::task::family::given::Given;
+use crate::task::family::place::{Body, Target, Template};
+use crate::task::family::{Choices, RequestRules, Rule};
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+impl Faults {
+    pub(super) fn request(&mut self, config: &RequestConfig) -> RequestRules {
+        let RequestConfig {
+            base,
+            model,
+            prompt,
+            negative_prompt,
+            medias,
+            duration,
+            resolution,
+            ratio,
+            generate_audio,
+            watermark,
+            seed,
+            callback_url,
+        } = config;
+        let base = Template::new(&Value::Object(base.clone()));
+        if base.has_hole() {
+            self.add(
+                "/request/base",
+                "there is no value that `{}` could stand for here",
+                None,
+            );
+        }
+        if model.is_none() {
+            self.add(
+                "/request",
+                "the request has no `model`",
+                Some("such as `model: /model`"),
+            );
+        }
+        let fields = [
+            ("prompt", prompt),
+            ("negative_prompt", negative_prompt),
+            ("duration", duration),
+            ("resolution", resolution),
+            ("ratio", ratio),
+            ("generate_audio", generate_audio),
+            ("watermark", watermark),
+            ("seed", seed),
+            ("callback_url", callback_url),
+        ];
+        let MediasConfig {
+            first_frame,
+            last_frame,
+            reference_image,
+            reference_video,
+            reference_audio,
+        } = medias;
+        let medias = [
+            ("first_frame", first_frame),
+            ("last_frame", last_frame),
+            ("reference_image", reference_image),
+            ("reference_video", reference_video),
+            ("reference_audio", reference_audio),
+        ];
+        let rules = RequestRules {
+            base,
+            model: self.rule("/request", "model", model),
+            fields: fields.map(|(name, field)| self.rule("/request", name, field)),
+            medias: medias.map(|(name, field)| self.rule("/request/medias", name, field)),
+        };
+        let names = fields.map(|(name, _)| format!("/request/{name}"));
+        let media_names = medias.map(|(name, _)| format!("/request/medias/{name}"));
+        self.places(&rules, &names, &media_names);
+        rules
+    }
+
+    fn rule(&mut self, within: &str, name: &str, config: &Option<FieldConfig>) -> Rule {
+        let at = format!("{within}/{name}");
+        let Some(config) = config else {
+            return Rule::Refuse(format!("takes no {name}"));
+        };
+        let FieldConfig {
+            to,
+            value,
+            only,
+            map,
+            refuse,
+            ignore,
+        } = config;
+        match (to, refuse, ignore) {
+            (Some(to), None, None) => {
+                let value = value.as_ref().map_or(Template::Hole, Template::new);
+                if !value.has_hole() {
+                    self.add(
+                        &format!("{at}/value"),
+                        "there is no `{}` for the field's value",
+                        None,
+                    );
+                }
+                let choices = self.choices(&at, only, map);
+                match Target::parse(to) {
+                    Some(to) => return Rule::Put { to, value, choices },
+                    None => self.add(
+                        &at,
+                        "this is no place in a request",
+                        Some("a JSON pointer such as /input/prompt; /content/- appends to a list"),
+                    ),
+                }
+            }
+            (None, Some(why), None) => return Rule::Refuse(why.clone()),
+            (None, None, Some(why)) => return Rule::Ignore(why.clone()),
+            _ => self.add(&at, "a field has one of `to`, `refuse` and `ignore`", None),
+        }
+        Rule::Refuse(String::new())
+    }
+
+    fn choices(&mut self, at: &str, only: &[String], map: &BTreeMap<String, Value>) -> Choices {
+        let itself = only.iter().map(|word| (word.clone(), None));
+        let mapped = map
+            .iter()
+            .map(|(word, value)| (word.clone(), Some(value.clone())));
+        match (only.is_empty(), map.is_empty()) {
+            (true, true) => Choices::Any,
+            (false, false) => {
+                self.add(
+                    &format!("{at}/only"),
+                    "`only` and `map` exclude each other",
+                    None,
+                );
+                Choices::Any
+            }
+            _ => {
+                let mut choices: Vec<_> = itself.chain(mapped).collect();
+                if only.is_empty() {
+                    // In the order in which people think of them: 480p, 720p, 1080p.
+                    choices.sort_by_key(|(word, _)| leading_number(word));
+                }
+                Choices::Of(choices)
+            }
+        }
+    }
+
+    /// No two fields may need one place. Media of different kinds may: a request has one of them then.
+    fn places(&mut self, rules: &RequestRules, fields: &[String], medias: &[String]) {
+        let given = Given::text("");
+        let mut body = rules.base.fill(&given);
+        let mut of_medias: Vec<&Target> = Vec::new();
+        let all = std::iter::once((&rules.model, "/request/model", false))
+            .chain(
+                rules
+                    .fields
+                    .iter()
+                    .zip(fields)
+                    .map(|(rule, at)| (rule, &**at, false)),
+            )
+            .chain(
+                rules
+                    .medias
+                    .iter()
+                    .zip(medias)
+                    .map(|(rule, at)| (rule, &**at, true)),
+            );
+        for (rule, at, is_media) in all {
+            let Rule::Put { to, .. } = rule else {
+                continue;
+            };
+            let shared = is_media && of_medias.contains(&to);
+            if !shared && body.put(to, Body::Json(b"0"[..].into())).is_err() {
+                self.add(at, "another field or `base` goes to this place, too", None);
+            }
+            if is_media {
+                of_medias.push(to);
+            }
+        }
+    }
+}
+
+/// The number that a word begins with; words without one come last.
+fn leading_number(word: &str) -> u64 {
+    let digits = word.find(|character: char| !character.is_ascii_digit());
+    word[..digits.unwrap_or(word.len())]
+        .parse()
+        .unwrap_or(u64::MAX)
+}

@@ -1,0 +1,57 @@
+//! Requests to a provider: method, path and headers, with the task id in the path.
+
+use http::{HeaderName, HeaderValue, Method};
+
+/// A request to a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    pub method: Method,
+    /// Appended to the channel's base URL; may hold [`ID`].
+    pub(super) path: String,
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// What stands for the provider's task id in a path.
+pub const ID: &str = "{id}";
+
+impl Call {
+    /// The path with a task id in it, which stays one segment whatever it holds.
+    pub fn path(&self, id: &str) -> String {
+        self.path.replace(ID, &percent_encoded(id))
+    }
+}
+
+fn percent_encoded(id: &str) -> String {
+    let mut encoded = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte));
+            }
+            _ => encoded += &format!("%{byte:02X}"),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_stays_one_segment() {
+        let call = Call {
+            method: Method::GET,
+            path: "/tasks/{id}/cancel".into(),
+            headers: Vec::new(),
+        };
+        let table = [
+            ("cgt-2026_a.b~c", "/tasks/cgt-2026_a.b~c/cancel"),
+            ("a/b?c#d e%", "/tasks/a%2Fb%3Fc%23d%20e%25/cancel"),
+            ("ü", "/tasks/%C3%BC/cancel"),
+        ];
+        for (id, path) in table {
+            assert_eq!(call.path(id), path);
+        }
+    }
+}

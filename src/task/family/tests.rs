@@ -1,0 +1,62 @@
+//! The shipped families and an invented one: requests, answers, refusals, in tables.
+
+mod answers;
+mod definitions;
+mod native;
+mod requests;
+mod statuses;
+mod third;
+
+use super::*;
+use crate::protocol::json::{Document, Limits};
+use crate::task::definition::FamilyConfig;
+use crate::task::families::shipped;
+use crate::task::id::TaskId;
+use crate::task::status::TaskStatus;
+use serde_json::{Value, json};
+
+/// Unix seconds when the task of these tests was created.
+const CREATED: u64 = 1_780_732_800;
+const HOUR_MS: u64 = 3_600_000;
+
+fn config(yaml: &str) -> FamilyConfig {
+    let value: Value = serde_saphyr::from_str(yaml).unwrap();
+    serde_json::from_value(value).unwrap()
+}
+
+fn family(name: &str) -> Family {
+    Family::new(name, &config(shipped(name).unwrap())).unwrap()
+}
+
+fn document(body: &Value) -> Document {
+    Document::parse(body.to_string().into(), &Limits::default()).unwrap()
+}
+
+fn task(family: &str) -> TaskId {
+    TaskId {
+        caller: "ann".into(),
+        channel: "video".into(),
+        credential: 1,
+        model: "demo-video".into(),
+        created: CREATED,
+        ratio: None,
+        upstream: "up-1".into(),
+        family: family.into(),
+    }
+}
+
+fn now_ms() -> u64 {
+    CREATED * 1_000 + HOUR_MS
+}
+
+fn status_at(name: &str, answer: &Value, task: &TaskId, now_ms: u64) -> TaskStatus {
+    family(name)
+        .status(&document(answer), task, now_ms)
+        .unwrap()
+}
+
+/// The generic answer to an answer of a family's.
+fn rendered(name: &str, answer: &Value, task: &TaskId) -> Value {
+    let status = status_at(name, answer, task, now_ms());
+    serde_json::from_slice(&status.render("task_1", task)).unwrap()
+}

@@ -1,0 +1,215 @@
+//! Definitions that cannot work are refused, each mistake with its place.
+
+use super::*;
+
+/// Pointers of everything wrong with family B when `change` was made to it.
+fn faults(change: impl FnOnce(&mut Value)) -> Vec<(String, String)> {
+    let mut value: Value = serde_saphyr::from_str(shipped("family-b").unwrap()).unwrap();
+    change(&mut value);
+    let config = serde_json::from_value(value).unwrap();
+    let faults = Family::new("x", &config).err().unwrap_or_default();
+    let place = |fault: &InvalidFamily| (fault.pointer.clone(), fault.reason.clone());
+    faults.iter().map(place).collect()
+}
+
+#[test]
+fn each_mistake_is_found_at_its_place() {
+    let table = [
+        (
+            "/create/method",
+            json!("post"),
+            "/create/method",
+            "no HTTP method",
+        ),
+        (
+            "/create/method",
+            json!("A B"),
+            "/create/method",
+            "no HTTP method",
+        ),
+        ("/create/path", json!("tasks"), "/create/path", "no path"),
+        ("/create/path", json!("/tasks#x"), "/create/path", "no path"),
+        (
+            "/create/path",
+            json!("/tasks/{id}"),
+            "/create/path",
+            "before a task is created",
+        ),
+        (
+            "/create/headers",
+            json!({"a b": "c"}),
+            "/create/headers",
+            "`a b` is no name",
+        ),
+        (
+            "/create/headers",
+            json!({"a": "c\nd"}),
+            "/create/headers/a",
+            "cannot carry",
+        ),
+        ("/query/path", json!("/tasks"), "/query/path", "no `{id}`"),
+        (
+            "/query/path",
+            json!("/tasks/{task}"),
+            "/query/path",
+            "no path",
+        ),
+        ("/cancel/path", json!("/tasks"), "/cancel/path", "no `{id}`"),
+        (
+            "/request/base",
+            json!({"a": "{}"}),
+            "/request/base",
+            "no value",
+        ),
+        (
+            "/request/base",
+            json!({"input": {"prompt": 1}}),
+            "/request/prompt",
+            "another field or `base`",
+        ),
+        (
+            "/request/prompt",
+            json!("input"),
+            "/request/prompt",
+            "no place",
+        ),
+        (
+            "/request/prompt",
+            json!("/model"),
+            "/request/prompt",
+            "another field",
+        ),
+        (
+            "/request/prompt",
+            json!({"to": "/p", "refuse": "no"}),
+            "/request/prompt",
+            "one of `to`",
+        ),
+        (
+            "/request/prompt",
+            json!({}),
+            "/request/prompt",
+            "one of `to`",
+        ),
+        (
+            "/request/prompt",
+            json!({"to": "/p", "value": {"a": 1}}),
+            "/request/prompt/value",
+            "no `{}`",
+        ),
+        (
+            "/request/ratio",
+            json!({"to": "/p", "only": ["1:1"], "map": {"1:1": 1}}),
+            "/request/ratio/only",
+            "exclude each other",
+        ),
+        (
+            "/request/medias/last_frame",
+            json!("/model"),
+            "/request/medias/last_frame",
+            "another",
+        ),
+        ("/task_id", json!("{/a}b"), "/task_id", "only JSON pointers"),
+        ("/task_id", json!([]), "/task_id", "only JSON pointers"),
+        ("/task_id", json!("id"), "/task_id", "begins with `/`"),
+        (
+            "/status/at",
+            json!("/a - /b"),
+            "/status/at",
+            "only JSON pointers",
+        ),
+        (
+            "/status/map",
+            json!({"DONE": "failed"}),
+            "/status/map",
+            "no word means `succeeded`",
+        ),
+        (
+            "/answer/video_url",
+            json!([]),
+            "/answer/video_url",
+            "lies nowhere",
+        ),
+        ("/answer/ratio", json!("{/a"), "/answer/ratio", "not closed"),
+        (
+            "/answer/usage/duration",
+            json!("/a / b"),
+            "/answer/usage/duration",
+            "begins with `/`",
+        ),
+        (
+            "/answer/times",
+            json!({"unit": "seconds", "offset": "+08:00"}),
+            "/answer/times/offset",
+            "only times",
+        ),
+        (
+            "/answer/times",
+            json!({"unit": "text", "offset": "+25:00"}),
+            "/answer/times/offset",
+            "no offset",
+        ),
+        (
+            "/errors/code",
+            json!("code"),
+            "/errors/code",
+            "begins with `/`",
+        ),
+        (
+            "/native",
+            json!({"model": "{/a}"}),
+            "/native/model",
+            "only JSON pointers",
+        ),
+    ];
+    for (at, value, place, reason) in table {
+        let found = faults(|family| {
+            let (within, key) = at.rsplit_once('/').unwrap();
+            family.pointer_mut(within).unwrap()[key] = value.clone();
+        });
+        let is_it =
+            |(pointer, words): &(String, String)| pointer == place && words.contains(reason);
+        assert!(
+            found.len() == 1 && is_it(&found[0]),
+            "{at} = {value}: {found:?}"
+        );
+    }
+}
+
+#[test]
+fn a_section_that_is_missing_is_named() {
+    for section in ["create", "query", "request", "task_id", "status", "answer"] {
+        let found = faults(|family| {
+            family.as_object_mut().unwrap().remove(section);
+        });
+        let reason = format!("the family has no `{section}`");
+        assert_eq!(found, [(String::new(), reason)]);
+    }
+    for section in ["cancel", "errors", "native"] {
+        let found = faults(|family| {
+            family.as_object_mut().unwrap().remove(section);
+        });
+        assert_eq!(found, [], "{section}");
+    }
+    let found = faults(|family| {
+        family["request"].as_object_mut().unwrap().remove("model");
+    });
+    assert_eq!(
+        found,
+        [(
+            "/request".to_string(),
+            "the request has no `model`".to_string()
+        )]
+    );
+}
+
+#[test]
+fn several_mistakes_come_at_once() {
+    let found = faults(|family| {
+        family["create"]["path"] = json!("x");
+        family["query"]["path"] = json!("y");
+        family["answer"]["ratio"] = json!("z");
+    });
+    let places: Vec<&str> = found.iter().map(|(place, _)| &**place).collect();
+    assert_eq!(places, ["/create/path", "/query/path", "/answer/ratio"]);
+}

@@ -1,0 +1,178 @@
+//! A create of the generic protocol: its fields, and what kind each of its media is.
+
+mod media;
+#[cfg(test)]
+mod tests;
+
+use super::family::given::Given;
+use crate::protocol::json::{Document, Kind, Node};
+pub use media::{Media, MediaKind};
+use std::borrow::Cow;
+
+/// A create of the generic protocol, read in place.
+#[derive(Debug)]
+pub struct GenericRequest<'a> {
+    /// The platform model.
+    pub model: Cow<'a, str>,
+    /// The scalar fields that are there and neither null nor empty, in the order of [`Field::ALL`].
+    pub(super) fields: Vec<(Field, Given<'a>)>,
+    pub(super) medias: Vec<Media<'a>>,
+    /// Members that the generic protocol does not have.
+    pub(super) unknown: Vec<Cow<'a, str>>,
+}
+
+/// A scalar field of the generic protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Field {
+    Prompt,
+    NegativePrompt,
+    Duration,
+    Resolution,
+    Ratio,
+    GenerateAudio,
+    Watermark,
+    Seed,
+    CallbackUrl,
+}
+
+/// Why a create cannot be passed on: the caller's to mend.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Refused {
+    /// The field at fault, as `medias[2].role`.
+    pub param: String,
+    /// One sentence: what is wrong and what to do. Lower case, no full stop.
+    pub message: String,
+}
+
+impl<'a> GenericRequest<'a> {
+    /// Reads a create; what its schema has accepted is read without error.
+    ///
+    /// # Errors
+    /// The first field that is not of its type, or a medium of no known kind.
+    pub fn read(document: &'a Document) -> Result<Self, Refused> {
+        let root = document.root();
+        if root.kind() != Kind::Object {
+            return Err(Refused::new("", "the body must be a JSON object"));
+        }
+        let model = root.get("model").and_then(Node::as_str);
+        let model = model.filter(|model| !model.is_empty());
+        let mut fields = Vec::new();
+        for field in Field::ALL {
+            // Clients send their defaults, too: an empty text is none.
+            let is_empty = |node: &Node<'_>| node.is_null() || node.str_len() == Some(0);
+            let given = root.get(field.name()).filter(|node| !is_empty(node));
+            if let Some(node) = given {
+                fields.push((field, field.read(node)?));
+            }
+        }
+        let known = |name: &str| {
+            ["model", "medias"].contains(&name)
+                || Field::ALL.iter().any(|field| field.name() == name)
+        };
+        let names = root.members().map(|(name, _)| name);
+        Ok(Self {
+            model: model.ok_or_else(|| Refused::new("model", "`model` must name a model"))?,
+            fields,
+            medias: media::read(root.get("medias"))?,
+            unknown: names.filter(|name| !known(name)).collect(),
+        })
+    }
+
+    /// The ratio that is asked for, for the task's id; none that is no ratio, such as `adaptive`.
+    pub fn ratio(&self) -> Option<String> {
+        let ratio = self.fields.iter().find(|(field, _)| *field == Field::Ratio);
+        let ratio = ratio.map(|(_, given)| given.word().into_owned());
+        ratio.filter(|ratio| is_ratio(ratio))
+    }
+
+    /// Has the provider tell this URL of changes, whatever the caller asked for.
+    pub fn set_callback_url(&mut self, url: &str) {
+        self.fields
+            .retain(|(field, _)| *field != Field::CallbackUrl);
+        self.fields.push((Field::CallbackUrl, Given::text(url)));
+    }
+}
+
+impl Field {
+    /// In the order in which they are put into a provider's request.
+    pub const ALL: [Self; 9] = [
+        Self::Prompt,
+        Self::NegativePrompt,
+        Self::Duration,
+        Self::Resolution,
+        Self::Ratio,
+        Self::GenerateAudio,
+        Self::Watermark,
+        Self::Seed,
+        Self::CallbackUrl,
+    ];
+
+    /// The member's name in the generic protocol.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::NegativePrompt => "negative_prompt",
+            Self::Duration => "duration",
+            Self::Resolution => "resolution",
+            Self::Ratio => "ratio",
+            Self::GenerateAudio => "generate_audio",
+            Self::Watermark => "watermark",
+            Self::Seed => "seed",
+            Self::CallbackUrl => "callback_url",
+        }
+    }
+
+    /// Whether it is one of the texts, which come before media.
+    pub(super) fn is_prompt(self) -> bool {
+        matches!(self, Self::Prompt | Self::NegativePrompt)
+    }
+
+    fn read(self, node: Node<'_>) -> Result<Given<'_>, Refused> {
+        let (given, wanted) = match self {
+            Self::Resolution => (node.as_str().map(lower_case), "text"),
+            Self::Duration | Self::Seed => (whole_number(node), "a whole number"),
+            Self::GenerateAudio | Self::Watermark => {
+                (node.as_bool().map(|_| Given::of(node)), "true or false")
+            }
+            Self::Prompt | Self::NegativePrompt | Self::Ratio | Self::CallbackUrl => {
+                (node.as_str().map(|_| Given::of(node)), "text")
+            }
+        };
+        let name = self.name();
+        given.ok_or_else(|| Refused::new(name, format!("`{name}` must be {wanted}")))
+    }
+}
+
+impl Refused {
+    pub fn new(param: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            param: param.into(),
+            message: message.into(),
+        }
+    }
+}
+
+fn lower_case(tier: Cow<'_, str>) -> Given<'_> {
+    Given::text(&tier.to_ascii_lowercase())
+}
+
+/// As written; `5.0` is the whole number 5 to JSON Schema, and is written so for the provider.
+fn whole_number(node: Node<'_>) -> Option<Given<'_>> {
+    if node.as_i64().is_some() {
+        return Some(Given::of(node));
+    }
+    let number = node.as_f64()?;
+    // Beyond 2^53 a double does not tell which whole number was meant.
+    let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+    is_whole.then(|| Given::number(number as i64))
+}
+
+/// `16:9` and its like; not `adaptive`.
+pub(super) fn is_ratio(ratio: &str) -> bool {
+    let is_number = |text: &str| {
+        (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let sides = ratio.split_once(':');
+    sides.is_some_and(|(width, height)| is_number(width) && is_number(height))
+}

@@ -1,0 +1,191 @@
+//! Creates of the generic protocol: kinds of media under all their names, and types of fields.
+
+use super::*;
+use crate::protocol::json::Limits;
+use serde_json::{Value, json};
+
+fn document(body: &Value) -> Document {
+    Document::parse(body.to_string().into(), &Limits::default()).unwrap()
+}
+
+fn kinds(medias: Value) -> Result<Vec<&'static str>, String> {
+    let body = document(&json!({"model": "m", "medias": medias}));
+    let request = GenericRequest::read(&body).map_err(|refused| refused.param)?;
+    Ok(request
+        .medias
+        .iter()
+        .map(|media| media.kind.name())
+        .collect())
+}
+
+#[test]
+fn a_medium_is_known_by_type_role_or_both() {
+    let names = MediaKind::ALL.map(MediaKind::name);
+    let matters = ["image", "image", "image", "video", "audio"];
+    for (name, matter) in names.into_iter().zip(matters) {
+        let matter_url = format!("{matter}_url");
+        for media in [
+            json!({"role": name, "url": "u"}),
+            json!({"type": name, "url": "u"}),
+            json!({"type": name, "role": name, "url": "u"}),
+            json!({"type": name, "role": null, "url": "u"}),
+            json!({"type": name, "role": "", "url": "u"}),
+            json!({"type": matter, "role": name, "url": "u"}),
+            json!({"type": matter_url, "role": name, "url": "u"}),
+        ] {
+            assert_eq!(kinds(json!([media])), Ok(vec![name]), "{media}");
+        }
+    }
+}
+
+#[test]
+fn a_role_may_be_left_out_where_only_one_can_be_meant() {
+    let table = [
+        (json!([{"type": "image", "url": "u"}]), vec!["first_frame"]),
+        (
+            json!([{"type": "image_url", "url": "u"}]),
+            vec!["first_frame"],
+        ),
+        (
+            json!([{"type": "video", "url": "u"}]),
+            vec!["reference_video"],
+        ),
+        (
+            json!([{"type": "video_url", "url": "u"}, {"type": "audio", "url": "u"}]),
+            vec!["reference_video", "reference_audio"],
+        ),
+        (
+            json!([{"type": "audio_url", "url": "u"}]),
+            vec!["reference_audio"],
+        ),
+        (json!([]), vec![]),
+        (json!(null), vec![]),
+    ];
+    for (medias, expected) in table {
+        assert_eq!(kinds(medias.clone()), Ok(expected), "{medias}");
+    }
+}
+
+#[test]
+fn media_of_no_known_kind_are_refused_by_name() {
+    let image = json!({"type": "image", "url": "u"});
+    let table = [
+        (json!("u"), "medias"),
+        (json!({"type": "image", "url": "u"}), "medias"),
+        (json!(["u"]), "medias[0].type"),
+        (json!([{"url": "u"}]), "medias[0].type"),
+        (json!([{"type": "hologram", "url": "u"}]), "medias[0].type"),
+        (json!([{"type": 1, "url": "u"}]), "medias[0].type"),
+        (
+            json!([{"role": "middle_frame", "url": "u"}]),
+            "medias[0].role",
+        ),
+        (
+            json!([{"role": ["first_frame"], "url": "u"}]),
+            "medias[0].role",
+        ),
+        (
+            json!([{"type": "video", "role": "first_frame", "url": "u"}]),
+            "medias[0].role",
+        ),
+        (
+            json!([{"type": "image", "role": "reference_audio", "url": "u"}]),
+            "medias[0].role",
+        ),
+        (
+            json!([{"type": "first_frame", "role": "last_frame", "url": "u"}]),
+            "medias[0].role",
+        ),
+        (json!([image, image]), "medias[0].role"),
+        (
+            json!([{"type": "video", "url": "u"}, image]),
+            "medias[1].role",
+        ),
+        (json!([{"type": "image"}]), "medias[0].url"),
+        (json!([{"type": "image", "url": " "}]), "medias[0].url"),
+        (
+            json!([{"type": "image", "url": {"url": "u"}}]),
+            "medias[0].url",
+        ),
+    ];
+    for (medias, param) in table {
+        assert_eq!(kinds(medias.clone()), Err(param.to_string()), "{medias}");
+    }
+}
+
+#[test]
+fn a_field_of_another_type_is_refused_by_name() {
+    let table = [
+        ("model", json!(3)),
+        ("model", json!("")),
+        ("model", json!(null)),
+        ("prompt", json!(["a"])),
+        ("negative_prompt", json!(1)),
+        ("duration", json!("5")),
+        ("duration", json!(5.5)),
+        ("resolution", json!(720)),
+        ("ratio", json!(1.5)),
+        ("generate_audio", json!("yes")),
+        ("watermark", json!(0)),
+        ("seed", json!("x")),
+        ("seed", json!(0.5)),
+        ("callback_url", json!({})),
+    ];
+    for (field, value) in table {
+        let mut body = json!({"model": "m"});
+        body[field] = value;
+        let body = document(&body);
+        let refused = GenericRequest::read(&body).unwrap_err();
+        assert_eq!(refused.param, field);
+        assert!(refused.message.contains(&format!("`{field}`")), "{refused}");
+    }
+    let list = document(&json!(["m"]));
+    assert!(GenericRequest::read(&list).is_err());
+}
+
+#[test]
+fn fields_are_kept_as_written_but_for_the_tier() {
+    let body = br#"{"model": "m", "seed": 4294967295, "duration": 5.0, "resolution": "1080P",
+        "prompt": "\u00fc \" \\", "ratio": null, "callback_url": "", "negative_prompt": "", "shot": 1}"#;
+    let body = Document::parse(body.to_vec().into(), &Limits::default()).unwrap();
+    let request = GenericRequest::read(&body).unwrap();
+    let fields: Vec<_> = request
+        .fields
+        .iter()
+        .map(|(field, given)| {
+            (
+                field.name(),
+                String::from_utf8(given.clone().into_json().into_owned()).unwrap(),
+            )
+        })
+        .collect();
+    let expected = [
+        ("prompt", r#""\u00fc \" \\""#),
+        ("duration", "5"),
+        ("resolution", r#""1080p""#),
+        ("seed", "4294967295"),
+    ];
+    assert_eq!(
+        fields,
+        expected.map(|(name, json)| (name, json.to_string()))
+    );
+    assert_eq!(request.unknown, ["shot"]);
+    assert_eq!(request.ratio(), None);
+}
+
+#[test]
+fn only_a_ratio_is_one() {
+    let table = [
+        (json!("16:9"), Some("16:9")),
+        (json!("21:9"), Some("21:9")),
+        (json!("adaptive"), None),
+        (json!("16:"), None),
+        (json!("9".repeat(100)), None),
+        (json!(null), None),
+    ];
+    for (ratio, expected) in table {
+        let body = document(&json!({"model": "m", "ratio": ratio}));
+        let request = GenericRequest::read(&body).unwrap();
+        assert_eq!(request.ratio().as_deref(), expected, "{ratio}");
+    }
+}

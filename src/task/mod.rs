@@ -1,0 +1,43 @@
+//! Video tasks: sealed ids, and how families of providers say what the generic protocol says. No I/O, no server.
+
+pub mod definition;
+pub mod families;
+pub mod family;
+pub mod generic;
+pub mod id;
+pub mod state;
+pub mod status;
+pub mod time;
+
+use family::Family;
+use id::KeyRing;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What a configuration says of video tasks.
+#[derive(Debug, Default)]
+pub struct Tasks {
+    /// By name.
+    pub families: BTreeMap<Arc<str>, Arc<Family>>,
+    /// None where the configuration has no keys; [`Self::keys`] then says what to do.
+    pub keys: Option<KeyRing>,
+}
+
+/// Task ids cannot be sealed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("task ids cannot be sealed: there are no `task_keys`")]
+pub struct NoKeys;
+
+/// What to do about missing or bad keys.
+pub const NO_KEYS_HINT: &str =
+    "`headgate key task` makes one; keep it in a variable, as in `task_keys: [${TASK_KEY}]`";
+
+impl Tasks {
+    /// The keys, for what cannot work without.
+    ///
+    /// # Errors
+    /// If there are none.
+    pub fn keys(&self) -> Result<&KeyRing, NoKeys> {
+        self.keys.as_ref().ok_or(NoKeys)
+    }
+}

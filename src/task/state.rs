@@ -1,0 +1,84 @@
+//! The six states of a task, and how one report follows another.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How a task stands, in the words of the generic protocol.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Queued,
+    Running,
+    Succeeded,
+    Failed,
+    Cancelled,
+    Expired,
+}
+
+impl State {
+    /// The word in answers, metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Running => "running",
+            Self::Succeeded => "succeeded",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+            Self::Expired => "expired",
+        }
+    }
+
+    /// Whether nothing follows it.
+    pub fn is_terminal(self) -> bool {
+        match self {
+            Self::Queued | Self::Running => false,
+            Self::Succeeded | Self::Failed | Self::Cancelled | Self::Expired => true,
+        }
+    }
+
+    /// What holds after this report, if `known` held before: a terminal state stays, and what runs is
+    /// not queued again. Polls and callbacks overtake each other.
+    pub fn after(self, known: Self) -> Self {
+        let goes_back = known == Self::Running && self == Self::Queued;
+        match known.is_terminal() || goes_back {
+            true => known,
+            false => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL: [State; 6] = [
+        State::Queued,
+        State::Running,
+        State::Succeeded,
+        State::Failed,
+        State::Cancelled,
+        State::Expired,
+    ];
+
+    #[test]
+    fn a_terminal_state_stays_whatever_is_reported_later() {
+        for known in ALL {
+            for report in ALL {
+                let expected = match (known, report) {
+                    (State::Queued, report) => report,
+                    (State::Running, State::Queued) => State::Running,
+                    (State::Running, report) => report,
+                    (known, _) => known,
+                };
+                assert_eq!(report.after(known), expected, "{known:?} {report:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn words_are_those_of_the_protocol() {
+        for state in ALL {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+    }
+}
