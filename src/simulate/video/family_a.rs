@@ -12,7 +12,6 @@ use super::tasks::After;
 use crate::simulate::json::{Object, object};
 use crate::simulate::refusal::Refusal;
 use crate::simulate::{Call, Outcome, ask, media, query as uri_query};
-use bytes::Bytes;
 use http::StatusCode;
 use serde_json::Value;
 use std::time::Duration;
@@ -124,7 +123,7 @@ pub fn delete(id: &str, call: &Call) -> Result<Outcome, Refusal> {
             }
         });
     changed.unwrap_or_else(|| Err(unknown(id)))?;
-    Ok(Outcome::Ready(Bytes::new()))
+    Ok(Outcome::Whole(object! {}))
 }
 
 fn told(task: &Task, call: &Call) -> Object {
