@@ -37,6 +37,8 @@ pub struct Candidate {
     pub channel: Arc<Channel>,
     /// Absent where a request is bound to the channel by an id and names no model.
     pub model: Option<ChannelModel>,
+    /// Which of the channel's keys must be used; any where absent.
+    pub key: Option<usize>,
 }
 
 /// The name a model has on a channel.
@@ -108,6 +110,7 @@ impl Candidate {
         Self {
             channel,
             model: None,
+            key: None,
         }
     }
 }

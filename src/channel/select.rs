@@ -213,7 +213,9 @@ impl Channels {
         };
         let keys = channel.credentials.len();
         let first = if keys > 1 { load.next_turn() } else { 0 };
-        let mut in_turn = (0..keys).map(|offset| first.wrapping_add(offset) % keys);
+        let mut in_turn = (0..keys)
+            .map(|offset| first.wrapping_add(offset) % keys)
+            .filter(|key| candidate.key.is_none_or(|only| only == *key));
         let key = in_turn.find_map(|key| {
             let fingerprint = channel.credentials[key].fingerprint;
             let asked = self.ask(Scope::Credential, Some(fingerprint), now, leave)?;

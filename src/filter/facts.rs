@@ -2,6 +2,7 @@
 
 use super::held::Passage;
 use crate::protocol::usage::{Meter, Usage};
+use crate::task::id::TaskId;
 
 /// What filters and the exchange learn on the way; log, metrics and `on_done` read it.
 #[derive(Default)]
@@ -20,6 +21,10 @@ pub struct Facts {
     pub events: u64,
     /// A provider took the request, and is not known to have refused it: tokens may be spent.
     pub may_have_cost: bool,
+    /// The task that is asked for, where `map_task` opened its id.
+    pub task: Option<TaskId>,
+    /// Which of the channel's keys was shown to the provider last.
+    pub key: Option<usize>,
     /// What the caller's limits said, where `rate_limit` asked them.
     pub passage: Passage,
 }

@@ -6,6 +6,7 @@ use crate::catalog::model::Catalog;
 use crate::protocol::Protocol;
 use crate::protocol::schema::Schema;
 use crate::state::Store;
+use crate::task::Tasks;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -42,6 +43,7 @@ pub struct Parts<'a> {
     pub catalog: &'a Arc<Catalog>,
     pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
+    pub tasks: &'a Arc<Tasks>,
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,
     pub side: Side,

@@ -14,6 +14,7 @@ pub mod keep_own;
 pub mod kind;
 pub mod limit_body;
 pub mod list_models;
+pub mod map_task;
 pub mod meter_usage;
 pub mod normalise;
 pub mod pass_sse;

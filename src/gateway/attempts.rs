@@ -150,6 +150,7 @@ impl Exchange<'_> {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
+        self.request.facts.key = lease.key;
         if self.route.failover.tell_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
             self.request.answer_headers.insert(ATTEMPTS, attempts);
@@ -208,6 +209,7 @@ impl Exchange<'_> {
         let on_silence = self.route.failover.on_silence;
         match search.replay.may_follow(fault.kind, untouched, on_silence) {
             true => Ok(fault),
+            false if search.replay == Replay::Paid => Err(outcome_unknown(fault)),
             false => Err(fault),
         }
     }
@@ -237,6 +239,16 @@ impl Ended {
                 Outcome::Well => None,
             },
         }
+    }
+}
+
+/// A paid request that may have arrived is never sent again, and its caller should not do so either
+/// without looking.
+pub(super) fn outcome_unknown(fault: Fault) -> Fault {
+    Fault {
+        kind: FaultKind::OutcomeUnknown,
+        message: "the provider may have taken the request, and did not say; look whether it did, by the id of this request, before you send it again".into(),
+        ..fault
     }
 }
 

@@ -156,14 +156,20 @@ impl Exchange<'_> {
     async fn fail(&mut self, fault: Fault) -> Settlement {
         let settlement = match fault.kind {
             FaultKind::ClientGone => Settlement::ClientCancelled,
-            FaultKind::Connect | FaultKind::Upstream | FaultKind::UpstreamTimeout
+            FaultKind::Connect
+            | FaultKind::Upstream
+            | FaultKind::UnreadableAnswer
+            | FaultKind::OutcomeUnknown
+            | FaultKind::UpstreamTimeout
                 if self.downstream.is_committed() =>
             {
                 Settlement::UpstreamCut
             }
-            FaultKind::Connect | FaultKind::Upstream | FaultKind::UpstreamTimeout => {
-                Settlement::UpstreamError
-            }
+            FaultKind::Connect
+            | FaultKind::Upstream
+            | FaultKind::UnreadableAnswer
+            | FaultKind::OutcomeUnknown
+            | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
             _ => Settlement::GatewayReply,
         };
         if fault.kind == FaultKind::ClientGone || self.downstream.is_committed() {

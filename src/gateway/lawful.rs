@@ -4,7 +4,7 @@ use crate::filter::view::RequestView;
 use crate::protocol::Protocol;
 use crate::protocol::blame::Blame;
 use crate::protocol::fault::FaultKind;
-use http::StatusCode;
+use http::{Method, StatusCode};
 
 /// What doing a request's work twice would cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,10 @@ impl Replay {
         };
         let stored = match request.protocol {
             Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB) => {
-                return Self::Paid;
+                return match request.method == Method::POST {
+                    true => Self::Paid,
+                    false => Self::Free,
+                };
             }
             Some(Protocol::Messages) => false,
             Some(Protocol::Chat) => flag("store") == Some(true),

@@ -1,9 +1,11 @@
 //! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
 
 use super::attempt::Answer;
+use super::attempts::outcome_unknown;
 use super::downstream::Interrupted;
 use super::exchange::Exchange;
 use super::judge::ERROR_BYTES_MAX;
+use super::lawful::Replay;
 use super::pulse::BEAT;
 use super::{fault_from, hygiene, reply};
 use crate::catalog::model::Candidate;
@@ -56,6 +58,8 @@ impl Exchange<'_> {
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
         let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
             Err(refused_ourselves(answer.status))
+        } else if answer.status.is_server_error() && Replay::of(&self.request) == Replay::Paid {
+            Err(failed_over_money(answer.status))
         } else if answer.status.is_client_error() || answer.status.is_server_error() {
             self.relay_error(&mut answer, headers, kind, candidate)
                 .await
@@ -137,7 +141,12 @@ impl Exchange<'_> {
         mut headers: HeaderMap,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let (mut body, complete) = self.read_whole(answer, REPLACED_BYTES_MAX).await?;
+        let (mut body, complete) = match self.read_whole(answer, REPLACED_BYTES_MAX).await {
+            Err(fault) if is_channels(&fault) && Replay::of(&self.request) == Replay::Paid => {
+                return Err(outcome_unknown(fault));
+            }
+            read => read?,
+        };
         if !complete {
             headers.remove(header::CONTENT_LENGTH);
             self.downstream.write_head(answer.status, headers).await?;
@@ -307,6 +316,20 @@ fn refused_ourselves(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
         "the provider does not accept this gateway's account; tell the operator of this gateway",
+    )
+    .detail(format!("it answered {status}"))
+}
+
+/// Whether the provider broke off or fell silent.
+fn is_channels(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::Upstream | FaultKind::UpstreamTimeout)
+}
+
+/// A provider that fails on a paid request may have taken it all the same.
+fn failed_over_money(status: StatusCode) -> Fault {
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider failed, and may have taken the request; look whether it did, by the id of this request, before you send it again",
     )
     .detail(format!("it answered {status}"))
 }

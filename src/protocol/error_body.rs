@@ -182,6 +182,8 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::NoChannel
         | FaultKind::Connect
         | FaultKind::Upstream
+        | FaultKind::UnreadableAnswer
+        | FaultKind::OutcomeUnknown
         | FaultKind::UpstreamTimeout
         | FaultKind::Internal => "server_error",
     }
@@ -208,8 +210,11 @@ fn messages_class(kind: FaultKind) -> &'static str {
             "rate_limit_error"
         }
         FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
-        FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "api_error",
-        FaultKind::UpstreamTimeout => "timeout_error",
+        FaultKind::Connect
+        | FaultKind::Upstream
+        | FaultKind::UnreadableAnswer
+        | FaultKind::Internal => "api_error",
+        FaultKind::UpstreamTimeout | FaultKind::OutcomeUnknown => "timeout_error",
     }
 }
 
@@ -232,8 +237,11 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         FaultKind::TooManyRequests => "Throttling.RateQuota",
         FaultKind::TooManyTokens | FaultKind::OverBudget => "Throttling.AllocationQuota",
         FaultKind::Overloaded | FaultKind::NoChannel | FaultKind::Ending => "ServiceUnavailable",
-        FaultKind::Connect | FaultKind::Upstream | FaultKind::Internal => "InternalError",
-        FaultKind::UpstreamTimeout => "InternalError.Timeout",
+        FaultKind::Connect
+        | FaultKind::Upstream
+        | FaultKind::UnreadableAnswer
+        | FaultKind::Internal => "InternalError",
+        FaultKind::UpstreamTimeout | FaultKind::OutcomeUnknown => "InternalError.Timeout",
     }
 }
 

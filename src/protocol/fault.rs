@@ -51,6 +51,10 @@ pub enum FaultKind {
     Connect,
     /// The channel's connection broke, or its answer was no HTTP.
     Upstream,
+    /// The channel's answer is none that its family gives.
+    UnreadableAnswer,
+    /// The channel may have taken a paid request, and nobody can tell.
+    OutcomeUnknown,
     /// The channel did not answer in time.
     UpstreamTimeout,
     /// The caller left.
@@ -90,9 +94,9 @@ impl FaultKind {
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
             Self::ClientGone => 499,
             Self::Internal => 500,
-            Self::Connect | Self::Upstream => 502,
+            Self::Connect | Self::Upstream | Self::UnreadableAnswer => 502,
             Self::Overloaded | Self::Ending | Self::NoChannel => 503,
-            Self::UpstreamTimeout => 504,
+            Self::UpstreamTimeout | Self::OutcomeUnknown => 504,
         }
     }
 
@@ -119,6 +123,8 @@ impl FaultKind {
             Self::Internal => "internal_error",
             Self::Connect => "upstream_unreachable",
             Self::Upstream => "upstream_error",
+            Self::UnreadableAnswer => "invalid_upstream_response",
+            Self::OutcomeUnknown => "outcome_unknown",
             Self::Overloaded => "overloaded",
             Self::Ending => "gateway_restarting",
             Self::NoChannel => "no_channel_available",

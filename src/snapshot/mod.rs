@@ -153,6 +153,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         catalog: &catalog,
         state: &lasting.state,
         schemas: &shelf,
+        tasks: &tasks,
     }
     .build(&routes, &mut problems);
     callers::check_kept(&declared, &router, &mut problems);

@@ -25,6 +25,7 @@ pub(crate) fn build(
             candidates.entry(name).or_default().push(Candidate {
                 channel: channel.clone(),
                 model: Some(model),
+                key: None,
             });
         }
         channels.push(channel);

@@ -12,6 +12,7 @@ use crate::filter::registry;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::state::Store;
+use crate::task::Tasks;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -25,6 +26,7 @@ pub(crate) struct Builder<'a> {
     pub catalog: &'a Arc<Catalog>,
     pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
+    pub tasks: &'a Arc<Tasks>,
 }
 
 /// The side and protocol that a chain is built for.
@@ -214,6 +216,7 @@ impl Builder<'_> {
             catalog: self.catalog,
             state: self.state,
             schemas: self.schemas,
+            tasks: self.tasks,
             protocol: purpose.protocol,
             side: purpose.side,
         };
@@ -276,6 +279,8 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
         ("route_model", "follow_ids"),
         ("follow_ids", "first_channel"),
         ("pin", "first_channel"),
+        ("authenticate", "map_task"),
+        ("route_model", "map_task"),
     ] {
         if let (Some(before), Some(behind)) = (place(first), place(second))
             && behind < before
@@ -304,7 +309,9 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
     let finds_channel = place("route_model").is_some()
         || place("list_models").is_some()
         || place("first_channel").is_some()
-        || (place("follow_ids").is_some() && pattern.has_parameter("id"));
+        || (place("follow_ids").is_some() && pattern.has_parameter("id"))
+        || (place("map_task").is_some()
+            && (pattern.has_parameter("id") || pattern.has_parameter("task_id")));
     if !finds_channel {
         problems.error(
             &at,

@@ -36,6 +36,7 @@ mod slow_readers;
 mod state;
 mod streams;
 mod strict_json;
+mod tasks;
 mod tls;
 mod upgrade;
 mod upstream_faults;

@@ -11,7 +11,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("state", &["protocol", "scalar"]),
     ("task", &["protocol"]),
     ("catalog", &["protocol", "scalar", "state", "task"]),
-    ("filter", &["protocol", "scalar", "catalog", "state"]),
+    (
+        "filter",
+        &["task", "protocol", "scalar", "catalog", "state"],
+    ),
     ("config", &["protocol", "scalar", "task"]),
     (
         "snapshot",

@@ -1,0 +1,217 @@
+//! What providers are asked: the create in the family's words, the query of the provider's own id.
+
+use super::{MapTask, no_family};
+use crate::catalog::model::Candidate;
+use crate::filter::view::{AttemptView, Destination, RequestView};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::quoted;
+use crate::task::family::{Call, Family, Mapped};
+use crate::task::generic::{GenericRequest, Refused};
+use crate::task::id::{TaskId, credential_fingerprint};
+use http::HeaderValue;
+use std::sync::Arc;
+
+/// The route's parameter that holds a task's id, by either name.
+const PARAMETERS: [&str; 2] = ["id", "task_id"];
+/// Names what was left out of a create.
+const IGNORED: &str = "x-headgate-ignored";
+
+impl MapTask {
+    /// Opens the id in the path, and binds the request to the channel and key that made the task.
+    pub(super) fn find_task(&self, request: &mut RequestView) -> Result<(), Fault> {
+        let id = PARAMETERS.iter().find_map(|name| request.param(name));
+        let task = self.open(request, id.ok_or_else(unknown)?)?;
+        let channel = self.catalog.channel(&task.channel).ok_or_else(|| {
+            Fault::new(
+                FaultKind::Gone,
+                "the account that this task was made with is no longer served here",
+            )
+            .detail(format!("channel `{}` is not configured", task.channel))
+        })?;
+        let family = channel.family.as_ref().ok_or_else(no_family)?;
+        // The ids of one family's routes are unknown on another's.
+        let speaks = request
+            .protocol
+            .is_none_or(|protocol| self.is_generic || channel.protocols.contains(&protocol));
+        if *family.name != *task.family || !speaks {
+            return Err(unknown());
+        }
+        let key = channel.credentials.iter().position(|credential| {
+            credential_fingerprint(credential.secret.expose()) == task.credential
+        });
+        request.destination = Some(Destination {
+            model: self.catalog.get(&task.model).cloned(),
+            candidates: [Candidate {
+                key,
+                ..Candidate::bound_to(channel.clone())
+            }]
+            .into(),
+        });
+        request.facts.task = Some(task);
+        Ok(())
+    }
+
+    /// Keeps the candidates that can do what the create asks for, and those that know what it names.
+    pub(super) fn keep_able(&self, request: &mut RequestView) -> Result<(), Fault> {
+        let Some(destination) = &request.destination else {
+            return Err(
+                Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
+                    .detail("`map_task` must stand behind `route_model`"),
+            );
+        };
+        let mut able = Vec::new();
+        let mut refused = None;
+        for candidate in destination.candidates.iter() {
+            let Some(family) = &candidate.channel.family else {
+                continue;
+            };
+            match self.mapped(request, candidate, family) {
+                Ok(_) => able.push(candidate.clone()),
+                Err(fault) => refused = Some(fault),
+            }
+        }
+        if able.is_empty() {
+            return Err(refused.unwrap_or_else(no_family));
+        }
+        self.follow_named(request, &mut able)?;
+        if let Some(destination) = &mut request.destination {
+            destination.candidates = able.into();
+        }
+        Ok(())
+    }
+
+    pub(super) fn ask_create(
+        &self,
+        request: &RequestView,
+        attempt: &mut AttemptView,
+    ) -> Result<(), Fault> {
+        let family = attempt
+            .candidate
+            .channel
+            .family
+            .clone()
+            .ok_or_else(no_family)?;
+        if let Some(mapped) = self.mapped(request, &attempt.candidate, &family)? {
+            attempt.instead.body = Some(mapped.body);
+        }
+        ask(attempt, &family.create, "");
+        Ok(())
+    }
+
+    pub(super) fn ask_query(
+        &self,
+        request: &RequestView,
+        attempt: &mut AttemptView,
+    ) -> Result<(), Fault> {
+        let family = attempt
+            .candidate
+            .channel
+            .family
+            .clone()
+            .ok_or_else(no_family)?;
+        let task = request.facts.task.as_ref().ok_or_else(unknown)?;
+        ask(attempt, &family.query, &task.upstream);
+        Ok(())
+    }
+
+    /// A generic create in the family's words; none where the caller speaks the family.
+    fn mapped(
+        &self,
+        request: &RequestView,
+        candidate: &Candidate,
+        family: &Family,
+    ) -> Result<Option<Mapped>, Fault> {
+        if !self.is_generic {
+            return Ok(None);
+        }
+        let body = request.body.as_ref().expect("a scanned body was asked for");
+        let generic = GenericRequest::read(body).map_err(invalid)?;
+        let model = candidate.model.as_ref().ok_or_else(no_family)?;
+        family
+            .request(&generic, &model.name, self.unsupported)
+            .map(Some)
+            .map_err(invalid)
+    }
+
+    /// Tasks that a create names must be the caller's own; it goes where they were made.
+    fn follow_named(
+        &self,
+        request: &mut RequestView,
+        able: &mut Vec<Candidate>,
+    ) -> Result<(), Fault> {
+        if self.is_generic {
+            return Ok(());
+        }
+        let Some(body) = &request.body else {
+            return Ok(());
+        };
+        let mut edits = Vec::new();
+        for candidate in able.iter() {
+            let family = candidate.channel.family.iter();
+            edits = family
+                .flat_map(|family| family.tasks_named_in(body))
+                .collect();
+        }
+        let mut named = Vec::new();
+        for node in edits {
+            let id = node.as_str().unwrap_or_default();
+            let task = self.open(request, &id)?;
+            able.retain(|candidate| *candidate.channel.name == *task.channel);
+            named.push((node.span(), task.upstream));
+        }
+        if able.is_empty() {
+            return Err(unknown());
+        }
+        for (span, upstream) in named {
+            request.edits.replace(span, quoted(&upstream));
+        }
+        Ok(())
+    }
+
+    /// The task that a caller's id stands for; every other text is equally unknown.
+    fn open(&self, request: &RequestView, id: &str) -> Result<TaskId, Fault> {
+        let caller = request.caller.as_ref().ok_or_else(unknown)?;
+        let keys = self.tasks.keys().map_err(|error| unknown().source(error))?;
+        keys.open_for(&caller.name, id)
+            .map_err(|error| unknown().source(error))
+    }
+
+    /// What a create leaves out, for the header that names it.
+    pub(super) fn ignored(
+        &self,
+        request: &RequestView,
+        candidate: &Candidate,
+    ) -> Option<HeaderValue> {
+        let family: &Arc<Family> = candidate.channel.family.as_ref()?;
+        let mapped = self.mapped(request, candidate, family).ok()??;
+        let names: Vec<&str> = mapped.ignored.iter().map(|one| &*one.param).collect();
+        match names.is_empty() {
+            true => None,
+            false => HeaderValue::from_str(&names.join(", ")).ok(),
+        }
+    }
+
+    pub(super) fn ignored_header() -> &'static str {
+        IGNORED
+    }
+}
+
+fn ask(attempt: &mut AttemptView, call: &Call, id: &str) {
+    attempt.instead.method = Some(call.method.clone());
+    attempt.instead.path = Some(call.path(id));
+    for (name, value) in &call.headers {
+        attempt.headers.insert(name, value.clone());
+    }
+}
+
+fn invalid(refused: Refused) -> Fault {
+    Fault::new(FaultKind::Invalid, refused.message).param(refused.param)
+}
+
+/// Another caller's id, a forged one and one that never was are told apart by nobody.
+fn unknown() -> Fault {
+    Fault::new(
+        FaultKind::UnknownId,
+        "no task with this id was made for this key here; check the id",
+    )
+}
