@@ -132,7 +132,10 @@ impl Health {
     pub fn well(&self, now: Moment, leave: Leave) -> bool {
         let mut state = self.lock();
         state.recent.count(now, false);
-        if state.cooling.is_some() && leave == Leave::Free {
+        let only_softly = state.cooling.is_none_or(|cooling| cooling.softly);
+        if state.cooling.is_some() && leave == Leave::Free
+            || leave == Leave::LastResort && !only_softly
+        {
             // An answer to what was asked before it failed says nothing of how it is since.
             return false;
         }

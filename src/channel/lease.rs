@@ -61,6 +61,12 @@ impl Lease {
             Outcome::Well => self.well(),
             Outcome::Failed { why, retry_after } => self.failed(why, retry_after),
         }
+        // What it tells later is as much worth as the word of anybody.
+        for asked in &mut self.asked {
+            if let Some((_, leave)) = &mut asked.health {
+                *leave = Leave::Free;
+            }
+        }
         self.told = true;
     }
 

@@ -185,7 +185,9 @@ impl Channels {
     /// The reason of the key that is back first, if none can be used.
     fn all_keys_cooling(&self, candidate: &Candidate, now: Moment) -> Option<Reason> {
         let mut soonest: Option<(Duration, Reason)> = None;
-        for key in &candidate.channel.credentials {
+        let may_use = |place: usize| candidate.key.is_none_or(|only| only == place);
+        let keys = candidate.channel.credentials.iter().enumerate();
+        for (_, key) in keys.filter(|(place, _)| may_use(*place)) {
             let reason = self.cooling(Scope::Credential, key.fingerprint, now)?;
             if let Reason::Cooling { left, .. } = reason
                 && soonest.is_none_or(|(least, _)| left < least)

@@ -93,13 +93,15 @@ pub async fn attempt(
                 });
             }
             Err(Unanswered { fault, taken }) => {
+                let reused = connection.reused;
                 upstream.discard(connection).await;
                 let hardly = taken == Taken::Hardly && sent_before == 0 && replay.may_repeat();
-                let again = taken == Taken::Not || hardly;
+                // What a fresh connection refuses too is for other channels to answer.
+                let again = taken == Taken::Not && reused || hardly;
                 if !again {
                     return Err(Failed {
                         fault,
-                        untouched: false,
+                        untouched: taken == Taken::Not,
                     });
                 }
             }
@@ -172,7 +174,10 @@ async fn exchange_heads(
     deadline: Instant,
 ) -> Result<StatusCode, Unanswered> {
     let Connection {
-        session, reused, ..
+        session,
+        reused,
+        sent_in_part,
+        ..
     } = connection;
     let is_h2 = matches!(session, HttpSession::H2(_));
     let began = Instant::now();
@@ -183,6 +188,7 @@ async fn exchange_heads(
         .await
         .map_err(|interrupted| answer_interrupted(interrupted, timeouts.total))?
         .map_err(broken)?;
+    *sent_in_part = matches!(sent, Sent::InPart(_));
     let until = deadline.min(Instant::now() + timeouts.first_byte);
     let read = downstream
         .unless_gone(until, read_head(session))

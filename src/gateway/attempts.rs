@@ -14,10 +14,14 @@ use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// Tells callers how many attempts their answer took.
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
+
+/// How often a waiting request looks whether there is room by now.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// An answer, and the use of the channel that it came from.
 pub(super) struct Kept {
@@ -110,6 +114,9 @@ impl Exchange<'_> {
         if self.record.attempts >= self.route.failover.attempts {
             return Ok(None);
         }
+        if has_last && !self.may_try_again(search) {
+            return Ok(None);
+        }
         let until = Instant::now() + self.route.failover.wait;
         loop {
             let gateway = self.gateway;
@@ -119,27 +126,38 @@ impl Exchange<'_> {
                 .channels
                 .choose(&search.candidates, &search.tried, now)
             {
-                Ok(lease) if !has_last => return Ok(Some(lease)),
-                Ok(lease) => {
-                    if gateway.budget.take(now, self.snapshot.retries.per_second) {
-                        return Ok(Some(lease));
-                    }
-                    gateway.metrics.channels.retry_denied();
-                    return Ok(None);
-                }
+                Ok(lease) => return Ok(Some(lease)),
                 Err(_) if has_last => return Ok(None),
                 Err(none) => none,
             };
-            if !none.is_full() || self.route.failover.wait.is_zero() {
+            if !none.is_full() || Instant::now() >= until {
                 return Err(no_channel(&none));
             }
-            match self.downstream.unless_gone(until, freed).await {
-                Ok(()) => {}
-                Err(Interrupted::TimedOut) => return Err(no_channel(&none)),
+            // Room comes when somebody leaves, or when a minute has moved on.
+            let look = until.min(Instant::now() + LOOK_AGAIN);
+            match self.downstream.unless_gone(look, freed).await {
+                Ok(()) | Err(Interrupted::TimedOut) => {}
                 Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
                 Err(Interrupted::Ending) => return Err(fault_from::ending()),
             }
         }
+    }
+
+    /// Takes a further attempt from the budget, if there is a channel for it.
+    fn may_try_again(&self, search: &Search) -> bool {
+        let gateway = self.gateway;
+        let now = Moment::now();
+        if !gateway
+            .channels
+            .has_another(&search.candidates, &search.tried, now)
+        {
+            return false;
+        }
+        let taken = gateway.budget.take(now, self.snapshot.retries.per_second);
+        if !taken {
+            gateway.metrics.channels.retry_denied();
+        }
+        taken
     }
 
     async fn attempt_on(
@@ -203,6 +221,11 @@ impl Exchange<'_> {
         let Failed { fault, untouched } = failed;
         let Some(why) = why(fault.kind) else {
             return Err(fault);
+        };
+        // Nobody was there to be silent.
+        let why = match (why, untouched) {
+            (Why::Silent, true) => Why::Unreachable,
+            _ => why,
         };
         lease.tell(Outcome::failed(why));
         self.tell_attempt(lease, fault.kind.code(), fault.detail.as_deref());

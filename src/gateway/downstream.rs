@@ -320,7 +320,8 @@ impl Downstream {
                 .interruptible(until, std::future::pending::<()>())
                 .await;
         }
-        self.session.shutdown().await;
+        // A caller who does not read would have its last bytes waited for: dropping closes, too.
+        let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
     }
 }
 

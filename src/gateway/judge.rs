@@ -79,7 +79,10 @@ impl Exchange<'_> {
                 self.tell_attempt(&lease, blame.name(), Some("as the first event"));
                 match search.replay.may_follow_answer(status, blame) {
                     true => Ok(next(answer, lease, blame)),
-                    false => Ok(keep(answer, lease, None)),
+                    false => {
+                        let blame = (blame != Blame::Caller).then_some(blame);
+                        Ok(keep(answer, lease, blame))
+                    }
                 }
             }
             Err(fault) => {

@@ -9,6 +9,7 @@ use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::utils::tls::{CertKey, WrappedX509, parse_x509};
+use pingora_timeout::fast_timeout::fast_timeout;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,6 +28,9 @@ const H2_STREAM_WINDOW: u32 = 128 << 10;
 
 /// Providers whose peers are kept; far more than a configuration has channels.
 const PROVIDERS_MAX: usize = 4096;
+
+/// How long a connection may take to say that it closes.
+const CLOSING: Duration = Duration::from_millis(100);
 
 /// Connects to providers and keeps their idle connections.
 pub struct Upstream {
@@ -51,6 +55,8 @@ pub struct Connection {
     pub peer: Arc<HttpPeer>,
     /// It was idle in the pool, and may have been closed meanwhile.
     pub reused: bool,
+    /// Not all of the request went out: what is sent next would be taken for the rest of it.
+    pub sent_in_part: bool,
 }
 
 impl Upstream {
@@ -84,6 +90,7 @@ impl Upstream {
                     session,
                     peer: peer.clone(),
                     reused: true,
+                    sent_in_part: false,
                 });
             }
         }
@@ -95,7 +102,8 @@ impl Upstream {
         let Connection {
             mut session, peer, ..
         } = connection;
-        session.shutdown().await;
+        // A provider that does not read would have its last bytes waited for: dropping closes, too.
+        let _ = fast_timeout(CLOSING, session.shutdown()).await;
         if let HttpSession::H2(_) = &session {
             self.dialer.release(session, &peer, POOL_IDLE).await;
         }
@@ -103,7 +111,7 @@ impl Upstream {
 
     /// Gives a connection back if its answer was read to its end, and up if not.
     pub async fn give_back(&self, mut connection: Connection) {
-        match connection.session.response_done() {
+        match connection.session.response_done() && !connection.sent_in_part {
             true => self.release(connection).await,
             false => self.discard(connection).await,
         }
@@ -145,6 +153,7 @@ impl Upstream {
                     session,
                     peer: provider.peers[index].clone(),
                     reused,
+                    sent_in_part: false,
                 })
             }
             Err(faults) => Err(all_of(faults)),

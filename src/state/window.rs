@@ -35,7 +35,7 @@ impl Window {
     /// Replaces `estimate`, counted at `then_ms`, by what it really was.
     pub fn correct(&mut self, then_ms: u64, estimate: u64, actual: u64) {
         let second = then_ms / 1000;
-        let entry = self.counted.iter_mut().find(|(at, _)| *at >= second);
+        let entry = self.counted.iter_mut().find(|(at, _)| *at == second);
         if let Some((_, counted)) = entry {
             let corrected = counted.saturating_sub(estimate) + actual;
             self.sum = self.sum - *counted + corrected;
@@ -122,6 +122,7 @@ mod tests {
         window.correct(0, 100, 7);
         assert_eq!(window.sum(5_000), 107);
         window.correct(70_000, 100, 7);
+        window.correct(1_000, 100, 7);
         assert_eq!(window.sum(5_000), 107);
     }
 }

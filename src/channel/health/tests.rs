@@ -163,3 +163,13 @@ fn what_is_probed_is_never_tried_by_a_request_while_its_probes_fail() {
     assert!(health.probed_well(Moment(260_000)));
     assert_eq!(health.ask(Moment(260_000)), Some(Leave::Free));
 }
+
+#[test]
+fn an_old_use_does_not_undo_what_was_learned_since() {
+    let health = Health::default();
+    fail(&health, 0, Leave::Free, Why::Broken);
+    let asked = Some(Duration::from_secs(300));
+    health.failed(Moment(0), Leave::Free, &POLICY, Why::Busy, asked, 0.0);
+    assert!(!health.well(Moment(10), Leave::LastResort));
+    assert_eq!(health.ask(Moment(299_999)), None);
+}
