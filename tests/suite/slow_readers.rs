@@ -73,6 +73,15 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         let labels = [("channel", "openai"), ("side", "client")];
         assert!(metrics.sum("headgate_silence_seconds_sum", &labels) >= 1.0);
         assert_eq!(metrics.sum("headgate_waited_seconds_count", &labels), 1.0);
+        // The connection still stands on the caller's side, who has not read that it is over.
+        let nothing_is_left = async || {
+            let metrics = gateway.metrics().await;
+            let left =
+                metrics.sum("headgate_in_flight", &[]) + metrics.sum("headgate_connections", &[]);
+            (left == 0.0).then_some(())
+        };
+        eventually("the end of the connection", nothing_is_left).await;
+        drop(unread);
     }
 }
 
