@@ -66,12 +66,12 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         eventually("the end of the provider's stream", given_up).await;
         let line = gateway.log_line(|line| line["route"] == "chat").await;
         assert_eq!(line["settlement"], "client_cancelled", "{line}");
-        assert!(line["client_silence_ms"].as_f64() >= Some(1000.0), "{line}");
+        assert!(line["client_silence_ms"].as_f64() >= Some(900.0), "{line}");
         let sum = of(&line, "upstream_ms") + of(&line, "client_ms") + of(&line, "gateway_ms");
         assert!((sum - of(&line, "total_ms")).abs() < 1.0, "{line}");
         let metrics = gateway.metrics().await;
         let labels = [("channel", "openai"), ("side", "client")];
-        assert!(metrics.sum("headgate_silence_seconds_sum", &labels) >= 1.0);
+        assert!(metrics.sum("headgate_silence_seconds_sum", &labels) >= 0.9);
         assert_eq!(metrics.sum("headgate_waited_seconds_count", &labels), 1.0);
         // The connection still stands on the caller's side, who has not read that it is over.
         let nothing_is_left = async || {
