@@ -81,9 +81,14 @@ impl Channels {
     }
 
     /// Whether there is a candidate to try next, as it stands.
-    pub fn has_another(&self, candidates: &[Candidate], tried: &[Arc<str>], now: Moment) -> bool {
+    pub fn has_another<'c>(
+        &self,
+        candidates: impl IntoIterator<Item = &'c Candidate>,
+        tried: &[Arc<str>],
+        now: Moment,
+    ) -> bool {
         candidates
-            .iter()
+            .into_iter()
             .any(|candidate| self.reason_against(candidate, tried, now).is_none())
     }
 

@@ -17,7 +17,6 @@ use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub const KIND: FilterKind = FilterKind {
     name: "map_task",
@@ -151,11 +150,4 @@ fn no_family() -> Fault {
         "this model is not set up for video tasks; tell the operator of this gateway",
     )
     .detail("the channel has no `family`")
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

@@ -10,6 +10,7 @@ use super::{Filter, Flow, Step};
 use crate::catalog::caller::Caller;
 use crate::protocol::estimate::Estimate;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::state::calendar::unix_ms;
 use crate::state::demand::{Admission, Demand, Limit, Measure, Verdict};
 use crate::state::{Store, Unavailable, WhenAway};
 use schemars::JsonSchema;
@@ -17,7 +18,6 @@ use serde::Deserialize;
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 pub const KIND: FilterKind = FilterKind {
     name: "rate_limit",
@@ -150,13 +150,6 @@ fn may_warn() -> bool {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let second = unix_ms() / 1000;
     LAST.swap(second, Ordering::Relaxed) != second
-}
-
-fn unix_ms() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -91,18 +91,16 @@ impl Exchange<'_> {
         if search.candidates.len() <= search.tried.len() + 1 {
             return false;
         }
-        let now = Moment::now();
-        let mut tried = search.tried.clone();
-        tried.push(lease.candidate.channel.name.clone());
+        let (now, gateway) = (Moment::now(), self.gateway);
+        let others = search
+            .candidates
+            .iter()
+            .filter(|other| other.channel.name != lease.candidate.channel.name);
         self.record.attempts < self.route.failover.attempts
-            && self
-                .gateway
-                .channels
-                .has_another(&search.candidates, &tried, now)
-            && self
-                .gateway
+            && gateway
                 .budget
                 .is_left(now, self.snapshot.retries.per_second)
+            && gateway.channels.has_another(others, &search.tried, now)
     }
 
     /// The use of the channel to try next; none if what `last` brought must do.
@@ -149,7 +147,7 @@ impl Exchange<'_> {
         let now = Moment::now();
         if !gateway
             .channels
-            .has_another(&search.candidates, &search.tried, now)
+            .has_another(search.candidates.iter(), &search.tried, now)
         {
             return false;
         }

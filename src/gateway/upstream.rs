@@ -118,7 +118,7 @@ impl Upstream {
     }
 
     /// Gives a connection back whose answer was read to its end.
-    pub async fn release(&self, connection: Connection) {
+    async fn release(&self, connection: Connection) {
         let Connection {
             mut session, peer, ..
         } = connection;

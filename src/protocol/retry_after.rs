@@ -1,5 +1,6 @@
 //! How long a provider wants to be left alone, by the headers of its refusal.
 
+use super::date::days_before;
 use http::HeaderMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -90,7 +91,7 @@ fn http_date(text: &str) -> Option<u64> {
     let _weekday = words.next()?;
     let day = words.next()?.parse().ok()?;
     let month = words.next()?;
-    let month = MONTHS.iter().position(|known| *known == month)? as u64 + 1;
+    let month = MONTHS.iter().position(|known| *known == month)? as i64 + 1;
     let year = words.next()?.parse().ok()?;
     unix(year, month, day, words.next()?)
 }
@@ -103,29 +104,20 @@ fn rfc3339(text: &str) -> Option<u64> {
     unix(year, month, day, time.split('.').next()?)
 }
 
-fn unix(year: u64, month: u64, day: u64, time: &str) -> Option<u64> {
-    let mut parts = time.split(':').map(|part| part.parse::<u64>().ok());
+fn unix(year: i64, month: i64, day: i64, time: &str) -> Option<u64> {
+    let mut parts = time.split(':').map(|part| part.parse::<i64>().ok());
     let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
     let plausible = (1970..10_000).contains(&year)
         && (1..=12).contains(&month)
         && (1..=31).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second <= 60;
+        && (0..24).contains(&hour)
+        && (0..60).contains(&minute)
+        && (0..=60).contains(&second);
     if !plausible {
         return None;
     }
-    Some(days(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second)
-}
-
-/// Days since 1970-01-01 of a day of the civil calendar.
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    let year = year - u64::from(month <= 2);
-    let (era, of_era) = (year / 400, year % 400);
-    let from_march = if month > 2 { month - 3 } else { month + 9 };
-    let of_year = (153 * from_march + 2) / 5 + day - 1;
-    let of_era = of_era * 365 + of_era / 4 - of_era / 100 + of_year;
-    era * 146_097 + of_era - 719_468
+    let seconds = days_before(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
+    u64::try_from(seconds).ok()
 }
 
 #[cfg(test)]

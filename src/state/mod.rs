@@ -1,6 +1,6 @@
 //! What edges share, or a restart must not lose, behind one trait: which channel made what, limits, budgets.
 
-mod calendar;
+pub mod calendar;
 mod counts;
 pub mod demand;
 mod embedded;

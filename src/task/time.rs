@@ -1,5 +1,7 @@
 //! Times as families write them, to milliseconds since 1970.
 
+use crate::protocol::date::days_before;
+
 /// How a family writes times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
@@ -93,17 +95,6 @@ fn days_of(year: i64, month: i64) -> i64 {
         4 | 6 | 9 | 11 => 30,
         _ => 31,
     }
-}
-
-/// Days from 1970-01-01 to a date, below zero for earlier ones.
-fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    // Counted from 1 March, so that a leap day ends its year; 719,468 days lie between 0000-03-01 and 1970.
-    let (year, month) = match month > 2 {
-        true => (year, month - 3),
-        false => (year - 1, month + 9),
-    };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! What callers are told: the sealed id of a new task, how a task stands, and errors in their protocol's shape.
 
-use super::{MapTask, no_family, unix_ms};
+use super::{MapTask, no_family};
 use crate::filter::view::AnswerView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{Document, Limits};
+use crate::state::calendar::unix_ms;
 use crate::task::family::Family;
 use crate::task::generic::GenericRequest;
 use crate::task::id::{TaskId, credential_fingerprint};

@@ -145,15 +145,15 @@ impl MapTask {
         let Some(body) = &request.body else {
             return Ok(());
         };
-        let mut edits = Vec::new();
-        for candidate in able.iter() {
-            let family = candidate.channel.family.iter();
-            edits = family
-                .flat_map(|family| family.tasks_named_in(body))
-                .collect();
-        }
+        let families = able.iter().filter_map(|able| able.channel.family.as_ref());
+        let mut nodes: Vec<_> = families
+            .flat_map(|family| family.tasks_named_in(body))
+            .collect();
+        // Channels of one family name the same places.
+        nodes.sort_by_key(|node| node.span().start);
+        nodes.dedup_by_key(|node| node.span().start);
         let mut named = Vec::new();
-        for node in edits {
+        for node in nodes {
             let id = node.as_str().unwrap_or_default();
             let task = self.open(request, &id)?;
             able.retain(|candidate| *candidate.channel.name == *task.channel);
