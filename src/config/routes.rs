@@ -1,6 +1,7 @@
 //! `routes.yaml` as written: one struct per section, its documentation the user's reference.
 
-use super::resilience::{ChannelLimitsConfig, FailoverConfig, HealthConfig, RetriesConfig};
+use super::channels::{ChannelConfig, TimeoutsConfig};
+use super::resilience::{FailoverConfig, RetriesConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::{Secret, Span};
@@ -187,116 +188,6 @@ pub struct ModelLimitsConfig {
     pub tokens_per_month: Option<u64>,
 }
 
-/// One account at one provider.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChannelConfig {
-    /// The provider's URL, to which a caller's path is appended without its `/v1`.
-    pub base_url: String,
-    /// How the gateway proves itself to the provider; nothing is sent if absent.
-    pub credential: Option<CredentialConfig>,
-    /// Several keys of the same account, used in turn; instead of `credential`.
-    #[serde(default)]
-    pub credentials: Vec<CredentialConfig>,
-    /// Protocols the provider speaks.
-    #[schemars(length(min = 1))]
-    pub protocols: Vec<Protocol>,
-    /// The family that the provider speaks for video tasks.
-    pub family: Option<String>,
-    /// Platform model to the provider's model.
-    #[schemars(extend("minProperties" = 1))]
-    pub models: BTreeMap<String, String>,
-    /// Share of requests among the channels of one tier.
-    #[serde(default = "default_weight")]
-    #[schemars(range(min = 1, max = 1000))]
-    pub weight: u16,
-    /// Lower tiers are tried first.
-    #[serde(default)]
-    pub tier: u8,
-    /// Deadlines of each attempt.
-    #[serde(default)]
-    pub timeouts: TimeoutsConfig,
-    /// TLS towards the provider, where `base_url` is https.
-    #[serde(default)]
-    pub tls: ChannelTlsConfig,
-    /// HTTP versions to offer.
-    #[serde(default)]
-    pub http: HttpVersionConfig,
-    /// Headers added to every request for this provider.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// How much it may be given; what is over goes to another channel.
-    #[serde(default)]
-    pub limits: ChannelLimitsConfig,
-    /// When it is left alone, and for how long.
-    #[serde(default)]
-    pub health: HealthConfig,
-}
-
-/// How the gateway proves itself to a provider.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum CredentialConfig {
-    /// `Authorization: Bearer …`
-    Bearer(Secret),
-    /// `x-api-key: …`
-    ApiKey(Secret),
-    /// A header of another name.
-    Header(CredentialHeaderConfig),
-}
-
-/// A credential in a header of any name.
-#[derive(Clone, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct CredentialHeaderConfig {
-    /// The header's name.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// The header's whole value.
-    pub value: Secret,
-}
-
-/// Deadlines of an attempt; those of a route override those of a channel.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields, default)]
-pub struct TimeoutsConfig {
-    /// To reach the provider, TLS included. 2s if absent.
-    pub connect: Option<Span>,
-    /// From the sent request to the first byte of the answer's headers. 60s if absent.
-    pub first_byte: Option<Span>,
-    /// Between two chunks of the answer. 60s if absent.
-    pub idle: Option<Span>,
-    /// For the whole attempt. 30m if absent.
-    pub total: Option<Span>,
-}
-
-/// TLS towards a provider.
-#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields, default)]
-pub struct ChannelTlsConfig {
-    /// PEM file with the authorities to trust instead of the system's.
-    pub ca: Option<PathBuf>,
-    /// PEM file with the client certificate chain.
-    pub certificate: Option<PathBuf>,
-    /// PEM file with the client certificate's key.
-    pub key: Option<PathBuf>,
-    /// Name to expect in the provider's certificate instead of the URL's host.
-    pub server_name: Option<String>,
-}
-
-/// HTTP versions to offer to a provider.
-#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum HttpVersionConfig {
-    /// HTTP/2 where TLS negotiates it, else HTTP/1.1.
-    #[default]
-    Auto,
-    /// HTTP/1.1 only.
-    Http1,
-    /// HTTP/2 only; with an http URL, without negotiation.
-    Http2,
-}
-
 /// What is known of a platform model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -381,8 +272,4 @@ impl Default for LimitsConfig {
             drain: Span::seconds(300),
         }
     }
-}
-
-fn default_weight() -> u16 {
-    1
 }

@@ -3,7 +3,8 @@
 //! Each `tests/fixtures/config/*.yaml` but `good.yaml` has its complaint beside it, as `.txt`;
 //! `HEADGATE_BLESS=1` writes these anew, for a look at the difference.
 
-use super::routes::{AccessLogConfig, CredentialConfig, StepConfig};
+use super::channels::CredentialConfig;
+use super::routes::{AccessLogConfig, StepConfig};
 use super::*;
 use serde_json::json;
 use std::fs;

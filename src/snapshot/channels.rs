@@ -5,7 +5,7 @@ use super::origin::{self, BaseUrl};
 use super::{Problems, credentials, failover, pem};
 use crate::catalog::channel::{Channel, HttpVersion, Identity, Origin, OriginTls, Timeouts};
 use crate::catalog::model::ChannelModel;
-use crate::config::routes::{ChannelConfig, ChannelTlsConfig, HttpVersionConfig, TimeoutsConfig};
+use crate::config::channels::{ChannelConfig, ChannelTlsConfig, HttpVersionConfig, TimeoutsConfig};
 use crate::filter::set_headers::header_name;
 use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;

@@ -2,7 +2,7 @@
 
 use super::Problems;
 use crate::catalog::channel::{Credential, SecretText};
-use crate::config::routes::{ChannelConfig, CredentialConfig, CredentialHeaderConfig};
+use crate::config::channels::{ChannelConfig, CredentialConfig, CredentialHeaderConfig};
 use crate::filter::set_headers::header_name;
 use http::{HeaderName, HeaderValue, header};
 use std::hash::{DefaultHasher, Hash, Hasher};

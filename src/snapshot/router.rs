@@ -2,7 +2,7 @@
 
 use super::failover::Failover;
 use crate::catalog::channel::Timeouts;
-use crate::config::routes::TimeoutsConfig;
+use crate::config::channels::TimeoutsConfig;
 use crate::filter::chain::{RequestChain, ResponseChain};
 use crate::protocol::Protocol;
 use http::Method;
