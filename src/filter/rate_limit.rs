@@ -160,6 +160,8 @@ mod tests {
     use crate::state::Pending;
     use crate::state::demand::Ticket;
     use crate::state::health::Health;
+    use crate::state::paces::Pace;
+    use bytes::Bytes;
     use http::{HeaderMap, Method};
 
     /// A store that nobody reaches.
@@ -188,6 +190,16 @@ mod tests {
 
         fn settle(&self, _: Ticket, _: u64) {
             panic!("nothing was taken");
+        }
+
+        fn pace<'a>(&'a self, _: &'a str, _: u16) -> Pending<'a, Pace> {
+            Pending::Ready(Err(Unavailable("gone".into())))
+        }
+
+        fn note(&self, _: &str, _: &Bytes) {}
+
+        fn noted<'a>(&'a self, _: &'a str) -> Pending<'a, Option<Bytes>> {
+            Pending::Ready(Err(Unavailable("gone".into())))
         }
     }
 

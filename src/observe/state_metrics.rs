@@ -48,7 +48,7 @@ impl StateMetrics {
         self.up.with_label_values(&[store]).set(i64::from(*up));
         for operation in Operation::ALL {
             let labels = [*store, operation.name()];
-            let count = |counter: &IntCounterVec, counts: &[u64; 5]| {
+            let count = |counter: &IntCounterVec, counts: &[u64]| {
                 let counter = counter.with_label_values(&labels);
                 raise(&counter, counts[operation as usize]);
             };

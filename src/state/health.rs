@@ -10,6 +10,9 @@ pub enum Operation {
     Forget,
     Admit,
     Settle,
+    Pace,
+    Note,
+    Noted,
 }
 
 /// How a store is doing, at one moment.
@@ -20,26 +23,29 @@ pub struct Health {
     /// Whether it can be asked, and keeps what it is given.
     pub up: bool,
     /// Operations that failed since the process began, by [`Operation::ALL`].
-    pub failed: [u64; 5],
+    pub failed: [u64; Operation::ALL.len()],
     /// Operations that were dropped since the process began, by [`Operation::ALL`].
-    pub dropped: [u64; 5],
+    pub dropped: [u64; Operation::ALL.len()],
 }
 
 /// Counts for a [`Health`].
 #[derive(Debug)]
 pub struct Tally {
     up: AtomicBool,
-    failed: [AtomicU64; 5],
-    dropped: [AtomicU64; 5],
+    failed: [AtomicU64; Operation::ALL.len()],
+    dropped: [AtomicU64; Operation::ALL.len()],
 }
 
 impl Operation {
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 8] = [
         Self::Remember,
         Self::ChannelOf,
         Self::Forget,
         Self::Admit,
         Self::Settle,
+        Self::Pace,
+        Self::Note,
+        Self::Noted,
     ];
 
     /// The word for logs and metrics.
@@ -50,6 +56,9 @@ impl Operation {
             Self::Forget => "forget",
             Self::Admit => "admit",
             Self::Settle => "settle",
+            Self::Pace => "pace",
+            Self::Note => "note",
+            Self::Noted => "noted",
         }
     }
 }
@@ -60,8 +69,8 @@ impl Health {
         Self {
             store,
             up: true,
-            failed: [0; 5],
-            dropped: [0; 5],
+            failed: [0; Operation::ALL.len()],
+            dropped: [0; Operation::ALL.len()],
         }
     }
 
@@ -97,7 +106,7 @@ impl Tally {
     }
 
     pub fn health(&self, store: &'static str) -> Health {
-        let read = |counts: &[AtomicU64; 5]| {
+        let read = |counts: &[AtomicU64; Operation::ALL.len()]| {
             std::array::from_fn(|index| counts[index].load(Ordering::Relaxed))
         };
         Health {

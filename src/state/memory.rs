@@ -5,7 +5,10 @@ use super::counts::Counts;
 use super::demand::{Admission, Demand, Ticket};
 use super::generations::{Generations, Maker};
 use super::health::Health;
+use super::notes::{NOTE_BYTES_MAX, Notes};
+use super::paces::{Pace, Paces};
 use super::{Pending, Store};
+use bytes::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// State of this process alone.
@@ -13,6 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub struct Memory {
     made: Mutex<Generations>,
     counts: Mutex<Counts>,
+    paces: Mutex<Paces>,
+    notes: Mutex<Notes>,
     /// The store that was wanted and cannot be had.
     wanted: Option<&'static str>,
 }
@@ -51,6 +56,20 @@ impl Store for Memory {
 
     fn settle(&self, ticket: Ticket, tokens_used: u64) {
         lock(&self.counts).settle(&ticket, tokens_used);
+    }
+
+    fn pace<'a>(&'a self, whose: &'a str, per_second: u16) -> Pending<'a, Pace> {
+        Pending::Ready(Ok(lock(&self.paces).take(whose, per_second, unix_ms())))
+    }
+
+    fn note(&self, key: &str, text: &Bytes) {
+        if text.len() <= NOTE_BYTES_MAX {
+            lock(&self.notes).put(key, text);
+        }
+    }
+
+    fn noted<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Bytes>> {
+        Pending::Ready(Ok(lock(&self.notes).get(key)))
     }
 
     fn health(&self) -> Health {

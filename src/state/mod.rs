@@ -7,12 +7,16 @@ mod embedded;
 mod generations;
 pub mod health;
 pub mod memory;
+pub mod notes;
+pub mod paces;
 mod shared;
 pub mod site;
 pub mod window;
 
+use bytes::Bytes;
 use demand::{Admission, Demand, Ticket};
 use health::Health;
+use paces::Pace;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -42,7 +46,18 @@ pub trait Store: Send + Sync {
     /// Never waits.
     fn settle(&self, ticket: Ticket, tokens_used: u64);
 
-    /// What becomes of requests with limits while the store is away and [`Store::admit`] fails.
+    /// Takes one use of what belongs to `whose`, of which any second holds at most `per_second`.
+    fn pace<'a>(&'a self, whose: &'a str, per_second: u16) -> Pending<'a, Pace>;
+
+    /// Keeps a text under a key, for [`notes::NOTE_KEPT`] unless there is no room for so many. One that is longer
+    /// than [`notes::NOTE_BYTES_MAX`] is not kept. Never waits.
+    fn note(&self, key: &str, text: &Bytes);
+
+    /// What was noted last under a key.
+    fn noted<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Bytes>>;
+
+    /// What becomes of requests with limits while the store is away and [`Store::admit`] fails, and of what is
+    /// to be paced.
     fn when_away(&self) -> WhenAway {
         WhenAway::Open
     }

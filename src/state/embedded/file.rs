@@ -2,6 +2,8 @@
 
 use crate::state::calendar::{DAY_MS, period};
 use crate::state::demand::{Counter, Measure};
+use crate::state::notes::NOTE_KEPT;
+use bytes::Bytes;
 use rusqlite::{
     Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
 };
@@ -21,6 +23,9 @@ const PRUNED_AT_ONCE: usize = 1000;
 /// Budgets of past months are of no use; one may still be settled that began last month.
 const BUDGET_KEPT_MS: u64 = 70 * DAY_MS;
 
+/// Notes that are kept at most, of a few KiB each.
+const NOTES_MAX: i64 = 100_000;
+
 /// Ids are looked up by caller, and pruned by their last use.
 const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS made (
@@ -32,7 +37,9 @@ const TABLES: &str = "
         caller TEXT NOT NULL, model TEXT NOT NULL, measure TEXT NOT NULL, since_ms INTEGER NOT NULL,
         tokens INTEGER NOT NULL,
         PRIMARY KEY (caller, model, measure, since_ms)
-    ) WITHOUT ROWID;";
+    ) WITHOUT ROWID;
+    CREATE TABLE IF NOT EXISTS noted (key TEXT PRIMARY KEY, text BLOB NOT NULL, noted_ms INTEGER NOT NULL);
+    CREATE INDEX IF NOT EXISTS noted_by_time ON noted (noted_ms);";
 
 /// An open file.
 pub struct File {
@@ -58,6 +65,8 @@ pub enum Write {
         since: u64,
         tokens: u64,
     },
+    /// A text under a key.
+    Noted { key: Box<str>, text: Bytes },
 }
 
 /// Why a file cannot be used.
@@ -126,6 +135,18 @@ impl File {
         Ok(channel.optional()?.map(Arc::from))
     }
 
+    /// What was noted last under `key`.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn noted(&self, key: &str) -> rusqlite::Result<Option<Bytes>> {
+        let mut statement = self
+            .connection
+            .prepare("SELECT text FROM noted WHERE key = ?1")?;
+        let text = statement.query_row(params![key], |row| row.get::<_, Vec<u8>>(0));
+        Ok(text.optional()?.map(Bytes::from))
+    }
+
     /// What was spent of the budgets of this day and this month.
     ///
     /// # Errors
@@ -183,7 +204,23 @@ impl File {
             "DELETE FROM spent WHERE since_ms < ?1",
             params![now_ms.saturating_sub(BUDGET_KEPT_MS).cast_signed()],
         )?;
-        Ok(expired == PRUNED_AT_ONCE || crowded == PRUNED_AT_ONCE)
+        let noted = self.prune_notes(now_ms)?;
+        Ok([expired, crowded, noted].contains(&PRUNED_AT_ONCE))
+    }
+
+    /// Removes some of the notes that are too old or too many, and says how many.
+    fn prune_notes(&mut self, now_ms: u64) -> rusqlite::Result<usize> {
+        let kept_ms = u64::try_from(NOTE_KEPT.as_millis()).unwrap_or(u64::MAX);
+        let newest = "SELECT noted_ms FROM noted ORDER BY noted_ms DESC LIMIT 1 OFFSET ?1";
+        let crowd = self
+            .connection
+            .query_row(newest, params![NOTES_MAX], |row| row.get::<_, i64>(0));
+        let crowd = crowd.optional()?.unwrap_or(i64::MIN);
+        let before_ms = now_ms.saturating_sub(kept_ms).cast_signed().max(crowd);
+        self.connection.execute(
+            "DELETE FROM noted WHERE rowid IN (SELECT rowid FROM noted WHERE noted_ms < ?1 LIMIT ?2)",
+            params![before_ms, PRUNED_AT_ONCE.cast_signed()],
+        )
     }
 
     fn open_sound(path: &Path) -> Result<Self, CannotOpen> {
@@ -228,6 +265,10 @@ fn write_all(
         "INSERT INTO spent (caller, model, measure, since_ms, tokens) VALUES (?1, ?2, ?3, ?4, ?5)
          ON CONFLICT DO UPDATE SET tokens = tokens + excluded.tokens RETURNING tokens",
     )?;
+    let mut noted = transaction.prepare(
+        "INSERT INTO noted (key, text, noted_ms) VALUES (?1, ?2, ?3)
+         ON CONFLICT DO UPDATE SET text = excluded.text, noted_ms = excluded.noted_ms",
+    )?;
     let mut totals = Vec::new();
     for write in writes {
         match write {
@@ -238,6 +279,7 @@ fn write_all(
             } => made.execute(params![caller, id, channel, now_ms])?,
             Write::Used { caller, id } => used.execute(params![caller, id, now_ms])?,
             Write::Forgotten { caller, id } => forgotten.execute(params![caller, id])?,
+            Write::Noted { key, text } => noted.execute(params![key, &text[..], now_ms])?,
             Write::Spent {
                 counter,
                 since,

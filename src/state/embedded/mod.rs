@@ -1,6 +1,6 @@
 //! State of one machine: in memory, and in an SQLite file behind it what a restart must not lose.
 //!
-//! Ids and budgets are in the file; minutes and places in use mean nothing after a restart.
+//! Ids, budgets and notes are in the file; seconds, minutes and places in use mean nothing after a restart.
 
 mod file;
 mod reader;
@@ -12,7 +12,10 @@ use super::demand::{Admission, Demand, Ticket};
 use super::generations::{Generations, Maker};
 use super::health::{Health, Tally};
 use super::memory::lock;
+use super::notes::NOTE_BYTES_MAX;
+use super::paces::{Pace, Paces};
 use super::{Pending, Store, Unavailable};
+use bytes::Bytes;
 use file::{CannotOpen, File, Write};
 use reader::Reader;
 use std::path::Path;
@@ -24,6 +27,7 @@ use writer::{Queue, Writer};
 pub struct Embedded {
     made: Mutex<Generations>,
     counts: Arc<Mutex<Counts>>,
+    paces: Mutex<Paces>,
     queue: Arc<Queue>,
     reader: Reader,
     tally: Arc<Tally>,
@@ -56,6 +60,7 @@ impl Embedded {
         Ok(Self {
             made: Mutex::default(),
             counts,
+            paces: Mutex::default(),
             queue,
             reader,
             tally,
@@ -142,6 +147,23 @@ impl Store for Embedded {
                 tokens: tokens_used,
             });
         }
+    }
+
+    fn pace<'a>(&'a self, whose: &'a str, per_second: u16) -> Pending<'a, Pace> {
+        Pending::Ready(Ok(lock(&self.paces).take(whose, per_second, unix_ms())))
+    }
+
+    fn note(&self, key: &str, text: &Bytes) {
+        if text.len() <= NOTE_BYTES_MAX {
+            self.write(Write::Noted {
+                key: key.into(),
+                text: text.clone(),
+            });
+        }
+    }
+
+    fn noted<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Bytes>> {
+        Pending::Later(Box::pin(self.reader.noted(key)))
     }
 
     fn health(&self) -> Health {

@@ -1,8 +1,9 @@
-//! Looks ids up in the file, on a thread of its own: a disk may be slow, and requests share their threads.
+//! Looks ids and notes up in the file, on a thread of its own: a disk may be slow, and requests share their threads.
 
 use super::file::{File, is_broken};
 use crate::state::Unavailable;
 use crate::state::health::{Operation, Tally};
+use bytes::Bytes;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,11 +23,20 @@ pub struct Reader {
     tally: Arc<Tally>,
 }
 
-struct Question {
-    caller: Arc<str>,
-    id: Box<str>,
-    answer: oneshot::Sender<Result<Option<Arc<str>>, Unavailable>>,
+/// What is asked, and where the answer goes.
+enum Question {
+    ChannelOf {
+        caller: Arc<str>,
+        id: Box<str>,
+        answer: Answer<Arc<str>>,
+    },
+    Noted {
+        key: Box<str>,
+        answer: Answer<Bytes>,
+    },
 }
+
+type Answer<T> = oneshot::Sender<Result<Option<T>, Unavailable>>;
 
 impl Reader {
     /// Starts the thread, which ends with the last of those who ask.
@@ -50,20 +60,38 @@ impl Reader {
         caller: &Arc<str>,
         id: &str,
     ) -> Result<Option<Arc<str>>, Unavailable> {
-        let found = self.ask(caller, id).await;
+        let (answer, answered) = oneshot::channel();
+        let question = Question::ChannelOf {
+            caller: caller.clone(),
+            id: id.into(),
+            answer,
+        };
+        let found = self.ask(question, answered).await;
         if found.is_err() {
             self.tally.failed(Operation::ChannelOf);
         }
         found
     }
 
-    async fn ask(&self, caller: &Arc<str>, id: &str) -> Result<Option<Arc<str>>, Unavailable> {
+    /// What was noted under `key`, as the file has it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or not in time.
+    pub async fn noted(&self, key: &str) -> Result<Option<Bytes>, Unavailable> {
         let (answer, answered) = oneshot::channel();
-        let question = Question {
-            caller: caller.clone(),
-            id: id.into(),
-            answer,
-        };
+        let key = key.into();
+        let found = self.ask(Question::Noted { key, answer }, answered).await;
+        if found.is_err() {
+            self.tally.failed(Operation::Noted);
+        }
+        found
+    }
+
+    async fn ask<T>(
+        &self,
+        question: Question,
+        answered: oneshot::Receiver<Result<Option<T>, Unavailable>>,
+    ) -> Result<Option<T>, Unavailable> {
         self.questions
             .try_send(question)
             .map_err(|_| Unavailable("too many look-ups wait for the state file".into()))?;
@@ -78,12 +106,10 @@ impl Reader {
 fn answer_all(mut file: File, path: &Path, asked: &Receiver<Question>) {
     let mut is_readable = true;
     while let Ok(question) = asked.recv() {
-        // Whoever waited too long has left.
-        if question.answer.is_closed() {
+        let Some(read) = question.answer_from(&file) else {
             continue;
-        }
-        let found = file.channel_of(&question.caller, &question.id);
-        if let Err(error) = &found {
+        };
+        if let Err(error) = &read {
             if is_readable {
                 tracing::error!(file = %path.display(), %error, "the state file cannot be read");
             }
@@ -93,9 +119,38 @@ fn answer_all(mut file: File, path: &Path, asked: &Receiver<Question>) {
                 file = anew;
             }
         }
-        is_readable = found.is_ok();
-        let found = found.map_err(|error| Unavailable(error.to_string()));
-        // An answer that nobody waits for is none.
-        let _ = question.answer.send(found);
+        is_readable = read.is_ok();
     }
+}
+
+impl Question {
+    /// Answers it, and says what was wrong with the file; none if whoever asked has left.
+    fn answer_from(self, file: &File) -> Option<rusqlite::Result<()>> {
+        match self {
+            Self::ChannelOf { caller, id, answer } => {
+                tell(answer, || file.channel_of(&caller, &id))
+            }
+            Self::Noted { key, answer } => tell(answer, || file.noted(&key)),
+        }
+    }
+}
+
+fn tell<T>(
+    answer: Answer<T>,
+    read: impl FnOnce() -> rusqlite::Result<Option<T>>,
+) -> Option<rusqlite::Result<()>> {
+    if answer.is_closed() {
+        return None;
+    }
+    // An answer that nobody waits for is none.
+    Some(match read() {
+        Ok(found) => {
+            let _ = answer.send(Ok(found));
+            Ok(())
+        }
+        Err(error) => {
+            let _ = answer.send(Err(Unavailable(error.to_string())));
+            Err(error)
+        }
+    })
 }

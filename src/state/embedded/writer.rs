@@ -13,6 +13,8 @@ use std::{io, thread};
 
 /// Writes that wait at most, a few dozen bytes each: minutes of a disk that takes nothing.
 const WAITING_MAX: usize = 100_000;
+/// Notes are larger than the rest: they do not wait behind so many.
+const WAITING_BEFORE_NOTE_MAX: usize = 5_000;
 /// Rows of one transaction, so that a reader never waits long for a lock.
 const BATCH_MAX: usize = 2_000;
 /// Before a file that takes nothing is tried again.
@@ -51,7 +53,11 @@ impl Queue {
     /// Hands a write over; it is dropped and counted if too many wait.
     pub fn push(&self, write: Write, tally: &Tally) {
         let mut waiting = lock(&self.state);
-        if waiting.writes.len() + waiting.taken >= WAITING_MAX {
+        let most = match write {
+            Write::Noted { .. } => WAITING_BEFORE_NOTE_MAX,
+            _ => WAITING_MAX,
+        };
+        if waiting.writes.len() + waiting.taken >= most {
             tally.dropped(operation(&write));
             return;
         }
@@ -197,5 +203,6 @@ fn operation(write: &Write) -> Operation {
         Write::Used { .. } => Operation::ChannelOf,
         Write::Forgotten { .. } => Operation::Forget,
         Write::Spent { .. } => Operation::Settle,
+        Write::Noted { .. } => Operation::Note,
     }
 }

@@ -33,6 +33,16 @@ impl Keys {
         key
     }
 
+    /// Where the uses of this second are counted.
+    pub fn pace(&self, whose: &str) -> String {
+        self.of(whose, "pace")
+    }
+
+    /// Where a note stands.
+    pub fn note(&self, key: &str) -> String {
+        self.of(key, "note")
+    }
+
     fn of(&self, caller: &str, what: &str) -> String {
         let mut key = String::with_capacity(self.prefix.len() + caller.len() + what.len() + 64);
         key.push_str(&self.prefix);

@@ -9,8 +9,11 @@ mod scripts;
 use super::demand::{Admission, Demand, Limit, Measure, Ticket, Verdict};
 use super::generations::Maker;
 use super::health::{Health, Operation, Tally};
+use super::notes::NOTE_BYTES_MAX;
+use super::paces::Pace;
 use super::site::RedisSite;
 use super::{Pending, Store, Unavailable, WhenAway};
+use bytes::Bytes;
 use keys::Keys;
 use link::Link;
 use outbox::{Outbox, Write};
@@ -129,6 +132,25 @@ impl Store for Shared {
         self.parts.settle(ticket, tokens_used);
     }
 
+    fn pace<'a>(&'a self, whose: &'a str, per_second: u16) -> Pending<'a, Pace> {
+        let asked = self.parts.pace(whose, per_second);
+        Pending::Later(Box::pin(self.parts.counted(Operation::Pace, asked)))
+    }
+
+    fn note(&self, key: &str, text: &Bytes) {
+        if text.len() <= NOTE_BYTES_MAX {
+            self.parts.outbox.push(Write::Note {
+                key: key.into(),
+                text: text.clone(),
+            });
+        }
+    }
+
+    fn noted<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Bytes>> {
+        let asked = self.parts.noted(key);
+        Pending::Later(Box::pin(self.parts.counted(Operation::Noted, asked)))
+    }
+
     fn when_away(&self) -> WhenAway {
         self.when_away
     }
@@ -181,6 +203,24 @@ impl Parts {
             self.places.hold(place, taken);
         }
         Ok(admission)
+    }
+
+    async fn pace(&self, whose: &str, per_second: u16) -> Result<Pace, Unavailable> {
+        let command = self.scripts.pace(&self.keys.pace(whose), per_second);
+        let connection = self.link.connection()?;
+        let wait_ms: u64 = self.link.ask(connection, &command).await?;
+        Ok(match wait_ms {
+            0 => Pace::Now,
+            wait_ms => Pace::In(Duration::from_millis(wait_ms)),
+        })
+    }
+
+    async fn noted(&self, key: &str) -> Result<Option<Bytes>, Unavailable> {
+        let mut command = redis::cmd("GET");
+        command.arg(self.keys.note(key));
+        let connection = self.link.connection()?;
+        let found: Option<Vec<u8>> = self.link.ask(connection, &command).await?;
+        Ok(found.map(Bytes::from))
     }
 
     /// Counts what fails.

@@ -7,6 +7,8 @@ use crate::state::demand::Ticket;
 use crate::state::generations::Maker;
 use crate::state::health::{Operation, Tally};
 use crate::state::memory::lock;
+use crate::state::notes::NOTE_KEPT;
+use bytes::Bytes;
 use redis::{Cmd, Pipeline};
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -15,6 +17,8 @@ use tokio::sync::Notify;
 
 /// Writes that wait at most, a few hundred bytes each.
 const WAITING_MAX: usize = 50_000;
+/// Notes are larger than the rest: they do not wait behind so many.
+const WAITING_BEFORE_NOTE_MAX: usize = 5_000;
 /// Writes that are sent at once.
 const BATCH_MAX: usize = 500;
 
@@ -40,6 +44,10 @@ pub enum Write {
     Release {
         key: String,
         place: String,
+    },
+    Note {
+        key: Box<str>,
+        text: Bytes,
     },
 }
 
@@ -78,7 +86,11 @@ impl Outbox {
     /// Hands a write over; it is dropped and counted if too many wait.
     pub fn push(&self, write: Write) {
         let mut waiting = lock(&self.waiting);
-        if waiting.writes.len() + waiting.sent >= WAITING_MAX {
+        let most = match write {
+            Write::Note { .. } => WAITING_BEFORE_NOTE_MAX,
+            _ => WAITING_MAX,
+        };
+        if waiting.writes.len() + waiting.sent >= most {
             self.tally.dropped(write.operation());
             return;
         }
@@ -192,6 +204,7 @@ impl Write {
             Self::Remember { .. } => Operation::Remember,
             Self::Forget { .. } => Operation::Forget,
             Self::Settle { .. } | Self::Release { .. } => Operation::Settle,
+            Self::Note { .. } => Operation::Note,
         }
     }
 
@@ -207,7 +220,7 @@ impl Write {
                 Maker::Channel(channel.clone()),
             )),
             Self::Forget { caller, id } => Some(((caller.clone(), id.clone()), Maker::Nobody)),
-            Self::Settle { .. } | Self::Release { .. } => None,
+            Self::Settle { .. } | Self::Release { .. } | Self::Note { .. } => None,
         }
     }
 
@@ -239,6 +252,12 @@ impl Write {
                 tokens_used,
             } => scripts.settle(keys, place, ticket, *tokens_used),
             Self::Release { key, place } => Scripts::release(key, place),
+            Self::Note { key, text } => {
+                let mut command = redis::cmd("SET");
+                command.arg(keys.note(key)).arg(&text[..]);
+                command.arg("PX").arg(NOTE_KEPT.as_millis() as u64);
+                command
+            }
         }
     }
 }

@@ -14,6 +14,7 @@ pub struct Scripts {
     admit: Script,
     settle: Script,
     renew: Script,
+    pace: Script,
 }
 
 impl Scripts {
@@ -23,11 +24,12 @@ impl Scripts {
             admit: script(include_str!("admit.lua")),
             settle: script(include_str!("settle.lua")),
             renew: script(include_str!("renew.lua")),
+            pace: script(include_str!("pace.lua")),
         }
     }
 
-    pub fn all(&self) -> [&Script; 3] {
-        [&self.admit, &self.settle, &self.renew]
+    pub fn all(&self) -> [&Script; 4] {
+        [&self.admit, &self.settle, &self.renew, &self.pace]
     }
 
     /// Takes what `demand` needs; `keys` are those of its limits, `place` names it.
@@ -63,6 +65,13 @@ impl Scripts {
     pub fn release(key: &str, place: &str) -> Cmd {
         let mut command = redis::cmd("ZREM");
         command.arg(key).arg(place);
+        command
+    }
+
+    /// Takes one of the uses under `key` that a second may hold.
+    pub fn pace(&self, key: &str, per_second: u16) -> Cmd {
+        let mut command = call(&self.pace, std::slice::from_ref(&key));
+        command.arg(per_second.max(1));
         command
     }
 

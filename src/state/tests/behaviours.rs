@@ -2,6 +2,9 @@
 
 use super::*;
 use crate::state::memory::Memory;
+use crate::state::notes::NOTE_BYTES_MAX;
+use crate::state::paces::Pace;
+use bytes::Bytes;
 
 /// Runs each behaviour against `store`, under its name.
 macro_rules! behaviours {
@@ -28,6 +31,8 @@ behaviours![
     models_and_callers_are_counted_apart,
     a_limit_that_was_raised_keeps_its_count,
     standings_tell_what_is_left,
+    no_second_holds_more_uses_than_it_may,
+    a_note_is_found_by_its_key,
 ];
 
 async fn an_id_leads_to_the_channel_that_made_it(store: &dyn Store) {
@@ -195,6 +200,35 @@ async fn standings_tell_what_is_left(store: &dyn Store) {
     assert!(resets[3] > Duration::ZERO && resets[3] <= DAY, "{resets:?}");
     // Nothing more is taken.
     assert_eq!(left(&admit(store, &limits, 30).await), [4, 70, 0, 970]);
+}
+
+async fn no_second_holds_more_uses_than_it_may(store: &dyn Store) {
+    let (whose, other) = (caller(), caller());
+    let pace = async |whose: &str, most| store.pace(whose, most).get().await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(pace(&whose, 3).await, Pace::Now);
+    }
+    let Pace::In(wait) = pace(&whose, 3).await else {
+        panic!("a fourth within a second");
+    };
+    assert!(wait > Duration::ZERO && wait <= Duration::from_secs(1));
+    assert_eq!(pace(&other, 3).await, Pace::Now);
+    eventually("room again", async || pace(&whose, 3).await == Pace::Now).await;
+}
+
+async fn a_note_is_found_by_its_key(store: &dyn Store) {
+    let key = caller();
+    let noted = async |key: &str| store.noted(key).get().await.unwrap();
+    assert_eq!(noted(&key).await, None);
+    for text in ["first", "second \0 {}"] {
+        store.note(&key, &Bytes::from(text));
+        store.flush(Duration::from_secs(10));
+        assert_eq!(noted(&key).await.as_deref(), Some(text.as_bytes()));
+    }
+    store.note(&key, &Bytes::from(vec![0; NOTE_BYTES_MAX + 1]));
+    store.flush(Duration::from_secs(10));
+    assert_eq!(noted(&key).await.unwrap().len(), 11);
+    assert_eq!(noted(&caller()).await, None);
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ async fn redis_behaves() {
     assert_eq!(store.when_away(), WhenAway::Closed);
     super::behaviours::all(&*store).await;
     let health = store.health();
-    assert_eq!((health.failed, health.dropped), ([0; 5], [0; 5]));
+    assert_eq!((health.failed, health.dropped), ([0; 8], [0; 8]));
 }
 
 #[tokio::test]
@@ -122,7 +122,8 @@ async fn a_user_needs_no_more_rights_than_the_reference_says() {
     command(
         &server,
         "ACL SETUSER gate on >pw ~test:* +get +getex +set +del +zrem +evalsha +script|load +ping +time +select \
-         +hgetall +hget +hmget +hset +hdel +hincrby +zadd +zcard +zremrangebyscore +pexpire +pexpireat",
+         +hgetall +hget +hmget +hset +hdel +hincrby +zadd +zcard +zremrangebyscore +pexpire +pexpireat \
+         +lindex +lpush +ltrim",
     );
     let store = open(RedisSite {
         user: Some("gate".into()),
@@ -131,7 +132,7 @@ async fn a_user_needs_no_more_rights_than_the_reference_says() {
     });
     super::behaviours::all(&*store).await;
     let health = store.health();
-    assert_eq!((health.failed, health.dropped), ([0; 5], [0; 5]));
+    assert_eq!((health.failed, health.dropped), ([0; 8], [0; 8]));
 }
 
 #[tokio::test]

@@ -1,0 +1,82 @@
+//! Uses of what may be used so many times a second, and no more often.
+
+use std::collections::{HashMap, VecDeque};
+use std::time::Duration;
+
+/// The time in which uses are counted.
+pub const SECOND_MS: u64 = 1_000;
+
+/// Whether something may be used now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// It may, and the use is counted.
+    Now,
+    /// Not before this time has passed; nothing is counted.
+    In(Duration),
+}
+
+/// The last uses of each, in memory.
+#[derive(Debug, Default)]
+pub struct Paces {
+    /// Unix milliseconds, the oldest first; never more than a second may hold.
+    used: HashMap<Box<str>, VecDeque<u64>>,
+}
+
+impl Paces {
+    /// Takes a use of `whose` at `now_ms`, of which any second holds at most `per_second`.
+    pub fn take(&mut self, whose: &str, per_second: u16, now_ms: u64) -> Pace {
+        let most = usize::from(per_second.max(1));
+        let used = match self.used.get_mut(whose) {
+            Some(used) => used,
+            None => self.used.entry(whose.into()).or_default(),
+        };
+        // The budget may have been lowered meanwhile.
+        while used.len() > most {
+            used.pop_front();
+        }
+        if used.len() == most {
+            let age_ms = now_ms.saturating_sub(used[0]);
+            if age_ms < SECOND_MS {
+                return Pace::In(Duration::from_millis(SECOND_MS - age_ms));
+            }
+            used.pop_front();
+        }
+        used.push_back(now_ms);
+        Pace::Now
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_second_holds_more_uses_than_it_may() {
+        let mut paces = Paces::default();
+        let mut at_ms = 5_000;
+        let mut taken = Vec::new();
+        while taken.len() < 50 {
+            match paces.take("b", 20, at_ms) {
+                Pace::Now => taken.push(at_ms),
+                Pace::In(wait) => at_ms += u64::try_from(wait.as_millis()).unwrap().min(7),
+            }
+        }
+        for (place, at) in taken.iter().enumerate() {
+            let within = taken[place..].iter().filter(|later| **later < at + 1_000);
+            assert!(within.count() <= 20, "{taken:?}");
+        }
+        assert!(taken[49] - taken[0] < 2_100, "{taken:?}");
+        assert_eq!(paces.take("a", 1, at_ms), Pace::Now, "others are apart");
+    }
+
+    #[test]
+    fn a_budget_that_was_lowered_counts_from_then_on() {
+        let mut paces = Paces::default();
+        for _ in 0..5 {
+            assert_eq!(paces.take("b", 5, 1_000), Pace::Now);
+        }
+        let wait = Pace::In(Duration::from_millis(400));
+        assert_eq!(paces.take("b", 2, 1_600), wait);
+        assert_eq!(paces.take("b", 2, 2_000), Pace::Now);
+    }
+}
