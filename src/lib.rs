@@ -11,6 +11,9 @@ pub mod task;
 
 pub mod catalog;
 
+pub mod errand;
+pub mod polls;
+
 pub mod filter;
 
 pub mod config;

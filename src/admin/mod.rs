@@ -62,6 +62,7 @@ impl Admin {
         let catalog = &self.reloader.current().catalog;
         let usable = self.channels.usable_channels(catalog, Moment::now());
         self.metrics.channels.usable(usable);
+        self.metrics.polls.show(self.reloader.polls().tally());
         let page = self
             .metrics
             .render(self.access_log.dropped(), &self.reloader.state().health());

@@ -1,8 +1,12 @@
 //! What becomes known of an exchange while it runs, and how it ended.
 
 use super::held::Passage;
+use crate::catalog::model::Candidate;
 use crate::protocol::usage::{Meter, Usage};
 use crate::task::id::TaskId;
+use bytes::Bytes;
+use http::HeaderValue;
+use std::sync::Arc;
 
 /// What filters and the exchange learn on the way; log, metrics and `on_done` read it.
 #[derive(Default)]
@@ -23,10 +27,32 @@ pub struct Facts {
     pub may_have_cost: bool,
     /// The task that is asked for, where `map_task` opened its id.
     pub task: Option<TaskId>,
+    /// A create of the generic protocol in the words of each family that it may go to.
+    pub creates: Vec<Create>,
     /// Which of the channel's keys was shown to the provider last.
     pub key: Option<usize>,
     /// What the caller's limits said, where `rate_limit` asked them.
     pub passage: Passage,
+}
+
+/// A create in the words of a family.
+pub struct Create {
+    pub family: Arc<str>,
+    /// The channel's name of the model.
+    pub model: Arc<str>,
+    pub body: Bytes,
+    /// Names what the family leaves out.
+    pub ignored: Option<HeaderValue>,
+}
+
+impl Facts {
+    /// The create as it goes to `candidate`.
+    pub fn create_for(&self, candidate: &Candidate) -> Option<&Create> {
+        let family = &candidate.channel.family.as_ref()?.name;
+        let model = &candidate.model.as_ref()?.name;
+        let mut creates = self.creates.iter();
+        creates.find(|create| create.family == *family && create.model == *model)
+    }
 }
 
 /// How an exchange ended: exactly one of these, whatever happened.

@@ -3,6 +3,7 @@
 use super::Filter;
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
+use crate::polls::Polls;
 use crate::protocol::Protocol;
 use crate::protocol::schema::Schema;
 use crate::state::Store;
@@ -44,6 +45,7 @@ pub struct Parts<'a> {
     pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
     pub tasks: &'a Arc<Tasks>,
+    pub polls: &'a Arc<Polls>,
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,
     pub side: Side,

@@ -4,13 +4,16 @@
 
 mod answer;
 mod ask;
+mod poll;
 
 use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
 use super::view::{AnswerView, AttemptView, RequestView};
 use super::{AnswerNeed, BodyNeed, Filter, Flow, Step};
 use crate::catalog::model::Catalog;
+use crate::polls::Polls;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::state::Store;
 use crate::task::family::Unsupported;
 use crate::task::{NO_KEYS_HINT, Tasks};
 use bytes::Bytes;
@@ -20,7 +23,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "map_task",
-    summary: "Creates a video task, or asks how one stands, with the channel's family; ids are sealed, so that only their caller can ask, through any gateway with the same keys.",
+    summary: "Creates a video task, asks how one stands, or cancels one, with the channel's family; ids are sealed, so that only their caller can ask, through any gateway with the same keys.",
     side: Side::Request,
     settings: Some(settings_schema::<Settings>),
     bare: false,
@@ -40,6 +43,8 @@ pub const KIND: FilterKind = FilterKind {
             },
             is_generic: matches!(parts.protocol, Some(Protocol::Video) | None),
             tasks: parts.tasks.clone(),
+            polls: parts.polls.clone(),
+            state: parts.state.clone(),
             catalog: parts.catalog.clone(),
         }))
     },
@@ -53,6 +58,8 @@ enum Ask {
     Create,
     /// Tells how a task stands.
     Query,
+    /// Ends a task before it begins, where that can be done.
+    Cancel,
 }
 
 /// What becomes of a field that the channel's family cannot do.
@@ -81,6 +88,8 @@ struct MapTask {
     /// Whether callers speak the generic protocol; else the channel's family.
     is_generic: bool,
     tasks: Arc<Tasks>,
+    polls: Arc<Polls>,
+    state: Arc<dyn Store>,
     catalog: Arc<Catalog>,
 }
 
@@ -88,25 +97,29 @@ impl Filter for MapTask {
     fn body_need(&self) -> BodyNeed {
         match self.ask {
             Ask::Create => BodyNeed::Scanned,
-            Ask::Query => BodyNeed::Untouched,
+            Ask::Query | Ask::Cancel => BodyNeed::Untouched,
         }
     }
 
     fn answer_need(&self) -> AnswerNeed {
-        AnswerNeed::Replace
+        match self.ask {
+            Ask::Create => AnswerNeed::Replace,
+            Ask::Query | Ask::Cancel => AnswerNeed::Nothing,
+        }
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         match self.ask {
             Ask::Create => Step::next(),
-            Ask::Query => Step::from(self.find_task(request)),
+            Ask::Query | Ask::Cancel => Step::from(self.find_task(request)),
         }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         match self.ask {
             Ask::Create => Step::from(self.keep_able(request)),
-            Ask::Query => Step::next(),
+            Ask::Query => Step::later(self.query(request)),
+            Ask::Cancel => Step::later(self.cancel(request)),
         }
     }
 
@@ -117,7 +130,10 @@ impl Filter for MapTask {
     ) -> Step<'a> {
         Step::from(match self.ask {
             Ask::Create => self.ask_create(request, attempt),
-            Ask::Query => self.ask_query(request, attempt),
+            Ask::Query => self.ask_of_task(request, attempt, |family| Some(&family.query.call)),
+            Ask::Cancel => self.ask_of_task(request, attempt, |family| {
+                family.cancel.as_ref().map(|cancel| &cancel.call)
+            }),
         })
     }
 
@@ -126,12 +142,8 @@ impl Filter for MapTask {
         answer: &'a mut AnswerView<'_>,
         body: &'a mut Bytes,
     ) -> Step<'a> {
-        let mapped = match self.ask {
-            Ask::Create => self.tell_created(answer, body),
-            Ask::Query => self.tell_status(answer, body),
-        };
-        Step::Ready(mapped.map(|mapped| {
-            *body = mapped;
+        Step::Ready(self.tell_created(answer, body).map(|told| {
+            *body = told;
             Flow::Next
         }))
     }

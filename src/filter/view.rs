@@ -4,6 +4,7 @@ use super::facts::Facts;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
+use crate::errand::Errands;
 use crate::protocol::Protocol;
 use crate::protocol::json::Document;
 use crate::protocol::json::edit::Edits;
@@ -45,6 +46,8 @@ pub struct RequestView {
     /// Headers of the answer, whoever makes it; they replace those of the same name.
     pub answer_headers: HeaderMap,
     pub facts: Facts,
+    /// For filters that ask providers themselves; none where nothing may be sent, as in `headgate explain`.
+    pub errands: Option<Arc<dyn Errands>>,
 }
 
 /// What the operator sets and removes among the headers for a provider, in the order written.
@@ -194,6 +197,7 @@ impl RequestView {
             pinned: None,
             answer_headers: HeaderMap::new(),
             facts: Facts::default(),
+            errands: None,
         }
     }
 

@@ -274,7 +274,7 @@ pub(super) fn outcome_unknown(fault: Fault) -> Fault {
 }
 
 /// What a fault says of the channel; none if it is not the channel's.
-fn why(kind: FaultKind) -> Option<Why> {
+pub(super) fn why(kind: FaultKind) -> Option<Why> {
     match kind {
         FaultKind::Connect => Some(Why::Unreachable),
         FaultKind::Upstream => Some(Why::Broken),
@@ -284,7 +284,7 @@ fn why(kind: FaultKind) -> Option<Why> {
 }
 
 /// The operator reads why each channel cannot be used; callers are told when to come back.
-fn no_channel(none: &NoneUsable) -> Fault {
+pub(super) fn no_channel(none: &NoneUsable) -> Fault {
     let mut fault = Fault::new(
         FaultKind::NoChannel,
         "no channel can serve this request now; try again later",

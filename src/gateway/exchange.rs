@@ -2,9 +2,9 @@
 
 use super::attempts::Kept;
 use super::caller_connections::Places;
-use super::downstream::Downstream;
+use super::downstream::{Downstream, Interrupted};
 use super::record::Record;
-use super::{Gateway, reply};
+use super::{Gateway, fault_from, reply};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
 use crate::filter::facts::Settlement;
@@ -16,14 +16,21 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use bytes::Bytes;
 use pingora_core::apps::ReusedHttpStream;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::time::Instant;
 
 /// Bodies above this are scanned off the worker threads, which other exchanges need.
 const SCANNED_INLINE_MAX: usize = 512 << 10;
 /// A connection is closed when its client likes, and nobody knows when that is.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
+
+/// Filters that wait have deadlines of their own.
+const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// One request from its head to its settlement.
 pub(super) struct Exchange<'g> {
@@ -134,11 +141,23 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// A large body takes its time in the filters too: other exchanges leave this thread meanwhile.
+    /// A large body takes its time in the filters too: other exchanges leave this thread meanwhile. What
+    /// filters wait for is given up with the caller.
     async fn run_on_body(&mut self, route: &Route) -> Result<Flow, Fault> {
         let is_large = |body: &Document| body.body().len() > SCANNED_INLINE_MAX;
         if !self.request.body.as_ref().is_some_and(is_large) {
-            return route.request.on_body(&mut self.request).await;
+            let mut work = pin!(route.request.on_body(&mut self.request));
+            let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
+            if let Poll::Ready(done) = at_once {
+                return done;
+            }
+            let done = self.downstream.unless_gone(Instant::now() + FOR_EVER, work);
+            return done.await.unwrap_or_else(|interrupted| {
+                Err(match interrupted {
+                    Interrupted::Ending => fault_from::ending(),
+                    Interrupted::ClientGone | Interrupted::TimedOut => fault_from::gone(),
+                })
+            });
         }
         tokio::task::block_in_place(|| {
             Handle::current().block_on(route.request.on_body(&mut self.request))
@@ -212,6 +231,14 @@ impl Exchange<'_> {
             .response
             .on_done(&self.request, &mut facts, settlement);
         self.request.facts = facts;
+        // A task has one channel, whether that was asked this time or not.
+        if let (Some(_), None, Some(destination)) = (
+            &self.request.facts.task,
+            &self.record.candidate,
+            &self.request.destination,
+        ) {
+            self.record.candidate = destination.candidates.first().cloned();
+        }
         self.record.tell(
             self.gateway,
             &self.snapshot,

@@ -10,6 +10,7 @@ mod client_tls;
 mod connections;
 mod dial;
 mod downstream;
+mod errand;
 mod exchange;
 mod fault_from;
 mod head;

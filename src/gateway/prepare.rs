@@ -3,6 +3,7 @@
 use super::{hygiene, request_id};
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
+use crate::errand::Errand;
 use crate::filter::Flow;
 use crate::filter::view::{AttemptView, Instead, RequestView};
 use crate::protocol::Protocol;
@@ -91,6 +92,27 @@ pub(super) fn prepare_probe(channel: &Channel, credential: Option<&Credential>) 
         headers,
         path_and_query: path_at(channel, "/v1/models"),
         body: Segments::default(),
+    }
+}
+
+/// A request that a filter sends beside an exchange's attempts.
+pub(super) fn prepare_errand(
+    channel: &Channel,
+    credential: Option<&Credential>,
+    errand: &Errand,
+) -> Prepared {
+    let mut headers = hygiene::for_provider(&errand.headers);
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    let body_bytes = match (errand.body.len(), &errand.method) {
+        (0, &Method::GET) => None,
+        (bytes, _) => Some(bytes),
+    };
+    finish_headers(&mut headers, channel, credential, &errand.id, body_bytes);
+    Prepared {
+        method: errand.method.clone(),
+        headers,
+        path_and_query: format!("{}{}", channel.origin.base_path, errand.path),
+        body: Segments::from(errand.body.clone()),
     }
 }
 

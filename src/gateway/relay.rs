@@ -312,7 +312,7 @@ impl Exchange<'_> {
 }
 
 /// The provider refused the gateway, not the caller, whose own key is good.
-fn refused_ourselves(status: StatusCode) -> Fault {
+pub(super) fn refused_ourselves(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
         "the provider does not accept this gateway's account; tell the operator of this gateway",
@@ -335,7 +335,7 @@ fn failed_over_money(status: StatusCode) -> Fault {
 }
 
 /// The fault of an answer that is not the protocol's; its beginning is for the log.
-fn foreign(body: &[u8]) -> Fault {
+pub(super) fn foreign(body: &[u8]) -> Fault {
     const SHOWN_BYTES: usize = 200;
     let beginning = &body[..body.len().min(SHOWN_BYTES)];
     Fault::new(
@@ -346,7 +346,7 @@ fn foreign(body: &[u8]) -> Fault {
 }
 
 /// The fault of a redirect and the like: a base URL is wrong more often than a provider.
-fn odd_status(status: StatusCode) -> Fault {
+pub(super) fn odd_status(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
         "the provider did not answer the request; tell the operator of this gateway",

@@ -1,6 +1,7 @@
 //! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
 
 use super::channel_metrics::ChannelMetrics;
+use super::poll_metrics::PollMetrics;
 use super::state_metrics::StateMetrics;
 use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use crate::filter::facts::Settlement;
@@ -44,6 +45,7 @@ pub struct Metrics {
     revision: GaugeVec,
     log_dropped: IntCounter,
     pub channels: ChannelMetrics,
+    pub polls: PollMetrics,
     time: TimeMetrics,
     state: StateMetrics,
     /// Looking a series up by its labels costs more than counting in it.
@@ -181,6 +183,7 @@ impl Metrics {
             ),
             channels: ChannelMetrics::new(&registry),
             time: TimeMetrics::new(&registry),
+            polls: PollMetrics::new(&registry),
             state: StateMetrics::new(&registry),
             series: RwLock::default(),
             registry,

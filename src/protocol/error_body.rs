@@ -169,6 +169,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::UnknownModel
         | FaultKind::UnknownId
         | FaultKind::Gone
+        | FaultKind::NotCancellable
         | FaultKind::TooLarge
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
@@ -197,6 +198,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::Invalid
         | FaultKind::BadHeader
         | FaultKind::MethodNotAllowed
+        | FaultKind::NotCancellable
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
         | FaultKind::ClientGone => "invalid_request_error",
@@ -230,7 +232,7 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         FaultKind::Unauthenticated => "InvalidApiKey",
         FaultKind::Forbidden => "AccessDenied",
         FaultKind::NoRoute | FaultKind::UnknownId | FaultKind::Gone => "NotFound",
-        FaultKind::MethodNotAllowed => "UnsupportedOperation",
+        FaultKind::MethodNotAllowed | FaultKind::NotCancellable => "UnsupportedOperation",
         FaultKind::UnknownModel => "ModelNotFound",
         FaultKind::TooLarge => "BadRequest.TooLarge",
         FaultKind::RequestTimeout => "RequestTimeOut",

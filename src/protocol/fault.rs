@@ -29,6 +29,8 @@ pub enum FaultKind {
     UnknownId,
     /// What the id stands for was made on a channel that is no longer there.
     Gone,
+    /// The task cannot be cancelled, or not any more.
+    NotCancellable,
     /// The body is over the route's limit.
     TooLarge,
     /// The Content-Type or Content-Encoding is not accepted here.
@@ -88,6 +90,7 @@ impl FaultKind {
             Self::NoRoute | Self::UnknownModel | Self::UnknownId => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
+            Self::NotCancellable => 409,
             Self::Gone => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
@@ -114,6 +117,7 @@ impl FaultKind {
             Self::UnknownModel => "model_not_found",
             Self::UnknownId => "id_not_found",
             Self::Gone => "id_gone",
+            Self::NotCancellable => "task_not_cancellable",
             Self::RequestTimeout => "request_timeout",
             Self::TooLarge => "request_too_large",
             Self::UnsupportedMedia => "unsupported_media_type",
@@ -161,6 +165,18 @@ impl Fault {
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
+    }
+
+    /// The same fault for somebody else who waited for the same thing; the cause is told once.
+    pub fn again(&self) -> Self {
+        Self {
+            kind: self.kind,
+            message: self.message.clone(),
+            param: self.param.clone(),
+            retry_after: self.retry_after,
+            detail: self.detail.clone(),
+            source: None,
+        }
     }
 
     /// Keeps the cause for the log.

@@ -5,6 +5,7 @@ pub mod watch;
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::observe::metrics::Metrics;
+use crate::polls::Polls;
 use crate::snapshot::{self, Built, Lasting, Snapshot};
 use crate::state::Store;
 use crate::state::site::Site;
@@ -93,6 +94,11 @@ impl Reloader {
     /// The store of this process.
     pub fn state(&self) -> &Arc<dyn Store> {
         &self.lasting.state
+    }
+
+    /// What is known of video tasks.
+    pub fn polls(&self) -> &Polls {
+        &self.lasting.polls
     }
 
     pub fn path(&self) -> &Path {

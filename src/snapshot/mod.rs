@@ -21,6 +21,7 @@ use crate::config::resilience::RetriesConfig;
 use crate::config::routes::{RoutesConfig, ServerConfig};
 use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
+use crate::polls::Polls;
 use crate::state::Store;
 use crate::state::memory::Memory;
 use crate::state::site::Site;
@@ -54,6 +55,8 @@ pub struct Snapshot {
 pub struct Lasting {
     /// Memory, unless somebody opened what the first snapshot names.
     pub state: Arc<dyn Store>,
+    /// What is known of video tasks.
+    pub polls: Arc<Polls>,
     /// Looks up the variables of `${NAME}`.
     pub variables: Variables,
 }
@@ -95,6 +98,7 @@ impl Default for Lasting {
     fn default() -> Self {
         Self {
             state: Arc::new(Memory::default()),
+            polls: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -154,6 +158,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         state: &lasting.state,
         schemas: &shelf,
         tasks: &tasks,
+        polls: &lasting.polls,
     }
     .build(&routes, &mut problems);
     callers::check_kept(&declared, &router, &mut problems);

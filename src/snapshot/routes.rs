@@ -9,6 +9,7 @@ use crate::config::routes::{RouteConfig, StepConfig};
 use crate::filter::chain::{Named, RequestChain, ResponseChain};
 use crate::filter::kind::{Parts, Schemas, Side};
 use crate::filter::registry;
+use crate::polls::Polls;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::state::Store;
@@ -27,6 +28,7 @@ pub(crate) struct Builder<'a> {
     pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
     pub tasks: &'a Arc<Tasks>,
+    pub polls: &'a Arc<Polls>,
 }
 
 /// The side and protocol that a chain is built for.
@@ -217,6 +219,7 @@ impl Builder<'_> {
             state: self.state,
             schemas: self.schemas,
             tasks: self.tasks,
+            polls: self.polls,
             protocol: purpose.protocol,
             side: purpose.side,
         };

@@ -3,6 +3,7 @@
 mod scalars;
 
 use super::state::State;
+use crate::scalar::Span;
 pub use scalars::{FieldConfig, SourcesConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -18,7 +19,7 @@ pub struct FamilyConfig {
     /// How a task is created.
     pub create: Option<CallConfig>,
     /// How a task is asked for.
-    pub query: Option<CallConfig>,
+    pub query: Option<QueryConfig>,
     /// How a task is cancelled; tasks cannot be, if absent.
     pub cancel: Option<CancelConfig>,
     /// Where the fields of a generic request go; a field without a line is refused.
@@ -46,6 +47,29 @@ pub struct CallConfig {
     /// Headers that the provider wants for it.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+}
+
+/// A request that asks how a task stands, and how often that is asked.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct QueryConfig {
+    /// HTTP method.
+    pub method: String,
+    /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
+    pub path: String,
+    /// Headers that the provider wants for it.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// How long an answer is told again while the task is under way, before the provider is asked anew.
+    #[serde(default = "fresh")]
+    pub fresh: Span,
+    /// The same once the task is over.
+    #[serde(default = "fresh_when_done")]
+    pub fresh_when_done: Span,
+    /// Most queries and cancels of one channel in any second, by all gateways that share their state; as
+    /// many as come, if absent.
+    #[schemars(range(min = 1, max = 1000))]
+    pub per_second: Option<u16>,
 }
 
 /// A request that cancels a task.
@@ -226,6 +250,14 @@ pub struct NativeConfig {
     pub ids_in_request: SourcesConfig,
     /// Where answers hold ids of other tasks; `*` stands for all elements of a list.
     pub ids_in_answer: SourcesConfig,
+}
+
+fn fresh() -> Span {
+    Span::seconds(2)
+}
+
+fn fresh_when_done() -> Span {
+    Span::seconds(60 * 60)
 }
 
 impl FamilyConfig {

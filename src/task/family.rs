@@ -22,13 +22,14 @@ use place::{Target, Template};
 use serde_json::Value;
 use source::Sources;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// A family of video providers. It is data; all it does is pure.
 #[derive(Debug)]
 pub struct Family {
     pub name: Arc<str>,
     pub create: Call,
-    pub query: Call,
+    pub query: Query,
     /// None where tasks cannot be cancelled.
     pub cancel: Option<Cancel>,
     request: RequestRules,
@@ -37,6 +38,18 @@ pub struct Family {
     answer: AnswerRules,
     errors: ErrorRules,
     native: NativeRules,
+}
+
+/// How a task is asked for, and how often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Query {
+    pub call: Call,
+    /// How long an answer is told again while the task is under way.
+    pub fresh: Duration,
+    /// How long an answer is told again once the task is over.
+    pub fresh_when_done: Duration,
+    /// Most queries and cancels of one channel in any second; as many as come where absent.
+    pub per_second: Option<u16>,
 }
 
 /// How a task is cancelled.

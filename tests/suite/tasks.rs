@@ -1,97 +1,14 @@
 //! Video tasks end to end: made and asked for in the generic protocol and in both families' own.
 
-use crate::harness::config::{self, caller};
+use crate::harness::config;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::{ANN, BOB};
-use crate::harness::{Answer, Gateway, Request, Simulator, eventually};
+use crate::harness::video::{
+    FAMILY_A, FAMILY_B, GENERIC, ask, create, create_body, creates, id_of, video_config,
+};
+use crate::harness::{Gateway, Request, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
-
-const GENERIC: &str = "/v1/video/generations";
-const FAMILY_A: &str = "/v1/family-a/video/generations";
-const FAMILY_B: &str = "/v1/family-b/video/generations";
-
-/// Two accounts, one for each family; `directives` for what the simulated provider does.
-fn video_config(simulator: &Simulator, directives: &str) -> Value {
-    let base = |version: &str| match directives {
-        "" => format!("http://{}/api/{version}", simulator.address),
-        some => format!("http://{}/~{some}/api/{version}", simulator.address),
-    };
-    let channel = |version: &str, protocol: &str, family: &str, model: &str| {
-        json!({
-            "base_url": base(version), "credential": {"bearer": format!("sk-{family}")},
-            "protocols": [protocol, "video"], "family": family,
-            "models": {model: format!("upstream-{model}")},
-        })
-    };
-    let mut config = config::standard(&simulator.url());
-    config["task_keys"] = json!(["0123456789abcdef0123456789abcdef"]);
-    config["callers"] = json!([caller("ann", ANN, &["*"]), caller("bob", BOB, &["*"])]);
-    config["channels"] = json!({
-        "a": channel("v3", "family_a", "family-a", "demo-video-a"),
-        "b": channel("v1", "family_b", "family-b", "demo-video-b"),
-    });
-    config["models"] = json!({});
-    let mut routes = Vec::new();
-    for (name, path, protocol) in [
-        ("video", GENERIC, "video"),
-        ("family_a", FAMILY_A, "family_a"),
-        ("family_b", FAMILY_B, "family_b"),
-    ] {
-        routes.push(json!({
-            "name": name, "match": format!("POST {path}"), "protocol": protocol,
-            "request": [{"use": "body"}, "validate", {"map_task": {"ask": "create"}}],
-        }));
-        routes.push(json!({
-            "name": format!("{name}_task"), "match": format!("GET {path}/{{id}}"),
-            "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "query"}}],
-        }));
-    }
-    config["routes"] = json!(routes);
-    config
-}
-
-fn create_body(path: &str, model: &str) -> Value {
-    match path {
-        FAMILY_A => json!({"model": model, "content": [{"type": "text", "text": "a gate"}]}),
-        FAMILY_B => json!({"model": model, "input": {"prompt": "a gate"}}),
-        _ => json!({"model": model, "prompt": "a gate", "ratio": "16:9", "duration": 5}),
-    }
-}
-
-async fn create(gateway: &Gateway, path: &str, model: &str) -> Answer {
-    let body = create_body(path, model);
-    gateway.ask(&Request::post(path, body.to_string())).await
-}
-
-fn id_of(path: &str, answer: &Answer) -> String {
-    let pointer = match path {
-        FAMILY_A => "/id",
-        FAMILY_B => "/output/task_id",
-        _ => "/task_id",
-    };
-    let id = answer.json().pointer(pointer).cloned().unwrap_or_default();
-    let id = id
-        .as_str()
-        .unwrap_or_else(|| panic!("{}", answer.text()))
-        .to_owned();
-    assert!(id.starts_with("task_"), "{id}");
-    id
-}
-
-async fn ask(gateway: &Gateway, path: &str, id: &str) -> Answer {
-    gateway.ask(&Request::get(&format!("{path}/{id}"))).await
-}
-
-/// How many creates the provider has received.
-async fn creates(simulator: &Simulator) -> usize {
-    let records = simulator.records().await;
-    let is_create = |record: &&Value| {
-        let endpoint = record["endpoint"].as_str();
-        endpoint.is_some_and(|endpoint| endpoint.ends_with(".create"))
-    };
-    records.iter().filter(is_create).count()
-}
 
 #[tokio::test]
 async fn a_task_is_made_asked_for_and_done_in_every_protocol() {

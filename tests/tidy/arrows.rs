@@ -9,27 +9,37 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("scalar", &[]),
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
-    ("task", &["protocol"]),
+    ("task", &["protocol", "scalar"]),
     ("catalog", &["protocol", "scalar", "state", "task"]),
+    ("errand", &["protocol", "catalog"]),
+    ("polls", &["protocol", "state", "task", "errand"]),
     (
         "filter",
-        &["task", "protocol", "scalar", "catalog", "state"],
+        &[
+            "task", "protocol", "scalar", "catalog", "state", "errand", "polls",
+        ],
     ),
     ("config", &["protocol", "scalar", "task"]),
     (
         "snapshot",
         &[
-            "protocol", "scalar", "task", "catalog", "state", "filter", "config",
+            "protocol", "scalar", "task", "catalog", "state", "polls", "filter", "config",
         ],
     ),
-    ("observe", &["protocol", "state", "catalog", "filter"]),
-    ("reload", &["state", "config", "snapshot", "observe"]),
+    (
+        "observe",
+        &["protocol", "state", "catalog", "polls", "filter"],
+    ),
+    (
+        "reload",
+        &["state", "polls", "config", "snapshot", "observe"],
+    ),
     ("channel", &["protocol", "catalog", "state", "observe"]),
     (
         "gateway",
         &[
-            "protocol", "scalar", "serve", "catalog", "state", "filter", "config", "snapshot",
-            "observe", "reload", "channel",
+            "protocol", "scalar", "serve", "catalog", "state", "errand", "filter", "config",
+            "snapshot", "observe", "reload", "channel",
         ],
     ),
     (
@@ -74,7 +84,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "tokio",
         &[
-            "serve", "state", "channel", "gateway", "admin", "simulate", "cli",
+            "serve", "state", "polls", "channel", "gateway", "admin", "simulate", "cli",
         ],
     ),
 ];

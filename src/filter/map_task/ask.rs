@@ -1,7 +1,8 @@
-//! What providers are asked: the create in the family's words, the query of the provider's own id.
+//! What providers are asked: the create in the family's words, queries and cancels by the provider's own id.
 
 use super::{MapTask, no_family};
 use crate::catalog::model::Candidate;
+use crate::filter::facts::Create;
 use crate::filter::view::{AttemptView, Destination, RequestView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::quoted;
@@ -9,18 +10,14 @@ use crate::task::family::{Call, Family, Mapped};
 use crate::task::generic::{GenericRequest, Refused};
 use crate::task::id::{TaskId, credential_fingerprint};
 use http::HeaderValue;
-use std::sync::Arc;
 
 /// The route's parameter that holds a task's id, by either name.
 const PARAMETERS: [&str; 2] = ["id", "task_id"];
-/// Names what was left out of a create.
-const IGNORED: &str = "x-headgate-ignored";
 
 impl MapTask {
     /// Opens the id in the path, and binds the request to the channel and key that made the task.
     pub(super) fn find_task(&self, request: &mut RequestView) -> Result<(), Fault> {
-        let id = PARAMETERS.iter().find_map(|name| request.param(name));
-        let task = self.open(request, id.ok_or_else(unknown)?)?;
+        let task = self.open(request, Self::id_in(request).ok_or_else(unknown)?)?;
         let channel = self.catalog.channel(&task.channel).ok_or_else(|| {
             Fault::new(
                 FaultKind::Gone,
@@ -51,6 +48,11 @@ impl MapTask {
         Ok(())
     }
 
+    /// The caller's id of the task, as it stands in the path.
+    pub(super) fn id_in(request: &RequestView) -> Option<&str> {
+        PARAMETERS.iter().find_map(|name| request.param(name))
+    }
+
     /// Keeps the candidates that can do what the create asks for, and those that know what it names.
     pub(super) fn keep_able(&self, request: &mut RequestView) -> Result<(), Fault> {
         let Some(destination) = &request.destination else {
@@ -61,12 +63,13 @@ impl MapTask {
         };
         let mut able = Vec::new();
         let mut refused = None;
-        for candidate in destination.candidates.iter() {
+        let candidates = destination.candidates.clone();
+        for candidate in candidates.iter() {
             let Some(family) = &candidate.channel.family else {
                 continue;
             };
-            match self.mapped(request, candidate, family) {
-                Ok(_) => able.push(candidate.clone()),
+            match self.translate(request, candidate, family) {
+                Ok(()) => able.push(candidate.clone()),
                 Err(fault) => refused = Some(fault),
             }
         }
@@ -91,46 +94,59 @@ impl MapTask {
             .family
             .clone()
             .ok_or_else(no_family)?;
-        if let Some(mapped) = self.mapped(request, &attempt.candidate, &family)? {
-            attempt.instead.body = Some(mapped.body);
+        if self.is_generic {
+            let create = request.facts.create_for(&attempt.candidate);
+            attempt.instead.body = Some(create.ok_or_else(no_family)?.body.clone());
         }
         ask(attempt, &family.create, "");
         Ok(())
     }
 
-    pub(super) fn ask_query(
+    /// What would be sent for a query or a cancel, for `headgate explain`.
+    pub(super) fn ask_of_task(
         &self,
         request: &RequestView,
         attempt: &mut AttemptView,
+        call: impl Fn(&Family) -> Option<&Call>,
     ) -> Result<(), Fault> {
-        let family = attempt
-            .candidate
-            .channel
-            .family
-            .clone()
-            .ok_or_else(no_family)?;
+        let family = attempt.candidate.channel.family.clone();
+        let family = family.ok_or_else(no_family)?;
         let task = request.facts.task.as_ref().ok_or_else(unknown)?;
-        ask(attempt, &family.query, &task.upstream);
+        if let Some(call) = call(&family) {
+            ask(attempt, call, &task.upstream);
+        }
         Ok(())
     }
 
-    /// A generic create in the family's words; none where the caller speaks the family.
-    fn mapped(
+    /// Puts a generic create into the family's words, once for all candidates that have the same; there is
+    /// nothing to do where the caller speaks the family.
+    fn translate(
         &self,
-        request: &RequestView,
+        request: &mut RequestView,
         candidate: &Candidate,
         family: &Family,
-    ) -> Result<Option<Mapped>, Fault> {
-        if !self.is_generic {
-            return Ok(None);
+    ) -> Result<(), Fault> {
+        if !self.is_generic || request.facts.create_for(candidate).is_some() {
+            return Ok(());
         }
         let body = request.body.as_ref().expect("a scanned body was asked for");
         let generic = GenericRequest::read(body).map_err(invalid)?;
         let model = candidate.model.as_ref().ok_or_else(no_family)?;
-        family
+        let Mapped { body, ignored, .. } = family
             .request(&generic, &model.name, self.unsupported)
-            .map(Some)
-            .map_err(invalid)
+            .map_err(invalid)?;
+        let names: Vec<&str> = ignored.iter().map(|one| &*one.param).collect();
+        let ignored = match names.is_empty() {
+            true => None,
+            false => HeaderValue::from_str(&names.join(", ")).ok(),
+        };
+        request.facts.creates.push(Create {
+            family: family.name.clone(),
+            model: model.name.clone(),
+            body,
+            ignored,
+        });
+        Ok(())
     }
 
     /// Tasks that a create names must be the caller's own; it goes where they were made.
@@ -175,25 +191,6 @@ impl MapTask {
         keys.open_for(&caller.name, id)
             .map_err(|error| unknown().source(error))
     }
-
-    /// What a create leaves out, for the header that names it.
-    pub(super) fn ignored(
-        &self,
-        request: &RequestView,
-        candidate: &Candidate,
-    ) -> Option<HeaderValue> {
-        let family: &Arc<Family> = candidate.channel.family.as_ref()?;
-        let mapped = self.mapped(request, candidate, family).ok()??;
-        let names: Vec<&str> = mapped.ignored.iter().map(|one| &*one.param).collect();
-        match names.is_empty() {
-            true => None,
-            false => HeaderValue::from_str(&names.join(", ")).ok(),
-        }
-    }
-
-    pub(super) fn ignored_header() -> &'static str {
-        IGNORED
-    }
 }
 
 fn ask(attempt: &mut AttemptView, call: &Call, id: &str) {
@@ -209,7 +206,7 @@ fn invalid(refused: Refused) -> Fault {
 }
 
 /// Another caller's id, a forged one and one that never was are told apart by nobody.
-fn unknown() -> Fault {
+pub(super) fn unknown() -> Fault {
     Fault::new(
         FaultKind::UnknownId,
         "no task with this id was made for this key here; check the id",

@@ -4,8 +4,8 @@ mod answers;
 mod requests;
 
 use super::call::{Call, ID};
-use super::{Cancel, Family};
-use crate::task::definition::{CallConfig, CancelConfig, FamilyConfig};
+use super::{Cancel, Family, Query};
+use crate::task::definition::{CallConfig, CancelConfig, FamilyConfig, QueryConfig};
 use crate::task::state::State;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method};
@@ -60,7 +60,7 @@ impl Faults {
         let create = self.section("create", &config.create);
         let create = create.map(|call| self.call("/create", call, false));
         let query = self.section("query", &config.query);
-        let query = query.map(|call| self.call("/query", call, true));
+        let query = query.map(|query| self.query(query));
         let cancel = config.cancel.as_ref().map(|cancel| self.cancel(cancel));
         let request = self.section("request", &config.request);
         let request = request.map(|request| self.request(request));
@@ -147,6 +147,28 @@ impl Faults {
             }
         }
         built
+    }
+
+    fn query(&mut self, config: &QueryConfig) -> Option<Query> {
+        let QueryConfig {
+            method,
+            path,
+            headers,
+            fresh,
+            fresh_when_done,
+            per_second,
+        } = config.clone();
+        let call = CallConfig {
+            method,
+            path,
+            headers,
+        };
+        Some(Query {
+            call: self.call("/query", &call, true)?,
+            fresh: fresh.duration(),
+            fresh_when_done: fresh_when_done.duration(),
+            per_second,
+        })
     }
 
     fn cancel(&mut self, config: &CancelConfig) -> Option<Cancel> {

@@ -1,11 +1,13 @@
 //! A family's own shape, with the caller's ids and models in the place of the provider's.
 
 use super::Family;
+use super::source::Sources;
 use crate::protocol::json::edit::Edits;
 use crate::protocol::json::{Document, Kind, Node, quoted};
 use crate::task::id::TaskId;
 use crate::task::state::State;
-use crate::task::status::TaskStatus;
+use crate::task::status::{INVALID_RESPONSE, TaskError, TaskStatus};
+use serde_json::{Value, json};
 
 impl Family {
     /// What changes in an answer for a caller who speaks this family: ids, models, and a status that is
@@ -36,7 +38,25 @@ impl Family {
                 replace(node, word);
             }
         }
+        if let Some(error) = status.and_then(invalid) {
+            let place = |sources: &Sources| sources.pointers().next().map(str::to_owned);
+            let texts = [
+                (place(&self.errors.code), &error.code),
+                (place(&self.errors.message), &error.message),
+            ];
+            put_texts(&mut edits, root, texts);
+        }
         edits
+    }
+
+    /// The same answer to a query with the family's word for `state`; none if it has no word for it.
+    pub fn said_as(&self, answer: &Document, state: State) -> Option<Edits> {
+        let word = self.word_for(state)?;
+        let mut edits = Edits::default();
+        for node in texts(self.status.at.nodes(answer.root())) {
+            edits.replace(node.span(), quoted(word));
+        }
+        Some(edits)
     }
 
     /// Where a request in the family's own shape names other tasks: for each, the caller's id is to be
@@ -48,16 +68,66 @@ impl Family {
     /// The family's word for a state that the provider has not reported as such; none if it has, or if
     /// the family has no word for it.
     fn native_word(&self, status: &TaskStatus) -> Option<&str> {
-        let error = status.error.as_ref();
-        let is_invalid = error.is_some_and(|error| {
-            status.state == State::Failed && error.code == crate::task::status::INVALID_RESPONSE
-        });
-        if status.upstream_word.is_none() && !is_invalid {
-            return None;
+        match status.upstream_word.is_none() && invalid(status).is_none() {
+            true => None,
+            false => self.word_for(status.state),
         }
-        let of_state = |(_, state): &&(String, State)| *state == status.state;
-        let word = self.status.words.iter().find(of_state);
+    }
+
+    fn word_for(&self, state: State) -> Option<&str> {
+        let mut words = self.status.words.iter();
+        let word = words.find(|(_, known)| *known == state);
         word.map(|(word, _)| &**word)
+    }
+}
+
+/// Why a success is none, though the provider reports one.
+fn invalid(status: &TaskStatus) -> Option<&TaskError> {
+    let error = status.error.as_ref()?;
+    (status.state == State::Failed && error.code == INVALID_RESPONSE).then_some(error)
+}
+
+/// Puts texts where the pointers lead, with the objects that are not there yet.
+fn put_texts(edits: &mut Edits, root: Node<'_>, texts: [(Option<String>, &String); 2]) {
+    let mut members: Vec<(Node<'_>, String, Value)> = Vec::new();
+    for (pointer, text) in texts {
+        let Some(pointer) = pointer else {
+            continue;
+        };
+        let mut keys = pointer.split('/').skip(1).peekable();
+        let mut object = root;
+        let mut key = keys.next().unwrap_or_default();
+        while keys.peek().is_some()
+            && let Some(inner) = object.get(key)
+            && inner.kind() == Kind::Object
+        {
+            object = inner;
+            key = keys.next().unwrap_or_default();
+        }
+        let rest: Vec<&str> = keys.collect();
+        let wrap = |inner, key: &&str| json!({ (*key): inner });
+        let value = rest.iter().rfold(json!(text), wrap);
+        let known = members
+            .iter_mut()
+            .find(|(known, name, _)| known.span() == object.span() && name == key);
+        match known {
+            Some((_, _, known)) => merge(known, value),
+            None => members.push((object, key.to_owned(), value)),
+        }
+    }
+    for (object, key, value) in members {
+        edits.insert_member(object, &key, value.to_string());
+    }
+}
+
+fn merge(known: &mut Value, more: Value) {
+    match (known, more) {
+        (Value::Object(known), Value::Object(more)) => {
+            for (key, value) in more {
+                merge(known.entry(key).or_insert(Value::Null), value);
+            }
+        }
+        (known, more) => *known = more,
     }
 }
 

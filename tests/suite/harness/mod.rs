@@ -17,6 +17,7 @@ pub mod redis_server;
 pub mod request;
 pub mod scripted;
 pub mod simulator;
+pub mod video;
 pub mod world;
 
 pub use accounts::Accounts;

@@ -60,6 +60,24 @@ impl Simulator {
         serde_json::from_slice(&self.control("open").await).unwrap()
     }
 
+    /// From now on all requests obey `directives`; none if empty.
+    pub async fn obey(&self, directives: &str) {
+        let method = if directives.is_empty() {
+            "DELETE"
+        } else {
+            "PUT"
+        };
+        let request = Request::new(method, "/_simulate/directives");
+        let length = directives.len().to_string();
+        let request = request.header("Content-Length", &length);
+        let mut connection = Connection::to(self.address).await;
+        let mut bytes = request.bytes();
+        bytes.extend_from_slice(directives.as_bytes());
+        connection.send(&bytes).await.unwrap();
+        let answer = connection.answer().await.expect("an answer");
+        assert_eq!(answer.status, 200, "{directives}: {}", answer.text());
+    }
+
     /// The record that `is_wanted` accepts, once there is one.
     pub async fn record(&self, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
         eventually(what, async || {

@@ -63,7 +63,17 @@ fn a_status_that_is_not_the_tasks_is_told_in_the_familys_own_word() {
         (
             "family-b",
             r#"{"output":{"task_id":"up-1","task_status":"SUCCEEDED"}}"#,
-            r#"{"output":{"task_id":"task_1","task_status":"FAILED"}}"#,
+            r#"{"output":{"task_id":"task_1","task_status":"FAILED","code":"invalid_upstream_response","message":"the provider reported success without a video"}}"#,
+        ),
+        (
+            "family-a",
+            r#"{"id":"up-1","status":"succeeded","error":null}"#,
+            r#"{"id":"task_1","status":"failed","error":{"code":"invalid_upstream_response","message":"the provider reported success without a video"}}"#,
+        ),
+        (
+            "family-a",
+            r#"{"id":"up-1","status":"succeeded","content":{"video_url":""}}"#,
+            r#"{"id":"task_1","status":"failed","content":{"video_url":""},"error":{"code":"invalid_upstream_response","message":"the provider reported success without a video"}}"#,
         ),
         (
             "family-a",
@@ -112,7 +122,10 @@ fn requests_go_where_the_family_wants_them() {
     let line = |call: &Call| format!("{} {}", call.method, call.path("up-1"));
     for (name, create, query) in table {
         let family = family(name);
-        assert_eq!([line(&family.create), line(&family.query)], [create, query]);
+        assert_eq!(
+            [line(&family.create), line(&family.query.call)],
+            [create, query]
+        );
         assert_eq!(family.cancel.unwrap().only, [State::Queued]);
     }
     let headers = family("family-b").create.headers;

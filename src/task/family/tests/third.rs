@@ -68,7 +68,7 @@ fn its_requests_are_put_together_from_the_definition() {
         expected
     );
     assert_eq!(studio.create.method, "PUT");
-    assert_eq!(studio.query.path("a/b"), "/jobs/a%2Fb/look");
+    assert_eq!(studio.query.call.path("a/b"), "/jobs/a%2Fb/look");
     assert!(studio.cancel.is_none());
 }
 

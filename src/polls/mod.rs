@@ -1,0 +1,342 @@
+//! How tasks stand, asked of providers as seldom as will do: one question for all who wait, a short memory
+//! while a task is under way, a long one when it is over, and a budget for each account.
+
+mod flights;
+mod report;
+mod shelf;
+mod tally;
+#[cfg(test)]
+mod tests;
+
+pub use report::Report;
+pub use tally::{Outcome, Tally};
+
+use crate::errand::{Returned, Returning};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::state::calendar::unix_ms;
+use crate::state::paces::Pace;
+use crate::state::{Store, WhenAway};
+use crate::task::family::Family;
+use crate::task::id::TaskId;
+use bytes::Bytes;
+use flights::{Flights, Part};
+use sha2::{Digest, Sha256};
+use shelf::Shelf;
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::time::{sleep, timeout};
+
+/// How long a question waits for room in its account's budget.
+const ROOM_PATIENCE: Duration = Duration::from_secs(2);
+/// When to come back where there was no room for so long.
+const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
+
+/// What is known of tasks, and what is being asked. Outlives snapshots.
+#[derive(Default)]
+pub struct Polls {
+    shelf: Mutex<Shelf>,
+    flights: Arc<Flights<Told>>,
+    /// Who waits for room in an account's budget, one behind the other.
+    queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    tally: Tally,
+}
+
+/// How a task stands, or why that cannot be told.
+pub type Told = Result<Known, Arc<Trouble>>;
+
+/// What was said of a task, or why nothing was.
+type Holds = Result<Arc<Report>, Arc<Trouble>>;
+
+/// How a task stands.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub report: Arc<Report>,
+    /// Before that nobody is told anything else.
+    pub again: Duration,
+}
+
+/// Why a question brought no report.
+#[derive(Debug)]
+pub enum Trouble {
+    /// The provider's own refusal.
+    Refused(Returned),
+    Failed(Fault),
+}
+
+/// A task that is asked for, by somebody whose it is.
+#[derive(Clone)]
+pub struct Question {
+    pub family: Arc<Family>,
+    /// Opened, and checked to be the caller's: what is known of it is told.
+    pub task: TaskId,
+    pub state: Arc<dyn Store>,
+}
+
+impl Polls {
+    /// How the task stands, as far as it is worth asking; `ask` asks the provider, once it is awaited.
+    ///
+    /// # Errors
+    /// Why that cannot be told.
+    pub async fn report(self: &Arc<Self>, question: Question, ask: Returning) -> Told {
+        let key = key(&question.task);
+        let query = question.family.query.clone();
+        if let Some(told) = self.shelf().fresh(&key, &query, Instant::now()) {
+            self.tally.count(Outcome::Fresh);
+            return told;
+        }
+        let (polls, of) = (self.clone(), key.clone());
+        let work = move || async move { polls.find_out(&of, &question, ask).await };
+        let (told, part) = self.flights.share(&key, work).await;
+        if part == Part::Joined {
+            self.tally.count(Outcome::Shared);
+        }
+        told.unwrap_or_else(|| Err(Arc::new(Trouble::Failed(broken_off()))))
+    }
+
+    /// How the task stands now: the provider is asked, unless the task is known to be over.
+    ///
+    /// # Errors
+    /// Why that cannot be told.
+    pub async fn report_now(&self, question: &Question, ask: Returning) -> Holds {
+        let key = key(&question.task);
+        let known = self.shelf().last(&key);
+        if let Some(known) = known.filter(|known| known.state.is_terminal()) {
+            self.tally.count(Outcome::Fresh);
+            return Ok(known);
+        }
+        if let Some(noted) = self.noted(&key, question).await {
+            self.tally.count(Outcome::Fresh);
+            return Ok(noted);
+        }
+        self.room(question).await.map_err(|fault| {
+            self.tally.count(Outcome::OverBudget);
+            Arc::new(Trouble::Failed(fault))
+        })?;
+        let (said, held) = self.ask(&key, question, ask).await;
+        match held {
+            Ok(held) if held.state.is_terminal() => Ok(held),
+            // What was guessed before must not stand in the way of what is so.
+            held => said.map_or(held, Ok),
+        }
+    }
+
+    /// Takes a place in the account's budget, and waits a moment for one.
+    ///
+    /// # Errors
+    /// There was none, or it cannot be counted and must be.
+    pub async fn room(&self, question: &Question) -> Result<(), Fault> {
+        self.room_within(ROOM_PATIENCE, question).await
+    }
+
+    /// Takes what is known to have become of a task, by an answer in the words of a query's.
+    pub fn tell(&self, question: &Question, answer: Bytes) {
+        let Question {
+            family,
+            task,
+            state,
+        } = question;
+        match Report::read(family, task, answer, unix_ms()) {
+            Ok(report) => drop(self.file(&key(task), &**state, Ok(Arc::new(report)))),
+            Err(_) => self.doubt(task),
+        }
+    }
+
+    /// What was said of a task so far is not to be told again, unless it was its end.
+    pub fn doubt(&self, task: &TaskId) {
+        self.shelf().doubt(&key(task));
+    }
+
+    /// What came of questions.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    async fn find_out(&self, key: &Arc<str>, question: &Question, ask: Returning) -> Told {
+        let query = &question.family.query;
+        self.noted(key, question).await;
+        let fresh = self.shelf().fresh(key, query, Instant::now());
+        if let Some(told @ Ok(_)) = fresh {
+            self.tally.count(Outcome::Fresh);
+            return told;
+        }
+        let last = self.shelf().last(key);
+        let patience = match last {
+            Some(_) => Duration::ZERO,
+            None => ROOM_PATIENCE,
+        };
+        if let Err(fault) = self.room_within(patience, question).await {
+            self.tally.count(Outcome::OverBudget);
+            let again = fault.retry_after.unwrap_or(NO_ROOM_RETRY);
+            return match last {
+                Some(report) => Ok(Known::until(report, again)),
+                None => Err(Arc::new(Trouble::Failed(fault))),
+            };
+        }
+        let (_, held) = self.ask(key, question, ask).await;
+        let report = held?;
+        let fresh = match report.state.is_terminal() {
+            true => query.fresh_when_done,
+            false => query.fresh,
+        };
+        Ok(Known::until(report, fresh))
+    }
+
+    /// Asks the provider; gives what it said, and what holds now.
+    async fn ask(&self, key: &Arc<str>, question: &Question, ask: Returning) -> (Holds, Holds) {
+        self.tally.count(Outcome::Asked);
+        let Question {
+            family,
+            task,
+            state,
+        } = question;
+        let said = match ask.await {
+            Ok(returned) if returned.status.is_success() => {
+                Report::read(family, task, returned.body, unix_ms())
+                    .map(Arc::new)
+                    .map_err(|why| Trouble::Failed(not_told().detail(why)))
+            }
+            Ok(refused) => Err(Trouble::Refused(refused)),
+            Err(fault) => Err(Trouble::Failed(fault)),
+        };
+        let said = said.map_err(Arc::new);
+        let held = self.file(key, &**state, said.clone());
+        (said, held)
+    }
+
+    /// Remembers what came of a question; the end of a task is noted for other gateways, too.
+    fn file(&self, key: &Arc<str>, state: &dyn Store, came: Holds) -> Holds {
+        let new = came.as_ref().ok().cloned();
+        let held = self.shelf().file(key, came, Instant::now());
+        if let (Ok(held), Some(new)) = (&held, new)
+            && Arc::ptr_eq(held, &new)
+            && held.state.is_terminal()
+        {
+            state.note(key, &held.to_note());
+        }
+        held
+    }
+
+    /// The end of a task, where any gateway has seen it; it is put among what is known.
+    async fn noted(&self, key: &Arc<str>, question: &Question) -> Option<Arc<Report>> {
+        let note = match question.state.noted(key).get().await {
+            Ok(note) => note?,
+            Err(unavailable) => {
+                tracing::debug!(%unavailable, "no note of a task can be looked up");
+                return None;
+            }
+        };
+        let report = Report::of_note(&question.family, &question.task, &note)?;
+        let age = Duration::from_millis(unix_ms().saturating_sub(report.said_ms));
+        let now = Instant::now();
+        // The clock may have begun after that.
+        let asked = now.checked_sub(age).unwrap_or(now);
+        self.shelf().file(key, Ok(Arc::new(report)), asked).ok()
+    }
+
+    async fn room_within(&self, patience: Duration, question: &Question) -> Result<(), Fault> {
+        let Question {
+            family,
+            task,
+            state,
+        } = question;
+        let Some(per_second) = family.query.per_second else {
+            return Ok(());
+        };
+        let queue = self.queue(&task.channel);
+        // Without patience there is one look, and only where nobody waits already.
+        if patience.is_zero() {
+            let Ok(_turn) = queue.try_lock() else {
+                return Err(no_room(NO_ROOM_RETRY));
+            };
+            return match take(&**state, &task.channel, per_second).await? {
+                Pace::Now => Ok(()),
+                Pace::In(wait) => Err(no_room(wait)),
+            };
+        }
+        let taken = async {
+            let _turn = queue.lock().await;
+            loop {
+                match take(&**state, &task.channel, per_second).await? {
+                    Pace::Now => return Ok(()),
+                    Pace::In(wait) => sleep(wait).await,
+                }
+            }
+        };
+        let in_time = timeout(patience, taken).await;
+        in_time.unwrap_or_else(|_| Err(no_room(NO_ROOM_RETRY)))
+    }
+
+    fn queue(&self, channel: &str) -> Arc<tokio::sync::Mutex<()>> {
+        let mut queues = lock(&self.queues);
+        if let Some(queue) = queues.get(channel) {
+            return queue.clone();
+        }
+        queues.entry(channel.to_owned()).or_default().clone()
+    }
+
+    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+        lock(&self.shelf)
+    }
+}
+
+impl Known {
+    fn until(report: Arc<Report>, again: Duration) -> Self {
+        Self { report, again }
+    }
+}
+
+/// One key for a task, whoever asks and wherever.
+fn key(task: &TaskId) -> Arc<str> {
+    let hash = Sha256::new().chain_update(&task.channel).chain_update([0]);
+    let hash = hash.chain_update(&task.upstream).finalize();
+    let mut key = String::with_capacity(5 + 2 * hash.len());
+    key.push_str("task-");
+    for byte in hash {
+        write!(key, "{byte:02x}").expect("writing to a String does not fail");
+    }
+    key.into()
+}
+
+async fn take(state: &dyn Store, channel: &str, per_second: u16) -> Result<Pace, Fault> {
+    match state.pace(channel, per_second).get().await {
+        Ok(pace) => Ok(pace),
+        Err(unavailable) => match state.when_away() {
+            WhenAway::Open => Ok(Pace::Now),
+            WhenAway::Closed => Err(Fault::new(
+                FaultKind::Overloaded,
+                "the gateway cannot look at its provider's limits now; try again",
+            )
+            .retry_after(NO_ROOM_RETRY)
+            .source(unavailable)),
+        },
+    }
+}
+
+fn no_room(wait: Duration) -> Fault {
+    Fault::new(
+        FaultKind::TooManyRequests,
+        "the provider may not be asked more often now; ask for this task again later",
+    )
+    .retry_after(wait)
+    .detail("the channel's queries of this second are used up")
+}
+
+fn not_told() -> Fault {
+    Fault::new(
+        FaultKind::UnreadableAnswer,
+        "the provider's answer says nothing of this task; ask again",
+    )
+}
+
+fn broken_off() -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "the gateway could not ask for this task; ask again",
+    )
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,192 @@
+//! Cancels: only what still waits is cancelled, and the record of a finished task is never deleted by one.
+
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::request::BOB;
+use crate::harness::video::{
+    FAMILY_A, FAMILY_B, GENERIC, ask, cancel, cancel_request, count, create, deeds, id_of,
+    video_config,
+};
+use crate::harness::{Act, Answer, Gateway, Scripted, Simulator, eventually};
+use headgate::protocol::Protocol;
+use headgate::task::families;
+use serde_json::{Value, json};
+
+/// Each way to speak of a task, and how its status is found there.
+const WAYS: [(&str, &str, Protocol); 4] = [
+    (GENERIC, "demo-video-a", Protocol::Chat),
+    (GENERIC, "demo-video-b", Protocol::Chat),
+    (FAMILY_A, "demo-video-a", Protocol::FamilyA),
+    (FAMILY_B, "demo-video-b", Protocol::FamilyB),
+];
+
+fn status_of(path: &str, answer: &Answer) -> String {
+    let at = match path {
+        FAMILY_B => "/output/task_status",
+        _ => "/status",
+    };
+    let json = answer.json();
+    let word = json.pointer(at).and_then(Value::as_str);
+    word.unwrap_or_default().to_lowercase()
+}
+
+/// A gateway before a provider whose tasks take this course, and a task of each way.
+async fn tasks(course: &str) -> (Simulator, Gateway, Vec<(usize, String)>) {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&video_config(&simulator, course)).await;
+    let mut ids = Vec::new();
+    for (number, (path, model, _)) in WAYS.into_iter().enumerate() {
+        let made = create(&gateway, path, model).await;
+        ids.push((number, id_of(path, &made)));
+    }
+    (simulator, gateway, ids)
+}
+
+/// The code of an error in any shape.
+fn code_of(answer: &Answer) -> Value {
+    let json = answer.json();
+    json.pointer("/error/code").unwrap_or(&json["code"]).clone()
+}
+
+#[tokio::test]
+async fn what_waits_is_cancelled_once_the_provider_has_said_that_it_does() {
+    let (simulator, gateway, ids) = tasks("queue=60m;run=1s").await;
+    for (number, id) in ids {
+        let (path, model, _) = WAYS[number];
+        let before = deeds(&simulator).await.len();
+        let answer = cancel(&gateway, path, &id).await;
+        assert_eq!(answer.status, 200, "{path} {model}: {}", answer.text());
+        let json = answer.json();
+        match path {
+            GENERIC => {
+                assert_eq!(json["task_id"], id.as_str());
+                assert_eq!(json["status"], "cancelled");
+                assert_eq!(json["model"], model);
+                assert!(answer.headers.get("retry-after").is_none());
+            }
+            FAMILY_A => assert_eq!(json, json!({})),
+            _ => assert!(json["request_id"].is_string(), "{json}"),
+        }
+        assert_eq!(deeds(&simulator).await[before..], ["query", "cancel"]);
+        let told = ask(&gateway, path, &id).await;
+        assert!(
+            status_of(path, &told).starts_with("cancel"),
+            "{}",
+            told.text()
+        );
+        let again = cancel(&gateway, path, &id).await;
+        assert_eq!(again.status, 409, "{}", again.text());
+        let after = deeds(&simulator).await;
+        assert_eq!(after.len(), before + 2, "the end is known: {after:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_runs_or_is_over_is_left_alone() {
+    for (course, word) in [
+        ("queue=1ms;run=60m", "running"),
+        ("queue=1ms;run=1ms", "succeeded"),
+        ("queue=1ms;run=1ms;ends=failed", "failed"),
+        ("queue=1ms;run=1ms;ends=cancelled", "cancel"),
+    ] {
+        let (simulator, gateway, ids) = tasks(course).await;
+        // Half of them are asked for before, so that their end is known already.
+        for (number, id) in ids {
+            let (path, model, protocol) = WAYS[number];
+            if number % 2 == 0 {
+                eventually("the state", async || {
+                    let told = ask(&gateway, path, &id).await;
+                    status_of(path, &told).starts_with(word).then_some(())
+                })
+                .await;
+            }
+            let answer = cancel(&gateway, path, &id).await;
+            assert_error_body(protocol, &answer, 409);
+            let code = match path {
+                FAMILY_B => "UnsupportedOperation",
+                _ => "task_not_cancellable",
+            };
+            assert_eq!(code_of(&answer), code, "{path} {model} {word}");
+            let told = ask(&gateway, path, &id).await;
+            assert!(status_of(path, &told).starts_with(word), "{}", told.text());
+        }
+        assert_eq!(count(&simulator, "cancel").await, 0, "{word}");
+    }
+}
+
+#[tokio::test]
+async fn a_strangers_cancel_is_a_404_and_reaches_nobody() {
+    let (simulator, gateway, ids) = tasks("queue=60m").await;
+    let before = deeds(&simulator).await;
+    for (number, id) in &ids {
+        let (path, _, protocol) = WAYS[*number];
+        let answer = gateway.ask(&cancel_request(path, id).key(BOB)).await;
+        assert_error_body(protocol, &answer, 404);
+        let answer = cancel(&gateway, path, "task_x").await;
+        assert_error_body(protocol, &answer, 404);
+    }
+    assert_eq!(deeds(&simulator).await, before);
+    // Nor does another family's route know it.
+    let answer = cancel(&gateway, FAMILY_B, &ids[2].1).await;
+    assert_error_body(Protocol::FamilyB, &answer, 404);
+}
+
+#[tokio::test]
+async fn a_task_that_began_to_run_meanwhile_is_a_409_too() {
+    let json = |status: &str, body: &str| {
+        let length = body.len();
+        Act::Send(
+            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+                .into_bytes(),
+        )
+    };
+    let provider = Scripted::start(vec![
+        json("200 OK", r#"{"id":"cgt-20260101000000-abcde"}"#),
+        Act::Read,
+        json("200 OK", r#"{"id":"cgt-20260101000000-abcde","status":"queued"}"#),
+        Act::Read,
+        json(
+            "403 Forbidden",
+            r#"{"error":{"code":"OperationDenied.InvalidState","message":"cgt-20260101000000-abcde runs"}}"#,
+        ),
+    ])
+    .await;
+    let simulator = Simulator::start().await;
+    let mut config = video_config(&simulator, "");
+    config["channels"]["a"]["base_url"] = json!(format!("http://{}/api/v3", provider.address));
+    let gateway = Gateway::start(&config).await;
+    let id = id_of(GENERIC, &create(&gateway, GENERIC, "demo-video-a").await);
+    let answer = cancel(&gateway, GENERIC, &id).await;
+    assert_error_body(Protocol::Chat, &answer, 409);
+    assert!(!answer.text().contains("cgt-"), "{}", answer.text());
+    let lines: Vec<String> = provider
+        .requests()
+        .iter()
+        .map(|request| first_word(request))
+        .collect();
+    assert_eq!(lines, ["POST", "GET", "DELETE"]);
+}
+
+fn first_word(text: &str) -> String {
+    text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn a_family_that_cannot_cancel_says_so_and_is_asked_nothing() {
+    let simulator = Simulator::start().await;
+    let mut config = video_config(&simulator, "queue=60m");
+    let shipped = families::shipped("family-b").unwrap();
+    let mut family: Value = serde_saphyr::from_str(shipped).unwrap();
+    family.as_object_mut().unwrap().remove("cancel");
+    config["families"] = json!({"steadfast": family});
+    config["channels"]["b"]["family"] = json!("steadfast");
+    let gateway = Gateway::start(&config).await;
+    let id = id_of(GENERIC, &create(&gateway, GENERIC, "demo-video-b").await);
+    let answer = cancel(&gateway, GENERIC, &id).await;
+    assert_error_body(Protocol::Chat, &answer, 409);
+    assert!(
+        answer.text().contains("cannot be cancelled"),
+        "{}",
+        answer.text()
+    );
+    assert_eq!(deeds(&simulator).await, ["create"]);
+}

@@ -1,0 +1,140 @@
+//! Video routes, two accounts of two families, and what is asked of them.
+
+use super::config::{self, caller};
+use super::request::{ANN, BOB};
+use super::{Answer, Gateway, Request, Simulator};
+use serde_json::{Value, json};
+
+pub const GENERIC: &str = "/v1/video/generations";
+pub const FAMILY_A: &str = "/v1/family-a/video/generations";
+pub const FAMILY_B: &str = "/v1/family-b/video/generations";
+
+/// Two accounts, one for each family; `directives` for what the simulated provider does.
+pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
+    let base = |version: &str| match directives {
+        "" => format!("http://{}/api/{version}", simulator.address),
+        some => format!("http://{}/~{some}/api/{version}", simulator.address),
+    };
+    let channel = |version: &str, protocol: &str, family: &str, model: &str| {
+        json!({
+            "base_url": base(version), "credential": {"bearer": format!("sk-{family}")},
+            "protocols": [protocol, "video"], "family": family,
+            "models": {model: format!("upstream-{model}")},
+        })
+    };
+    let mut config = config::standard(&simulator.url());
+    config["task_keys"] = json!(["0123456789abcdef0123456789abcdef"]);
+    config["callers"] = json!([caller("ann", ANN, &["*"]), caller("bob", BOB, &["*"])]);
+    config["channels"] = json!({
+        "a": channel("v3", "family_a", "family-a", "demo-video-a"),
+        "b": channel("v1", "family_b", "family-b", "demo-video-b"),
+    });
+    config["models"] = json!({});
+    let mut routes = Vec::new();
+    for (name, path, protocol) in [
+        ("video", GENERIC, "video"),
+        ("family_a", FAMILY_A, "family_a"),
+        ("family_b", FAMILY_B, "family_b"),
+    ] {
+        routes.push(json!({
+            "name": name, "match": format!("POST {path}"), "protocol": protocol,
+            "request": [{"use": "body"}, "validate", {"map_task": {"ask": "create"}}],
+        }));
+        routes.push(json!({
+            "name": format!("{name}_task"), "match": format!("GET {path}/{{id}}"),
+            "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "query"}}],
+        }));
+        // Family A's own verb; a path for the others.
+        let (method, behind) = match protocol {
+            "family_a" => ("DELETE", ""),
+            _ => ("POST", "/cancel"),
+        };
+        routes.push(json!({
+            "name": format!("{name}_cancel"), "match": format!("{method} {path}/{{id}}{behind}"),
+            "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "cancel"}}],
+        }));
+    }
+    config["routes"] = json!(routes);
+    config
+}
+
+pub fn create_body(path: &str, model: &str) -> Value {
+    match path {
+        FAMILY_A => json!({"model": model, "content": [{"type": "text", "text": "a gate"}]}),
+        FAMILY_B => json!({"model": model, "input": {"prompt": "a gate"}}),
+        _ => json!({"model": model, "prompt": "a gate", "ratio": "16:9", "duration": 5}),
+    }
+}
+
+pub async fn create(gateway: &Gateway, path: &str, model: &str) -> Answer {
+    let body = create_body(path, model);
+    gateway.ask(&Request::post(path, body.to_string())).await
+}
+
+pub fn id_of(path: &str, answer: &Answer) -> String {
+    let pointer = match path {
+        FAMILY_A => "/id",
+        FAMILY_B => "/output/task_id",
+        _ => "/task_id",
+    };
+    let id = answer.json().pointer(pointer).cloned().unwrap_or_default();
+    let id = id
+        .as_str()
+        .unwrap_or_else(|| panic!("{}", answer.text()))
+        .to_owned();
+    assert!(id.starts_with("task_"), "{id}");
+    id
+}
+
+pub async fn ask(gateway: &Gateway, path: &str, id: &str) -> Answer {
+    gateway.ask(&Request::get(&format!("{path}/{id}"))).await
+}
+
+/// How a task is cancelled.
+pub async fn cancel(gateway: &Gateway, path: &str, id: &str) -> Answer {
+    gateway.ask(&cancel_request(path, id)).await
+}
+
+pub fn cancel_request(path: &str, id: &str) -> Request {
+    match path {
+        FAMILY_A => Request::new("DELETE", &format!("{path}/{id}")),
+        _ => Request::new("POST", &format!("{path}/{id}/cancel")).header("Content-Length", "0"),
+    }
+}
+
+/// What the provider was asked to do with tasks, in its order: `create`, `query`, `cancel`.
+pub async fn deeds(simulator: &Simulator) -> Vec<String> {
+    let records = simulator.records().await;
+    let deed = |record: &Value| {
+        let (_, deed) = record["endpoint"].as_str()?.split_once('.')?;
+        Some(deed.to_owned())
+    };
+    records.iter().filter_map(deed).collect()
+}
+
+/// How often the provider was asked to do `deed`.
+pub async fn count(simulator: &Simulator, deed: &str) -> usize {
+    let deeds = deeds(simulator).await;
+    deeds.iter().filter(|known| *known == deed).count()
+}
+
+/// How many creates the provider has received.
+pub async fn creates(simulator: &Simulator) -> usize {
+    count(simulator, "create").await
+}
+
+/// Lets what both families say of tasks be fresh for so long, under way and when over; `more` goes beside it.
+pub fn fresh_for(config: &mut Value, under_way: &str, when_done: &str, more: &Value) {
+    for (family, path) in [
+        ("family-a", "/contents/generations/tasks/{id}"),
+        ("family-b", "/tasks/{id}"),
+    ] {
+        let mut query = json!({
+            "method": "GET", "path": path, "fresh": under_way, "fresh_when_done": when_done,
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            query[key] = value.clone();
+        }
+        config["families"][family] = json!({"query": query});
+    }
+}
