@@ -24,6 +24,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
             tls: None,
         },
         credentials: Vec::new(),
+        retired: false,
         protocols: Vec::new(),
         family: None,
         weight,
