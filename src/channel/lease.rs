@@ -31,15 +31,14 @@ pub(super) struct Asked {
 }
 
 impl Lease {
-    pub(super) fn begin(
+    /// `load` has begun, and ends with the lease.
+    pub(super) fn new(
         channels: &Arc<Channels>,
         candidate: &Candidate,
         key: Option<usize>,
         load: Arc<Load>,
         asked: [Asked; 3],
-        now: Moment,
     ) -> Self {
-        load.begin(&candidate.channel.limits, now);
         Self {
             channels: channels.clone(),
             candidate: candidate.clone(),
