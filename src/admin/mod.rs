@@ -63,6 +63,8 @@ impl Admin {
         let usable = self.channels.usable_channels(catalog, Moment::now());
         self.metrics.channels.usable(usable);
         self.metrics.polls.show(self.reloader.polls().tally());
+        let refused = self.channels.refused_keys(catalog, Moment::now());
+        self.metrics.channels.refused_keys(refused);
         let page = self
             .metrics
             .render(self.access_log.dropped(), &self.reloader.state().health());

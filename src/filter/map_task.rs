@@ -4,6 +4,7 @@
 
 mod answer;
 mod ask;
+mod fit;
 mod poll;
 
 use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
@@ -42,6 +43,7 @@ pub const KIND: FilterKind = FilterKind {
                 UnsupportedSetting::Ignore => Unsupported::Ignore,
             },
             is_generic: matches!(parts.protocol, Some(Protocol::Video) | None),
+            rules: fit::Rules::of(parts)?,
             tasks: parts.tasks.clone(),
             polls: parts.polls.clone(),
             state: parts.state.clone(),
@@ -87,6 +89,7 @@ struct MapTask {
     unsupported: Unsupported,
     /// Whether callers speak the generic protocol; else the channel's family.
     is_generic: bool,
+    rules: fit::Rules,
     tasks: Arc<Tasks>,
     polls: Arc<Polls>,
     state: Arc<dyn Store>,

@@ -18,6 +18,7 @@ pub use request::{Ignored, Mapped, Unsupported};
 
 use super::state::State;
 use super::time::TimeFormat;
+use crate::protocol::Protocol;
 use place::{Target, Template};
 use serde_json::Value;
 use source::Sources;
@@ -28,6 +29,8 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Family {
     pub name: Arc<str>,
+    /// The protocol of callers who speak it themselves, if there is one.
+    pub protocol: Option<Protocol>,
     pub create: Call,
     pub query: Query,
     /// None where tasks cannot be cancelled.

@@ -132,9 +132,11 @@ impl MapTask {
         let body = request.body.as_ref().expect("a scanned body was asked for");
         let generic = GenericRequest::read(body).map_err(invalid)?;
         let model = candidate.model.as_ref().ok_or_else(no_family)?;
-        let Mapped { body, ignored, .. } = family
+        let mapped = family
             .request(&generic, &model.name, self.unsupported)
             .map_err(invalid)?;
+        self.check_fit(request.model(), candidate, &mapped)?;
+        let Mapped { body, ignored, .. } = mapped;
         let names: Vec<&str> = ignored.iter().map(|one| &*one.param).collect();
         let ignored = match names.is_empty() {
             true => None,
