@@ -132,24 +132,7 @@ async fn a_strangers_cancel_is_a_404_and_reaches_nobody() {
 
 #[tokio::test]
 async fn a_task_that_began_to_run_meanwhile_is_a_409_too() {
-    let json = |status: &str, body: &str| {
-        let length = body.len();
-        Act::Send(
-            format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
-                .into_bytes(),
-        )
-    };
-    let provider = Scripted::start(vec![
-        json("200 OK", r#"{"id":"cgt-20260101000000-abcde"}"#),
-        Act::Read,
-        json("200 OK", r#"{"id":"cgt-20260101000000-abcde","status":"queued"}"#),
-        Act::Read,
-        json(
-            "403 Forbidden",
-            r#"{"error":{"code":"OperationDenied.InvalidState","message":"cgt-20260101000000-abcde runs"}}"#,
-        ),
-    ])
-    .await;
+    let provider = Scripted::start(vec![Act::Answer(begins_to_run)]).await;
     let simulator = Simulator::start().await;
     let mut config = video_config(&simulator, "");
     config["channels"]["a"]["base_url"] = json!(format!("http://{}/api/v3", provider.address));
@@ -164,6 +147,24 @@ async fn a_task_that_began_to_run_meanwhile_is_a_409_too() {
         .map(|request| first_word(request))
         .collect();
     assert_eq!(lines, ["POST", "GET", "DELETE"]);
+}
+
+/// A provider whose task waits when it is asked, and runs when it is told to stop.
+fn begins_to_run(request: &str) -> Vec<u8> {
+    let (status, body) = match &*first_word(request) {
+        "POST" => ("200 OK", r#"{"id":"cgt-20260101000000-abcde"}"#),
+        "GET" => (
+            "200 OK",
+            r#"{"id":"cgt-20260101000000-abcde","status":"queued"}"#,
+        ),
+        _ => (
+            "403 Forbidden",
+            r#"{"error":{"code":"OperationDenied.InvalidState","message":"cgt-20260101000000-abcde runs"}}"#,
+        ),
+    };
+    let length = body.len();
+    format!("HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        .into_bytes()
 }
 
 fn first_word(text: &str) -> String {

@@ -17,6 +17,8 @@ pub struct Scripted {
 #[derive(Clone)]
 pub enum Act {
     Send(Vec<u8>),
+    /// Sends what this makes of the request.
+    Answer(fn(&str) -> Vec<u8>),
     Wait(Duration),
     /// Reads the next request of the connection.
     Read,
@@ -67,9 +69,15 @@ impl Scripted {
 
 async fn play(mut stream: TcpStream, acts: Vec<Act>, requests: Arc<Mutex<Vec<Vec<u8>>>>) {
     while let Some(request) = read_request(&mut stream).await {
+        let asked = String::from_utf8_lossy(&request).into_owned();
         requests.lock().unwrap().push(request);
         for act in &acts {
             match act {
+                Act::Answer(answer) => {
+                    if stream.write_all(&answer(&asked)).await.is_err() {
+                        return;
+                    }
+                }
                 Act::Send(bytes) => {
                     if stream.write_all(bytes).await.is_err() {
                         return;
