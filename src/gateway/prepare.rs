@@ -101,8 +101,11 @@ pub(super) fn prepare_errand(
     credential: Option<&Credential>,
     errand: &Errand,
 ) -> Prepared {
-    let mut headers = hygiene::for_provider(&errand.headers);
+    let mut headers = hygiene::for_provider(&HeaderMap::new());
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    for (name, value) in &errand.headers {
+        headers.insert(name, value.clone());
+    }
     let body_bytes = match (errand.body.len(), &errand.method) {
         (0, &Method::GET) => None,
         (bytes, _) => Some(bytes),

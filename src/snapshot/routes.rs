@@ -291,6 +291,17 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
             problems.error(&at, format!("`{second}` must stand behind `{first}`"), None);
         }
     }
+    let is_about_a_task = pattern.has_parameter("id") || pattern.has_parameter("task_id");
+    if let (Some(limit), Some(map)) = (place("rate_limit"), place("map_task"))
+        && is_about_a_task
+        && map < limit
+    {
+        problems.error(
+            &at,
+            "`map_task` must stand behind `rate_limit`: on this route it answers by itself, and nothing behind it runs",
+            None,
+        );
+    }
     if let (Some(validate), Some(route)) = (place("validate"), place("route_model"))
         && validate < route
     {
@@ -313,8 +324,7 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
         || place("list_models").is_some()
         || place("first_channel").is_some()
         || (place("follow_ids").is_some() && pattern.has_parameter("id"))
-        || (place("map_task").is_some()
-            && (pattern.has_parameter("id") || pattern.has_parameter("task_id")));
+        || (place("map_task").is_some() && is_about_a_task);
     if !finds_channel {
         problems.error(
             &at,

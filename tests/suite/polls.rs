@@ -307,3 +307,24 @@ async fn a_success_without_a_video_is_a_failure_in_every_protocol() {
         assert_eq!(code, Some(&json!("invalid_upstream_response")), "{told}");
     }
 }
+
+#[tokio::test]
+async fn a_callers_limits_hold_for_polls_too_and_cannot_stand_where_they_would_not() {
+    let simulator = Simulator::start().await;
+    let mut config = video_config(&simulator, "queue=60m");
+    config["callers"][0]["limits"] = json!({"requests_per_minute": 2});
+    let limited = json!(["authenticate", "rate_limit", {"map_task": {"ask": "query"}}]);
+    crate::harness::config::route(&mut config, "video_task")["request"] = limited;
+    let gateway = Gateway::start(&config).await;
+    let id = task(&gateway, "demo-video-a").await;
+    for status in [200, 200, 429] {
+        assert_eq!(ask(&gateway, GENERIC, &id).await.status, status);
+    }
+    let behind = json!(["authenticate", {"map_task": {"ask": "query"}}, "rate_limit"]);
+    crate::harness::config::route(&mut config, "video_task")["request"] = behind;
+    let text = format!("{config:#}");
+    gateway.folder.write("routes.yaml", &text);
+    let refused = gateway.page("POST", "/reload").await;
+    let reason = "`map_task` must stand behind `rate_limit`";
+    assert!(refused.text().contains(reason), "{}", refused.text());
+}

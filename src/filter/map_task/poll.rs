@@ -70,9 +70,10 @@ impl MapTask {
             return Err(too_late(cancel, report.state));
         }
         self.polls.room(&asked.question).await?;
+        // Whatever comes of it, and whether the caller waits for that or not, the task may stand otherwise.
+        self.polls.doubt(asked.task());
         let cancelled = errands.run(asked.errand(request, &cancel.call)).await;
-        // Whatever came of it, the task may stand otherwise now.
-        self.polls.doubt(&asked.question.task);
+        self.polls.doubt(asked.task());
         let returned = cancelled?;
         match returned.status.is_success() {
             true => self.tell_cancelled(&asked, &report, &returned),
