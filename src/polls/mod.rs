@@ -176,11 +176,8 @@ impl Polls {
         }
         let (_, held) = self.ask(key, question, ask).await;
         let report = held?;
-        let fresh = match report.state.is_terminal() {
-            true => query.fresh_when_done,
-            false => query.fresh,
-        };
-        Ok(Known::until(report, fresh))
+        let again = query.fresh_while(report.state);
+        Ok(Known::until(report, again))
     }
 
     /// Asks the provider; gives what it said, and what holds now.

@@ -43,10 +43,7 @@ impl Shelf {
             return (age < TROUBLE_FRESH.min(query.fresh)).then(|| Err(trouble.clone()));
         }
         let report = entry.report.as_ref()?;
-        let fresh = match report.state.is_terminal() {
-            true => query.fresh_when_done,
-            false => query.fresh,
-        };
+        let fresh = query.fresh_while(report.state);
         (age < fresh).then(|| Ok(Known::until(report.clone(), fresh - age)))
     }
 
@@ -86,16 +83,14 @@ impl Shelf {
 
     /// The next who asks is not told what was said so far, unless that is the end.
     pub fn doubt(&mut self, key: &Arc<str>) {
-        if let Some(entry) = self.find(key)
-            && entry
-                .report
-                .as_ref()
-                .is_none_or(|report| !report.state.is_terminal())
-        {
-            self.young_bytes = self.young_bytes.saturating_sub(entry.bytes());
-            self.young.remove(key);
-            self.old.remove(key);
+        let last = self.last(key);
+        if last.is_some_and(|report| report.state.is_terminal()) {
+            return;
         }
+        if let Some(gone) = self.young.remove(key) {
+            self.young_bytes = self.young_bytes.saturating_sub(gone.bytes());
+        }
+        self.old.remove(key);
     }
 
     fn find(&self, key: &str) -> Option<&Entry> {
@@ -120,5 +115,40 @@ impl Entry {
     fn bytes(&self) -> usize {
         let report = self.report.as_ref();
         report.map_or(0, |report| report.answer.body().len() * (1 + TAPE_SHARE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::json::{Document, Limits};
+    use crate::task::state::State;
+
+    #[test]
+    fn what_is_known_stays_within_its_bounds_and_the_newest_of_it_stays() {
+        let mut shelf = Shelf::default();
+        let body = format!("\"{}\"", "x".repeat(REPORT_BYTES_MAX - 2));
+        let report = |state| {
+            let answer = Document::parse(body.clone().into(), &Limits::default()).unwrap();
+            Ok(Arc::new(Report {
+                answer,
+                state,
+                said_ms: 0,
+            }))
+        };
+        let key = |number: usize| Arc::from(number.to_string());
+        for number in 0..1_000 {
+            let held = shelf.file(&key(number), report(State::Running), Instant::now());
+            assert!(held.is_ok());
+        }
+        let entries = shelf.young.values().chain(shelf.old.values());
+        let bytes: usize = entries.map(Entry::bytes).sum();
+        assert!(bytes <= 2 * GENERATION_BYTES_MAX + REPORT_BYTES_MAX * (1 + TAPE_SHARE));
+        assert!(shelf.last("999").is_some());
+        assert!(shelf.last("0").is_none());
+        shelf.doubt(&key(999));
+        assert!(shelf.last("999").is_none());
+        let young: usize = shelf.young.values().map(Entry::bytes).sum();
+        assert_eq!(shelf.young_bytes, young);
     }
 }

@@ -55,6 +55,16 @@ pub struct Query {
     pub per_second: Option<u16>,
 }
 
+impl Query {
+    /// How long an answer is told again about a task that stands so.
+    pub fn fresh_while(&self, state: State) -> Duration {
+        match state.is_terminal() {
+            true => self.fresh_when_done,
+            false => self.fresh,
+        }
+    }
+}
+
 /// How a task is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cancel {
