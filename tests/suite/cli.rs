@@ -117,6 +117,25 @@ fn rules_of_models_are_not_checked_before_the_model_is_known() {
 }
 
 #[test]
+fn a_folder_that_bodies_cannot_be_spooled_to_is_told_with_its_place() {
+    let mut config = standard("https://provider.test/v1");
+    config["server"]["spool"] = json!({"folder": "not/there"});
+    let (_folder, path) = written(&config);
+    let said = run(&["check", &path], "");
+    assert!(!said.success);
+    for words in [
+        "no file can be made in",
+        "not/there",
+        "No such file",
+        "(server.spool.folder)",
+        "routes.yaml:",
+        "make this folder",
+    ] {
+        assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+    }
+}
+
+#[test]
 fn what_becomes_of_a_good_request_is_explained() {
     let (folder, config) = written(&standard("https://provider.test/base/v1"));
     let body = json!({"model": "demo-large", "messages": [{"role": "user", "content": "x"}]});

@@ -33,6 +33,7 @@ mod schemas;
 mod secrets;
 mod shutdown;
 mod slow_readers;
+mod spooling;
 mod state;
 mod streams;
 mod strict_json;
