@@ -9,6 +9,7 @@ mod channels_page;
 mod cli;
 mod crowds;
 mod deadlines;
+mod demo;
 mod desync;
 mod error_parity;
 mod failover;
