@@ -6,8 +6,9 @@ use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::{ByteSize, Secret, Span};
 use crate::task::definition::FamilyConfig;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -211,8 +212,44 @@ pub struct ModelConfig {
     /// Unix seconds of the model list; 0 if absent.
     pub created: Option<u64>,
     /// What the model takes of a protocol, as `family_a/2.0`: the name of a schema under `schemas`, which
-    /// `validate` applies besides the protocol's own.
-    pub profile: Option<String>,
+    /// is applied besides the protocol's own. A list where the model is served in several families.
+    pub profile: ProfilesConfig,
+}
+
+/// Names of profiles: one, or a list.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "WrittenProfiles")]
+pub struct ProfilesConfig(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenProfiles {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl From<WrittenProfiles> for ProfilesConfig {
+    fn from(written: WrittenProfiles) -> Self {
+        match written {
+            WrittenProfiles::One(one) => Self(vec![one]),
+            WrittenProfiles::Several(several) => Self(several),
+        }
+    }
+}
+
+impl JsonSchema for ProfilesConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "Profiles".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A profile's name, or a list of names for different protocols.",
+            "type": ["string", "array"],
+            "minLength": 1,
+            "items": {"type": "string", "minLength": 1}
+        })
+    }
 }
 
 /// One route.

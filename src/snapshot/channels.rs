@@ -63,6 +63,7 @@ fn build_one(
         protocols,
         family,
         models,
+        retired,
         weight,
         tier,
         timeouts,
@@ -76,9 +77,7 @@ fn build_one(
         .map_err(|reason| problems.error(&format!("{at}/base_url"), reason, None))
         .ok();
     let headers = build_headers(headers, at, problems);
-    let family = family
-        .as_ref()
-        .and_then(|family| families.named(family, &format!("{at}/family"), problems));
+    let family = families.of_channel(family.as_deref(), protocols, at, problems);
     let tls_given = ChannelTlsConfig::default() != *tls;
     let base = base?;
     if tls_given && !base.tls {
@@ -95,8 +94,13 @@ fn build_one(
     let http = http_version(*http);
     let fingerprint = fingerprint(name, base_url, http, tls.as_ref());
     let credentials = credentials::build(config, fingerprint, at, problems)?;
+    if models.is_empty() && !retired {
+        let hint = "add them as `platform model: provider's model`, or write `retired: true`";
+        problems.error(at, "the channel serves no `models`", Some(hint));
+    }
     let models = models
         .iter()
+        .filter(|_| !retired)
         .map(|(model, channel_model)| {
             let channel_model = ChannelModel::new(channel_model, fingerprint);
             (model.clone(), channel_model)
@@ -116,6 +120,7 @@ fn build_one(
             },
             credentials,
             protocols: protocols.clone(),
+            retired: *retired,
             family,
             weight: *weight,
             tier: *tier,

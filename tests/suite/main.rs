@@ -13,6 +13,7 @@ mod demo;
 mod desync;
 mod error_parity;
 mod failover;
+mod families;
 mod five_channels;
 mod fleet;
 mod hardening;
