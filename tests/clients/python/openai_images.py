@@ -68,6 +68,15 @@ def several_images_and_a_mask_arrive_as_they_are():
 
 
 @case
+def ten_megabytes_arrive_as_they_are():
+    mark, headers = marked()
+    large = PICTURE + AWKWARD * 330_000
+    edit(image=("large.png", large, "image/png"), extra_headers=headers)
+    (record,) = received(mark)
+    equal("pictures", record["body"].count(large), 1)
+
+
+@case
 def json_arrives_with_only_its_model_renamed():
     mark, headers = marked()
     edit_json(quality="high", x_vendor={"n": 1}, extra_headers=headers)
@@ -101,6 +110,13 @@ async def the_asynchronous_client_streams_the_same_events():
 def a_response_format_that_the_channel_refuses_is_the_gateways_affair(call):
     answer = call(response_format="b64_json")
     holds("the answer is a picture", is_picture(answer.data[0].b64_json))
+
+
+@case
+def a_response_format_that_cannot_be_had_is_told():
+    answer = edit(client.with_raw_response, response_format="url")
+    equal("ignored", answer.headers["x-headgate-ignored"], "response_format")
+    holds("the answer is a picture", is_picture(answer.parse().data[0].b64_json))
 
 
 @cases(
