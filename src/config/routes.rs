@@ -4,7 +4,7 @@ use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::resilience::{FailoverConfig, RetriesConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
-use crate::scalar::{Secret, Span};
+use crate::scalar::{ByteSize, Secret, Span};
 use crate::task::definition::FamilyConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
@@ -64,6 +64,8 @@ pub struct ServerConfig {
     pub access_log: AccessLogConfig,
     /// Bounds on connections and on what a slow client may hold.
     pub limits: LimitsConfig,
+    /// Where large request bodies wait.
+    pub spool: SpoolConfig,
     /// How the names of providers become addresses.
     pub dns: DnsConfig,
 }
@@ -110,6 +112,16 @@ pub struct LimitsConfig {
     pub drain_notice: Option<Span>,
     /// How long open requests may go on once no connections are taken any more.
     pub drain: Span,
+}
+
+/// Where large request bodies wait: in files instead of memory.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpoolConfig {
+    /// Bodies above this size are held in a file without a name.
+    pub above: ByteSize,
+    /// Folder of these files; the system's for temporary files if absent.
+    pub folder: Option<PathBuf>,
 }
 
 /// How the names of providers become addresses.
@@ -283,7 +295,17 @@ impl Default for ServerConfig {
             workers: None,
             access_log: AccessLogConfig::default(),
             limits: LimitsConfig::default(),
+            spool: SpoolConfig::default(),
             dns: DnsConfig::default(),
+        }
+    }
+}
+
+impl Default for SpoolConfig {
+    fn default() -> Self {
+        Self {
+            above: ByteSize::mebibytes(8),
+            folder: None,
         }
     }
 }

@@ -133,7 +133,11 @@ impl Exchange<'_> {
         let deadline = self.snapshot.server.limits.body_deadline.duration();
         let body = self
             .downstream
-            .read_body(self.request.body_limit, deadline)
+            .read_body(
+                self.request.body_limit,
+                deadline,
+                Some(&self.snapshot.spooling),
+            )
             .await?;
         let is_scanned = self.route.request.body_need() >= BodyNeed::Scanned;
         if !is_scanned && self.request.is_form(&body) {
