@@ -44,10 +44,10 @@ pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
             "name": format!("{name}_task"), "match": format!("GET {path}/{{id}}"),
             "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "query"}}],
         }));
-        // Family A's own verb; a path for the others.
+        // As the families have it; the generic protocol as family A.
         let (method, behind) = match protocol {
-            "family_a" => ("DELETE", ""),
-            _ => ("POST", "/cancel"),
+            "family_b" => ("POST", "/cancel"),
+            _ => ("DELETE", ""),
         };
         routes.push(json!({
             "name": format!("{name}_cancel"), "match": format!("{method} {path}/{{id}}{behind}"),
@@ -97,8 +97,10 @@ pub async fn cancel(gateway: &Gateway, path: &str, id: &str) -> Answer {
 
 pub fn cancel_request(path: &str, id: &str) -> Request {
     match path {
-        FAMILY_A => Request::new("DELETE", &format!("{path}/{id}")),
-        _ => Request::new("POST", &format!("{path}/{id}/cancel")).header("Content-Length", "0"),
+        FAMILY_B => {
+            Request::new("POST", &format!("{path}/{id}/cancel")).header("Content-Length", "0")
+        }
+        _ => Request::new("DELETE", &format!("{path}/{id}")),
     }
 }
 
