@@ -2,5 +2,6 @@
 
 pub mod caller;
 pub mod channel;
+pub mod images;
 pub mod limits;
 pub mod model;

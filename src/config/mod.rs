@@ -9,6 +9,7 @@ mod expand;
 mod explain;
 pub mod families;
 pub mod hint;
+pub mod images;
 mod mask;
 mod node;
 pub mod pointer;

@@ -3,6 +3,7 @@
 //! Each built-in filter has a file of its own here; [`registry`] is the only place that names them.
 
 pub mod authenticate;
+pub mod body;
 pub mod chain;
 pub mod facts;
 pub mod first_channel;
@@ -14,6 +15,7 @@ pub mod keep_own;
 pub mod kind;
 pub mod limit_body;
 pub mod list_models;
+pub mod map_images;
 pub mod map_task;
 pub mod meter_usage;
 pub mod normalise;

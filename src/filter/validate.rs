@@ -5,6 +5,7 @@ use super::view::RequestView;
 use super::{BodyNeed, Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::form::Form;
 use crate::protocol::json::Document;
 use crate::protocol::schema::{Schema, violations_of};
 use schemars::JsonSchema;
@@ -64,7 +65,7 @@ impl Filter for Validate {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let body = request.body.as_ref().expect("a scanned body was asked for");
-        Step::from(self.check(body, self.profile(request)))
+        Step::from(self.check(body, self.profile(request), request.read_form()))
     }
 }
 
@@ -75,7 +76,12 @@ impl Validate {
         (Some(profile.protocol) == self.protocol).then_some(&*profile.schema)
     }
 
-    fn check(&self, body: &Document, profile: Option<&Schema>) -> Result<(), Fault> {
+    fn check(
+        &self,
+        body: &Document,
+        profile: Option<&Schema>,
+        form: Option<&Form>,
+    ) -> Result<(), Fault> {
         let schemas = [Some(&*self.schema), profile];
         let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
         if violations.is_empty() {
@@ -88,9 +94,11 @@ impl Validate {
                 message,
                 "{separator}{} at {} (rule: {})",
                 violation.reason,
-                match violation.pointer.as_str() {
-                    "" => "the body",
-                    pointer => pointer,
+                match (violation.pointer.as_str(), form) {
+                    ("", None) => "the body".into(),
+                    ("", Some(_)) => "the form".into(),
+                    (pointer, None) => pointer.into(),
+                    (pointer, Some(form)) => format!("field `{}`", field_at(pointer, form)),
                 },
                 violation.rule
             );
@@ -99,9 +107,23 @@ impl Validate {
         Err(
             match violations.first().map(|first| first.pointer.as_str()) {
                 None | Some("") => fault,
-                Some(pointer) => fault.param(dotted(pointer)),
+                Some(pointer) => fault.param(match form {
+                    None => dotted(pointer),
+                    Some(form) => field_at(pointer, form),
+                }),
             },
         )
+    }
+}
+
+/// The field of a form that a pointer into what it says leads to.
+fn field_at(pointer: &str, form: &Form) -> String {
+    let name = pointer.split('/').nth(1).unwrap_or_default();
+    let name = if name == "images" { "image" } else { name };
+    let list = format!("{name}[]");
+    match form.part(&list) {
+        Some(_) => list,
+        None => name.to_owned(),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
 use crate::protocol::Protocol;
+use crate::protocol::form::Form;
 use crate::protocol::json::Document;
 use crate::protocol::json::edit::Edits;
 use crate::protocol::multipart;
@@ -29,10 +30,13 @@ pub struct RequestView {
     pub caller: Option<Arc<Caller>>,
     /// Most bytes of body that will be read.
     pub body_limit: u64,
-    /// There from `on_body` on, where a filter needs it.
+    /// Whether the route takes a form where it would take JSON.
+    pub takes_form: bool,
+    /// There from `on_body` on, where a filter needs it. Of a form it is what its fields say, written by
+    /// us, with stand-ins for files; changes are then made to the form itself.
     pub body: Option<Document>,
-    /// A form with files, as the caller sent it; there instead of `body`.
-    pub form: Bytes,
+    /// A form, if the caller sent one.
+    pub form: Option<SentForm>,
     /// Changes to the body, as spans of the caller's bytes.
     pub edits: Edits,
     /// Headers for the provider, set and removed after those of the caller were looked through.
@@ -45,6 +49,14 @@ pub struct RequestView {
     /// Headers of the answer, whoever makes it; they replace those of the same name.
     pub answer_headers: HeaderMap,
     pub facts: Facts,
+}
+
+/// A form, as the caller sent it.
+pub enum SentForm {
+    /// Nobody needs to know what it says: it passes as it came.
+    Unread(Bytes),
+    /// Its fields are known, and `body` tells them in JSON.
+    Read(Form),
 }
 
 /// What the operator sets and removes among the headers for a provider, in the order written.
@@ -138,6 +150,16 @@ impl Destination {
     }
 }
 
+impl SentForm {
+    /// As they came.
+    pub fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Unread(bytes) => bytes,
+            Self::Read(form) => form.body(),
+        }
+    }
+}
+
 impl HeaderEdits {
     pub fn set(&mut self, name: &HeaderName, value: HeaderValue) {
         self.0.push((name.clone(), Some(value)));
@@ -185,8 +207,9 @@ impl RequestView {
             protocol,
             caller: None,
             body_limit: BODY_LIMIT_DEFAULT,
+            takes_form: false,
             body: None,
-            form: Bytes::new(),
+            form: None,
             edits: Edits::default(),
             header_edits: HeaderEdits::default(),
             upstream_path: None,
@@ -220,6 +243,14 @@ impl RequestView {
         match (types.next(), types.next()) {
             (Some(only), None) => multipart::boundary(only.to_str().ok()?),
             _ => None,
+        }
+    }
+
+    /// A form whose fields are known.
+    pub fn read_form(&self) -> Option<&Form> {
+        match &self.form {
+            Some(SentForm::Read(form)) => Some(form),
+            Some(SentForm::Unread(_)) | None => None,
         }
     }
 

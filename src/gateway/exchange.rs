@@ -1,5 +1,6 @@
 //! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
 
+use super::aside::{INLINE_BYTES_MAX, aside};
 use super::attempts::Kept;
 use super::caller_connections::Places;
 use super::downstream::Downstream;
@@ -7,21 +8,18 @@ use super::record::Record;
 use super::{Gateway, reply};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
+use crate::filter::body::{Reading, Sent};
 use crate::filter::facts::Settlement;
 use crate::filter::view::RequestView;
-use crate::filter::{BodyNeed, Flow, Reply};
+use crate::filter::{Flow, Reply};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::{Document, Limits};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use bytes::Bytes;
 use pingora_core::apps::ReusedHttpStream;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::runtime::Handle;
 
-/// Bodies above this are scanned off the worker threads, which other exchanges need.
-const SCANNED_INLINE_MAX: usize = 512 << 10;
 /// A connection is closed when its client likes, and nobody knows when that is.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
 
@@ -125,24 +123,14 @@ impl Exchange<'_> {
             .downstream
             .read_body(self.request.body_limit, deadline)
             .await?;
-        let is_scanned = self.route.request.body_need() >= BodyNeed::Scanned;
-        if !is_scanned && self.request.is_form(&body) {
-            self.request.form = body;
-        } else if is_scanned || !body.is_empty() {
-            self.request.body = Some(scan(body).await?);
-        }
+        let reading = Reading::of(&self.request, &body, self.route.request.body_need());
+        self.request.take(read(reading, body).await?);
         Ok(())
     }
 
-    /// A large body takes its time in the filters too: other exchanges leave this thread meanwhile.
     async fn run_on_body(&mut self, route: &Route) -> Result<Flow, Fault> {
-        let is_large = |body: &Document| body.body().len() > SCANNED_INLINE_MAX;
-        if !self.request.body.as_ref().is_some_and(is_large) {
-            return route.request.on_body(&mut self.request).await;
-        }
-        tokio::task::block_in_place(|| {
-            Handle::current().block_on(route.request.on_body(&mut self.request))
-        })
+        let bytes = self.request.body_bytes();
+        aside(bytes, route.request.on_body(&mut self.request)).await
     }
 
     async fn reply(&mut self, mut reply: Reply) -> Result<Settlement, Fault> {
@@ -235,15 +223,13 @@ fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
     }
 }
 
-async fn scan(body: Bytes) -> Result<Document, Fault> {
-    let limits = Limits::default();
-    let scanned = match body.len() > SCANNED_INLINE_MAX {
-        false => Document::parse(body, &limits),
-        true => tokio::task::spawn_blocking(move || Document::parse(body, &limits))
+async fn read(reading: Reading, body: Bytes) -> Result<Sent, Fault> {
+    match body.len() > INLINE_BYTES_MAX {
+        false => reading.read(body),
+        true => tokio::task::spawn_blocking(move || reading.read(body))
             .await
             .map_err(|error| {
                 Fault::new(FaultKind::Internal, "the gateway could not read the body").source(error)
             })?,
-    };
-    scanned.map_err(Fault::from)
+    }
 }

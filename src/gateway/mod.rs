@@ -2,6 +2,7 @@
 
 mod accept;
 pub mod app_service;
+mod aside;
 mod attempt;
 mod attempts;
 mod caller_connections;

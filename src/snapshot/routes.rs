@@ -281,6 +281,8 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
         ("pin", "first_channel"),
         ("authenticate", "map_task"),
         ("route_model", "map_task"),
+        ("route_model", "map_images"),
+        ("validate", "map_images"),
     ] {
         if let (Some(before), Some(behind)) = (place(first), place(second))
             && behind < before

@@ -1,0 +1,61 @@
+//! `map_images`: image edits in the form that the channel wants, answered with what the protocol promises.
+
+mod answer;
+mod ask;
+
+use super::kind::{FilterKind, InvalidSettings, Side};
+use super::view::{AnswerView, AttemptView, RequestView};
+use super::{AnswerNeed, BodyNeed, Filter, Flow, Step};
+use crate::protocol::Protocol;
+use bytes::Bytes;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "map_images",
+    summary: "Sends image edits in the form that the channel wants, JSON or with files; sees to `response_format`, and adds to answers what the provider left out.",
+    side: Side::Request,
+    settings: None,
+    bare: true,
+    build: |_, parts| match parts.protocol {
+        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImages)),
+        _ => Err(
+            InvalidSettings::new("`map_images` is for routes of image edits")
+                .hint("write `protocol: image_edit` in the route"),
+        ),
+    },
+};
+
+struct MapImages;
+
+impl Filter for MapImages {
+    fn body_need(&self) -> BodyNeed {
+        BodyNeed::Scanned
+    }
+
+    fn answer_need(&self) -> AnswerNeed {
+        AnswerNeed::Replace
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        Step::from(ask::keep_able(request))
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> Step<'a> {
+        Step::from(ask::shape(request, attempt))
+    }
+
+    fn on_held_answer<'a>(
+        &'a self,
+        answer: &'a mut AnswerView<'_>,
+        body: &'a mut Bytes,
+    ) -> Step<'a> {
+        Step::later(async move {
+            answer::finish(answer, body).await;
+            Ok(Flow::Next)
+        })
+    }
+}
