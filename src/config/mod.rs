@@ -5,6 +5,7 @@
 pub mod channels;
 mod check;
 pub mod document;
+pub mod egress;
 mod expand;
 mod explain;
 pub mod families;

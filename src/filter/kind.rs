@@ -2,6 +2,7 @@
 
 use super::Filter;
 use crate::catalog::caller::Callers;
+use crate::catalog::egress::Egress;
 use crate::catalog::model::Catalog;
 use crate::protocol::Protocol;
 use crate::protocol::schema::Schema;
@@ -44,6 +45,7 @@ pub struct Parts<'a> {
     pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
     pub tasks: &'a Arc<Tasks>,
+    pub egress: &'a Arc<Egress>,
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,
     pub side: Side,

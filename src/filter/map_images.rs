@@ -2,10 +2,12 @@
 
 mod answer;
 mod ask;
+mod inline;
 
 use super::kind::{FilterKind, InvalidSettings, Side};
 use super::view::{AnswerView, AttemptView, RequestView};
 use super::{AnswerNeed, BodyNeed, Filter, Flow, Step};
+use crate::catalog::egress::Egress;
 use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -17,7 +19,9 @@ pub const KIND: FilterKind = FilterKind {
     settings: None,
     bare: true,
     build: |_, parts| match parts.protocol {
-        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImages)),
+        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImages {
+            egress: parts.egress.clone(),
+        })),
         _ => Err(
             InvalidSettings::new("`map_images` is for routes of image edits")
                 .hint("write `protocol: image_edit` in the route"),
@@ -25,7 +29,10 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-struct MapImages;
+struct MapImages {
+    /// Where images may be fetched.
+    egress: Arc<Egress>,
+}
 
 impl Filter for MapImages {
     fn body_need(&self) -> BodyNeed {
@@ -54,7 +61,7 @@ impl Filter for MapImages {
         body: &'a mut Bytes,
     ) -> Step<'a> {
         Step::later(async move {
-            answer::finish(answer, body).await;
+            answer::finish(answer, body, &self.egress).await;
             Ok(Flow::Next)
         })
     }

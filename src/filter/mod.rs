@@ -6,6 +6,7 @@ pub mod authenticate;
 pub mod body;
 pub mod chain;
 pub mod facts;
+pub mod fetch;
 pub mod first_channel;
 pub mod follow_ids;
 pub mod force_usage;

@@ -1,6 +1,7 @@
 //! What filters see of an exchange: the request, one attempt, the answer, one event. Never a connection.
 
 use super::facts::Facts;
+use super::fetch::Fetch;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
@@ -46,6 +47,8 @@ pub struct RequestView {
     pub destination: Option<Destination>,
     /// Where `pin` sends ids made elsewhere, and requests that name neither id nor model.
     pub pinned: Option<Arc<Channel>>,
+    /// For filters that need a file which an answer only names; none where nothing may be sent.
+    pub fetch: Option<Arc<dyn Fetch>>,
     /// Headers of the answer, whoever makes it; they replace those of the same name.
     pub answer_headers: HeaderMap,
     pub facts: Facts,
@@ -215,6 +218,7 @@ impl RequestView {
             upstream_path: None,
             destination: None,
             pinned: None,
+            fetch: None,
             answer_headers: HeaderMap::new(),
             facts: Facts::default(),
         }

@@ -1,6 +1,7 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
 mod accept;
+mod answer_kind;
 pub mod app_service;
 mod aside;
 mod attempt;
@@ -13,6 +14,7 @@ mod dial;
 mod downstream;
 mod exchange;
 mod fault_from;
+mod fetch;
 mod head;
 mod hygiene;
 mod judge;
@@ -43,6 +45,7 @@ use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
 use crate::snapshot::server::name_server;
 use caller_connections::CallerConnections;
+use fetch::Fetcher;
 use stages::Stages;
 use std::sync::Arc;
 use upstream::Upstream;
@@ -51,6 +54,7 @@ use upstream::Upstream;
 pub struct Gateway {
     reloader: Arc<Reloader>,
     upstream: Upstream,
+    fetcher: Arc<Fetcher>,
     channels: Arc<Channels>,
     budget: RetryBudget,
     metrics: Arc<Metrics>,
@@ -70,7 +74,8 @@ impl Gateway {
         let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
             reloader,
-            upstream: Upstream::new(addresses),
+            upstream: Upstream::new(addresses.clone()),
+            fetcher: Arc::new(Fetcher::new(addresses)),
             channels,
             budget: RetryBudget::default(),
             metrics,

@@ -1,5 +1,6 @@
 //! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
 
+use super::answer_kind::kind_of;
 use super::aside::aside;
 use super::attempt::Answer;
 use super::attempts::outcome_unknown;
@@ -245,7 +246,8 @@ impl Exchange<'_> {
         answer: &mut Answer,
         bytes_max: usize,
     ) -> Result<(Bytes, bool), Fault> {
-        let mut body = BytesMut::new();
+        // Growing step by step would hold a large one twice.
+        let mut body = BytesMut::with_capacity(answer.declared_bytes().min(bytes_max));
         while let Some(chunk) = self.next_chunk(answer).await? {
             body.extend_from_slice(&chunk);
             if body.len() > bytes_max {
@@ -367,31 +369,4 @@ fn odd_status(status: StatusCode) -> Fault {
     .detail(format!(
         "it answered {status}; is the channel's `base_url` right?"
     ))
-}
-
-/// What is written for people: no protocol answers with it.
-const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
-
-pub(super) fn kind_of(headers: &HeaderMap) -> AnswerKind {
-    // Nobody asked for a coding: what is in one can be neither masked nor read.
-    let coded = headers
-        .get(header::CONTENT_ENCODING)
-        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if coded {
-        return AnswerKind::Foreign;
-    }
-    let content_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("text/event-stream") {
-        AnswerKind::Stream
-    } else if essence.eq_ignore_ascii_case("application/json") {
-        AnswerKind::Json
-    } else if PAGES.iter().any(|page| essence.eq_ignore_ascii_case(page)) {
-        AnswerKind::Foreign
-    } else {
-        AnswerKind::Other
-    }
 }

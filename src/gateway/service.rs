@@ -150,7 +150,7 @@ impl GatewayApp {
             }
         };
         let (method, headers) = (request.method.clone(), request.headers.clone());
-        let view = RequestView::new(
+        let mut view = RequestView::new(
             id,
             method,
             target.path,
@@ -159,6 +159,7 @@ impl GatewayApp {
             params,
             route.protocol,
         );
+        view.fetch = Some(self.gateway.fetcher.clone());
         let mut exchange = Exchange {
             gateway: &self.gateway,
             snapshot,

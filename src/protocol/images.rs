@@ -11,7 +11,7 @@ mod tests;
 pub use answer::{ImagesAs, Unlike, complete};
 pub use form_of::{WrittenForm, fits_form, form_of};
 pub use json_of::{FilesAs, fits_json, json_of};
-pub use media::encode_onto;
+pub use media::{encode_onto, type_of};
 
 use crate::protocol::fault::{Fault, FaultKind};
 

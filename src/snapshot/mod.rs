@@ -3,6 +3,7 @@
 mod callers;
 pub mod channels;
 mod credentials;
+mod egress;
 pub mod failover;
 mod families;
 pub mod models;
@@ -120,6 +121,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         channels,
         models,
         retries,
+        egress,
         families,
         task_keys,
         chains,
@@ -137,6 +139,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     }
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
+    let egress = Arc::new(egress::build(&egress, &mut problems));
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::Families {
         built: &tasks,
@@ -154,6 +157,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         state: &lasting.state,
         schemas: &shelf,
         tasks: &tasks,
+        egress: &egress,
     }
     .build(&routes, &mut problems);
     callers::check_kept(&declared, &router, &mut problems);

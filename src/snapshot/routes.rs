@@ -4,6 +4,7 @@ use super::Problems;
 use super::failover::Failover;
 use super::router::{Pattern, Route, Router};
 use crate::catalog::caller::Callers;
+use crate::catalog::egress::Egress;
 use crate::catalog::model::Catalog;
 use crate::config::routes::{RouteConfig, StepConfig};
 use crate::filter::chain::{Named, RequestChain, ResponseChain};
@@ -27,6 +28,7 @@ pub(crate) struct Builder<'a> {
     pub state: &'a Arc<dyn Store>,
     pub schemas: &'a dyn Schemas,
     pub tasks: &'a Arc<Tasks>,
+    pub egress: &'a Arc<Egress>,
 }
 
 /// The side and protocol that a chain is built for.
@@ -217,6 +219,7 @@ impl Builder<'_> {
             state: self.state,
             schemas: self.schemas,
             tasks: self.tasks,
+            egress: self.egress,
             protocol: purpose.protocol,
             side: purpose.side,
         };

@@ -1,7 +1,7 @@
 //! Answers to image edits: completed, streamed, and never paid for twice.
 
 use crate::harness::images::{FIELDS, PATH, form, image_config, json_body};
-use crate::harness::{Gateway, Request, Scripted, Simulator};
+use crate::harness::{Act, Answer, Gateway, Request, Scripted, Simulator, eventually};
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -57,8 +57,12 @@ async fn large_answers_are_completed_too() {
     let gateway = Gateway::start(&config).await;
     let mut body = json_body();
     body["n"] = json!(10);
+    let before = gateway.process.memory_peak();
     let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
-    assert!(answer.body.len() > 50_000_000, "{}", answer.body.len());
+    let bytes = answer.body.len() as u64;
+    assert!(bytes > 50_000_000, "{bytes}");
+    let grown = gateway.process.memory_peak() - before;
+    assert!(grown < 3 * bytes, "{grown} bytes for an answer of {bytes}");
     let told = answer.json();
     assert_eq!(told["data"].as_array().unwrap().len(), 10);
     assert_eq!(told["usage"]["total_tokens"], 0);
@@ -168,5 +172,160 @@ async fn a_paid_edit_is_never_sent_twice_in_either_form() {
             }
             assert_eq!(edits(&simulator).await, sent, "{directives}");
         }
+    }
+}
+
+/// An answer whose images are at these URLs.
+fn naming(urls: &[String]) -> String {
+    let data: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
+    answering(
+        "200 OK",
+        "content-type: application/json\r\n",
+        json!({"created": 1, "data": data}).to_string(),
+    )
+}
+
+fn answering(status: &str, headers: &str, body: impl AsRef<str>) -> String {
+    let body = body.as_ref();
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+const IMAGE: &str = "content-type: image/webp\r\n";
+
+/// What a caller who wants `format` gets of a provider whose images are at `urls`.
+async fn asked_for(format: &str, urls: &[String], allow: Value) -> (Gateway, Answer) {
+    let simulator = Simulator::start().await;
+    let provider = Scripted::answering(naming(urls)).await;
+    let mut config = image_config(&simulator, "", json!({}));
+    config["channels"]["images"]["base_url"] = json!(provider.url());
+    config["egress"] = json!({"allow": allow});
+    let gateway = Gateway::start(&config).await;
+    let mut body = json_body();
+    body["response_format"] = json!(format);
+    let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    (gateway, answer)
+}
+
+#[tokio::test]
+async fn images_that_a_provider_only_names_are_fetched_for_callers_who_want_them_in_the_answer() {
+    let media = Scripted::answering(answering("200 OK", IMAGE, "first")).await;
+    let redirecting = Scripted::answering(answering(
+        "302 Found",
+        &format!("location: http://{}/b?c\r\n", media.address),
+        "",
+    ))
+    .await;
+    let urls = [
+        format!("http://{}/a.png?sig=1", media.address),
+        format!("http://{}/a", redirecting.address),
+    ];
+    let (_gateway, answer) = asked_for("b64_json", &urls, json!(["127.0.0.0/8"])).await;
+    let told = answer.json();
+    assert_eq!(
+        told["data"],
+        json!([{"b64_json": "Zmlyc3Q="}, {"b64_json": "Zmlyc3Q="}])
+    );
+    assert_eq!(told["usage"]["total_tokens"], 0);
+    assert_eq!(answer.headers.get("x-headgate-ignored"), None);
+    let mut requests = media.requests();
+    requests.sort();
+    assert!(
+        requests[0].starts_with("GET /a.png?sig=1 HTTP/1.1\r\n"),
+        "{requests:?}"
+    );
+    assert!(
+        requests[1].starts_with("GET /b?c HTTP/1.1\r\n"),
+        "{requests:?}"
+    );
+    for request in requests {
+        assert!(
+            !request.to_lowercase().contains("authorization"),
+            "{request}"
+        );
+    }
+    let (_gateway, answer) = asked_for("url", &urls, json!([])).await;
+    assert_eq!(answer.json()["data"][0], json!({"url": urls[0]}));
+    assert_eq!(answer.headers.get("x-headgate-ignored"), None);
+}
+
+#[tokio::test]
+async fn an_image_that_may_not_or_cannot_be_fetched_stays_where_it_is_and_the_answer_goes_out() {
+    let media = Scripted::answering(answering("200 OK", IMAGE, "image")).await;
+    let page = Scripted::answering(answering("200 OK", "content-type: text/html\r\n", "<p>")).await;
+    let missing = Scripted::answering(answering("404 Not Found", IMAGE, "")).await;
+    let large = Scripted::answering(format!(
+        "HTTP/1.1 200 OK\r\n{IMAGE}content-length: 60000000\r\n\r\n"
+    ))
+    .await;
+    let cut = Scripted::start(vec![
+        Act::Send(format!("HTTP/1.1 200 OK\r\n{IMAGE}content-length: 60\r\n\r\n").into()),
+        Act::Close,
+    ])
+    .await;
+    let inside = format!("location: http://{}/\r\n", media.address);
+    let redirecting = Scripted::answering(answering("302 Found", &inside, "")).await;
+    let circle = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let to_itself = format!("location: http://{}/\r\n", circle.local_addr().unwrap());
+    let circle = Scripted::on(
+        circle,
+        vec![Act::Send(answering("302 Found", &to_itself, "").into())],
+    );
+    let at = |server: &Scripted| server.address.to_string();
+    for (server, allow, reason) in [
+        (
+            &media,
+            json!([]),
+            "`egress` does not allow http to 127.0.0.1",
+        ),
+        (&media, json!(["127.0.0.1:1"]), "`egress` does not allow"),
+        (
+            &redirecting,
+            json!([at(&redirecting)]),
+            "`egress` does not allow",
+        ),
+        (&page, json!([at(&page)]), "no image but text/html"),
+        (&missing, json!([at(&missing)]), "answers 404"),
+        (&large, json!([at(&large)]), "larger than 52428800 bytes"),
+        (&circle, json!([at(&circle)]), "redirected too often"),
+        (&cut, json!([at(&cut)]), ""),
+    ] {
+        let urls = [format!("http://{}/secret-signature", server.address)];
+        let (gateway, answer) = asked_for("b64_json", &urls, allow).await;
+        assert_eq!(answer.json()["data"], json!([{"url": urls[0]}]), "{reason}");
+        assert_eq!(
+            answer.headers.get("x-headgate-ignored"),
+            Some("response_format")
+        );
+        let said = eventually("a warning", async || {
+            let lines = gateway.process.stderr.json();
+            lines
+                .into_iter()
+                .find(|line| line.to_string().contains("cannot be fetched"))
+        })
+        .await;
+        assert!(said.to_string().contains(reason), "{reason}: {said}");
+        assert!(!said.to_string().contains("secret-signature"), "{said}");
+    }
+    assert_eq!(media.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn base64_for_a_caller_who_wants_a_url_is_said_to_be_so() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&image_config(&simulator, "", json!({}))).await;
+    for (format, ignored) in [("url", Some("response_format")), ("b64_json", None)] {
+        let mut body = json_body();
+        body["response_format"] = json!(format);
+        let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+        assert_eq!(
+            answer.headers.get("x-headgate-ignored"),
+            ignored,
+            "{format}"
+        );
+        assert!(answer.json()["data"][0]["b64_json"].is_string());
     }
 }

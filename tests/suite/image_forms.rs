@@ -153,8 +153,11 @@ async fn large_files_pass_byte_for_byte_and_larger_ones_than_allowed_are_refused
         ("prompt", b"x"),
     ];
     for request in [form(fields), form(fields).chunked(1 << 20)] {
+        let before = gateway.process.memory_peak();
         let answer = gateway.ask(&request).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
+        let grown = gateway.process.memory_peak() - before;
+        assert!(grown < 3 * file.len() as u64, "{grown} bytes");
         assert!(simulator.last_body().await == written(fields, CHANNEL_MODEL));
     }
     let large = [&file[..], &[0; 2 << 20]].concat();

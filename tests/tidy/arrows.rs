@@ -70,7 +70,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "std::fs",
         &["config", "snapshot", "state", "reload", "admin", "cli"],
     ),
-    ("std::net", &["snapshot", "channel", "gateway", "cli"]),
+    (
+        "std::net",
+        &["catalog", "snapshot", "channel", "gateway", "cli"],
+    ),
     (
         "tokio",
         &[

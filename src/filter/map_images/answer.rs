@@ -1,5 +1,7 @@
 //! What a caller is answered: the provider's answer, with what the protocol promises beyond it.
 
+use super::inline::inline;
+use crate::catalog::egress::Egress;
 use crate::filter::view::AnswerView;
 use crate::protocol::images::{ImagesAs, complete};
 use crate::protocol::json::edit::Edits;
@@ -11,22 +13,28 @@ use http::{HeaderName, HeaderValue};
 /// Names what the caller asked for in vain.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
-/// Finishes an answer. One that is no JSON stays as it is: the edit was paid for.
-pub(super) async fn finish(answer: &mut AnswerView<'_>, body: &mut Bytes) {
-    let Some(request) = &answer.request.body else {
+/// Finishes an answer. Whatever cannot be done stays undone: the edit was paid for.
+pub(super) async fn finish(answer: &mut AnswerView<'_>, body: &mut Bytes, egress: &Egress) {
+    let request = &*answer.request;
+    let Some(asked) = &request.body else {
         return;
     };
     let Ok(document) = Document::parse(body.clone(), &Limits::default()) else {
-        tracing::warn!(
-            id = &*answer.request.id,
-            "the answer to an image edit is not JSON"
-        );
+        tracing::warn!(id = &*request.id, "the answer to an image edit is not JSON");
         return;
     };
     let mut edits = Edits::default();
-    complete(&mut edits, &document, request, unix_ms() / 1000);
-    let wanted = ImagesAs::asked_by(request);
-    if wanted.is_some_and(|wanted| !wanted.unlike(&document).is_empty()) {
+    complete(&mut edits, &document, asked, unix_ms() / 1000);
+    let is_as_asked = match ImagesAs::asked_by(asked) {
+        None => true,
+        Some(ImagesAs::Url) => ImagesAs::Url.unlike(&document).is_empty(),
+        Some(ImagesAs::Base64) => {
+            let unlike = ImagesAs::Base64.unlike(&document);
+            let fetch = request.fetch.as_deref();
+            inline(&unlike, fetch, egress, &mut edits, &request.id).await
+        }
+    };
+    if !is_as_asked {
         let ignored = HeaderValue::from_static("response_format");
         answer.headers.insert(IGNORED, ignored);
     }
