@@ -42,6 +42,7 @@ impl Page<'_> {
         let about = json!({
             "name": &*channel.name,
             "tier": channel.tier,
+            "retired": channel.retired,
             "weight": channel.weight,
             "usable": self.usable.get(&channel.name),
             "in_flight": load.in_flight(),

@@ -64,6 +64,7 @@ fn channel_entry(channel: &Channel) -> Value {
         "credentials": channel.credentials.iter().map(|credential| format!("{}: [secret]", credential.name)).collect::<Vec<_>>(),
         "protocols": channel.protocols.iter().map(|protocol| protocol.name()).collect::<Vec<_>>(),
         "tier": channel.tier,
+        "retired": channel.retired,
         "weight": channel.weight,
     })
 }

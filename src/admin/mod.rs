@@ -62,6 +62,8 @@ impl Admin {
         let catalog = &self.reloader.current().catalog;
         let usable = self.channels.usable_channels(catalog, Moment::now());
         self.metrics.channels.usable(usable);
+        let refused = self.channels.refused_keys(catalog, Moment::now());
+        self.metrics.channels.refused_keys(refused);
         let page = self
             .metrics
             .render(self.access_log.dropped(), &self.reloader.state().health());

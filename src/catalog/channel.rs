@@ -15,6 +15,8 @@ pub struct Channel {
     /// Keys of the same account, used in turn; none where the provider asks for none.
     pub credentials: Vec<Credential>,
     pub protocols: Vec<Protocol>,
+    /// It gets no new requests, and only answers for what it has made.
+    pub retired: bool,
     /// What its provider speaks for video tasks; none where it makes no videos.
     pub family: Option<Arc<Family>>,
     pub image_edits: ImageEdits,

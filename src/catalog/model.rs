@@ -18,8 +18,8 @@ pub struct Model {
     pub owned_by: String,
     /// Unix seconds; 0 where the operator says nothing.
     pub created: u64,
-    /// What it takes of its protocol.
-    pub profile: Option<Profile>,
+    /// What it takes of each protocol, where that is less than all.
+    pub profiles: Vec<Profile>,
     /// Every channel that serves it, lower tiers first.
     pub all_candidates: Arc<[Candidate]>,
     by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
@@ -142,13 +142,20 @@ impl Model {
             display_name: None,
             owned_by: String::new(),
             created: 0,
-            profile: None,
+            profiles: Vec::new(),
             by_protocol: spoken
                 .into_iter()
                 .map(|protocol| (protocol, speaking(&candidates, protocol)))
                 .collect(),
             all_candidates: candidates.into(),
         }
+    }
+
+    /// What it takes of `protocol`, where that is less than all.
+    pub fn profile(&self, protocol: Protocol) -> Option<&Arc<Schema>> {
+        let mut profiles = self.profiles.iter();
+        let profile = profiles.find(|profile| profile.protocol == protocol)?;
+        Some(&profile.schema)
     }
 
     /// Whether any channel serves it over `protocol`.

@@ -31,15 +31,14 @@ pub(super) struct Asked {
 }
 
 impl Lease {
-    pub(super) fn begin(
+    /// `load` has begun, and ends with the lease.
+    pub(super) fn new(
         channels: &Arc<Channels>,
         candidate: &Candidate,
         key: Option<usize>,
         load: Arc<Load>,
         asked: [Asked; 3],
-        now: Moment,
     ) -> Self {
-        load.begin(&candidate.channel.limits, now);
         Self {
             channels: channels.clone(),
             candidate: candidate.clone(),
@@ -160,9 +159,6 @@ impl Channels {
     ) {
         let channel = &*candidate.channel.name;
         self.metrics.channels.cool_down(channel, cooled.why.name());
-        if cooled.why.is_about_a_key() {
-            self.metrics.channels.credential(channel, key, false);
-        }
         tracing::warn!(
             channel,
             model = candidate.model.as_ref().map(|model| &*model.name),
@@ -176,9 +172,6 @@ impl Channels {
 
     pub(super) fn note_recovery(&self, candidate: &Candidate, scope: Scope, key: Option<usize>) {
         let channel = &*candidate.channel.name;
-        if scope == Scope::Credential {
-            self.metrics.channels.credential(channel, key, true);
-        }
         tracing::info!(
             channel,
             model = candidate.model.as_ref().map(|model| &*model.name),

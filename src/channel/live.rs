@@ -158,12 +158,26 @@ impl Load {
         self.turn.fetch_add(1, Ordering::Relaxed) as usize
     }
 
-    pub(super) fn begin(&self, limits: &ChannelLimits, now: Moment) {
-        self.in_flight.fetch_add(1, Ordering::Relaxed);
-        if limits.requests_per_minute.is_some() {
-            let mut minute = self.minute.lock().unwrap_or_else(PoisonError::into_inner);
-            minute.requests.add(now.0, 1);
+    /// Takes a place, unless another request has taken the last one meanwhile.
+    pub(super) fn begin(&self, limits: &ChannelLimits, now: Moment) -> bool {
+        let most = limits.in_flight.unwrap_or(u32::MAX);
+        let one_more = |count| (count < most).then_some(count + 1);
+        let counted = self
+            .in_flight
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_more);
+        if counted.is_err() {
+            return false;
         }
+        let Some(most) = limits.requests_per_minute else {
+            return true;
+        };
+        let mut minute = self.minute.lock().unwrap_or_else(PoisonError::into_inner);
+        let has_room = minute.requests.sum(now.0) < most;
+        match has_room {
+            true => minute.requests.add(now.0, 1),
+            false => self.end(),
+        }
+        has_room
     }
 
     pub(super) fn end(&self) {

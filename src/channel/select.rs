@@ -240,7 +240,11 @@ impl Channels {
             return None;
         };
         let asked = [whole, model, credential];
-        Some(Lease::begin(self, candidate, key, load, asked, now))
+        if !load.begin(&channel.limits, now) {
+            asked.iter().for_each(give_back);
+            return None;
+        }
+        Some(Lease::new(self, candidate, key, load, asked))
     }
 
     fn ask(

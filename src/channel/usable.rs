@@ -1,6 +1,7 @@
 //! Which channels a request could be given to now; for alerts and the admin pages.
 
 use super::clock::Moment;
+use super::health::Standing;
 use super::live::Channels;
 use crate::catalog::model::{Candidate, Catalog};
 use std::collections::BTreeMap;
@@ -25,5 +26,27 @@ impl Channels {
             });
         }
         usable
+    }
+
+    /// Every key of every channel by its place in the list, from 1, and whether the provider refuses it
+    /// or its account. A key that a reload has put in its place was never refused.
+    pub fn refused_keys(
+        &self,
+        catalog: &Catalog,
+        now: Moment,
+    ) -> BTreeMap<(Arc<str>, usize), bool> {
+        let mut keys = BTreeMap::new();
+        for channel in catalog.channels() {
+            for (index, credential) in channel.credentials.iter().enumerate() {
+                let is_refused = match self.standing(credential.fingerprint, now) {
+                    Standing::Well => false,
+                    Standing::OnProbation { why } | Standing::Cooling { why, .. } => {
+                        why.is_about_a_key()
+                    }
+                };
+                keys.insert((channel.name.clone(), index + 1), is_refused);
+            }
+        }
+        keys
     }
 }

@@ -1,6 +1,6 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and what to paste into a terminal.
 
-use super::{Failure, run};
+use super::{Failure, key, run};
 use crate::gateway::listen::{AppLimits, Socket};
 use crate::simulate::{Simulator, SimulatorOptions};
 use crate::snapshot::Lasting;
@@ -26,8 +26,18 @@ pub struct Args {
 
 /// The key whose digest the repository's routes.yaml holds.
 const KEY: &str = "sk-demo";
-/// Variables of the repository's routes.yaml that name providers; without a value they mean the simulated one.
-const PROVIDERS: &[&str] = &["PRIMARY_URL", "SECOND_URL", "MESSAGES_URL"];
+/// Variables of the repository's routes.yaml that name providers, and where the simulated one serves their
+/// protocols; they mean that one without a value.
+const PROVIDERS: &[(&str, &str)] = &[
+    ("PRIMARY_URL", "/v1"),
+    ("SECOND_URL", "/v1"),
+    ("MESSAGES_URL", "/v1"),
+    ("IMAGES_URL", "/v1"),
+    ("VIDEO_A_URL", "/api/v3"),
+    ("VIDEO_B_URL", "/api/v1"),
+];
+/// Without a value, ids of tasks are sealed with a new key, and are worth nothing to the next demo.
+const TASK_KEY: &str = "HEADGATE_TASK_KEY";
 const SIMULATOR_THREADS: usize = 1;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -35,7 +45,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let simulator = Socket::bind(&args.simulator)?;
     let address = simulator.address;
     let lasting = Lasting {
-        variables: Arc::new(variables(address)),
+        variables: Arc::new(variables(address, key::new_task_key()?)),
         ..Lasting::default()
     };
     let run::Ready {
@@ -59,13 +69,14 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     process.run()
 }
 
-fn variables(simulator: SocketAddr) -> impl Fn(&str) -> Option<String> {
-    move |name| {
-        std::env::var(name).ok().or_else(|| {
-            PROVIDERS
-                .contains(&name)
-                .then(|| format!("http://{simulator}/v1"))
-        })
+fn variables(simulator: SocketAddr, task_key: String) -> impl Fn(&str) -> Option<String> {
+    let provider = move |name: &str| {
+        let (_, path) = PROVIDERS.iter().find(|(known, _)| *known == name)?;
+        Some(format!("http://{simulator}{path}"))
+    };
+    move |name| match name {
+        TASK_KEY => std::env::var(name).ok().or_else(|| Some(task_key.clone())),
+        _ => std::env::var(name).ok().or_else(|| provider(name)),
     }
 }
 
@@ -73,7 +84,7 @@ fn what_to_try(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) ->
     format!(
         r#"
 headgate demo: gateway http://{gateway}, admin http://{admin}, simulated provider http://{simulator}
-key {KEY}, models demo-chat and demo-small. Stop it with Ctrl-C. Try:
+key {KEY}, models demo-chat, demo-small, demo-image, demo-video-a and demo-video-b. Stop it with Ctrl-C. Try:
 
   curl -s http://{gateway}/v1/models -H 'authorization: Bearer {KEY}'
 
@@ -91,6 +102,12 @@ key {KEY}, models demo-chat and demo-small. Stop it with Ctrl-C. Try:
 
   curl -s http://{gateway}/v1/responses -H 'authorization: Bearer {KEY}' \
     -H 'content-type: application/json' -d '{{"model":"demo-chat","input":"Hello"}}'
+
+  # A video: made, asked for until it is there. demo-video-b is another provider's, in the same words.
+  task=$(curl -s http://{gateway}/v1/video/generations -H 'authorization: Bearer {KEY}' \
+    -H 'content-type: application/json' -d '{{"model":"demo-video-a","prompt":"A gate opens","duration":5}}' \
+    | cut -d '"' -f 4)
+  sleep 1; curl -s http://{gateway}/v1/video/generations/$task -H 'authorization: Bearer {KEY}'
 
   curl -s http://{admin}/metrics | grep headgate_requests_total
   curl -s http://{simulator}/_simulate/requests    # what the provider received

@@ -34,13 +34,18 @@ pub fn run(command: &Command) -> Result<(), Failure> {
             println!("{}", KeyDigest::of(key.trim().as_bytes()).to_hex());
         }
         Command::Task => {
-            println!("{}", random::<TASK_KEY_BYTES>()?);
+            println!("{}", new_task_key()?);
             eprintln!(
                 "Keep it in a variable, as in `task_keys: [${{TASK_KEY}}]`: whoever has it can read and make ids."
             );
         }
     }
     Ok(())
+}
+
+/// A new key that task ids can be sealed with.
+pub fn new_task_key() -> Result<String, Failure> {
+    random::<TASK_KEY_BYTES>()
 }
 
 /// So many bytes of randomness, as text.

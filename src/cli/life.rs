@@ -173,6 +173,8 @@ struct Signals {
     interrupt: Signal,
     quit: Signal,
     successor: Signal,
+    /// Heard by nobody: a write beyond the largest file allowed shall fail, and not end the process.
+    _file_too_large: Signal,
 }
 
 impl Signals {
@@ -183,6 +185,7 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
             successor: signal(SignalKind::user_defined2())?,
+            _file_too_large: signal(SignalKind::from_raw(libc::SIGXFSZ))?,
         })
     }
 

@@ -29,8 +29,12 @@ pub struct ChannelConfig {
     #[serde(default)]
     pub image_edit: ImageEditConfig,
     /// Platform model to the provider's model.
+    #[serde(default)]
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,
+    /// Whether it gets no new requests, and only answers for what it has made. false if absent.
+    #[serde(default)]
+    pub retired: bool,
     /// Share of requests among the channels of one tier.
     #[serde(default = "default_weight")]
     #[schemars(range(min = 1, max = 1000))]

@@ -8,6 +8,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+/// Where the file names keys that nobody else should choose: a default would be no secret.
+const TASK_KEYS: &str = "/task_keys/";
+
 /// How a variable is looked up.
 pub type Env<'env> = &'env dyn Fn(&str) -> Option<String>;
 
@@ -88,7 +91,7 @@ impl Expander<'_> {
                     default,
                 } => {
                     self.pointers.insert(pointer.to_owned());
-                    match self.variable(name, default) {
+                    match self.variable(name, default, pointer) {
                         Ok(expanded) => value.push_str(&expanded),
                         Err((reason, hint)) => self.fault(written, range, pointer, reason, hint),
                     }
@@ -110,7 +113,12 @@ impl Expander<'_> {
     }
 
     /// The value of a variable, or a reason and a hint. A default stands in for an unset or empty one.
-    fn variable(&self, name: &str, default: Option<&str>) -> Result<String, (String, String)> {
+    fn variable(
+        &self,
+        name: &str,
+        default: Option<&str>,
+        pointer: &str,
+    ) -> Result<String, (String, String)> {
         if !is_name(name) {
             let reason = "this is no variable name".to_owned();
             let hint = "a variable is written `${NAME}` or `${NAME:-default}`; `$$` is a plain `$`";
@@ -122,10 +130,13 @@ impl Expander<'_> {
             (None, Some(default)) => Ok(default.to_owned()),
             (None, None) => {
                 let reason = format!("the environment variable `{name}` is not set");
-                Err((
-                    reason,
-                    format!("set it, or give a default: `${{{name}:-…}}`"),
-                ))
+                let hint = match pointer.starts_with(TASK_KEYS) {
+                    true => format!(
+                        "`headgate key task` makes a key: export {name}=$(headgate key task)"
+                    ),
+                    false => format!("set it, or give a default: `${{{name}:-…}}`"),
+                };
+                Err((reason, hint))
             }
         }
     }

@@ -5,10 +5,11 @@ use super::egress::EgressConfig;
 use super::resilience::{FailoverConfig, RetriesConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
-use crate::scalar::{Secret, Span};
+use crate::scalar::{ByteSize, Secret, Span};
 use crate::task::definition::FamilyConfig;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -67,6 +68,8 @@ pub struct ServerConfig {
     pub access_log: AccessLogConfig,
     /// Bounds on connections and on what a slow client may hold.
     pub limits: LimitsConfig,
+    /// Where large request bodies wait.
+    pub spool: SpoolConfig,
     /// How the names of providers become addresses.
     pub dns: DnsConfig,
 }
@@ -113,6 +116,16 @@ pub struct LimitsConfig {
     pub drain_notice: Option<Span>,
     /// How long open requests may go on once no connections are taken any more.
     pub drain: Span,
+}
+
+/// Where large request bodies wait: in files instead of memory.
+#[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct SpoolConfig {
+    /// Bodies above this size are held in a file without a name.
+    pub above: ByteSize,
+    /// Folder of these files; the system's for temporary files if absent.
+    pub folder: Option<PathBuf>,
 }
 
 /// How the names of providers become addresses.
@@ -203,8 +216,44 @@ pub struct ModelConfig {
     /// Unix seconds of the model list; 0 if absent.
     pub created: Option<u64>,
     /// What the model takes of a protocol, as `family_a/2.0`: the name of a schema under `schemas`, which
-    /// `validate` applies besides the protocol's own.
-    pub profile: Option<String>,
+    /// is applied besides the protocol's own. A list where the model is served in several families.
+    pub profile: ProfilesConfig,
+}
+
+/// Names of profiles: one, or a list.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(from = "WrittenProfiles")]
+pub struct ProfilesConfig(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WrittenProfiles {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl From<WrittenProfiles> for ProfilesConfig {
+    fn from(written: WrittenProfiles) -> Self {
+        match written {
+            WrittenProfiles::One(one) => Self(vec![one]),
+            WrittenProfiles::Several(several) => Self(several),
+        }
+    }
+}
+
+impl JsonSchema for ProfilesConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "Profiles".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A profile's name, or a list of names for different protocols.",
+            "type": ["string", "array"],
+            "minLength": 1,
+            "items": {"type": "string", "minLength": 1}
+        })
+    }
 }
 
 /// One route.
@@ -250,7 +299,17 @@ impl Default for ServerConfig {
             workers: None,
             access_log: AccessLogConfig::default(),
             limits: LimitsConfig::default(),
+            spool: SpoolConfig::default(),
             dns: DnsConfig::default(),
+        }
+    }
+}
+
+impl Default for SpoolConfig {
+    fn default() -> Self {
+        Self {
+            above: ByteSize::mebibytes(8),
+            folder: None,
         }
     }
 }

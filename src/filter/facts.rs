@@ -1,6 +1,7 @@
 //! What becomes known of an exchange while it runs, and how it ended.
 
 use super::held::Passage;
+use crate::protocol::blame::Blame;
 use crate::protocol::usage::{Meter, Usage};
 use crate::task::id::TaskId;
 
@@ -19,6 +20,8 @@ pub struct Facts {
     pub usage_was_forced: bool,
     /// Events of the stream so far.
     pub events: u64,
+    /// Whose fault it is that the stream told of an error and ended.
+    pub stream_error: Option<Blame>,
     /// A provider took the request, and is not known to have refused it: tokens may be spent.
     pub may_have_cost: bool,
     /// The task that is asked for, where `map_task` opened its id.

@@ -4,6 +4,7 @@
 
 mod answer;
 mod ask;
+mod fit;
 
 use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
 use super::view::{AnswerView, AttemptView, RequestView};
@@ -39,6 +40,7 @@ pub const KIND: FilterKind = FilterKind {
                 UnsupportedSetting::Ignore => Unsupported::Ignore,
             },
             is_generic: matches!(parts.protocol, Some(Protocol::Video) | None),
+            rules: fit::Rules::of(parts)?,
             tasks: parts.tasks.clone(),
             catalog: parts.catalog.clone(),
         }))
@@ -80,6 +82,7 @@ struct MapTask {
     unsupported: Unsupported,
     /// Whether callers speak the generic protocol; else the channel's family.
     is_generic: bool,
+    rules: fit::Rules,
     tasks: Arc<Tasks>,
     catalog: Arc<Catalog>,
 }

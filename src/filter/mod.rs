@@ -23,6 +23,7 @@ pub mod normalise;
 pub mod pass_sse;
 pub mod pin;
 pub mod rate_limit;
+mod refusal;
 pub mod registry;
 pub mod remember_ids;
 pub mod remove_headers;

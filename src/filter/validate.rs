@@ -1,10 +1,11 @@
 //! `validate`: the body against its JSON Schema; every error with pointer and rule, a few at a time.
 
 use super::kind::{FilterKind, InvalidSettings, Side, read_settings_or_default, settings_schema};
+use super::refusal::{self, VIOLATIONS_MAX};
 use super::view::RequestView;
 use super::{BodyNeed, Filter, Step};
 use crate::protocol::Protocol;
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::fault::Fault;
 use crate::protocol::form::Form;
 use crate::protocol::json::Document;
 use crate::protocol::schema::{Schema, violations_of};
@@ -42,9 +43,6 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-/// Violations told at once; more would help nobody.
-const VIOLATIONS_MAX: usize = 8;
-
 /// Settings of `validate`.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -72,8 +70,7 @@ impl Filter for Validate {
 impl Validate {
     /// The schema of the model's profile, if it has one for this protocol.
     fn profile<'r>(&self, request: &'r RequestView) -> Option<&'r Schema> {
-        let profile = request.model()?.profile.as_ref()?;
-        (Some(profile.protocol) == self.protocol).then_some(&*profile.schema)
+        Some(request.model()?.profile(self.protocol?)?)
     }
 
     fn check(
@@ -84,35 +81,17 @@ impl Validate {
     ) -> Result<(), Fault> {
         let schemas = [Some(&*self.schema), profile];
         let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
-        if violations.is_empty() {
-            return Ok(());
+        let place = |pointer: &str| match form {
+            None => (pointer.into(), dotted(pointer)),
+            Some(form) => {
+                let field = field_at(pointer, form);
+                (format!("field `{field}`"), field)
+            }
+        };
+        match refusal::of(&violations, place) {
+            Some(fault) => Err(fault),
+            None => Ok(()),
         }
-        let mut message = String::new();
-        for violation in &violations {
-            let separator = if message.is_empty() { "" } else { "; " };
-            let _ = write!(
-                message,
-                "{separator}{} at {} (rule: {})",
-                violation.reason,
-                match (violation.pointer.as_str(), form) {
-                    ("", None) => "the body".into(),
-                    ("", Some(_)) => "the form".into(),
-                    (pointer, None) => pointer.into(),
-                    (pointer, Some(form)) => format!("field `{}`", field_at(pointer, form)),
-                },
-                violation.rule
-            );
-        }
-        let fault = Fault::new(FaultKind::Invalid, message);
-        Err(
-            match violations.first().map(|first| first.pointer.as_str()) {
-                None | Some("") => fault,
-                Some(pointer) => fault.param(match form {
-                    None => dotted(pointer),
-                    Some(form) => field_at(pointer, form),
-                }),
-            },
-        )
     }
 }
 

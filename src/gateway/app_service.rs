@@ -84,7 +84,7 @@ impl From<Fault> for Over {
 impl<A: App> AppService<A> {
     async fn answer(&self, downstream: &mut Downstream) -> Result<(), Over> {
         let body = match downstream
-            .read_body(self.body_bytes_max, BODY_DEADLINE)
+            .read_body(self.body_bytes_max, BODY_DEADLINE, None)
             .await
         {
             Ok(body) => body,

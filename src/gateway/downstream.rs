@@ -1,12 +1,13 @@
 //! The caller's side of an exchange: reads the body, writes the answer, notices when the caller leaves.
 
 use super::fault_from;
+use super::intake::Intake;
 use super::stages::Stages;
 use super::waits::Waits;
 use crate::filter::Reply;
-use crate::filter::limit_body::too_large;
 use crate::protocol::fault::{Fault, FaultKind};
-use bytes::{Bytes, BytesMut};
+use crate::snapshot::spooling::Spooling;
+use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
@@ -25,11 +26,6 @@ const LINGER_BYTES_MAX: usize = 64 << 20;
 /// In HTTP/2 a reset overtakes whatever of the answer still waits to be sent, and nothing tells when
 /// that has left: so long it gets.
 const BEFORE_RESET: Duration = Duration::from_millis(100);
-
-/// Room set aside for a declared body before any of it has come.
-const BODY_ROOM_MAX: usize = 1 << 20;
-/// Room set aside for a body of unknown length.
-const UNDECLARED_ROOM_MAX: usize = 64 << 20;
 
 /// The caller's connection, for the time of one request.
 pub struct Downstream {
@@ -90,16 +86,27 @@ impl Downstream {
             .is_some_and(|head| !head.status.is_informational())
     }
 
-    /// Reads the whole body.
+    /// Reads the whole body; all of it stays in memory without `spooling`.
     ///
     /// # Errors
-    /// Over `bytes_max` (413), not complete after `deadline` (408), malformed framing (400), or the caller left.
-    pub async fn read_body(&mut self, bytes_max: u64, deadline: Duration) -> Result<Bytes, Fault> {
+    /// Over `bytes_max` (413), not complete after `deadline` (408), malformed framing (400), no room for it
+    /// (503), or the caller left.
+    pub async fn read_body(
+        &mut self,
+        bytes_max: u64,
+        deadline: Duration,
+        spooling: Option<&Spooling>,
+    ) -> Result<Bytes, Fault> {
         if self.body == BodyState::Read {
             return Ok(Bytes::new());
         }
         self.answer_expectation().await?;
-        let read = fast_timeout(deadline, self.read_to_end(bytes_max)).await;
+        let declared = self
+            .session
+            .get_header(header::CONTENT_LENGTH)
+            .and_then(|length| length.to_str().ok()?.parse().ok());
+        let intake = Intake::new(bytes_max, declared, spooling);
+        let read = fast_timeout(deadline, self.read_to_end(intake)).await;
         let body = read.map_err(|_| {
             Fault::new(
                 FaultKind::RequestTimeout,
@@ -133,41 +140,23 @@ impl Downstream {
         }
     }
 
-    async fn read_to_end(&mut self, bytes_max: u64) -> Result<Bytes, Fault> {
-        let declared = self
-            .session
-            .get_header(header::CONTENT_LENGTH)
-            .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    async fn read_to_end(&mut self, mut intake: Intake<'_>) -> Result<Bytes, Fault> {
         let Some(first) = self.read_chunk().await? else {
             return Ok(Bytes::new());
         };
-        let mut body = match declared {
-            // Most bodies come in one piece, which then is the body without a copy.
-            Some(length) if first.len() == length => {
-                self.session
-                    .read_request_body()
-                    .await
-                    .map_err(fault_from::downstream_read)?;
-                return within(first, bytes_max);
-            }
-            Some(length) => BytesMut::with_capacity(length.min(BODY_ROOM_MAX.max(first.len()))),
-            None => BytesMut::with_capacity(first.len()),
-        };
-        body.extend_from_slice(&first);
-        drop(first);
-        while let Some(chunk) = self.read_chunk().await? {
-            if (body.len() + chunk.len()) as u64 > bytes_max {
-                return Err(too_large(bytes_max));
-            }
-            let needed = body.len() + chunk.len();
-            if body.capacity() < needed
-                && let Some(room) = declared.or_else(|| undeclared_room(needed, bytes_max))
-            {
-                grow_to(&mut body, room);
-            }
-            body.extend_from_slice(&chunk);
+        // Most bodies come in one piece, which then is the body without a copy.
+        if intake.is_whole(&first) {
+            self.session
+                .read_request_body()
+                .await
+                .map_err(fault_from::downstream_read)?;
+            return Ok(first);
         }
-        within(body.freeze(), bytes_max)
+        intake.push(first).await?;
+        while let Some(chunk) = self.read_chunk().await? {
+            intake.push(chunk).await?;
+        }
+        intake.finish().await
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
@@ -329,25 +318,4 @@ impl Downstream {
 /// would wake the event loop, and cost a system call, on every request.
 async fn sleep_until(deadline: Instant) {
     fast_sleep(deadline.saturating_duration_since(Instant::now())).await;
-}
-
-/// Room for a body of unknown length that has outgrown a small one: as much as it may take. What it
-/// does not take is never touched, and so costs addresses but no memory.
-fn undeclared_room(needed: usize, bytes_max: u64) -> Option<usize> {
-    let most = usize::try_from(bytes_max).unwrap_or(usize::MAX);
-    (needed > BODY_ROOM_MAX).then(|| most.min(UNDECLARED_ROOM_MAX.max(needed * 2)))
-}
-
-/// Grows to `wanted` bytes in one step: doubling would hold the body up to three times.
-fn grow_to(body: &mut BytesMut, wanted: usize) {
-    let mut grown = BytesMut::with_capacity(wanted);
-    grown.extend_from_slice(body);
-    *body = grown;
-}
-
-fn within(body: Bytes, bytes_max: u64) -> Result<Bytes, Fault> {
-    match body.len() as u64 > bytes_max {
-        true => Err(too_large(bytes_max)),
-        false => Ok(body),
-    }
 }

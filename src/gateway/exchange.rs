@@ -81,7 +81,10 @@ impl Exchange<'_> {
         let status = answer.status;
         let relayed = self.relay(answer, &lease, blame).await;
         if blame.is_none() {
-            tell_health(&mut lease, &relayed);
+            match self.request.facts.stream_error {
+                Some(blame) if relayed.is_ok() => lease.tell(Outcome::of(blame, None)),
+                _ => tell_health(&mut lease, &relayed),
+            }
         }
         // What a stream told before it broke off was spent all the same.
         let facts = &mut self.request.facts;
@@ -121,7 +124,11 @@ impl Exchange<'_> {
         let deadline = self.snapshot.server.limits.body_deadline.duration();
         let body = self
             .downstream
-            .read_body(self.request.body_limit, deadline)
+            .read_body(
+                self.request.body_limit,
+                deadline,
+                Some(&self.snapshot.spooling),
+            )
             .await?;
         let reading = Reading::of(&self.request, &body, self.route.request.body_need());
         self.request.take(read(reading, body).await?);
@@ -182,7 +189,7 @@ impl Exchange<'_> {
     fn settlement_of(&self, status: http::StatusCode) -> Settlement {
         let facts = &self.request.facts;
         match (
-            status.is_success(),
+            status.is_success() && facts.stream_error.is_none(),
             facts.meter.is_some() && facts.usage.is_none(),
         ) {
             (false, _) => Settlement::UpstreamError,

@@ -7,8 +7,10 @@ use super::reply;
 use crate::catalog::model::Candidate;
 use crate::filter::AnswerNeed;
 use crate::filter::view::{FrameView, Verdict};
+use crate::protocol::blame;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::sse::Framer;
+use crate::protocol::sse::{Event, Framer};
+use crate::protocol::stream::tells_failure;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, header};
 
@@ -66,7 +68,7 @@ impl Exchange<'_> {
     fn look_at_events(&mut self, framer: &mut Framer, pulse: &mut Pulse, candidate: &Candidate) {
         while let Some(event) = framer.next() {
             pulse.saw(&event);
-            self.request.facts.events += 1;
+            self.count(&event);
             self.route.response.on_frame(&mut FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -85,7 +87,7 @@ impl Exchange<'_> {
         let mut out: Vec<Bytes> = Vec::new();
         while let Some(event) = framer.next() {
             pulse.saw(&event);
-            self.request.facts.events += 1;
+            self.count(&event);
             let mut frame = FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -100,6 +102,18 @@ impl Exchange<'_> {
             }
         }
         joined(out)
+    }
+
+    /// Counts an event, and notes an error that comes too late for another channel.
+    fn count(&mut self, event: &Event) {
+        let facts = &mut self.request.facts;
+        facts.events += 1;
+        if let Some(protocol) = self.request.protocol
+            && facts.stream_error.is_none()
+            && tells_failure(protocol, event.name(), event.data())
+        {
+            facts.stream_error = Some(blame::of_event(event.data()));
+        }
     }
 
     async fn send_error_event(&mut self, fault: &Fault) {

@@ -9,12 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What an operator is alerted by.
 pub struct ChannelMetrics {
     cool_downs: IntCounterVec,
-    credentials: IntGaugeVec,
+    credentials: Flags,
     retries_denied: IntCounter,
     probes: IntCounterVec,
-    usable: IntGaugeVec,
-    /// The channels that `usable` tells of.
-    told: Mutex<BTreeSet<Arc<str>>>,
+    usable: Flags,
+}
+
+/// 1 or 0 for each of a changing set of things.
+struct Flags {
+    gauges: IntGaugeVec,
+    /// The labels of those that are told of.
+    told: Mutex<BTreeSet<Vec<String>>>,
 }
 
 impl ChannelMetrics {
@@ -30,15 +35,11 @@ impl ChannelMetrics {
                     &["channel", "why"],
                 ),
             ),
-            credentials: registered(
+            credentials: Flags::new(
                 registry,
-                IntGaugeVec::new(
-                    Opts::new(
-                        "headgate_credential_refused",
-                        "1 while the provider refuses a key or its account, by the key's place in the list.",
-                    ),
-                    &["channel", "credential"],
-                ),
+                "headgate_credential_refused",
+                "1 while the provider refuses a key or its account, by the key's place in the list.",
+                &["channel", "credential"],
             ),
             retries_denied: registered(
                 registry,
@@ -57,17 +58,12 @@ impl ChannelMetrics {
                     &["channel", "outcome"],
                 ),
             ),
-            usable: registered(
+            usable: Flags::new(
                 registry,
-                IntGaugeVec::new(
-                    Opts::new(
-                        "headgate_channel_usable",
-                        "1 if a request could be given to the channel now, else 0.",
-                    ),
-                    &["channel"],
-                ),
+                "headgate_channel_usable",
+                "1 if a request could be given to the channel now, else 0.",
+                &["channel"],
             ),
-            told: Mutex::default(),
         }
     }
 
@@ -75,12 +71,13 @@ impl ChannelMetrics {
         self.cool_downs.with_label_values(&[channel, why]).inc();
     }
 
-    /// `key` is the place in the channel's list, from 0.
-    pub fn credential(&self, channel: &str, key: Option<usize>, accepted: bool) {
-        let place = key.map_or(1, |key| key + 1).to_string();
-        self.credentials
-            .with_label_values(&[channel, &place])
-            .set(i64::from(!accepted));
+    /// Tells of every key, by channel and place in its list, whether the provider refuses it; of no other
+    /// key anything is told then.
+    pub fn refused_keys(&self, keys: impl IntoIterator<Item = ((Arc<str>, usize), bool)>) {
+        let labelled = |((channel, place), is_refused): ((Arc<str>, usize), bool)| {
+            (vec![channel.to_string(), place.to_string()], is_refused)
+        };
+        self.credentials.tell(keys.into_iter().map(labelled));
     }
 
     /// Counts a probe; `outcome` is the gateway's own word.
@@ -90,21 +87,38 @@ impl ChannelMetrics {
 
     /// Tells of every channel whether it is usable now; of no other channel anything is told then.
     pub fn usable(&self, channels: impl IntoIterator<Item = (Arc<str>, bool)>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut gone = std::mem::take(&mut *told);
-        for (channel, usable) in channels {
-            let gauge = self.usable.with_label_values(&[&*channel]);
-            gauge.set(i64::from(usable));
-            gone.remove(&channel);
-            told.insert(channel);
-        }
-        for channel in gone {
-            // It cannot fail: the channel was told of.
-            let _ = self.usable.remove_label_values(&[&*channel]);
-        }
+        let labelled =
+            |(channel, is_usable): (Arc<str>, bool)| (vec![channel.to_string()], is_usable);
+        self.usable.tell(channels.into_iter().map(labelled));
     }
 
     pub fn retry_denied(&self) {
         self.retries_denied.inc();
+    }
+}
+
+impl Flags {
+    fn new(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Self {
+        Self {
+            gauges: registered(registry, IntGaugeVec::new(Opts::new(name, help), labels)),
+            told: Mutex::default(),
+        }
+    }
+
+    /// Tells of all there are now, and forgets the others.
+    fn tell(&self, flags: impl Iterator<Item = (Vec<String>, bool)>) {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut gone = std::mem::take(&mut *told);
+        for (labels, is_set) in flags {
+            self.gauges
+                .with_label_values(&labels)
+                .set(i64::from(is_set));
+            gone.remove(&labels);
+            told.insert(labels);
+        }
+        for labels in gone {
+            // It cannot fail: it was told of.
+            let _ = self.gauges.remove_label_values(&labels);
+        }
     }
 }

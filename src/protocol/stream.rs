@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use super::Protocol;
 use super::json::skim;
+use memchr::memmem;
 
 /// What an event means for whoever waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,6 +37,20 @@ pub fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventCl
         // Tasks have no streams.
         Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => EventClass::Content,
     }
+}
+
+/// Whether an event says that the answer failed. Quick for all the others.
+pub fn tells_failure(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> bool {
+    let is_named = name.is_some_and(|name| name.ends_with(b"error") || name.ends_with(b"failed"));
+    // As the name of a member, or the end of a type that stands in no `event:` line.
+    let may = is_named
+        || [&b"error\""[..], b"failed\""]
+            .iter()
+            .any(|word| memmem::find(data, word).is_some());
+    may && matches!(
+        classify(protocol, name, data),
+        EventClass::Error | EventClass::Terminal { failed: true }
+    )
 }
 
 /// Where an event or a whole body names the model of the answer: the string, quotes included.

@@ -67,6 +67,7 @@ fn build_one(
         family,
         image_edit,
         models,
+        retired,
         weight,
         tier,
         timeouts,
@@ -80,9 +81,7 @@ fn build_one(
         .map_err(|reason| problems.error(&format!("{at}/base_url"), reason, None))
         .ok();
     let headers = build_headers(headers, at, problems);
-    let family = family
-        .as_ref()
-        .and_then(|family| families.named(family, &format!("{at}/family"), problems));
+    let family = families.of_channel(family.as_deref(), protocols, at, problems);
     check_image_edits(*image_edit, protocols, at, problems);
     let tls_given = ChannelTlsConfig::default() != *tls;
     let base = base?;
@@ -100,8 +99,13 @@ fn build_one(
     let http = http_version(*http);
     let fingerprint = fingerprint(name, base_url, http, tls.as_ref());
     let credentials = credentials::build(config, fingerprint, at, problems)?;
+    if models.is_empty() && !retired {
+        let hint = "add them as `platform model: provider's model`, or write `retired: true`";
+        problems.error(at, "the channel serves no `models`", Some(hint));
+    }
     let models = models
         .iter()
+        .filter(|_| !retired)
         .map(|(model, channel_model)| {
             let channel_model = ChannelModel::new(channel_model, fingerprint);
             (model.clone(), channel_model)
@@ -121,6 +125,7 @@ fn build_one(
             },
             credentials,
             protocols: protocols.clone(),
+            retired: *retired,
             family,
             image_edits: image_edits(*image_edit),
             weight: *weight,

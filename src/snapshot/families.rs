@@ -4,8 +4,10 @@ use super::Problems;
 use crate::config::families::shipped;
 use crate::config::hint::did_you_mean;
 use crate::config::pointer::child;
+use crate::protocol::Protocol;
 use crate::scalar::Secret;
 use crate::task::definition::FamilyConfig;
+use crate::task::families::SHIPPED;
 use crate::task::family::Family;
 use crate::task::id::{Key, KeyRing};
 use crate::task::{NO_KEYS_HINT, Tasks};
@@ -47,8 +49,46 @@ pub(crate) struct Families<'a> {
 }
 
 impl Families<'_> {
+    /// What a channel speaks for video tasks: the family it names, or else the shipped one of its
+    /// protocol, if that is but one. `at` is the pointer to the channel.
+    pub fn of_channel(
+        &self,
+        name: Option<&str>,
+        protocols: &[Protocol],
+        at: &str,
+        problems: &mut Problems<'_>,
+    ) -> Option<Arc<Family>> {
+        let speaks = |family: &&Arc<Family>| {
+            let protocol = family.protocol;
+            protocol.is_some_and(|protocol| protocols.contains(&protocol))
+        };
+        let Some(name) = name else {
+            let shipped = SHIPPED.iter();
+            let shipped = shipped.filter_map(|(name, _)| self.built.families.get(*name));
+            let mut spoken = shipped.filter(speaks);
+            return spoken.next().filter(|_| spoken.next().is_none()).cloned();
+        };
+        let family = self.named(name, &child(at, "family"), problems)?;
+        let natives = [Protocol::FamilyA, Protocol::FamilyB];
+        let mut others = protocols
+            .iter()
+            .filter(|protocol| natives.contains(protocol));
+        if let (Some(spoken), Some(other)) = (
+            family.protocol,
+            others.find(|other| Some(**other) != family.protocol),
+        ) {
+            let (spoken, other) = (spoken.name(), other.name());
+            problems.error(
+                &child(at, "protocols"),
+                format!("family `{name}` is spoken over `{spoken}`, not over `{other}`"),
+                Some(&format!("write `{spoken}` here, or name another `family`")),
+            );
+        }
+        Some(family)
+    }
+
     /// The family of this name; `at` is the pointer to it.
-    pub fn named(&self, name: &str, at: &str, problems: &mut Problems<'_>) -> Option<Arc<Family>> {
+    fn named(&self, name: &str, at: &str, problems: &mut Problems<'_>) -> Option<Arc<Family>> {
         let families = &self.built.families;
         let family = families.get(name);
         if family.is_none() && !self.declared.contains_key(name) {

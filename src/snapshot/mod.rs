@@ -13,6 +13,7 @@ pub mod router;
 pub mod routes;
 pub mod schemas;
 pub mod server;
+pub mod spooling;
 mod state;
 
 use crate::catalog::caller::Callers;
@@ -27,6 +28,7 @@ use crate::state::memory::Memory;
 use crate::state::site::Site;
 use crate::task::Tasks;
 use router::Router;
+use spooling::Spooling;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -37,6 +39,8 @@ pub struct Snapshot {
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
     pub server: ServerConfig,
+    /// Where large request bodies wait.
+    pub spooling: Spooling,
     /// Where state is kept; it is opened once, when the process starts.
     pub state: Site,
     pub callers: Arc<Callers>,
@@ -137,6 +141,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     if let Some(tls) = &server.tls {
         server::check_tls(tls, &folder, &mut problems);
     }
+    let spooling = spooling::build(&server.spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
@@ -171,6 +176,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             revision: revision.into(),
             loaded_at: SystemTime::now(),
             server,
+            spooling,
             state,
             callers,
             catalog,

@@ -4,7 +4,7 @@ use super::Problems;
 use super::channels::Served;
 use super::schemas::carried_profiles;
 use crate::catalog::model::{Candidate, Catalog, Model, Profile};
-use crate::config::routes::ModelConfig;
+use crate::config::routes::{ModelConfig, ProfilesConfig};
 use crate::filter::kind::Schemas;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
@@ -58,21 +58,44 @@ fn model(
         display_name,
         owned_by,
         created,
-        profile: profile_name,
+        profile: ProfilesConfig(names),
     } = configs.get(&name).cloned().unwrap_or_default();
     let mut model = Model::new(&name, candidates);
     model.display_name = display_name;
     model.owned_by = owned_by.unwrap_or_else(|| "headgate".into());
     model.created = created.unwrap_or(0);
-    model.profile = profile_name.and_then(|profile_name| {
-        profile(&profile_name, schemas)
-            .map_err(|(reason, hint)| {
-                let at = format!("{}/profile", place(&name));
-                problems.error(&at, reason, Some(&hint));
-            })
-            .ok()
-    });
+    model.profiles = profiles(
+        &names,
+        &format!("{}/profile", place(&name)),
+        schemas,
+        problems,
+    );
     model
+}
+
+/// The profiles of these names, of which each is for another protocol.
+fn profiles(
+    names: &[String],
+    at: &str,
+    schemas: &dyn Schemas,
+    problems: &mut Problems<'_>,
+) -> Vec<Profile> {
+    let mut profiles: Vec<Profile> = Vec::new();
+    for name in names {
+        match profile(name, schemas) {
+            Ok(profile)
+                if profiles
+                    .iter()
+                    .any(|other| other.protocol == profile.protocol) =>
+            {
+                let reason = format!("`{name}` is the second profile of its protocol");
+                problems.error(at, reason, Some("a model has one for each protocol"));
+            }
+            Ok(profile) => profiles.push(profile),
+            Err((reason, hint)) => problems.error(at, reason, Some(&hint)),
+        }
+    }
+    profiles
 }
 
 /// The profile of a name such as `family_a/2.0`.

@@ -3,6 +3,7 @@
 mod scalars;
 
 use super::state::State;
+use crate::protocol::Protocol;
 pub use scalars::{FieldConfig, SourcesConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -15,6 +16,9 @@ use std::collections::BTreeMap;
 pub struct FamilyConfig {
     /// A shipped family, whose sections stand where this one has none of its own.
     pub like: Option<String>,
+    /// The protocol of callers who speak the family themselves. Requests that were mapped from the generic
+    /// protocol are checked against its schema, too.
+    pub protocol: Option<Protocol>,
     /// How a task is created.
     pub create: Option<CallConfig>,
     /// How a task is asked for.
@@ -232,8 +236,11 @@ impl FamilyConfig {
     /// This family with the sections of another one where it has none.
     pub fn or(self, base: &Self) -> Self {
         let base = base.clone();
+        // Requests of another shape are none of that protocol.
+        let inherited = base.protocol.filter(|_| self.request.is_none());
         Self {
             like: self.like,
+            protocol: self.protocol.or(inherited),
             create: self.create.or(base.create),
             query: self.query.or(base.query),
             cancel: self.cancel.or(base.cancel),

@@ -18,6 +18,7 @@ pub use request::{Ignored, Mapped, Unsupported};
 
 use super::state::State;
 use super::time::TimeFormat;
+use crate::protocol::Protocol;
 use place::{Target, Template};
 use serde_json::Value;
 use source::Sources;
@@ -27,6 +28,8 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Family {
     pub name: Arc<str>,
+    /// The protocol of callers who speak it themselves, if there is one.
+    pub protocol: Option<Protocol>,
     pub create: Call,
     pub query: Call,
     /// None where tasks cannot be cancelled.

@@ -109,7 +109,7 @@ forget_environment() {
   local name
   for name in $(compgen -e); do
     case $name in
-      OPENAI_* | ANTHROPIC_* | AI_* | NODE_OPTIONS | NODE_USE_ENV_PROXY | PYTHONPATH) unset "$name" ;;
+      OPENAI_* | ANTHROPIC_* | AI_* | DASHSCOPE_* | ARK_* | VOLC_* | E2E_* | NODE_OPTIONS | NODE_USE_ENV_PROXY | PYTHONPATH) unset "$name" ;;
       *_proxy | *_PROXY) unset "$name" ;;
     esac
   done

@@ -59,7 +59,7 @@ async fn what_is_left_alone_is_told_with_the_reason_and_the_time() {
     let before = page(&gateway).await;
     let busy = named(&before, "channels", "busy");
     let expected = json!({
-        "name": "busy", "tier": 0, "weight": 1, "usable": true, "standing": "well",
+        "name": "busy", "tier": 0, "weight": 1, "retired": false, "usable": true, "standing": "well",
         "in_flight": 0, "limits_reached": [],
         "models": [
             {"name": "demo-large", "channel_model": "sim-large-2026-08", "standing": "well"},

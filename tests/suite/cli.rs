@@ -17,13 +17,28 @@ struct Said {
 
 #[test]
 fn the_repositorys_own_configuration_is_good() {
-    let said = run(&["check", "routes.yaml"], "");
+    let key = run(&["key", "task"], "").stdout;
+    let set = [("HEADGATE_TASK_KEY", key.trim())];
+    let said = run_with(&set, &["check", "routes.yaml"], "");
     assert!(said.success, "{}", said.stderr);
     assert!(
         said.stdout.contains("routes.yaml is good"),
         "{}",
         said.stdout
     );
+}
+
+#[test]
+fn the_repositorys_own_configuration_wants_a_key_for_task_ids_and_says_how_to_get_one() {
+    let said = run(&["check", "routes.yaml"], "");
+    assert!(!said.success, "{}", said.stdout);
+    for words in [
+        "the environment variable `HEADGATE_TASK_KEY` is not set",
+        "export HEADGATE_TASK_KEY=$(headgate key task)",
+        "1 error in routes.yaml",
+    ] {
+        assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+    }
 }
 
 #[test]
@@ -114,6 +129,25 @@ fn rules_of_models_are_not_checked_before_the_model_is_known() {
         "{}",
         said.stderr
     );
+}
+
+#[test]
+fn a_folder_that_bodies_cannot_be_spooled_to_is_told_with_its_place() {
+    let mut config = standard("https://provider.test/v1");
+    config["server"]["spool"] = json!({"folder": "not/there"});
+    let (_folder, path) = written(&config);
+    let said = run(&["check", &path], "");
+    assert!(!said.success);
+    for words in [
+        "no file can be made in",
+        "not/there",
+        "No such file",
+        "(server.spool.folder)",
+        "routes.yaml:",
+        "make this folder",
+    ] {
+        assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+    }
 }
 
 #[test]
@@ -274,8 +308,15 @@ fn written(config: &Value) -> (crate::harness::folder::Folder, String) {
 }
 
 fn run(args: &[&str], input: &str) -> Said {
+    run_with(&[], args, input)
+}
+
+/// With these variables in the environment.
+fn run_with(set: &[(&str, &str)], args: &[&str], input: &str) -> Said {
     let mut child = Command::new(BINARY)
         .args(args)
+        .env_remove("HEADGATE_TASK_KEY")
+        .envs(set.iter().copied())
         .current_dir(repository())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

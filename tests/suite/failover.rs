@@ -74,11 +74,17 @@ async fn an_error_as_first_event_is_answered_by_the_next_channel() {
 #[tokio::test]
 async fn an_error_behind_content_is_the_callers_and_no_other_channel_is_asked() {
     let faulty = Simulator::start().await;
-    let world = BadThenGood::start(&faulty.url_obeying("error_event_after=1"), |_| {}).await;
+    let world = BadThenGood::start(
+        &faulty.url_obeying("error_event_after=1"),
+        config::without_cool_downs,
+    )
+    .await;
     for protocol in PROTOCOLS {
         let answer = world.gateway.ask(&Request::ask_stream(protocol)).await;
         assert_eq!(answer.status, 200);
         assert!(answer.text().contains("error"), "{}", answer.text());
+        let line = world.gateway.log_of(&answer).await;
+        assert_eq!(line["settlement"], "upstream_error", "{line}");
     }
     assert_eq!(world.good.records().await.len(), 0);
 }
@@ -158,6 +164,28 @@ async fn what_a_provider_keeps_is_not_asked_for_twice_because_it_is_silent() {
             false => drop(assert_error_body(protocol, &answer, 504)),
         }
     }
+}
+
+#[tokio::test]
+async fn a_stream_that_ends_in_an_error_speaks_against_its_channel() {
+    let faulty = Simulator::start().await;
+    let world = BadThenGood::start(&faulty.url_obeying("error_event_after=1"), |config| {
+        config["channels"]["bad"]["health"] = json!({"failures": 1, "cool_down": "1h"});
+    })
+    .await;
+    for is_error in [true, false, false] {
+        let answer = world
+            .gateway
+            .ask(&Request::ask_stream(Protocol::Chat))
+            .await;
+        assert_eq!(
+            answer.text().contains("error"),
+            is_error,
+            "{}",
+            answer.text()
+        );
+    }
+    assert_eq!(faulty.records().await.len(), 1);
 }
 
 #[tokio::test]
@@ -251,6 +279,12 @@ async fn a_refused_key_is_the_operators_trouble_and_not_the_callers() {
         let metrics = gateway.metrics().await;
         let key = [("channel", "openai"), ("credential", "1")];
         assert_eq!(metrics.sum("headgate_credential_refused", &key), 1.0);
+        config["channels"]["openai"]["credential"] = json!({"bearer": "sk-another"});
+        let file = gateway.folder.path().join("routes.yaml");
+        std::fs::write(file, config.to_string()).unwrap();
+        assert_eq!(gateway.page("POST", "/reload").await.status, 200);
+        let metrics = gateway.metrics().await;
+        assert_eq!(metrics.sum("headgate_credential_refused", &key), 0.0);
     }
 }
 

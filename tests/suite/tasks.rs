@@ -7,12 +7,12 @@ use crate::harness::{Answer, Gateway, Request, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-const GENERIC: &str = "/v1/video/generations";
-const FAMILY_A: &str = "/v1/family-a/video/generations";
-const FAMILY_B: &str = "/v1/family-b/video/generations";
+pub const GENERIC: &str = "/v1/video/generations";
+pub const FAMILY_A: &str = "/v1/family-a/video/generations";
+pub const FAMILY_B: &str = "/v1/family-b/video/generations";
 
 /// Two accounts, one for each family; `directives` for what the simulated provider does.
-fn video_config(simulator: &Simulator, directives: &str) -> Value {
+pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
     let base = |version: &str| match directives {
         "" => format!("http://{}/api/{version}", simulator.address),
         some => format!("http://{}/~{some}/api/{version}", simulator.address),
@@ -51,7 +51,7 @@ fn video_config(simulator: &Simulator, directives: &str) -> Value {
     config
 }
 
-fn create_body(path: &str, model: &str) -> Value {
+pub fn create_body(path: &str, model: &str) -> Value {
     match path {
         FAMILY_A => json!({"model": model, "content": [{"type": "text", "text": "a gate"}]}),
         FAMILY_B => json!({"model": model, "input": {"prompt": "a gate"}}),
@@ -59,12 +59,12 @@ fn create_body(path: &str, model: &str) -> Value {
     }
 }
 
-async fn create(gateway: &Gateway, path: &str, model: &str) -> Answer {
+pub async fn create(gateway: &Gateway, path: &str, model: &str) -> Answer {
     let body = create_body(path, model);
     gateway.ask(&Request::post(path, body.to_string())).await
 }
 
-fn id_of(path: &str, answer: &Answer) -> String {
+pub fn id_of(path: &str, answer: &Answer) -> String {
     let pointer = match path {
         FAMILY_A => "/id",
         FAMILY_B => "/output/task_id",
@@ -79,12 +79,12 @@ fn id_of(path: &str, answer: &Answer) -> String {
     id
 }
 
-async fn ask(gateway: &Gateway, path: &str, id: &str) -> Answer {
+pub async fn ask(gateway: &Gateway, path: &str, id: &str) -> Answer {
     gateway.ask(&Request::get(&format!("{path}/{id}"))).await
 }
 
 /// How many creates the provider has received.
-async fn creates(simulator: &Simulator) -> usize {
+pub async fn creates(simulator: &Simulator) -> usize {
     let records = simulator.records().await;
     let is_create = |record: &&Value| {
         let endpoint = record["endpoint"].as_str();

@@ -54,6 +54,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("arc_swap", &["reload"]),
     ("clap", &["cli"]),
     ("jsonschema", &["protocol", "config"]),
+    ("memmap2", &["gateway"]),
     ("nix", &["cli"]),
     ("notify", &["reload"]),
     ("pingora_core", &["gateway"]),
@@ -68,7 +69,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("socket2", &["gateway"]),
     (
         "std::fs",
-        &["config", "snapshot", "state", "reload", "admin", "cli"],
+        &[
+            "config", "snapshot", "state", "reload", "gateway", "admin", "cli",
+        ],
     ),
     (
         "std::net",

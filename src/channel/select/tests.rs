@@ -25,6 +25,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
             tls: None,
         },
         credentials: Vec::new(),
+        retired: false,
         protocols: Vec::new(),
         family: None,
         image_edits: ImageEdits::default(),
@@ -231,4 +232,33 @@ fn a_channel_that_only_fails_is_the_last_resort_and_one_that_asked_for_peace_is_
             assert!(channels.has_another(&candidates, &[], Moment::now()));
         }
     }
+}
+
+#[test]
+fn a_limit_holds_whoever_asks_at_the_same_time() {
+    let mut limited = channel("a", 1, 0);
+    limited.limits = ChannelLimits {
+        in_flight: Some(3),
+        requests_per_minute: Some(2_000),
+        ..ChannelLimits::default()
+    };
+    let channels = channels();
+    let candidates = [candidate(limited)];
+    let (granted, most) = (AtomicU64::new(0), AtomicU64::new(0));
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..2_000 {
+                    let Ok(lease) = channels.choose(&candidates, &[], Moment(1)) else {
+                        continue;
+                    };
+                    granted.fetch_add(1, Ordering::Relaxed);
+                    let load = channels.load(&lease.candidate.channel);
+                    most.fetch_max(load.in_flight().into(), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert!(most.into_inner() <= 3);
+    assert!(granted.into_inner() <= 2_000);
 }

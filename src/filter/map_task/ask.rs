@@ -65,8 +65,13 @@ impl MapTask {
             let Some(family) = &candidate.channel.family else {
                 continue;
             };
-            match self.mapped(request, candidate, family) {
-                Ok(_) => able.push(candidate.clone()),
+            let mapped = self.mapped(request, candidate, family);
+            let fits = |mapped: Option<Mapped>| match mapped {
+                Some(mapped) => self.check_fit(request.model(), candidate, &mapped),
+                None => Ok(()),
+            };
+            match mapped.and_then(fits) {
+                Ok(()) => able.push(candidate.clone()),
                 Err(fault) => refused = Some(fault),
             }
         }

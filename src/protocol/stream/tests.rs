@@ -197,3 +197,68 @@ fn the_model_is_found_where_each_protocol_names_it() {
         assert!(span.is_none_or(|span| &data[span] == "\"m\""), "{data}");
     }
 }
+
+#[test]
+fn a_failure_is_told_from_words_about_failures() {
+    let table = [
+        (Protocol::Chat, None, r#"{"error":{"message":"no"}}"#, true),
+        (Protocol::Chat, Some("error"), r#"{"message":"no"}"#, true),
+        (
+            Protocol::Chat,
+            None,
+            r#"{"error":null,"choices":[{"delta":{"content":"a"}}]}"#,
+            false,
+        ),
+        (
+            Protocol::Chat,
+            None,
+            r#"{"choices":[{"delta":{"content":"\"error\""}}]}"#,
+            false,
+        ),
+        (Protocol::Chat, None, "[DONE]", false),
+        (
+            Protocol::Messages,
+            None,
+            r#"{"type":"error","error":{}}"#,
+            true,
+        ),
+        (
+            Protocol::Messages,
+            Some("content_block_delta"),
+            r#"{"delta":{"text":"failed"}}"#,
+            false,
+        ),
+        (
+            Protocol::Responses,
+            Some("response.failed"),
+            r#"{"response":{}}"#,
+            true,
+        ),
+        (
+            Protocol::Responses,
+            None,
+            r#"{"type":"response.failed"}"#,
+            true,
+        ),
+        (
+            Protocol::Responses,
+            Some("response.completed"),
+            r#"{"response":{"error":null}}"#,
+            false,
+        ),
+        (
+            Protocol::ImageEdit,
+            None,
+            r#"{"error":{"code":"no"}}"#,
+            true,
+        ),
+    ];
+    for (protocol, name, data, expected) in table {
+        let name = name.map(str::as_bytes);
+        assert_eq!(
+            tells_failure(protocol, name, data.as_bytes()),
+            expected,
+            "{data}"
+        );
+    }
+}

@@ -175,6 +175,52 @@ fn a_channel_speaks_a_family_that_there_is() {
 }
 
 #[test]
+fn a_channel_without_a_family_speaks_that_of_its_protocol_and_none_against_it() {
+    let with = |channel: &str| {
+        let rest = REST.split_once("routes:").unwrap().1;
+        parsed(&format!(
+            "channels: {{c: {{base_url: 'http://p.example', {channel}}}}}\nroutes:{rest}"
+        ))
+    };
+    let family = |channel: &str| {
+        let built = with(channel).unwrap();
+        let family = built.snapshot.catalog.channel("c").unwrap().family.clone();
+        family.map(|family| family.name.to_string())
+    };
+    for (channel, expected) in [
+        (
+            "models: {m: n}, protocols: [family_a, video]",
+            Some("family-a"),
+        ),
+        ("models: {m: n}, protocols: [family_b]", Some("family-b")),
+        ("models: {m: n}, protocols: [family_a, family_b]", None),
+        ("models: {m: n}, protocols: [chat, video]", None),
+        ("retired: true, protocols: [family_b]", Some("family-b")),
+    ] {
+        assert_eq!(family(channel).as_deref(), expected, "{channel}");
+    }
+    for (channel, path, reason) in [
+        (
+            "models: {m: n}, protocols: [video, family_a], family: family-b",
+            "channels.c.protocols",
+            "family `family-b` is spoken over `family_b`, not over `family_a`",
+        ),
+        (
+            "protocols: [chat]",
+            "channels.c",
+            "the channel serves no `models`",
+        ),
+    ] {
+        let problems = with(channel).err().unwrap();
+        let found: Vec<_> = problems
+            .iter()
+            .map(|found| (&*found.path, &*found.reason))
+            .collect();
+        assert_eq!(found, [(path, reason)], "{channel}");
+    }
+}
+
+#[test]
 fn task_keys_are_long_and_different_and_never_shown() {
     let (first, second) = ("k".repeat(32), "s".repeat(40));
     assert!(

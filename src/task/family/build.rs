@@ -74,6 +74,7 @@ impl Faults {
         let native = self.native(&config.native.clone().unwrap_or_default());
         Some(Family {
             name: name.into(),
+            protocol: config.protocol,
             create: create??,
             query: query??,
             cancel: cancel.flatten(),

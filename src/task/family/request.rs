@@ -94,13 +94,18 @@ impl Mapped {
             let rest = inner.strip_prefix(outer);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let mut places = self.places.iter();
-        if let Some((_, param)) = places.clone().find(|(place, _)| within(place, pointer)) {
+        let mut outer = self.places.iter();
+        if let Some((_, param)) = outer.find(|(place, _)| within(place, pointer)) {
             return Some(param);
         }
-        let (_, param) = places.find(|(place, _)| within(pointer, place))?;
-        let all = param.split_once('[').map_or(&**param, |(list, _)| list);
-        (!pointer.is_empty()).then_some(all)
+        let inner = self.places.iter();
+        let mut inner = inner.filter(|(place, _)| !pointer.is_empty() && within(pointer, place));
+        // What is wrong with a whole is more often what there are several of.
+        let list = inner.clone().find_map(|(_, param)| param.split_once('['));
+        match list {
+            Some((list, _)) => Some(list),
+            None => inner.next().map(|(_, param)| &**param),
+        }
     }
 }
 

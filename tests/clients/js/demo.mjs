@@ -10,6 +10,7 @@ export const KEY = 'sk-demo';
 // Of the two, the second has one channel in each protocol, so what it does does not depend on a draw.
 export const LARGE = 'demo-chat';
 export const SMALL = 'demo-small';
+export const [IMAGE, VIDEO_A, VIDEO_B] = ['demo-image', 'demo-video-a', 'demo-video-b'];
 export const CHANNEL_MODELS = {
   [LARGE]: ['sim-large-2026-08', 'sim-other-2026-05'],
   [SMALL]: ['sim-small-2026-08'],

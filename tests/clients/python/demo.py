@@ -4,17 +4,21 @@ import base64
 import json
 import re
 import sys
+import time
 import urllib.request
 import uuid
 
 import anthropic
+import dashscope
 import openai
+import volcenginesdkarkruntime as ark
 
 BASE_URL, ADMIN_URL, SIMULATOR_URL = (argument.rstrip("/") for argument in sys.argv[1:4])
 
 KEY = "sk-demo"
 # Of the two, the second has one channel in each protocol, so what it does does not depend on a draw.
 LARGE, SMALL = "demo-chat", "demo-small"
+IMAGE, VIDEO_A, VIDEO_B = "demo-image", "demo-video-a", "demo-video-b"
 CHANNEL_MODELS = {LARGE: ("sim-large-2026-08", "sim-other-2026-05"), SMALL: ("sim-small-2026-08",)}
 
 QUESTION = "What is a headgate?"
@@ -53,6 +57,40 @@ def async_anthropic_client():
     return anthropic.AsyncAnthropic(api_key=KEY, **_ANTHROPIC)
 
 
+def ark_client(key=KEY):
+    return ark.Ark(base_url=f"{BASE_URL}/api/v3", api_key=key, **_PATIENCE)
+
+
+def async_ark_client():
+    return ark.AsyncArk(base_url=f"{BASE_URL}/api/v3", api_key=KEY, **_PATIENCE)
+
+
+# This SDK is no object, but settings of its module.
+dashscope.base_http_api_url = f"{BASE_URL}/api/v1"
+dashscope.api_key = KEY
+
+
+def generic_video(model, **fields):
+    """What a create in the generic protocol is answered."""
+    body = json.dumps({"model": model, **fields}).encode()
+    return json.loads(_get(f"{BASE_URL}/v1/video/generations", body))
+
+
+def generic_video_task(id):
+    """How a task stands, in the generic protocol."""
+    return json.loads(_get(f"{BASE_URL}/v1/video/generations/{id}"))
+
+
+def until(what, look):
+    """What `look` brings, once it brings something."""
+    deadline = time.monotonic() + 15
+    while time.monotonic() < deadline:
+        if found := look():
+            return found
+        time.sleep(0.05)
+    raise AssertionError(f"never came: {what}")
+
+
 def simulate(directives):
     """Headers by which the simulated provider misbehaves."""
     return {"x-simulate": directives}
@@ -87,6 +125,10 @@ def metric(name):
     return sum(float(value) for value in lines)
 
 
-def _get(url):
-    with urllib.request.urlopen(url, timeout=10) as answer:
+def _get(url, body=None):
+    headers = {"content-type": "application/json"}
+    if url.startswith(BASE_URL):
+        headers["authorization"] = f"Bearer {KEY}"
+    request = urllib.request.Request(url, body, headers)
+    with urllib.request.urlopen(request, timeout=10) as answer:
         return answer.read()

@@ -5,16 +5,17 @@ import datetime
 import anthropic
 import openai
 
-from demo import LARGE, SMALL, anthropic_client, openai_client
+from demo import IMAGE, LARGE, SMALL, VIDEO_A, VIDEO_B, anthropic_client, openai_client
 from runner import case, cases, equal, holds, raised
 
+ALL = sorted([LARGE, SMALL, IMAGE, VIDEO_A, VIDEO_B])
 BOTH = {"openai": (openai_client(), openai), "anthropic": (anthropic_client(), anthropic)}
 
 
 @case
 def openai_lists_and_retrieves_models():
     listed = {model.id: model for model in openai_client().models.list()}
-    equal("ids", sorted(listed), [LARGE, SMALL])
+    equal("ids", sorted(listed), ALL)
     for model in listed.values():
         equal("object", model.object, "model")
         holds("created is a time", model.created > 0, model.created)
@@ -25,11 +26,11 @@ def openai_lists_and_retrieves_models():
 @cases(api_key=(anthropic_client(),), auth_token=(anthropic_client(None, auth_token="sk-demo"),))
 def anthropic_lists_and_retrieves_models(client):
     page = client.models.list()
-    equal("ids", sorted(model.id for model in page.data), [LARGE, SMALL])
+    equal("ids", sorted(model.id for model in page.data), ALL)
     equal("has_more", page.has_more, False)
     equal("first and last", (page.first_id, page.last_id), (page.data[0].id, page.data[-1].id))
     names = {model.id: model.display_name for model in page.data}
-    equal("display names", names, {LARGE: "Demo Chat", SMALL: "Demo Small"})
+    equal("display names", (names[LARGE], names[VIDEO_A]), ("Demo Chat", "Demo Video A"))
     model = client.models.retrieve(LARGE)
     equal("type", model.type, "model")
     holds("created_at is a time", isinstance(model.created_at, datetime.datetime), model.created_at)
@@ -41,9 +42,9 @@ def anthropic_pages_through_models():
     client = anthropic_client()
     first = client.models.list(limit=1)
     equal("size and has_more", (len(first.data), first.has_more), (1, True))
-    equal("all pages", sorted(model.id for model in first), [LARGE, SMALL])
+    equal("all pages", sorted(model.id for model in first), ALL)
     back = client.models.list(before_id=client.models.list().last_id)
-    equal("before the last", [model.id for model in back.data], [first.data[0].id])
+    equal("before the last", [model.id for model in back.data], ALL[:-1])
 
 
 @cases(**BOTH)

@@ -55,8 +55,23 @@ impl Process {
 
     /// Memory of the process that is not swapped out.
     pub fn resident_bytes(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        self.status_bytes("VmRSS:")
+    }
+
+    /// The part of it that is no file's: the system cannot take it back.
+    pub fn anonymous_bytes(&self) -> u64 {
+        self.status_bytes("RssAnon:")
+    }
+
+    /// Whether a file is mapped whose path has `text` in it.
+    pub fn maps(&self, text: &str) -> bool {
+        let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.id())).unwrap();
+        maps.contains(text)
+    }
+
+    fn status_bytes(&self, key: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(key));
         let kibibytes = line.unwrap().split_whitespace().next().unwrap();
         kibibytes.parse::<u64>().unwrap() << 10
     }
@@ -93,12 +108,7 @@ impl Process {
 
     /// The most memory the process ever held, in bytes.
     pub fn memory_peak(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id())).unwrap();
-        let peak = status.lines().find(|line| line.starts_with("VmHWM:"));
-        let kib: u64 = peak
-            .and_then(|line| line.split_whitespace().nth(1)?.parse().ok())
-            .unwrap();
-        kib * 1024
+        self.status_bytes("VmHWM:")
     }
 }
 

@@ -1,0 +1,78 @@
+//! Whether a generic create, in a family's words, is one that the family and the model take.
+
+use super::MapTask;
+use crate::catalog::model::{Candidate, Model};
+use crate::filter::kind::{InvalidSettings, Parts};
+use crate::filter::refusal::{self, VIOLATIONS_MAX};
+use crate::protocol::Protocol;
+use crate::protocol::fault::Fault;
+use crate::protocol::json::{Document, Limits};
+use crate::protocol::schema::{Schema, violations_of};
+use crate::task::family::Mapped;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The schemas of the protocols that the channels' families have.
+pub(super) struct Rules(Vec<(Protocol, Arc<Schema>)>);
+
+impl Rules {
+    /// # Errors
+    /// Why a schema cannot be read.
+    pub(super) fn of(parts: &Parts<'_>) -> Result<Self, InvalidSettings> {
+        let families = parts
+            .catalog
+            .channels()
+            .filter_map(|channel| channel.family.as_ref());
+        let mut protocols: Vec<Protocol> = families.filter_map(|family| family.protocol).collect();
+        protocols.sort_unstable();
+        protocols.dedup();
+        let read = |protocol: Protocol| {
+            let path = format!("schemas/{}.schema.json", protocol.name());
+            let schema = parts.schemas.schema(Path::new(&path));
+            schema
+                .map(|schema| (protocol, schema))
+                .map_err(InvalidSettings::new)
+        };
+        protocols
+            .into_iter()
+            .map(read)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+
+    fn schema(&self, protocol: Protocol) -> Option<&Schema> {
+        let known = self.0.iter().find(|(known, _)| *known == protocol);
+        known.map(|(_, schema)| &**schema)
+    }
+}
+
+impl MapTask {
+    /// Checks what was mapped against the rules of its family and of the model, which the provider would
+    /// refuse it by, in the caller's names of the fields.
+    ///
+    /// # Errors
+    /// Every rule that is broken.
+    pub(super) fn check_fit(
+        &self,
+        model: Option<&Arc<Model>>,
+        candidate: &Candidate,
+        mapped: &Mapped,
+    ) -> Result<(), Fault> {
+        let family = candidate.channel.family.as_ref();
+        let Some(protocol) = family.and_then(|family| family.protocol) else {
+            return Ok(());
+        };
+        let profile = model.and_then(|model| model.profile(protocol));
+        let schemas = [self.rules.schema(protocol), profile.map(|schema| &**schema)];
+        let body = Document::parse(mapped.body.clone(), &Limits::default())?;
+        let violations = violations_of(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
+        let named = |pointer: &str| {
+            let param = mapped.param_of(pointer).unwrap_or(pointer);
+            (format!("`{param}`"), param.to_owned())
+        };
+        match refusal::of(&violations, named) {
+            Some(fault) => Err(fault),
+            None => Ok(()),
+        }
+    }
+}
