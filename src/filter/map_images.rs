@@ -44,6 +44,7 @@ impl Filter for MapImages {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        answer::say_what_streams_lack(request);
         Step::from(ask::keep_able(request))
     }
 

@@ -327,5 +327,12 @@ async fn base64_for_a_caller_who_wants_a_url_is_said_to_be_so() {
             "{format}"
         );
         assert!(answer.json()["data"][0]["b64_json"].is_string());
+        body["stream"] = json!(true);
+        let stream = gateway.ask(&Request::post(PATH, body.to_string())).await;
+        assert_eq!(
+            stream.headers.get("x-headgate-ignored"),
+            ignored,
+            "{format}"
+        );
     }
 }

@@ -192,3 +192,55 @@ async fn a_files_id_leads_to_the_account_that_has_the_file() {
     );
     assert_eq!(simulator.records().await.len(), 0);
 }
+
+#[tokio::test]
+async fn what_could_not_work_is_refused_when_the_file_is_read() {
+    let simulator = Simulator::start().await;
+    let good = image_config(&simulator, "", json!({}));
+    let gateway = Gateway::start(&good).await;
+    let filters = "/routes/0/request";
+    for (pointer, value, reason) in [
+        (
+            filters,
+            json!(["authenticate", "map_images", "route_model"]),
+            "`map_images` must stand behind `route_model`",
+        ),
+        (
+            filters,
+            json!(["authenticate", "route_model", "map_images", "validate"]),
+            "`map_images` must stand behind `validate`",
+        ),
+        (
+            "/routes/0/protocol",
+            json!("chat"),
+            "only image edits may be sent as a form",
+        ),
+        (
+            "/routes/0/request/0",
+            json!({"require_json": {"or": "forms"}}),
+            "did you mean `form`?",
+        ),
+        (
+            "/channels/images/protocols",
+            json!(["chat"]),
+            "`image_edit` has no meaning for a channel",
+        ),
+        (
+            "/egress",
+            json!({"allow": ["https://media.example"]}),
+            "`https://media.example` is neither a host nor a network",
+        ),
+    ] {
+        let mut config = good.clone();
+        config["egress"] = json!({});
+        config["channels"]["images"]["image_edit"] = json!({"body": "json"});
+        *config.pointer_mut(pointer).unwrap() = value;
+        gateway.folder.replace("routes.yaml", format!("{config:#}"));
+        let refused = gateway.page("POST", "/reload").await;
+        assert!(
+            refused.status != 200 && refused.text().contains(reason),
+            "{reason}: {}",
+            refused.text()
+        );
+    }
+}

@@ -2,16 +2,28 @@
 
 use super::inline::inline;
 use crate::catalog::egress::Egress;
-use crate::filter::view::AnswerView;
-use crate::protocol::images::{ImagesAs, complete};
+use crate::filter::view::{AnswerView, RequestView};
+use crate::protocol::images::{self, ImagesAs, complete};
 use crate::protocol::json::edit::Edits;
-use crate::protocol::json::{Document, Limits};
+use crate::protocol::json::{Document, Limits, Node};
 use crate::state::calendar::unix_ms;
 use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 
 /// Names what the caller asked for in vain.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
+const RESPONSE_FORMAT: HeaderValue = HeaderValue::from_static(images::RESPONSE_FORMAT);
+
+/// Streams hold images themselves, whatever was asked for.
+pub(super) fn say_what_streams_lack(request: &mut RequestView) {
+    let streams_urls = request.body.as_ref().is_some_and(|asked| {
+        let streams = asked.root().get("stream").and_then(Node::as_bool);
+        streams == Some(true) && ImagesAs::asked_by(asked) == Some(ImagesAs::Url)
+    });
+    if streams_urls {
+        request.answer_headers.insert(IGNORED, RESPONSE_FORMAT);
+    }
+}
 
 /// Finishes an answer. Whatever cannot be done stays undone: the edit was paid for.
 pub(super) async fn finish(answer: &mut AnswerView<'_>, body: &mut Bytes, egress: &Egress) {
@@ -35,8 +47,7 @@ pub(super) async fn finish(answer: &mut AnswerView<'_>, body: &mut Bytes, egress
         }
     };
     if !is_as_asked {
-        let ignored = HeaderValue::from_static("response_format");
-        answer.headers.insert(IGNORED, ignored);
+        answer.headers.insert(IGNORED, RESPONSE_FORMAT);
     }
     if !edits.is_empty() {
         *body = edits.apply(body).to_bytes();
