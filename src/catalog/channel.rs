@@ -1,5 +1,6 @@
 //! Channels as built: where a provider is, how to prove ourselves to it, and how long to wait for it.
 
+use super::images::ImageEdits;
 use crate::protocol::Protocol;
 use crate::task::family::Family;
 use http::{HeaderName, HeaderValue};
@@ -18,6 +19,7 @@ pub struct Channel {
     pub retired: bool,
     /// What its provider speaks for video tasks; none where it makes no videos.
     pub family: Option<Arc<Family>>,
+    pub image_edits: ImageEdits,
     /// Share of requests among the channels of one tier, 1 or more.
     pub weight: u16,
     /// Lower tiers are tried first.

@@ -2,5 +2,7 @@
 
 pub mod caller;
 pub mod channel;
+pub mod egress;
+pub mod images;
 pub mod limits;
 pub mod model;

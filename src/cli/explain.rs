@@ -3,6 +3,7 @@
 use super::Failure;
 use super::live::{self, Live};
 use crate::catalog::model::Candidate;
+use crate::filter::body::Reading;
 use crate::filter::chain::Named;
 use crate::filter::view::RequestView;
 use crate::filter::{Flow, Reply};
@@ -10,7 +11,6 @@ use crate::gateway::preview::{Preview, preview, request_view};
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::Fault;
-use crate::protocol::json::{Document, Limits};
 use crate::snapshot::router::{Found, Route};
 use crate::snapshot::{self, Lasting, Snapshot};
 use bytes::Bytes;
@@ -165,17 +165,9 @@ async fn verdict(
             return Ok(Flow::Reply(reply));
         }
     }
-    let scanned = route.request.body_need() != crate::filter::BodyNeed::Untouched;
-    if let Some(form) = body
-        .clone()
-        .filter(|body| !scanned && request.is_form(body))
-    {
-        request.form = form;
-    } else if let Some(body) = body {
-        request.body = Some(Document::parse(body, &Limits::default())?);
-    } else if scanned {
-        request.body = Some(Document::parse(Bytes::new(), &Limits::default())?);
-    }
+    let body = body.unwrap_or_default();
+    let reading = Reading::of(request, &body, route.request.body_need());
+    request.take(reading.read(body)?);
     for Named { filter, .. } in filters() {
         if let Flow::Reply(reply) = filter.on_body(request).decided().await? {
             return Ok(Flow::Reply(reply));

@@ -1,5 +1,6 @@
 //! Channels as written: accounts at providers, and how they are reached.
 
+use super::images::ImageEditConfig;
 use super::resilience::{ChannelLimitsConfig, HealthConfig};
 use crate::protocol::Protocol;
 use crate::scalar::{Secret, Span};
@@ -24,6 +25,9 @@ pub struct ChannelConfig {
     pub protocols: Vec<Protocol>,
     /// The family that the provider speaks for video tasks.
     pub family: Option<String>,
+    /// How the provider wants image edits.
+    #[serde(default)]
+    pub image_edit: ImageEditConfig,
     /// Platform model to the provider's model.
     #[serde(default)]
     #[schemars(extend("minProperties" = 1))]

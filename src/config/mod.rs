@@ -5,10 +5,12 @@
 pub mod channels;
 mod check;
 pub mod document;
+pub mod egress;
 mod expand;
 mod explain;
 pub mod families;
 pub mod hint;
+pub mod images;
 mod mask;
 mod node;
 pub mod pointer;

@@ -1,6 +1,7 @@
 //! `routes.yaml` as written: one struct per section, its documentation the user's reference.
 
 use super::channels::{ChannelConfig, TimeoutsConfig};
+use super::egress::EgressConfig;
 use super::resilience::{FailoverConfig, RetriesConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
@@ -34,6 +35,9 @@ pub struct RoutesConfig {
     /// How many further attempts all requests together may take.
     #[serde(default)]
     pub retries: RetriesConfig,
+    /// Where the gateway may go when somebody else names the URL.
+    #[serde(default)]
+    pub egress: EgressConfig,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
     pub families: BTreeMap<String, FamilyConfig>,

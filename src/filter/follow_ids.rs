@@ -54,10 +54,11 @@ impl Filter for FollowIds {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        let named = match &request.body {
-            Some(body) => ids::named_in_body(body),
-            None => named_in_form(request),
-        };
+        let mut named = request
+            .body
+            .as_ref()
+            .map_or_else(Vec::new, ids::named_in_body);
+        named.extend(named_in_form(request));
         if named.is_empty() {
             return Step::next();
         }
@@ -165,13 +166,13 @@ fn named_in_head(request: &RequestView) -> Vec<NamedId> {
 }
 
 fn named_in_form(request: &RequestView) -> Vec<NamedId> {
-    let Some(boundary) = request.form_boundary().filter(|_| !request.form.is_empty()) else {
+    let (Some(form), Some(boundary)) = (&request.form, request.form_boundary()) else {
         return Vec::new();
     };
     ["file_id", "file_ids"]
         .iter()
         .flat_map(|name| {
-            let values = multipart::values(&request.form, boundary, name);
+            let values = multipart::values(form.bytes(), boundary, name);
             values.map(|value| {
                 let id = &value[..value.len().min(FORM_ID_BYTES_MAX)];
                 NamedId {

@@ -2,6 +2,7 @@
 
 use super::Filter;
 use crate::catalog::caller::Callers;
+use crate::catalog::egress::Egress;
 use crate::catalog::model::Catalog;
 use crate::polls::Polls;
 use crate::protocol::Protocol;
@@ -46,6 +47,7 @@ pub struct Parts<'a> {
     pub schemas: &'a dyn Schemas,
     pub tasks: &'a Arc<Tasks>,
     pub polls: &'a Arc<Polls>,
+    pub egress: &'a Arc<Egress>,
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,
     pub side: Side,

@@ -3,8 +3,10 @@
 //! Each built-in filter has a file of its own here; [`registry`] is the only place that names them.
 
 pub mod authenticate;
+pub mod body;
 pub mod chain;
 pub mod facts;
+pub mod fetch;
 pub mod first_channel;
 pub mod follow_ids;
 pub mod force_usage;
@@ -14,6 +16,7 @@ pub mod keep_own;
 pub mod kind;
 pub mod limit_body;
 pub mod list_models;
+pub mod map_images;
 pub mod map_task;
 pub mod meter_usage;
 pub mod normalise;

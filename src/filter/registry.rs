@@ -12,6 +12,7 @@ pub const FILTERS: &[FilterKind] = &[
     super::keep_own::KIND,
     super::limit_body::KIND,
     super::list_models::KIND,
+    super::map_images::KIND,
     super::map_task::KIND,
     super::meter_usage::KIND,
     super::normalise::KIND,

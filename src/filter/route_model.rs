@@ -9,6 +9,7 @@ use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::Document;
 use crate::protocol::nearest::nearest;
+use bytes::Bytes;
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
@@ -53,11 +54,17 @@ impl Filter for RouteModel {
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> Step<'a> {
-        let model = request
-            .body
-            .as_ref()
-            .and_then(|body| body.root().get("model"));
-        if let (Some(model), Some(renamed)) = (model, &attempt.candidate.model) {
+        let Some(renamed) = &attempt.candidate.model else {
+            return Step::next();
+        };
+        if let Some(form) = request.read_form() {
+            if let Some(model) = form.part("model") {
+                let name = Bytes::copy_from_slice(renamed.name.as_bytes());
+                attempt.edits.replace(model.value.clone(), name);
+            }
+        } else if let Some(body) = &request.body
+            && let Some(model) = body.root().get("model")
+        {
             attempt.edits.replace(model.span(), renamed.json.clone());
         }
         Step::next()

@@ -6,6 +6,7 @@ use super::view::RequestView;
 use super::{BodyNeed, Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
+use crate::protocol::form::Form;
 use crate::protocol::json::Document;
 use crate::protocol::schema::{Schema, violations_of};
 use schemars::JsonSchema;
@@ -62,7 +63,7 @@ impl Filter for Validate {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let body = request.body.as_ref().expect("a scanned body was asked for");
-        Step::from(self.check(body, self.profile(request)))
+        Step::from(self.check(body, self.profile(request), request.read_form()))
     }
 }
 
@@ -72,13 +73,36 @@ impl Validate {
         Some(request.model()?.profile(self.protocol?)?)
     }
 
-    fn check(&self, body: &Document, profile: Option<&Schema>) -> Result<(), Fault> {
+    fn check(
+        &self,
+        body: &Document,
+        profile: Option<&Schema>,
+        form: Option<&Form>,
+    ) -> Result<(), Fault> {
         let schemas = [Some(&*self.schema), profile];
         let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
-        match refusal::of(&violations, |pointer| (pointer.into(), dotted(pointer))) {
+        let place = |pointer: &str| match form {
+            None => (pointer.into(), dotted(pointer)),
+            Some(form) => {
+                let field = field_at(pointer, form);
+                (format!("field `{field}`"), field)
+            }
+        };
+        match refusal::of(&violations, place) {
             Some(fault) => Err(fault),
             None => Ok(()),
         }
+    }
+}
+
+/// The field of a form that a pointer into what it says leads to.
+fn field_at(pointer: &str, form: &Form) -> String {
+    let name = pointer.split('/').nth(1).unwrap_or_default();
+    let name = if name == "images" { "image" } else { name };
+    let list = format!("{name}[]");
+    match form.part(&list) {
+        Some(_) => list,
+        None => name.to_owned(),
     }
 }
 

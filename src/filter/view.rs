@@ -1,11 +1,13 @@
 //! What filters see of an exchange: the request, one attempt, the answer, one event. Never a connection.
 
 use super::facts::Facts;
+use super::fetch::Fetch;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
 use crate::errand::Errands;
 use crate::protocol::Protocol;
+use crate::protocol::form::Form;
 use crate::protocol::json::Document;
 use crate::protocol::json::edit::Edits;
 use crate::protocol::multipart;
@@ -30,10 +32,13 @@ pub struct RequestView {
     pub caller: Option<Arc<Caller>>,
     /// Most bytes of body that will be read.
     pub body_limit: u64,
-    /// There from `on_body` on, where a filter needs it.
+    /// Whether the route takes a form where it would take JSON.
+    pub takes_form: bool,
+    /// There from `on_body` on, where a filter needs it. Of a form it is what its fields say, written by
+    /// us, with stand-ins for files; changes are then made to the form itself.
     pub body: Option<Document>,
-    /// A form with files, as the caller sent it; there instead of `body`.
-    pub form: Bytes,
+    /// A form, if the caller sent one.
+    pub form: Option<SentForm>,
     /// Changes to the body, as spans of the caller's bytes.
     pub edits: Edits,
     /// Headers for the provider, set and removed after those of the caller were looked through.
@@ -43,11 +48,21 @@ pub struct RequestView {
     pub destination: Option<Destination>,
     /// Where `pin` sends ids made elsewhere, and requests that name neither id nor model.
     pub pinned: Option<Arc<Channel>>,
+    /// For filters that need a file which an answer only names; none where nothing may be sent.
+    pub fetch: Option<Arc<dyn Fetch>>,
     /// Headers of the answer, whoever makes it; they replace those of the same name.
     pub answer_headers: HeaderMap,
     pub facts: Facts,
     /// For filters that ask providers themselves; none where nothing may be sent, as in `headgate explain`.
     pub errands: Option<Arc<dyn Errands>>,
+}
+
+/// A form, as the caller sent it.
+pub enum SentForm {
+    /// Nobody needs to know what it says: it passes as it came.
+    Unread(Bytes),
+    /// Its fields are known, and `body` tells them in JSON.
+    Read(Form),
 }
 
 /// What the operator sets and removes among the headers for a provider, in the order written.
@@ -141,6 +156,16 @@ impl Destination {
     }
 }
 
+impl SentForm {
+    /// As they came.
+    pub fn bytes(&self) -> &Bytes {
+        match self {
+            Self::Unread(bytes) => bytes,
+            Self::Read(form) => form.body(),
+        }
+    }
+}
+
 impl HeaderEdits {
     pub fn set(&mut self, name: &HeaderName, value: HeaderValue) {
         self.0.push((name.clone(), Some(value)));
@@ -188,13 +213,15 @@ impl RequestView {
             protocol,
             caller: None,
             body_limit: BODY_LIMIT_DEFAULT,
+            takes_form: false,
             body: None,
-            form: Bytes::new(),
+            form: None,
             edits: Edits::default(),
             header_edits: HeaderEdits::default(),
             upstream_path: None,
             destination: None,
             pinned: None,
+            fetch: None,
             answer_headers: HeaderMap::new(),
             facts: Facts::default(),
             errands: None,
@@ -224,6 +251,14 @@ impl RequestView {
         match (types.next(), types.next()) {
             (Some(only), None) => multipart::boundary(only.to_str().ok()?),
             _ => None,
+        }
+    }
+
+    /// A form whose fields are known.
+    pub fn read_form(&self) -> Option<&Form> {
+        match &self.form {
+            Some(SentForm::Read(form)) => Some(form),
+            Some(SentForm::Unread(_)) | None => None,
         }
     }
 

@@ -13,7 +13,7 @@ use crate::protocol::json::edit::Segments;
 use crate::protocol::mask::Masker;
 use crate::snapshot::router::Route;
 use bytes::{Bytes, BytesMut};
-use http::StatusCode;
+use http::{StatusCode, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_error::Error;
 use pingora_http::{RequestHeader, ResponseHeader};
@@ -321,6 +321,13 @@ impl Answer {
     pub fn head(&self) -> &ResponseHeader {
         let head = self.connection.session.response_header();
         head.expect("an answer has a head")
+    }
+
+    /// How long the body is, as the provider declares it; 0 where it does not.
+    pub fn declared_bytes(&self) -> usize {
+        let length = self.head().headers.get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        length.unwrap_or(0)
     }
 
     /// Keeps a piece of the body for later.

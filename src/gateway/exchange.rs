@@ -1,5 +1,6 @@
 //! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
 
+use super::aside::{INLINE_BYTES_MAX, aside};
 use super::attempts::Kept;
 use super::caller_connections::Places;
 use super::downstream::{Downstream, Interrupted};
@@ -7,11 +8,11 @@ use super::record::Record;
 use super::{Gateway, fault_from, reply};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
+use crate::filter::body::{Reading, Sent};
 use crate::filter::facts::Settlement;
 use crate::filter::view::RequestView;
-use crate::filter::{BodyNeed, Flow, Reply};
+use crate::filter::{Flow, Reply};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::{Document, Limits};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use bytes::Bytes;
@@ -21,11 +22,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 
-/// Bodies above this are scanned off the worker threads, which other exchanges need.
-const SCANNED_INLINE_MAX: usize = 512 << 10;
 /// A connection is closed when its client likes, and nobody knows when that is.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
 
@@ -139,35 +137,25 @@ impl Exchange<'_> {
                 Some(&self.snapshot.spooling),
             )
             .await?;
-        let is_scanned = self.route.request.body_need() >= BodyNeed::Scanned;
-        if !is_scanned && self.request.is_form(&body) {
-            self.request.form = body;
-        } else if is_scanned || !body.is_empty() {
-            self.request.body = Some(scan(body).await?);
-        }
+        let reading = Reading::of(&self.request, &body, self.route.request.body_need());
+        self.request.take(read(reading, body).await?);
         Ok(())
     }
 
-    /// A large body takes its time in the filters too: other exchanges leave this thread meanwhile. What
-    /// filters wait for is given up with the caller.
+    /// What filters wait for is given up with the caller.
     async fn run_on_body(&mut self, route: &Route) -> Result<Flow, Fault> {
-        let is_large = |body: &Document| body.body().len() > SCANNED_INLINE_MAX;
-        if !self.request.body.as_ref().is_some_and(is_large) {
-            let mut work = pin!(route.request.on_body(&mut self.request));
-            let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
-            if let Poll::Ready(done) = at_once {
-                return done;
-            }
-            let done = self.downstream.unless_gone(Instant::now() + FOR_EVER, work);
-            return done.await.unwrap_or_else(|interrupted| {
-                Err(match interrupted {
-                    Interrupted::Ending => fault_from::ending(),
-                    Interrupted::ClientGone | Interrupted::TimedOut => fault_from::gone(),
-                })
-            });
+        let bytes = self.request.body_bytes();
+        let mut work = pin!(aside(bytes, route.request.on_body(&mut self.request)));
+        let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
+        if let Poll::Ready(done) = at_once {
+            return done;
         }
-        tokio::task::block_in_place(|| {
-            Handle::current().block_on(route.request.on_body(&mut self.request))
+        let done = self.downstream.unless_gone(Instant::now() + FOR_EVER, work);
+        done.await.unwrap_or_else(|interrupted| {
+            Err(match interrupted {
+                Interrupted::Ending => fault_from::ending(),
+                Interrupted::ClientGone | Interrupted::TimedOut => fault_from::gone(),
+            })
         })
     }
 
@@ -269,15 +257,13 @@ fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
     }
 }
 
-async fn scan(body: Bytes) -> Result<Document, Fault> {
-    let limits = Limits::default();
-    let scanned = match body.len() > SCANNED_INLINE_MAX {
-        false => Document::parse(body, &limits),
-        true => tokio::task::spawn_blocking(move || Document::parse(body, &limits))
+async fn read(reading: Reading, body: Bytes) -> Result<Sent, Fault> {
+    match body.len() > INLINE_BYTES_MAX {
+        false => reading.read(body),
+        true => tokio::task::spawn_blocking(move || reading.read(body))
             .await
             .map_err(|error| {
                 Fault::new(FaultKind::Internal, "the gateway could not read the body").source(error)
             })?,
-    };
-    scanned.map_err(Fault::from)
+    }
 }

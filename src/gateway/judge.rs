@@ -4,12 +4,12 @@
 //! answer, and an error often comes right behind them: while another channel is left they are held,
 //! for a bounded time and size, so that such an error is not the caller's.
 
+use super::answer_kind::kind_of;
 use super::attempt::{Answer, Failed};
 use super::attempts::{Attempted, Ended, Kept, Search};
 use super::downstream::Interrupted;
 use super::exchange::Exchange;
 use super::fault_from;
-use super::relay::kind_of;
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
 use crate::filter::view::AnswerKind;

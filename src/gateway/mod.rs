@@ -1,7 +1,9 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
 mod accept;
+mod answer_kind;
 pub mod app_service;
+mod aside;
 mod attempt;
 mod attempts;
 mod caller_connections;
@@ -13,6 +15,7 @@ mod downstream;
 mod errand;
 mod exchange;
 mod fault_from;
+mod fetch;
 mod head;
 mod hygiene;
 mod intake;
@@ -45,6 +48,7 @@ use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
 use crate::snapshot::server::name_server;
 use caller_connections::CallerConnections;
+use fetch::Fetcher;
 use stages::Stages;
 use std::sync::Arc;
 use upstream::Upstream;
@@ -53,6 +57,7 @@ use upstream::Upstream;
 pub struct Gateway {
     reloader: Arc<Reloader>,
     upstream: Upstream,
+    fetcher: Arc<Fetcher>,
     channels: Arc<Channels>,
     budget: RetryBudget,
     metrics: Arc<Metrics>,
@@ -72,7 +77,8 @@ impl Gateway {
         let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
             reloader,
-            upstream: Upstream::new(addresses),
+            upstream: Upstream::new(addresses.clone()),
+            fetcher: Arc::new(Fetcher::new(addresses)),
             channels,
             budget: RetryBudget::default(),
             metrics,

@@ -1,5 +1,6 @@
 //! A request for a provider, made afresh for each attempt from the caller's original bytes.
 
+use super::aside::aside;
 use super::{hygiene, request_id};
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
@@ -40,7 +41,11 @@ pub(super) async fn prepare(
         edits: request.edits.clone(),
         instead: Instead::default(),
     };
-    if let Flow::Reply(_) = route.request.on_attempt(request, &mut attempt).await? {
+    let filtered = aside(
+        request.body_bytes(),
+        route.request.on_attempt(request, &mut attempt),
+    );
+    if let Flow::Reply(_) = filtered.await? {
         return Err(
             Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
                 .detail("a filter replied to an attempt"),
@@ -52,10 +57,11 @@ pub(super) async fn prepare(
         instead,
         ..
     } = attempt;
-    let body = match (instead.body, &request.body) {
-        (Some(body), _) => Segments::from(body),
-        (None, Some(document)) => edits.apply(document.body()),
-        (None, None) => Segments::from(request.form.clone()),
+    let body = match (instead.body, &request.form, &request.body) {
+        (Some(body), _, _) => Segments::from(body),
+        (None, Some(form), _) => edits.apply(form.bytes()),
+        (None, None, Some(document)) => edits.apply(document.body()),
+        (None, None, None) => Segments::default(),
     };
     let method = instead.method.unwrap_or_else(|| request.method.clone());
     let has_body = !body.is_empty() || method == Method::POST && request.body.is_some();

@@ -1,5 +1,7 @@
 //! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
 
+use super::answer_kind::kind_of;
+use super::aside::aside;
 use super::attempt::Answer;
 use super::attempts::outcome_unknown;
 use super::downstream::Interrupted;
@@ -21,8 +23,11 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged.
-const REPLACED_BYTES_MAX: usize = 32 << 20;
+/// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged. Ten
+/// images of 8 MB in base64 are below it.
+const REPLACED_BYTES_MAX: usize = 128 << 20;
+/// So long filters may take in any case: the answer is there, and may have cost money.
+const REPLACED_WITHIN: Duration = Duration::from_secs(60);
 /// Answers larger than this are not looked at for usage.
 const OBSERVED_BYTES_MAX: usize = 16 << 20;
 
@@ -161,10 +166,13 @@ impl Exchange<'_> {
             kind: AnswerKind::Json,
         };
         let provider_body = body.clone();
-        self.route
-            .response
-            .replace_body(&mut view, &mut body)
-            .await?;
+        let replaced = self.route.response.replace_body(&mut view, &mut body);
+        let replaced = aside(provider_body.len(), replaced);
+        let until = answer.deadline.max(Instant::now() + REPLACED_WITHIN);
+        self.downstream
+            .unless_gone(until, replaced)
+            .await
+            .map_err(|interrupted| interrupted_reading(interrupted, answer))??;
         let status = view.status;
         // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
         self.observe(answer.status, &mut headers, candidate, provider_body);
@@ -238,7 +246,8 @@ impl Exchange<'_> {
         answer: &mut Answer,
         bytes_max: usize,
     ) -> Result<(Bytes, bool), Fault> {
-        let mut body = BytesMut::new();
+        // Growing step by step would hold a large one twice.
+        let mut body = BytesMut::with_capacity(answer.declared_bytes().min(bytes_max));
         while let Some(chunk) = self.next_chunk(answer).await? {
             body.extend_from_slice(&chunk);
             if body.len() > bytes_max {
@@ -297,17 +306,23 @@ impl Exchange<'_> {
         };
         match read {
             Ok(chunk) => Ok(answer.mask(chunk.map_err(fault_from::upstream)?)),
-            Err(Interrupted::ClientGone) => Err(fault_from::gone()),
-            Err(Interrupted::Ending) => Err(fault_from::ending()),
-            Err(Interrupted::TimedOut) => Err(Fault::new(
-                FaultKind::UpstreamTimeout,
-                "the provider fell silent; try again",
-            )
-            .detail(format!(
-                "no byte for {:?}, or the attempt's total time is over",
-                answer.timeouts.idle
-            ))),
+            Err(interrupted) => Err(interrupted_reading(interrupted, answer)),
         }
+    }
+}
+
+fn interrupted_reading(interrupted: Interrupted, answer: &Answer) -> Fault {
+    match interrupted {
+        Interrupted::ClientGone => fault_from::gone(),
+        Interrupted::Ending => fault_from::ending(),
+        Interrupted::TimedOut => Fault::new(
+            FaultKind::UpstreamTimeout,
+            "the provider fell silent; try again",
+        )
+        .detail(format!(
+            "no byte for {:?}, or the attempt's total time is over",
+            answer.timeouts.idle
+        )),
     }
 }
 
@@ -354,31 +369,4 @@ pub(super) fn odd_status(status: StatusCode) -> Fault {
     .detail(format!(
         "it answered {status}; is the channel's `base_url` right?"
     ))
-}
-
-/// What is written for people: no protocol answers with it.
-const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
-
-pub(super) fn kind_of(headers: &HeaderMap) -> AnswerKind {
-    // Nobody asked for a coding: what is in one can be neither masked nor read.
-    let coded = headers
-        .get(header::CONTENT_ENCODING)
-        .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));
-    if coded {
-        return AnswerKind::Foreign;
-    }
-    let content_type = headers
-        .get(header::CONTENT_TYPE)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default();
-    let essence = content_type.split(';').next().unwrap_or_default().trim();
-    if essence.eq_ignore_ascii_case("text/event-stream") {
-        AnswerKind::Stream
-    } else if essence.eq_ignore_ascii_case("application/json") {
-        AnswerKind::Json
-    } else if PAGES.iter().any(|page| essence.eq_ignore_ascii_case(page)) {
-        AnswerKind::Foreign
-    } else {
-        AnswerKind::Other
-    }
 }

@@ -160,6 +160,7 @@ impl GatewayApp {
             route.protocol,
         );
         view.errands = Some(self.gateway.clone());
+        view.fetch = Some(self.gateway.fetcher.clone());
         let mut exchange = Exchange {
             gateway: &self.gateway,
             snapshot,

@@ -85,6 +85,9 @@ pub fn named_in_body(body: &Document) -> Vec<NamedId> {
             "file_id" => found.file(value),
             "file_ids" => found.file_list(value),
             "tools" => found.tools(value),
+            // Of image edits.
+            "images" => found.image_list(value),
+            "mask" => found.member(value, "file_id", Found::file),
             "input" | "items" | "messages" | "system" | "instructions" | "prompt"
                 if holds_files =>
             {
@@ -254,6 +257,12 @@ impl Found {
     fn file_list(&mut self, list: Node<'_>) {
         for (index, value) in list.elements().enumerate() {
             self.below(index, |found| found.file(value));
+        }
+    }
+
+    fn image_list(&mut self, images: Node<'_>) {
+        for (index, image) in images.elements().enumerate() {
+            self.below(index, |found| found.member(image, "file_id", Self::file));
         }
     }
 

@@ -4,9 +4,12 @@ use super::families::Families;
 use super::origin::{self, BaseUrl};
 use super::{Problems, credentials, failover, pem};
 use crate::catalog::channel::{Channel, HttpVersion, Identity, Origin, OriginTls, Timeouts};
+use crate::catalog::images::{ImageBody, ImageEdits, ResponseFormat};
 use crate::catalog::model::ChannelModel;
 use crate::config::channels::{ChannelConfig, ChannelTlsConfig, HttpVersionConfig, TimeoutsConfig};
+use crate::config::images::{ImageBodyConfig, ImageEditConfig, ResponseFormatConfig};
 use crate::filter::set_headers::header_name;
+use crate::protocol::Protocol;
 use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
 use std::collections::BTreeMap;
@@ -62,6 +65,7 @@ fn build_one(
         credentials: _,
         protocols,
         family,
+        image_edit,
         models,
         retired,
         weight,
@@ -78,6 +82,7 @@ fn build_one(
         .ok();
     let headers = build_headers(headers, at, problems);
     let family = families.of_channel(family.as_deref(), protocols, at, problems);
+    check_image_edits(*image_edit, protocols, at, problems);
     let tls_given = ChannelTlsConfig::default() != *tls;
     let base = base?;
     if tls_given && !base.tls {
@@ -122,6 +127,7 @@ fn build_one(
             protocols: protocols.clone(),
             retired: *retired,
             family,
+            image_edits: image_edits(*image_edit),
             weight: *weight,
             tier: *tier,
             timeouts: resolve_timeouts(timeouts, Timeouts::default()),
@@ -236,6 +242,36 @@ fn build_tls(
         authorities,
         identity,
     })
+}
+
+/// What is said of image edits would never count where the channel takes none.
+fn check_image_edits(
+    config: ImageEditConfig,
+    protocols: &[Protocol],
+    at: &str,
+    problems: &mut Problems<'_>,
+) {
+    if config != ImageEditConfig::default() && !protocols.contains(&Protocol::ImageEdit) {
+        problems.error(
+            &format!("{at}/image_edit"),
+            "`image_edit` has no meaning for a channel whose `protocols` have no `image_edit`",
+            None,
+        );
+    }
+}
+
+fn image_edits(config: ImageEditConfig) -> ImageEdits {
+    ImageEdits {
+        body: match config.body {
+            ImageBodyConfig::AsSent => ImageBody::AsSent,
+            ImageBodyConfig::Json => ImageBody::Json,
+            ImageBodyConfig::Form => ImageBody::Form,
+        },
+        response_format: match config.response_format {
+            ResponseFormatConfig::Consume => ResponseFormat::Consume,
+            ResponseFormatConfig::Pass => ResponseFormat::Pass,
+        },
+    }
 }
 
 fn http_version(config: HttpVersionConfig) -> HttpVersion {

@@ -3,6 +3,7 @@
 mod callers;
 pub mod channels;
 mod credentials;
+mod egress;
 pub mod failover;
 mod families;
 pub mod models;
@@ -128,6 +129,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         channels,
         models,
         retries,
+        egress,
         families,
         task_keys,
         chains,
@@ -146,6 +148,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     let spooling = spooling::build(&server.spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
+    let egress = Arc::new(egress::build(&egress, &mut problems));
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::Families {
         built: &tasks,
@@ -164,6 +167,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         schemas: &shelf,
         tasks: &tasks,
         polls: &lasting.polls,
+        egress: &egress,
     }
     .build(&routes, &mut problems);
     callers::check_kept(&declared, &router, &mut problems);

@@ -4,6 +4,7 @@ use super::Problems;
 use super::failover::Failover;
 use super::router::{Pattern, Route, Router};
 use crate::catalog::caller::Callers;
+use crate::catalog::egress::Egress;
 use crate::catalog::model::Catalog;
 use crate::config::routes::{RouteConfig, StepConfig};
 use crate::filter::chain::{Named, RequestChain, ResponseChain};
@@ -29,6 +30,7 @@ pub(crate) struct Builder<'a> {
     pub schemas: &'a dyn Schemas,
     pub tasks: &'a Arc<Tasks>,
     pub polls: &'a Arc<Polls>,
+    pub egress: &'a Arc<Egress>,
 }
 
 /// The side and protocol that a chain is built for.
@@ -220,6 +222,7 @@ impl Builder<'_> {
             schemas: self.schemas,
             tasks: self.tasks,
             polls: self.polls,
+            egress: self.egress,
             protocol: purpose.protocol,
             side: purpose.side,
         };
@@ -284,6 +287,8 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
         ("pin", "first_channel"),
         ("authenticate", "map_task"),
         ("route_model", "map_task"),
+        ("route_model", "map_images"),
+        ("validate", "map_images"),
     ] {
         if let (Some(before), Some(behind)) = (place(first), place(second))
             && behind < before

@@ -83,7 +83,10 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "config", "snapshot", "state", "reload", "gateway", "admin", "cli",
         ],
     ),
-    ("std::net", &["snapshot", "channel", "gateway", "cli"]),
+    (
+        "std::net",
+        &["catalog", "snapshot", "channel", "gateway", "cli"],
+    ),
     (
         "tokio",
         &[

@@ -4,6 +4,7 @@ use super::*;
 use crate::catalog::channel::{
     Channel, ChannelLimits, Credential, HealthPolicy, HttpVersion, Origin, SecretText, Timeouts,
 };
+use crate::catalog::images::ImageEdits;
 use crate::catalog::model::ChannelModel;
 use crate::channel::outcome::Outcome;
 use crate::observe::metrics::Metrics;
@@ -27,6 +28,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
         retired: false,
         protocols: Vec::new(),
         family: None,
+        image_edits: ImageEdits::default(),
         weight,
         tier,
         timeouts: Timeouts::default(),

@@ -29,6 +29,11 @@ fn ids_are_found_wherever_a_request_may_name_them() {
             "container.id=c",
         ),
         (json!({"file_id": "f"}), "file_id=f"),
+        (
+            json!({"images": [{"image_url": "u"}, {"file_id": "f"}]}),
+            "images.1.file_id=f",
+        ),
+        (json!({"mask": {"file_id": "f"}}), "mask.file_id=f"),
         (json!({"name": "n", "file_ids": ["f"]}), "file_ids.0=f"),
         (
             json!({"tools": [{"type": "code_interpreter", "container": "c"}]}),

@@ -10,6 +10,7 @@ pub mod folder;
 pub mod gateway;
 pub mod http2;
 pub mod http2_provider;
+pub mod images;
 pub mod name_server;
 pub mod process;
 #[path = "../../../src/state/tests/redis_server.rs"]

@@ -1,0 +1,231 @@
+//! Where the gateway goes when somebody else names the URL: nowhere inside, unless the operator says so.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
+
+/// The places that are allowed besides https at public addresses.
+#[derive(Debug, Default)]
+pub struct Egress {
+    pub allowed: Vec<Allowed>,
+}
+
+/// An exception.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Allowed {
+    /// A host by its name or address, on one port or on all, http too.
+    Host { host: Arc<str>, port: Option<u16> },
+    /// All addresses that share these first bits, http too.
+    Network { address: IpAddr, bits: u8 },
+}
+
+/// A host, on a port, as a URL names them.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'u> {
+    pub is_https: bool,
+    pub host: &'u str,
+    pub port: u16,
+}
+
+impl Egress {
+    /// Whether `address`, which `place` was found to have, may be gone to.
+    pub fn permits(&self, place: Place<'_>, address: IpAddr) -> bool {
+        let address = address.to_canonical();
+        place.is_https && is_public(address)
+            || self
+                .allowed
+                .iter()
+                .any(|allowed| allowed.has(place, address))
+    }
+}
+
+impl Allowed {
+    fn has(&self, place: Place<'_>, address: IpAddr) -> bool {
+        match self {
+            Self::Host { host, port } => {
+                place.host.eq_ignore_ascii_case(host) && port.is_none_or(|port| port == place.port)
+            }
+            Self::Network {
+                address: network,
+                bits,
+            } => shares_bits(*network, address, *bits),
+        }
+    }
+}
+
+fn shares_bits(network: IpAddr, address: IpAddr, bits: u8) -> bool {
+    let bits = u32::from(bits);
+    match (network, address) {
+        (IpAddr::V4(network), IpAddr::V4(address)) => {
+            let differ = network.to_bits() ^ address.to_bits();
+            differ.checked_shr(32_u32.saturating_sub(bits)).unwrap_or(0) == 0
+        }
+        (IpAddr::V6(network), IpAddr::V6(address)) => {
+            let differ = network.to_bits() ^ address.to_bits();
+            differ
+                .checked_shr(128_u32.saturating_sub(bits))
+                .unwrap_or(0)
+                == 0
+        }
+        _ => false,
+    }
+}
+
+/// Whether an address is globally routable unicast, by the special-purpose registries of IANA (RFC 6890).
+fn is_public(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => is_public_v4(address),
+        IpAddr::V6(address) => is_public_v6(address),
+    }
+}
+
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    !matches!(
+        address.octets(),
+        [0 | 10 | 127 | 224..=255, ..]
+            | [100, 64..=127, ..]
+            | [169, 254, ..]
+            | [172, 16..=31, ..]
+            | [192, 0, 0 | 2, _]
+            | [192, 88, 99, _]
+            | [192, 168, ..]
+            | [198, 18..=19, ..]
+            | [198, 51, 100, _]
+            | [203, 0, 113, _]
+    )
+}
+
+/// Global unicast is 2000::/3 so far; without what tunnels to IPv4 addresses, and documentation.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    match address.segments() {
+        [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] => false,
+        [0x3fff, 0..=0xfff, ..] => false,
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HTTPS: Place<'static> = Place {
+        is_https: true,
+        host: "images.example",
+        port: 443,
+    };
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn only_public_addresses_are_gone_to_and_only_by_https() {
+        let egress = Egress::default();
+        for public in [
+            "8.8.8.8",
+            "192.0.1.1",
+            "172.32.0.1",
+            "2606:4700::1111",
+            "2a00::1",
+        ] {
+            assert!(egress.permits(HTTPS, ip(public)), "{public}");
+            let plain = Place {
+                is_https: false,
+                ..HTTPS
+            };
+            assert!(!egress.permits(plain, ip(public)), "{public}");
+        }
+        for inside in [
+            "0.0.0.0",
+            "10.1.2.3",
+            "100.64.0.1",
+            "127.0.0.1",
+            "169.254.169.254",
+            "172.16.0.1",
+            "192.0.0.1",
+            "192.0.2.1",
+            "192.88.99.1",
+            "192.168.1.1",
+            "198.18.0.1",
+            "198.51.100.1",
+            "203.0.113.1",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::ffff:127.0.0.1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::7f00:1",
+            "fc00::1",
+            "fe80::1",
+            "ff02::1",
+            "2001::1",
+            "2001:db8::1",
+            "2002:7f00:1::",
+            "3fff::1",
+        ] {
+            assert!(!egress.permits(HTTPS, ip(inside)), "{inside}");
+        }
+    }
+
+    #[test]
+    fn an_exception_opens_what_it_names_and_nothing_else() {
+        let host = |host: &str, port| Allowed::Host {
+            host: host.into(),
+            port,
+        };
+        let network = |address, bits| Allowed::Network {
+            address: ip(address),
+            bits,
+        };
+        let place = |host, port| Place {
+            is_https: false,
+            host,
+            port,
+        };
+        for (allowed, there, address, is_open) in [
+            (
+                host("media.internal", None),
+                place("MEDIA.internal", 80),
+                "10.0.0.1",
+                true,
+            ),
+            (
+                host("media.internal", None),
+                place("other.internal", 80),
+                "10.0.0.1",
+                false,
+            ),
+            (
+                host("127.0.0.1", Some(9)),
+                place("127.0.0.1", 9),
+                "127.0.0.1",
+                true,
+            ),
+            (
+                host("127.0.0.1", Some(9)),
+                place("127.0.0.1", 8),
+                "127.0.0.1",
+                false,
+            ),
+            (network("10.1.0.0", 16), place("x", 80), "10.1.255.1", true),
+            (network("10.1.0.0", 16), place("x", 80), "10.2.0.1", false),
+            (
+                network("10.1.0.0", 16),
+                place("x", 80),
+                "::ffff:10.1.0.1",
+                true,
+            ),
+            (network("0.0.0.0", 0), place("x", 80), "10.2.0.1", true),
+            (network("0.0.0.0", 0), place("x", 80), "::1", false),
+            (network("fd00::", 8), place("x", 80), "fd12::1", true),
+            (network("fd00::", 8), place("x", 80), "fc12::1", false),
+            (network("::1", 128), place("x", 80), "::1", true),
+        ] {
+            let told = format!("{allowed:?} {there:?} {address}");
+            let egress = Egress {
+                allowed: vec![allowed],
+            };
+            assert_eq!(egress.permits(there, ip(address)), is_open, "{told}");
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! How a channel wants image edits.
+
+/// How a channel wants image edits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ImageEdits {
+    pub body: ImageBody,
+    pub response_format: ResponseFormat,
+}
+
+/// The shape of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ImageBody {
+    /// The caller's: JSON or a form.
+    #[default]
+    AsSent,
+    Json,
+    Form,
+}
+
+/// What becomes of `response_format`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResponseFormat {
+    /// The provider does not know it: the gateway sees to it.
+    #[default]
+    Consume,
+    /// The provider sees to it.
+    Pass,
+}

@@ -1,0 +1,12 @@
+//! Egress as written: where the gateway may go when somebody else names the URL.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Where the gateway may go when a provider or caller names the URL, besides https at public addresses.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct EgressConfig {
+    /// Hosts as `host` or `host:port`, and networks as `10.0.0.0/8`.
+    pub allow: Vec<String>,
+}

@@ -1,0 +1,110 @@
+//! What a channel is asked: the caller's request in the form that the channel wants.
+
+use crate::catalog::images::{ImageBody, ResponseFormat};
+use crate::catalog::model::Candidate;
+use crate::filter::view::{AttemptView, RequestView};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::images::{self, FilesAs, RESPONSE_FORMAT, Rewrite, Unfit, WrittenForm};
+use bytes::Bytes;
+use http::{HeaderValue, header};
+
+/// What has to be done with a request for a channel.
+enum Shape {
+    AsSent,
+    Json,
+    Form,
+}
+
+/// Keeps the candidates that can be asked in the form they want.
+///
+/// # Errors
+/// There is none; it says what is in the way.
+pub(super) fn keep_able(request: &mut RequestView) -> Result<(), Fault> {
+    let Some(destination) = &request.destination else {
+        return Err(
+            Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
+                .detail("`map_images` must stand behind `route_model`"),
+        );
+    };
+    let mut able = Vec::new();
+    let mut in_the_way = None;
+    for candidate in destination.candidates.iter() {
+        match fits(request, candidate) {
+            Ok(()) => able.push(candidate.clone()),
+            Err(unfit) => in_the_way = Some(unfit),
+        }
+    }
+    if let (true, Some(unfit)) = (able.is_empty(), in_the_way) {
+        return Err(unfit.into());
+    }
+    if let Some(destination) = &mut request.destination {
+        destination.candidates = able.into();
+    }
+    Ok(())
+}
+
+/// Shapes one attempt.
+///
+/// # Errors
+/// An image in the request is no base64.
+pub(super) fn shape(request: &RequestView, attempt: &mut AttemptView) -> Result<(), Fault> {
+    let candidate = &attempt.candidate;
+    let rewrite = Rewrite {
+        model: candidate.model.as_ref().map(|model| &*model.name),
+        keep_response_format: candidate.channel.image_edits.response_format == ResponseFormat::Pass,
+    };
+    let body = request.body.as_ref().expect("a scanned body was asked for");
+    let (sent, content_type) = match (shape_for(request, candidate), request.read_form()) {
+        (Shape::Form, _) => {
+            let WrittenForm { content_type, body } = images::form_of(body, rewrite, &request.id)?;
+            let content_type = HeaderValue::try_from(content_type);
+            (body, content_type.expect("our boundary is plain text"))
+        }
+        (Shape::Json, Some(form)) => {
+            let json = images::json_of(form, FilesAs::DataUrls, rewrite)?;
+            (json, HeaderValue::from_static("application/json"))
+        }
+        (Shape::Json | Shape::AsSent, _) => {
+            if !rewrite.keep_response_format {
+                leave_out(RESPONSE_FORMAT, request, attempt);
+            }
+            return Ok(());
+        }
+    };
+    attempt.instead.body = Some(sent);
+    attempt.headers.insert(header::CONTENT_TYPE, content_type);
+    Ok(())
+}
+
+fn shape_for(request: &RequestView, candidate: &Candidate) -> Shape {
+    let is_form = request.read_form().is_some();
+    match (candidate.channel.image_edits.body, is_form) {
+        (ImageBody::Json, true) => Shape::Json,
+        (ImageBody::Form, false) => Shape::Form,
+        (ImageBody::AsSent, _) | (ImageBody::Json, false) | (ImageBody::Form, true) => {
+            Shape::AsSent
+        }
+    }
+}
+
+fn fits(request: &RequestView, candidate: &Candidate) -> Result<(), Unfit> {
+    let body = request.body.as_ref().expect("a scanned body was asked for");
+    match (shape_for(request, candidate), request.read_form()) {
+        (Shape::Form, _) => images::fits_form(body),
+        (Shape::Json, Some(form)) => images::fits_json(form),
+        (Shape::Json | Shape::AsSent, _) => Ok(()),
+    }
+}
+
+/// Takes a member out of JSON, or a field out of a form, where it stands.
+fn leave_out(name: &str, request: &RequestView, attempt: &mut AttemptView) {
+    if let Some(form) = request.read_form() {
+        for part in form.parts().iter().filter(|part| part.name == name) {
+            attempt.edits.replace(part.whole.clone(), Bytes::new());
+        }
+    } else if let Some(body) = &request.body
+        && let Some(member) = body.root().get(name)
+    {
+        attempt.edits.remove_member(member);
+    }
+}

@@ -1,0 +1,88 @@
+//! Images that an answer only names, fetched and put into it.
+
+use crate::catalog::egress::Egress;
+use crate::filter::fetch::{Bounds, Fetch, Fetched};
+use crate::protocol::images::{Unlike, encode_onto, type_of};
+use crate::protocol::json::edit::Edits;
+use bytes::Bytes;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::task::Poll;
+use std::time::Duration;
+
+/// No provider gives more at a time.
+const IMAGES_MAX: usize = 10;
+/// Bytes of one image.
+const IMAGE_BYTES_MAX: usize = 50 << 20;
+/// Bytes of all images of an answer.
+const ALL_BYTES_MAX: usize = 96 << 20;
+/// So long a caller waits for images beyond the answer itself.
+const WITHIN: Duration = Duration::from_secs(30);
+
+/// Puts images into an answer whose caller wants them there; tells whether all are.
+pub(super) async fn inline(
+    unlike: &[Unlike<'_>],
+    fetch: Option<&dyn Fetch>,
+    egress: &Egress,
+    edits: &mut Edits,
+    request_id: &str,
+) -> bool {
+    let Some(fetch) = fetch.filter(|_| unlike.len() <= IMAGES_MAX) else {
+        return false;
+    };
+    let bounds = Bounds {
+        bytes: IMAGE_BYTES_MAX.min(ALL_BYTES_MAX / unlike.len().max(1)),
+        within: WITHIN,
+    };
+    let fetches = unlike.iter().map(|unlike| async move {
+        let url = unlike.url.as_deref().unwrap_or_default();
+        let fetched = fetch.fetch(url, egress, bounds).await;
+        let image = fetched.map_err(|unfetched| unfetched.to_string())?;
+        base64_of(&image)
+    });
+    let mut all_are_in = true;
+    for (unlike, base64) in unlike.iter().zip(all(fetches).await) {
+        match base64 {
+            Ok(base64) => unlike.inline(edits, base64),
+            Err(reason) => {
+                all_are_in = false;
+                tracing::warn!(id = request_id, reason, "an edited image cannot be fetched");
+            }
+        }
+    }
+    all_are_in
+}
+
+/// An image as a JSON string of base64.
+fn base64_of(fetched: &Fetched) -> Result<Bytes, String> {
+    let declared = fetched.content_type.as_deref();
+    let found = type_of(&fetched.content, declared);
+    if !found.starts_with("image/") {
+        return Err(format!("it is no image but {found}"));
+    }
+    let mut json = vec![b'"'];
+    encode_onto(&mut json, &fetched.content);
+    json.push(b'"');
+    Ok(json.into())
+}
+
+/// Does all of `work` at the same time; what came of each, in their order.
+async fn all<F: Future>(work: impl Iterator<Item = F>) -> Vec<F::Output> {
+    let mut running: Vec<Pin<Box<F>>> = work.map(Box::pin).collect();
+    let mut done: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();
+    poll_fn(|context| {
+        for (work, done) in running.iter_mut().zip(&mut done) {
+            if done.is_none()
+                && let Poll::Ready(output) = work.as_mut().poll(context)
+            {
+                *done = Some(output);
+            }
+        }
+        match done.iter().all(Option::is_some) {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    })
+    .await;
+    done.into_iter().flatten().collect()
+}

@@ -1,0 +1,311 @@
+//! Fetches files at URLs that others name, of public places or those that the operator allows.
+//!
+//! The address that was looked at is the one that is dialled: a name that changes in between changes nothing.
+
+use super::dial::{self, Dialer};
+use super::{attempt, fault_from};
+use crate::catalog::egress::{Egress, Place};
+use crate::channel::addresses::Addresses;
+use crate::filter::fetch::{Bounds, Fetch, Fetched, Fetching, Unfetched};
+use crate::protocol::fault::Fault;
+use crate::protocol::json::edit::Segments;
+use bytes::BytesMut;
+use http::uri::{Scheme, Uri};
+use http::{HeaderValue, Method, StatusCode, Version, header};
+use pingora_core::protocols::ALPN;
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_core::upstreams::peer::HttpPeer;
+use pingora_http::RequestHeader;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Redirects that are followed; each leads to a place that is looked at anew.
+const REDIRECTS_MAX: usize = 3;
+/// How long the other side may be silent.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// Fetches files, each over a connection of its own.
+pub struct Fetcher {
+    dialer: Dialer,
+    addresses: Addresses,
+}
+
+/// A URL, taken apart.
+struct Target {
+    is_https: bool,
+    host: Arc<str>,
+    port: u16,
+    authority: HeaderValue,
+    path_and_query: String,
+}
+
+/// What a server answered.
+enum Answered {
+    File(Fetched),
+    Elsewhere(Target),
+}
+
+impl Fetcher {
+    pub fn new(addresses: Addresses) -> Self {
+        Self {
+            // Connections are not kept: nobody knows whether there is a second file.
+            dialer: Dialer::new(1),
+            addresses,
+        }
+    }
+
+    async fn follow(
+        &self,
+        url: &str,
+        egress: &Egress,
+        bytes_max: usize,
+    ) -> Result<Fetched, Unfetched> {
+        let mut target = Target::parse(url)?;
+        for _ in 0..=REDIRECTS_MAX {
+            let mut session = self.connect(&target, egress).await?;
+            let answered = ask(&mut session, &target, bytes_max).await;
+            drop(session);
+            match answered? {
+                Answered::File(file) => return Ok(file),
+                Answered::Elsewhere(next) => target = next,
+            }
+        }
+        Err(unfetched("it is redirected too often"))
+    }
+
+    async fn connect(&self, target: &Target, egress: &Egress) -> Result<HttpSession, Unfetched> {
+        let found = self.addresses.of(&target.host).await;
+        let found =
+            found.map_err(|error| unfetched(format!("its host does not resolve: {error}")))?;
+        let permitted = found
+            .iter()
+            .filter(|address| egress.permits(target.place(), **address));
+        let permitted: Vec<IpAddr> = permitted.copied().collect();
+        if permitted.is_empty() {
+            let scheme = if target.is_https { "https" } else { "http" };
+            return Err(unfetched(format!(
+                "`egress` does not allow {scheme} to {}:{}",
+                target.host, target.port
+            )));
+        }
+        let dialled = dial::race(permitted, |address| async move {
+            let peer = target.peer(address);
+            self.dialer.dial(&peer).await.map_err(fault_from::upstream)
+        });
+        match dialled.await {
+            Ok((session, _)) => Ok(session),
+            Err(faults) => Err(faults
+                .into_iter()
+                .next_back()
+                .map_or_else(|| unfetched("its host has no address"), broken)),
+        }
+    }
+}
+
+impl Fetch for Fetcher {
+    fn fetch<'a>(&'a self, url: &'a str, egress: &'a Egress, bounds: Bounds) -> Fetching<'a> {
+        Box::pin(async move {
+            let fetched = timeout(bounds.within, self.follow(url, egress, bounds.bytes));
+            fetched.await.unwrap_or_else(|_| {
+                Err(unfetched(format!(
+                    "it was not there after {:?}",
+                    bounds.within
+                )))
+            })
+        })
+    }
+}
+
+impl Target {
+    fn parse(url: &str) -> Result<Self, Unfetched> {
+        let uri: Uri = url.parse().map_err(|_| unfetched("it is no URL"))?;
+        let is_https = match uri.scheme() {
+            Some(scheme) if *scheme == Scheme::HTTPS => true,
+            Some(scheme) if *scheme == Scheme::HTTP => false,
+            _ => return Err(unfetched("it is neither https nor http")),
+        };
+        let authority = uri.authority().ok_or_else(|| unfetched("it has no host"))?;
+        let host = authority
+            .host()
+            .trim_start_matches('[')
+            .trim_end_matches(']');
+        if host.is_empty() || authority.as_str().contains('@') {
+            return Err(unfetched("it has no host, or a user"));
+        }
+        let value = HeaderValue::from_str(authority.as_str());
+        Ok(Self {
+            is_https,
+            host: host.into(),
+            port: authority
+                .port_u16()
+                .unwrap_or(if is_https { 443 } else { 80 }),
+            authority: value.map_err(|_| unfetched("its host is no text"))?,
+            path_and_query: uri
+                .path_and_query()
+                .map_or("/", |path| path.as_str())
+                .to_owned(),
+        })
+    }
+
+    fn place(&self) -> Place<'_> {
+        Place {
+            is_https: self.is_https,
+            host: &self.host,
+            port: self.port,
+        }
+    }
+
+    fn peer(&self, address: IpAddr) -> HttpPeer {
+        let address = SocketAddr::new(address, self.port);
+        let mut peer = HttpPeer::new(address, self.is_https, self.host.to_string());
+        peer.options.alpn = ALPN::H1;
+        peer.options.connection_timeout = Some(IDLE);
+        peer.options.total_connection_timeout = Some(IDLE);
+        peer.options.read_timeout = Some(IDLE);
+        peer
+    }
+
+    fn head(&self) -> Result<RequestHeader, Unfetched> {
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        parts.method = Method::GET;
+        parts.version = Version::HTTP_11;
+        let uri = Uri::try_from(self.path_and_query.as_str());
+        parts.uri = uri.map_err(|_| unfetched("its path cannot be sent"))?;
+        parts.headers.insert(header::HOST, self.authority.clone());
+        for (name, value) in [
+            (header::ACCEPT, "*/*"),
+            (header::ACCEPT_ENCODING, "identity"),
+            (header::USER_AGENT, "headgate"),
+        ] {
+            parts.headers.insert(name, HeaderValue::from_static(value));
+        }
+        Ok(RequestHeader::from(parts))
+    }
+
+    /// Where a redirect leads.
+    fn redirected(&self, location: &str) -> Result<Self, Unfetched> {
+        if !location.starts_with('/') || location.starts_with("//") {
+            return Self::parse(location);
+        }
+        Ok(Self {
+            is_https: self.is_https,
+            host: self.host.clone(),
+            port: self.port,
+            authority: self.authority.clone(),
+            path_and_query: location.split('#').next().unwrap_or_default().to_owned(),
+        })
+    }
+}
+
+async fn ask(
+    session: &mut HttpSession,
+    target: &Target,
+    bytes_max: usize,
+) -> Result<Answered, Unfetched> {
+    let head = Box::new(target.head()?);
+    let sent = attempt::send(session, head, &Segments::default(), IDLE).await;
+    sent.map_err(|error| broken(fault_from::upstream(error)))?;
+    let read = attempt::read_head(session).await;
+    read.map_err(|error| broken(fault_from::upstream(error)))?;
+    let head = session
+        .response_header()
+        .ok_or_else(|| unfetched("there is no answer"))?;
+    let text = |name| {
+        head.headers
+            .get(name)
+            .and_then(|value: &HeaderValue| value.to_str().ok())
+    };
+    match head.status {
+        StatusCode::OK => {}
+        status if status.is_redirection() => {
+            let location =
+                text(header::LOCATION).ok_or_else(|| unfetched("it is redirected to nowhere"))?;
+            return target.redirected(location).map(Answered::Elsewhere);
+        }
+        status => return Err(unfetched(format!("its server answers {}", status.as_u16()))),
+    }
+    let content_type = text(header::CONTENT_TYPE).map(str::to_owned);
+    let declared = text(header::CONTENT_LENGTH)
+        .and_then(|length| length.parse().ok())
+        .unwrap_or(0);
+    let too_large = || unfetched(format!("it is larger than {bytes_max} bytes"));
+    if declared > bytes_max {
+        return Err(too_large());
+    }
+    let mut content = BytesMut::with_capacity(declared);
+    loop {
+        let piece = session.read_response_body().await;
+        let piece = piece.map_err(|error| broken(fault_from::upstream(error)))?;
+        let Some(piece) = piece else {
+            break;
+        };
+        if content.len() + piece.len() > bytes_max {
+            return Err(too_large());
+        }
+        content.extend_from_slice(&piece);
+    }
+    Ok(Answered::File(Fetched {
+        content_type,
+        content: content.freeze(),
+    }))
+}
+
+fn unfetched(reason: impl Into<String>) -> Unfetched {
+    Unfetched(reason.into())
+}
+
+fn broken(fault: Fault) -> Unfetched {
+    unfetched(fault.detail.unwrap_or(fault.message))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Target;
+
+    #[test]
+    fn a_url_is_taken_apart_or_refused() {
+        for (url, host, port, path) in [
+            (
+                "https://x.example/a.png?sig=1",
+                "x.example",
+                443,
+                "/a.png?sig=1",
+            ),
+            ("http://127.0.0.1:81", "127.0.0.1", 81, "/"),
+            ("https://[::1]/", "::1", 443, "/"),
+        ] {
+            let target = Target::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+            assert_eq!(
+                (&*target.host, target.port, &*target.path_and_query),
+                (host, port, path)
+            );
+        }
+        for url in [
+            "",
+            "a.png",
+            "/a.png",
+            "ftp://x.example/a",
+            "https://u:p@x.example/",
+            "data:image/png;base64,AA==",
+        ] {
+            assert!(Target::parse(url).is_err(), "{url}");
+        }
+    }
+
+    #[test]
+    fn a_redirect_leads_to_a_path_or_to_a_url() {
+        let from = Target::parse("https://x.example/a").unwrap();
+        for (location, host, path) in [
+            ("/b?c#d", "x.example", "/b?c"),
+            ("https://y.example/b", "y.example", "/b"),
+        ] {
+            let target = from.redirected(location).unwrap();
+            assert_eq!((&*target.host, &*target.path_and_query), (host, path));
+        }
+        for location in ["b", "//y.example/b", ""] {
+            assert!(from.redirected(location).is_err(), "{location}");
+        }
+    }
+}

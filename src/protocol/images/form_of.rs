@@ -1,0 +1,187 @@
+//! An image edit's JSON as a form, with its data URLs as files.
+
+use super::media::{data_url, decode_onto, decoded_len, ending_of};
+use super::{RESPONSE_FORMAT, Rewrite, Unfit};
+use crate::protocol::json::{Document, Kind, Node};
+use bytes::Bytes;
+use memchr::memmem;
+
+/// A form, and the content type that names its boundary.
+#[derive(Debug)]
+pub struct WrittenForm {
+    pub content_type: String,
+    pub body: Bytes,
+}
+
+/// Whether a request can be written as a form. Data URLs are not decoded for it.
+///
+/// # Errors
+/// The first member that cannot.
+pub fn fits_form(document: &Document) -> Result<(), Unfit> {
+    pieces(document, Rewrite::NONE).map(|_| ())
+}
+
+/// Writes a request as a form; `seed` makes its boundary, and should be different each time.
+///
+/// # Errors
+/// A member has no place in a form, or an image is no base64.
+pub fn form_of(
+    document: &Document,
+    rewrite: Rewrite<'_>,
+    seed: &str,
+) -> Result<WrittenForm, Unfit> {
+    let pieces = pieces(document, rewrite)?;
+    let room: usize = pieces.iter().map(Piece::room).sum();
+    let seed: String = seed
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .take(32)
+        .collect();
+    let mut count = 0;
+    loop {
+        let boundary = format!("headgate-{seed}-{count}");
+        let mut body = Vec::with_capacity(room);
+        for piece in &pieces {
+            piece.write(&mut body, &boundary)?;
+        }
+        body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+        // A file could have it only by malice, since nobody knows the seed.
+        if memmem::find_iter(&body, &boundary).count() == pieces.len() + 1 {
+            return Ok(WrittenForm {
+                content_type: format!("multipart/form-data; boundary={boundary}"),
+                body: body.into(),
+            });
+        }
+        count += 1;
+    }
+}
+
+/// One part to be written.
+struct Piece<'d> {
+    name: String,
+    /// Where its value stands in the JSON, for errors.
+    at: String,
+    value: Value<'d>,
+}
+
+enum Value<'d> {
+    Text(std::borrow::Cow<'d, str>),
+    /// A data URL.
+    File(std::borrow::Cow<'d, str>),
+}
+
+fn pieces<'d>(document: &'d Document, rewrite: Rewrite<'d>) -> Result<Vec<Piece<'d>>, Unfit> {
+    let mut pieces = Vec::new();
+    for (name, node) in document.root().members() {
+        match (&*name, node.kind()) {
+            (_, Kind::Null) => {}
+            (RESPONSE_FORMAT, _) if !rewrite.keep_response_format => {}
+            ("images", Kind::Array) => {
+                // Several are a list, which has a name of its own in forms.
+                let name = if node.len() == 1 { "image" } else { "image[]" };
+                for (index, image) in node.elements().enumerate() {
+                    pieces.push(Piece::file(name, format!("images[{index}]"), image)?);
+                }
+            }
+            ("mask", Kind::Object) => pieces.push(Piece::file("mask", "mask".into(), node)?),
+            ("model", Kind::String) if rewrite.model.is_some() => {
+                pieces.push(Piece::text(
+                    "model",
+                    rewrite.model.unwrap_or_default().into(),
+                ));
+            }
+            (name, Kind::String) => {
+                pieces.push(Piece::text(name, node.as_str().unwrap_or_default()));
+            }
+            (name, Kind::Number | Kind::Bool) => {
+                let raw = String::from_utf8_lossy(node.raw());
+                pieces.push(Piece::text(name, raw));
+            }
+            (name, Kind::Array | Kind::Object) => {
+                let message = format!(
+                    "`{name}` has no place in the form that the provider of this model takes; leave it out"
+                );
+                return Err(Unfit::new(name, message));
+            }
+        }
+    }
+    Ok(pieces)
+}
+
+impl<'d> Piece<'d> {
+    fn text(name: &str, value: std::borrow::Cow<'d, str>) -> Self {
+        Self {
+            name: name.to_owned(),
+            at: name.to_owned(),
+            value: Value::Text(value),
+        }
+    }
+
+    fn file(name: &str, at: String, reference: Node<'d>) -> Result<Self, Unfit> {
+        let url = reference.get("image_url").and_then(Node::as_str);
+        let Some(url) = url else {
+            return Err(no_file(format!("{at}.file_id"), "an uploaded file"));
+        };
+        let at = format!("{at}.image_url");
+        match data_url(&url) {
+            // It is written into a header.
+            Some((content_type, _)) if content_type.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Ok(Self {
+                    name: name.to_owned(),
+                    at,
+                    value: Value::File(url),
+                })
+            }
+            Some(_) => Err(no_base64(&at)),
+            None => Err(no_file(at, "a URL")),
+        }
+    }
+
+    /// About the bytes it takes, and hardly ever less.
+    fn room(&self) -> usize {
+        const HEAD: usize = 256;
+        HEAD + match &self.value {
+            Value::Text(text) => text.len(),
+            Value::File(url) => decoded_len(url),
+        }
+    }
+
+    fn write(&self, body: &mut Vec<u8>, boundary: &str) -> Result<(), Unfit> {
+        let name = self
+            .name
+            .replace('"', "%22")
+            .replace('\r', "%0D")
+            .replace('\n', "%0A");
+        let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
+        body.extend_from_slice(head.as_bytes());
+        match &self.value {
+            Value::Text(text) => {
+                body.extend_from_slice(b"\r\n\r\n");
+                body.extend_from_slice(text.as_bytes());
+            }
+            Value::File(url) => {
+                let (content_type, base64) = data_url(url).unwrap_or_default();
+                let file = format!(
+                    "; filename=\"image.{}\"\r\nContent-Type: {content_type}\r\n\r\n",
+                    ending_of(content_type)
+                );
+                body.extend_from_slice(file.as_bytes());
+                decode_onto(body, base64).map_err(|_| no_base64(&self.at))?;
+            }
+        }
+        body.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+}
+
+fn no_file(at: String, what: &str) -> Unfit {
+    let message = format!(
+        "`{at}` is {what}, and the provider of this model takes the image itself; send it as a data URL such as `data:image/png;base64,…`, or as a form with files"
+    );
+    Unfit::new(at, message)
+}
+
+fn no_base64(at: &str) -> Unfit {
+    let message = format!("`{at}` is no data URL of base64; encode the image anew");
+    Unfit::new(at, message)
+}

@@ -1,0 +1,275 @@
+//! Image edits from form to JSON and back, and answers that lack something.
+
+use super::*;
+use crate::protocol::form::Form;
+use crate::protocol::json::edit::Edits;
+use crate::protocol::json::{Document, Limits};
+use bytes::Bytes;
+use serde_json::{Value, json};
+
+const AS_IT_IS: Rewrite<'static> = Rewrite::NONE;
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\r\n--";
+
+/// A form: names with a `!` are files.
+fn form(fields: &[(&str, &[u8])]) -> Form {
+    let mut body = Vec::new();
+    for (name, value) in fields {
+        let (name, file) = match name.strip_suffix('!') {
+            Some(name) => (name, "; filename=\"f\""),
+            None => (*name, ""),
+        };
+        let head = format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n");
+        body.extend_from_slice(head.as_bytes());
+        body.extend_from_slice(value);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"--b--\r\n");
+    Form::parse(body.into(), "b").unwrap()
+}
+
+fn document(json: &Value) -> Document {
+    Document::parse(Bytes::from(json.to_string()), &Limits::default()).unwrap()
+}
+
+fn json_with(form: &Form, files: FilesAs, rewrite: Rewrite<'_>) -> Value {
+    serde_json::from_slice(&json_of(form, files, rewrite).unwrap()).unwrap()
+}
+
+#[test]
+fn a_form_is_written_as_the_json_that_says_the_same() {
+    let form = form(&[
+        ("model", b"m"),
+        ("prompt", "a \"gate\" \u{2014} ä\n".as_bytes()),
+        ("image[]!", PNG),
+        ("image[]!", b"\xFF\xD8\xFF"),
+        ("mask!", b"plain"),
+        ("n", b"2"),
+        ("stream", b"true"),
+        ("response_format", b"url"),
+        ("tags[]", b"x"),
+    ]);
+    assert_eq!(
+        json_with(&form, FilesAs::DataUrls, AS_IT_IS),
+        json!({
+            "model": "m", "prompt": "a \"gate\" \u{2014} ä\n", "n": 2, "stream": true,
+            "response_format": "url", "tags": ["x"],
+            "images": [{"image_url": "data:image/png;base64,iVBORw0KGgoADQotLQ=="},
+                {"image_url": "data:image/jpeg;base64,/9j/"}],
+            "mask": {"image_url": "data:application/octet-stream;base64,cGxhaW4="},
+        })
+    );
+    let rewrite = Rewrite {
+        model: Some("theirs"),
+        keep_response_format: false,
+    };
+    let described = json_with(&form, FilesAs::StandIns, rewrite);
+    assert_eq!(described["model"], "theirs");
+    assert_eq!(
+        described["images"][1]["image_url"],
+        "data:image/png;base64,"
+    );
+    assert!(described.get("response_format").is_none());
+}
+
+#[test]
+fn only_what_reads_as_a_number_or_a_truth_value_becomes_one() {
+    for (name, text, value) in [
+        ("n", "10", json!(10)),
+        ("n", "-1", json!(-1)),
+        ("n", "01", json!("01")),
+        ("n", "1.5", json!("1.5")),
+        ("n", "", json!("")),
+        ("n", "99999999999999999999", json!("99999999999999999999")),
+        ("output_compression", "0", json!(0)),
+        ("partial_images", "3", json!(3)),
+        ("stream", "false", json!(false)),
+        ("stream", "True", json!("True")),
+        ("size", "10", json!("10")),
+        ("background", "opaque", json!("opaque")),
+    ] {
+        let form = form(&[("image!", PNG), (name, text.as_bytes())]);
+        let json = json_with(&form, FilesAs::StandIns, AS_IT_IS);
+        assert_eq!(json[name], value, "{name}={text}");
+    }
+}
+
+#[test]
+fn fields_that_two_readers_could_read_differently_are_refused_by_name() {
+    type Fields = &'static [(&'static str, &'static [u8])];
+    let cases: [(Fields, &str); 13] = [
+        (&[], "image"),
+        (
+            &[("model", b"a"), ("image!", b""), ("model", b"b")],
+            "model",
+        ),
+        (&[("image!", b""), ("image!", b"")], "image"),
+        (&[("image!", b""), ("image[]!", b"")], "image"),
+        (&[("image[]!", b""), ("image!", b"")], "image"),
+        (&[("image!", b""), ("mask!", b""), ("mask!", b"")], "mask"),
+        (
+            &[("image!", b""), ("tags", b"1"), ("tags[]", b"2")],
+            "tags[]",
+        ),
+        (
+            &[
+                ("image!", b""),
+                ("background!", b""),
+                ("background", b"auto"),
+            ],
+            "background",
+        ),
+        (&[("image", b"https://x.example/a.png")], "image"),
+        (&[("image!", b""), ("mask", b"x")], "mask"),
+        (&[("image!", b""), ("prompt!", b"x")], "prompt"),
+        (&[("image!", b""), ("images", b"x")], "images"),
+        (&[("image!", b""), ("prompt", b"\xFF")], "prompt"),
+    ];
+    for (fields, param) in cases {
+        let unfit = json_of(&form(fields), FilesAs::StandIns, AS_IT_IS).unwrap_err();
+        assert_eq!(unfit.param, param, "{fields:?}: {}", unfit.message);
+    }
+    let nested = form(&[("image!", b""), ("metadata[a]", b"x")]);
+    assert_eq!(fits_json(&nested).unwrap_err().param, "metadata[a]");
+    assert_eq!(fits_json(&form(&[("image[]!", b"")])), Ok(()));
+}
+
+#[test]
+fn json_is_written_as_a_form_and_reads_back_the_same() {
+    let request = json!({
+        "model": "m", "prompt": "line\r\n\"quoted\" ä", "n": 2, "stream": false, "size": null,
+        "images": [{"image_url": "data:image/png;base64,iVBORw0KGgoADQotLQ=="},
+            {"image_url": "data:image/jpeg;base64,/9j/"}],
+        "mask": {"image_url": "data:image/png;base64,iVBORw0KGgoADQotLQ"},
+        "response_format": "url",
+    });
+    let rewrite = Rewrite {
+        model: Some("theirs"),
+        keep_response_format: false,
+    };
+    let written = form_of(&document(&request), rewrite, "req_12-34").unwrap();
+    let boundary = written.content_type.split_once("boundary=").unwrap().1;
+    let form = Form::parse(written.body, boundary).unwrap();
+    let names: Vec<&str> = form.parts().iter().map(|part| &*part.name).collect();
+    assert_eq!(
+        names,
+        [
+            "image[]", "image[]", "mask", "model", "n", "prompt", "stream"
+        ]
+    );
+    assert_eq!(form.value(&form.parts()[0]), PNG);
+    assert_eq!(form.parts()[1].content_type.as_deref(), Some("image/jpeg"));
+    assert_eq!(form.value(form.part("mask").unwrap()), PNG);
+    let json = json_with(&form, FilesAs::DataUrls, AS_IT_IS);
+    assert_eq!(json["prompt"], request["prompt"]);
+    assert_eq!((&json["model"], &json["n"]), (&json!("theirs"), &json!(2)));
+}
+
+#[test]
+fn a_boundary_that_a_file_contains_is_not_taken() {
+    let text = "--headgate-seed-0 and headgate-seed-1";
+    let request = json!({"prompt": text, "images": [{"image_url": "data:image/png;base64,"}]});
+    let written = form_of(&document(&request), AS_IT_IS, "seed").unwrap();
+    assert!(written.content_type.ends_with("boundary=headgate-seed-2"));
+}
+
+#[test]
+fn what_has_no_place_in_a_form_is_named() {
+    let image = json!({"image_url": "data:image/png;base64,AAAA"});
+    for (request, param) in [
+        (
+            json!({"images": [image, {"image_url": "https://x.example/a.png"}]}),
+            "images[1].image_url",
+        ),
+        (
+            json!({"images": [{"file_id": "file-1"}]}),
+            "images[0].file_id",
+        ),
+        (
+            json!({"images": [image], "mask": {"file_id": "file-1"}}),
+            "mask.file_id",
+        ),
+        (
+            json!({"images": [image], "metadata": {"a": "b"}}),
+            "metadata",
+        ),
+        (
+            json!({"images": [{"image_url": "data:a\r\nb;base64,AAAA"}]}),
+            "images[0].image_url",
+        ),
+    ] {
+        let unfit = fits_form(&document(&request)).unwrap_err();
+        assert_eq!(unfit.param, param, "{}", unfit.message);
+    }
+    let broken = document(&json!({"images": [{"image_url": "data:image/png;base64,?"}]}));
+    assert_eq!(fits_form(&broken), Ok(()));
+    let unfit = form_of(&broken, AS_IT_IS, "seed").unwrap_err();
+    assert_eq!(unfit.param, "images[0].image_url");
+}
+
+fn completed(answer: &Value, request: &Value) -> Value {
+    let answer = document(answer);
+    let mut edits = Edits::default();
+    complete(&mut edits, &answer, &document(request), 7);
+    serde_json::from_slice(&edits.apply(answer.body()).to_bytes()).unwrap()
+}
+
+#[test]
+fn an_answer_gets_what_the_protocol_promises_and_keeps_what_it_has() {
+    let zeros = json!({"image_tokens": 0, "text_tokens": 0});
+    let request = json!({"size": "auto", "quality": "low", "background": "x".repeat(65)});
+    let answer = completed(&json!({"data": []}), &request);
+    assert_eq!(
+        answer,
+        json!({"data": [], "created": 7, "size": "auto", "quality": "low", "usage": {
+            "input_tokens": 0, "output_tokens": 0, "total_tokens": 0,
+            "input_tokens_details": zeros, "output_tokens_details": zeros}})
+    );
+    let partly = json!({"created": 1, "size": "1024x1024", "quality": null, "usage":
+        {"input_tokens": 3, "output_tokens": 4, "input_tokens_details": {"text_tokens": 3}}});
+    let answer = completed(&partly, &request);
+    assert_eq!(
+        answer["usage"],
+        json!({"input_tokens": 3, "output_tokens": 4, "total_tokens": 7,
+        "input_tokens_details": {"text_tokens": 3, "image_tokens": 0}, "output_tokens_details": zeros})
+    );
+    assert_eq!(
+        (&answer["created"], &answer["size"]),
+        (&json!(1), &json!("1024x1024"))
+    );
+    assert_eq!(answer["quality"], "low");
+    assert_eq!(completed(&answer, &request), answer);
+    assert_eq!(completed(&json!([1]), &request), json!([1]));
+}
+
+#[test]
+fn images_in_another_shape_than_was_asked_for_are_found() {
+    let answer = document(
+        &json!({"data": [{"url": "https://x.example/1"}, {"b64_json": "AAAA"},
+        {"url": "https://x.example/2", "b64_json": ""}, {"url": "u", "b64_json": "b"}, {}]}),
+    );
+    let urls = |wanted: ImagesAs| {
+        let found = wanted.unlike(&answer);
+        found
+            .iter()
+            .map(|unlike| unlike.url.as_deref().map(str::to_owned))
+            .collect::<Vec<_>>()
+    };
+    let url = |n: u8| Some(format!("https://x.example/{n}"));
+    assert_eq!(urls(ImagesAs::Base64), [url(1), url(2)]);
+    assert_eq!(urls(ImagesAs::Url), [None]);
+    let mut edits = Edits::default();
+    for unlike in ImagesAs::Base64.unlike(&answer) {
+        unlike.inline(&mut edits, "\"QQ==\"".into());
+    }
+    let answer: Value = serde_json::from_slice(&edits.apply(answer.body()).to_bytes()).unwrap();
+    assert_eq!(answer["data"][0], json!({"b64_json": "QQ=="}));
+    assert_eq!(answer["data"][2], json!({"b64_json": "QQ=="}));
+    for (format, wanted) in [
+        ("url", Some(ImagesAs::Url)),
+        ("b64_json", Some(ImagesAs::Base64)),
+        ("x", None),
+    ] {
+        let request = document(&json!({"response_format": format}));
+        assert_eq!(ImagesAs::asked_by(&request), wanted);
+    }
+}

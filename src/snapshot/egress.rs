@@ -1,0 +1,99 @@
+//! Egress from its configuration: exceptions as hosts and networks.
+
+use super::Problems;
+use crate::catalog::egress::{Allowed, Egress};
+use crate::config::egress::EgressConfig;
+use std::net::IpAddr;
+
+pub(crate) fn build(config: &EgressConfig, problems: &mut Problems<'_>) -> Egress {
+    let EgressConfig { allow } = config;
+    let allowed = allow.iter().enumerate().filter_map(|(index, text)| {
+        let allowed = parse(text);
+        if allowed.is_none() {
+            problems.error(
+                &format!("/egress/allow/{index}"),
+                format!("`{text}` is neither a host nor a network"),
+                Some("write `media.example.com`, `127.0.0.1:9092`, `[::1]:9092` or `10.0.0.0/8`"),
+            );
+        }
+        allowed
+    });
+    Egress {
+        allowed: allowed.collect(),
+    }
+}
+
+fn parse(text: &str) -> Option<Allowed> {
+    if let Some((address, bits)) = text.split_once('/') {
+        let address: IpAddr = address.parse().ok()?;
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        let bits = bits.parse().ok().filter(|bits| *bits <= most)?;
+        return Some(Allowed::Network { address, bits });
+    }
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(host(&address.to_string(), None));
+    }
+    let (name, port) = match text.rsplit_once(':') {
+        Some((name, port)) => (name, Some(port.parse().ok()?)),
+        None => (text, None),
+    };
+    let bracketed = name
+        .strip_prefix('[')
+        .and_then(|name| name.strip_suffix(']'));
+    match bracketed {
+        Some(address) => Some(host(&address.parse::<IpAddr>().ok()?.to_string(), port)),
+        None => {
+            let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+            (!name.is_empty() && name.bytes().all(is_part)).then(|| host(name, port))
+        }
+    }
+}
+
+fn host(host: &str, port: Option<u16>) -> Allowed {
+    Allowed::Host {
+        host: host.into(),
+        port,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_exception_is_a_host_or_a_network() {
+        for (text, allowed) in [
+            ("media.example", Some(host("media.example", None))),
+            (
+                "media.example:8443",
+                Some(host("media.example", Some(8443))),
+            ),
+            ("127.0.0.1", Some(host("127.0.0.1", None))),
+            ("127.0.0.1:80", Some(host("127.0.0.1", Some(80)))),
+            ("::1", Some(host("::1", None))),
+            ("[::1]:80", Some(host("::1", Some(80)))),
+            (
+                "10.0.0.0/8",
+                Some(Allowed::Network {
+                    address: "10.0.0.0".parse().unwrap(),
+                    bits: 8,
+                }),
+            ),
+            (
+                "fd00::/8",
+                Some(Allowed::Network {
+                    address: "fd00::".parse().unwrap(),
+                    bits: 8,
+                }),
+            ),
+            ("10.0.0.0/33", None),
+            ("10.0.0/8", None),
+            ("https://media.example", None),
+            ("*.example", None),
+            ("media.example:", None),
+            ("", None),
+        ] {
+            assert_eq!(parse(text), allowed, "{text}");
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Image edits: a gateway for them, and requests as SDKs write them.
+
+use super::config::{self, caller};
+use super::request::{ANN, BOB};
+use super::{Request, Simulator};
+use serde_json::{Value, json};
+
+pub const PATH: &str = "/v1/images/edits";
+pub const MODEL: &str = "demo-image";
+pub const CHANNEL_MODEL: &str = "upstream-image-1";
+/// The beginning of a PNG, with bytes that careless readers trip over.
+pub const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\r\n--gate\r--\n\r\n";
+pub const PNG_BASE64: &str = "iVBORw0KGgoADQotLWdhdGUNLS0KDQo=";
+
+/// One account for image edits, whose requests obey `directives`; `image_edit` is what it says of them.
+pub fn image_config(simulator: &Simulator, directives: &str, image_edit: Value) -> Value {
+    let base_url = match directives {
+        "" => simulator.url(),
+        some => simulator.url_obeying(some),
+    };
+    let mut config = config::standard(&base_url);
+    config["callers"] = json!([caller("ann", ANN, &["*"]), caller("bob", BOB, &["other"])]);
+    config["channels"] = json!({"images": {
+        "base_url": base_url, "credential": {"bearer": "sk-images"}, "protocols": ["image_edit"],
+        "models": {MODEL: CHANNEL_MODEL}, "image_edit": image_edit,
+    }});
+    config["models"] = json!({});
+    config["routes"] = json!([{
+        "name": "image_edit", "match": format!("POST {PATH}"), "protocol": "image_edit",
+        "request": [{"require_json": {"or": "form"}}, "authenticate",
+            {"limit_body": {"body": "256MiB", "file": "50MB"}}, "route_model", "follow_ids",
+            "validate", "map_images"],
+        "response": ["pass_sse", "meter_usage"],
+    }]);
+    config::without_cool_downs(&mut config);
+    config
+}
+
+/// A form as SDKs write it; a name with `!` is a file.
+pub fn form(fields: &[(&str, &[u8])]) -> Request {
+    Request::post(PATH, written(fields, MODEL))
+        .without("content-type")
+        .header("Content-Type", "multipart/form-data; boundary=gate-7f")
+}
+
+/// The body of [`form`], with `model` in the place of `MODEL`.
+pub fn written(fields: &[(&str, &[u8])], model: &str) -> Vec<u8> {
+    let mut body = Vec::new();
+    for (name, value) in fields {
+        let (name, more) = match name.strip_suffix('!') {
+            Some(name) => (name, "; filename=\"a.png\"\r\nContent-Type: image/png"),
+            None => (*name, ""),
+        };
+        let head =
+            format!("--gate-7f\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n");
+        body.extend_from_slice(head.as_bytes());
+        let value: &[u8] = if name == "model" && *value == MODEL.as_bytes() {
+            model.as_bytes()
+        } else {
+            value
+        };
+        body.extend_from_slice(value);
+        body.extend_from_slice(b"\r\n");
+    }
+    body.extend_from_slice(b"--gate-7f--\r\n");
+    body
+}
+
+pub const FIELDS: &[(&str, &[u8])] = &[
+    ("image[]!", PNG),
+    ("prompt", "Add a \"boat\" \u{2014} ä".as_bytes()),
+    ("response_format", b"b64_json"),
+    ("model", MODEL.as_bytes()),
+    ("image[]!", b"\xFF\xD8\xFF second"),
+    ("n", b"2"),
+    ("mask!", PNG),
+];
+
+pub fn json_body() -> Value {
+    let image = json!({"image_url": format!("data:image/png;base64,{PNG_BASE64}")});
+    json!({"model": MODEL, "prompt": "Add a \"boat\" \u{2014} ä", "images": [image],
+        "mask": image, "n": 2, "response_format": "b64_json"})
+}
