@@ -103,6 +103,9 @@ key {KEY}, models demo-chat, demo-small, demo-image, demo-video-a and demo-video
   curl -s http://{gateway}/v1/responses -H 'authorization: Bearer {KEY}' \
     -H 'content-type: application/json' -d '{{"model":"demo-chat","input":"Hello"}}'
 
+  curl -s http://{gateway}/v1/images/edits -H 'authorization: Bearer {KEY}' -H 'content-type: application/json' \
+    -d '{{"model":"demo-image","prompt":"Open it","images":[{{"image_url":"https://example.com/gate.png"}}]}}' | cut -c -200
+
   # A video: made, asked for until it is there. demo-video-b is another provider's, in the same words.
   task=$(curl -s http://{gateway}/v1/video/generations -H 'authorization: Bearer {KEY}' \
     -H 'content-type: application/json' -d '{{"model":"demo-video-a","prompt":"A gate opens","duration":5}}' \
