@@ -4,7 +4,8 @@ use super::kind::{FilterKind, Side, read_settings, settings_schema};
 use super::view::RequestView;
 use super::{Filter, Step};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::form::Part;
+use crate::protocol::form::{Form, Part};
+use crate::protocol::json::{Kind, Node};
 use crate::scalar::ByteSize;
 use http::header;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -15,7 +16,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "limit_body",
-    summary: "Bounds the request body, as in `limit_body: 32MiB`, and the files of a form; 413 beyond, before it is read where its length is declared.",
+    summary: "Bounds the request body, as in `limit_body: 32MiB`, and each file in it; 413 beyond, before it is read where its length is declared.",
     side: Side::Request,
     settings: Some(settings_schema::<LimitBodyConfig>),
     bare: false,
@@ -46,7 +47,7 @@ enum LimitBodyConfig {
 struct BodyAndFilesConfig {
     /// The most bytes of a body.
     body: ByteSize,
-    /// The most bytes of a file in a form; only the body bounds it if absent.
+    /// The most bytes of a file in a form, or in a data URL; only the body bounds it if absent.
     file: Option<ByteSize>,
 }
 
@@ -93,18 +94,52 @@ impl Filter for LimitBody {
 
 impl LimitBody {
     fn check_files(&self, request: &RequestView) -> Result<(), Fault> {
-        let (Some(most), Some(form)) = (self.file_most, request.read_form()) else {
+        let Some(most) = self.file_most else {
             return Ok(());
         };
-        let files = form.parts().iter().filter(|part| part.is_file);
-        let too_large = |part: &&Part| part.value.len() as u64 > most;
-        files.filter(too_large).try_for_each(|part| {
+        let large = match (request.read_form(), &request.body) {
+            (Some(form), _) => large_file(form, most),
+            (None, Some(body)) => large_data_url(body.root(), most, ""),
+            (None, None) => None,
+        };
+        large.map_or(Ok(()), |at| {
             let message = format!(
-                "the file in `{}` is larger than the {most} bytes accepted here; send a smaller one",
-                part.name
+                "the file in `{at}` is larger than the {most} bytes accepted here; send a smaller one"
             );
-            Err(Fault::new(FaultKind::TooLarge, message).param(&part.name))
+            Err(Fault::new(FaultKind::TooLarge, message).param(at))
         })
+    }
+}
+
+/// The name of the first file over `most` bytes.
+fn large_file(form: &Form, most: u64) -> Option<String> {
+    let is_large = |part: &&Part| part.is_file && part.value.len() as u64 > most;
+    Some(form.parts().iter().find(is_large)?.name.clone())
+}
+
+/// Where the first data URL over `most` bytes of data stands, at or below a value that is at `at`.
+fn large_data_url(node: Node<'_>, most: u64, at: &str) -> Option<String> {
+    if node.span().len() as u64 <= most {
+        return None;
+    }
+    match node.kind() {
+        Kind::String => {
+            let is_url = node.raw().starts_with(b"\"data:");
+            let comma = memchr::memchr(b',', node.raw())?;
+            // The comma is before the data, a quote behind it.
+            let data = node.raw().len() - comma - 2;
+            let bytes = data as u64 / 4 * 3;
+            (is_url && bytes > most).then(|| at.to_owned())
+        }
+        Kind::Array => node
+            .elements()
+            .enumerate()
+            .find_map(|(index, element)| large_data_url(element, most, &format!("{at}[{index}]"))),
+        Kind::Object => node.members().find_map(|(key, value)| {
+            let dot = if at.is_empty() { "" } else { "." };
+            large_data_url(value, most, &format!("{at}{dot}{key}"))
+        }),
+        Kind::Null | Kind::Bool | Kind::Number => None,
     }
 }
 
@@ -114,4 +149,32 @@ pub fn too_large(most: u64) -> Fault {
         FaultKind::TooLarge,
         format!("the request body is larger than the {most} bytes accepted here; send less"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::json::{Document, Limits};
+    use serde_json::Value;
+
+    #[test]
+    fn a_data_url_counts_by_its_data() {
+        let data = |bytes: usize| format!("data:image/png;base64,{}", "A".repeat(bytes / 3 * 4));
+        for (body, large) in [
+            (json!({"images": [{"image_url": data(300)}]}), None),
+            (
+                json!({"images": [{"image_url": data(300)}, {"image_url": data(303)}]}),
+                Some("images[1].image_url"),
+            ),
+            (
+                json!({"mask": {"image_url": data(303)}}),
+                Some("mask.image_url"),
+            ),
+            (json!([data(303)]), Some("[0]")),
+            (json!({"prompt": "x".repeat(900), "n": Value::Null}), None),
+        ] {
+            let body = Document::parse(body.to_string().into(), &Limits::default()).unwrap();
+            assert_eq!(large_data_url(body.root(), 300, "").as_deref(), large);
+        }
+    }
 }

@@ -1,9 +1,11 @@
 //! Image edits as forms: held to the rules of JSON, read one way only, and bounded.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::images::{CHANNEL_MODEL, FIELDS, MODEL, PNG, form, image_config, written};
+use crate::harness::images::{
+    CHANNEL_MODEL, FIELDS, MODEL, PATH, PNG, form, image_config, json_body, written,
+};
 use crate::harness::request::BOB;
-use crate::harness::{Gateway, Simulator};
+use crate::harness::{Gateway, Request, Simulator};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -182,5 +184,12 @@ async fn large_files_pass_byte_for_byte_and_larger_ones_than_allowed_are_refused
         assert_error_body(Protocol::ImageEdit, &answer, 413);
         assert_eq!(answer.json()["error"]["param"], param, "{}", answer.text());
     }
+    let mut body = json_body();
+    body["mask"] = json!({"image_url": format!("data:image/png;base64,{}", "A".repeat(11 << 20))});
+    config["routes"][0]["request"][2] = json!({"limit_body": {"body": "16MiB", "file": "8MiB"}});
+    let gateway = Gateway::start(&config).await;
+    let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+    assert_error_body(Protocol::ImageEdit, &answer, 413);
+    assert_eq!(answer.json()["error"]["param"], "mask.image_url");
     assert_eq!(simulator.records().await.len(), 2);
 }
