@@ -14,7 +14,7 @@ pub use tally::{Outcome, Tally};
 use crate::errand::{Returned, Returning};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
-use crate::state::paces::Pace;
+use crate::state::paces::{Pace, Paces};
 use crate::state::{Store, WhenAway};
 use crate::task::family::Family;
 use crate::task::id::TaskId;
@@ -40,6 +40,8 @@ pub struct Polls {
     flights: Arc<Flights<Told>>,
     /// Who waits for room in an account's budget, one behind the other.
     queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    /// Counted here while the store is away.
+    own_paces: Mutex<Paces>,
     tally: Tally,
 }
 
@@ -247,7 +249,7 @@ impl Polls {
             let Ok(_turn) = queue.try_lock() else {
                 return Err(no_room(NO_ROOM_RETRY));
             };
-            return match take(&**state, &task.channel, per_second).await? {
+            return match self.take(&**state, &task.channel, per_second).await? {
                 Pace::Now => Ok(()),
                 Pace::In(wait) => Err(no_room(wait)),
             };
@@ -255,7 +257,7 @@ impl Polls {
         let taken = async {
             let _turn = queue.lock().await;
             loop {
-                match take(&**state, &task.channel, per_second).await? {
+                match self.take(&**state, &task.channel, per_second).await? {
                     Pace::Now => return Ok(()),
                     Pace::In(wait) => sleep(wait).await,
                 }
@@ -263,6 +265,22 @@ impl Polls {
         };
         let in_time = timeout(patience, taken).await;
         in_time.unwrap_or_else(|_| Err(no_room(NO_ROOM_RETRY)))
+    }
+
+    /// While the store is away, and requests pass all the same, this gateway counts for itself.
+    async fn take(&self, state: &dyn Store, channel: &str, per_second: u16) -> Result<Pace, Fault> {
+        match state.pace(channel, per_second).get().await {
+            Ok(pace) => Ok(pace),
+            Err(unavailable) => match state.when_away() {
+                WhenAway::Open => Ok(lock(&self.own_paces).take(channel, per_second, unix_ms())),
+                WhenAway::Closed => Err(Fault::new(
+                    FaultKind::Overloaded,
+                    "the gateway cannot look at its provider's limits now; try again",
+                )
+                .retry_after(NO_ROOM_RETRY)
+                .source(unavailable)),
+            },
+        }
     }
 
     fn queue(&self, channel: &str) -> Arc<tokio::sync::Mutex<()>> {
@@ -294,21 +312,6 @@ fn key(task: &TaskId) -> Arc<str> {
         write!(key, "{byte:02x}").expect("writing to a String does not fail");
     }
     key.into()
-}
-
-async fn take(state: &dyn Store, channel: &str, per_second: u16) -> Result<Pace, Fault> {
-    match state.pace(channel, per_second).get().await {
-        Ok(pace) => Ok(pace),
-        Err(unavailable) => match state.when_away() {
-            WhenAway::Open => Ok(Pace::Now),
-            WhenAway::Closed => Err(Fault::new(
-                FaultKind::Overloaded,
-                "the gateway cannot look at its provider's limits now; try again",
-            )
-            .retry_after(NO_ROOM_RETRY)
-            .source(unavailable)),
-        },
-    }
 }
 
 fn no_room(wait: Duration) -> Fault {

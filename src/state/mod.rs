@@ -56,8 +56,8 @@ pub trait Store: Send + Sync {
     /// What was noted last under a key.
     fn noted<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Bytes>>;
 
-    /// What becomes of requests with limits while the store is away and [`Store::admit`] fails, and of what is
-    /// to be paced.
+    /// What becomes of requests with limits while the store is away and [`Store::admit`] fails, and of what
+    /// [`Store::pace`] would have counted.
     fn when_away(&self) -> WhenAway {
         WhenAway::Open
     }

@@ -74,9 +74,12 @@ impl Family {
         }
     }
 
+    /// Of several words for a state the one that is the generic protocol's, too.
     fn word_for(&self, state: State) -> Option<&str> {
-        let mut words = self.status.words.iter();
-        let word = words.find(|(_, known)| *known == state);
+        let words = self.status.words.iter();
+        let mut words = words.filter(|(_, known)| *known == state);
+        let first = words.clone().next();
+        let word = words.find(|(word, _)| *word == state.name()).or(first);
         word.map(|(word, _)| &**word)
     }
 }

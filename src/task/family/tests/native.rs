@@ -87,6 +87,35 @@ fn a_status_that_is_not_the_tasks_is_told_in_the_familys_own_word() {
 }
 
 #[test]
+fn an_answer_is_changed_to_say_another_state_in_the_familys_own_word() {
+    for (name, answer, expected) in [
+        (
+            "family-a",
+            r#"{"id":"up-1","status":"queued"}"#,
+            r#"{"id":"up-1","status":"cancelled"}"#,
+        ),
+        (
+            "family-b",
+            r#"{"output":{"task_status":"PENDING"}}"#,
+            r#"{"output":{"task_status":"CANCELED"}}"#,
+        ),
+    ] {
+        let document = Document::parse(answer.into(), &Limits::default()).unwrap();
+        let edits = family(name).said_as(&document, State::Cancelled).unwrap();
+        assert_eq!(
+            *edits.apply(document.body()).to_bytes(),
+            *expected.as_bytes()
+        );
+        let expired = family(name).said_as(&document, State::Expired);
+        assert_eq!(
+            expired.is_some(),
+            name == "family-a",
+            "B has no word for it"
+        );
+    }
+}
+
+#[test]
 fn other_tasks_that_a_request_names_are_found() {
     let request = json!({"model": "m", "content": [
         {"type": "text", "text": "t"},
