@@ -4,7 +4,7 @@
 //! answer, and an error often comes right behind them: while another channel is left they are held,
 //! for a bounded time and size, so that such an error is not the caller's.
 
-use super::answer_kind::kind_of;
+use super::answer_kind::kind_for;
 use super::attempt::{Answer, Failed};
 use super::attempts::{Attempted, Ended, Kept, Search};
 use super::downstream::Interrupted;
@@ -16,10 +16,12 @@ use crate::filter::view::AnswerKind;
 use crate::protocol::Protocol;
 use crate::protocol::blame::{self, Blame};
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{Document, Limits};
 use crate::protocol::retry_after;
 use crate::protocol::sse::Framer;
 use crate::protocol::stream::{EventClass, classify};
 use crate::snapshot::failover::Hold;
+use bytes::Bytes;
 use std::time::SystemTime;
 use tokio::time::Instant;
 
@@ -44,7 +46,7 @@ impl Exchange<'_> {
         search: &Search,
     ) -> Result<Attempted, Fault> {
         let status = answer.status;
-        let kind = kind_of(&answer.head().headers);
+        let kind = kind_for(self.request.protocol, &answer.head().headers);
         let is_ours = self.request.protocol.is_some();
         if status.is_client_error() || status.is_server_error() {
             return self.judge_error(answer, lease, search).await;
@@ -115,7 +117,10 @@ impl Exchange<'_> {
             );
         }
         let body = answer.held_bytes();
-        let blame = blame::of_answer(answer.status.as_u16(), &body);
+        let blame = match blame::of_answer(answer.status.as_u16(), &body) {
+            Blame::Caller if sends_elsewhere(&lease, &body) => Blame::NotHere,
+            blame => blame,
+        };
         let retry_after = retry_after::asked(&answer.head().headers, SystemTime::now());
         lease.tell(Outcome::of(blame, retry_after));
         if !search.replay.may_follow_answer(answer.status, blame) {
@@ -200,6 +205,15 @@ fn seen(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> Option<Seen> {
         }
         EventClass::Content | EventClass::Terminal { failed: false } => Some(Seen::Content),
     }
+}
+
+/// Whether the family of the channel says that such a refusal is none of the request.
+fn sends_elsewhere(lease: &Lease, body: &Bytes) -> bool {
+    let Some(family) = &lease.candidate.channel.family else {
+        return false;
+    };
+    let error = Document::parse(body.clone(), &Limits::default());
+    error.is_ok_and(|error| family.sends_elsewhere(&error))
 }
 
 fn keep(answer: Answer, lease: Lease, blame: Option<Blame>) -> Attempted {

@@ -1,6 +1,6 @@
 //! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
 
-use super::answer_kind::kind_of;
+use super::answer_kind::kind_for;
 use super::aside::aside;
 use super::attempt::Answer;
 use super::attempts::outcome_unknown;
@@ -49,7 +49,7 @@ impl Exchange<'_> {
         let secrets: Vec<&str> = secret.into_iter().collect();
         let head = answer.head();
         let mut headers = hygiene::for_caller(&head.headers, &secrets);
-        let kind = kind_of(&head.headers);
+        let kind = kind_for(self.request.protocol, &head.headers);
         self.record.status = Some(answer.status);
         self.record.committed = Some(self.record.started.elapsed());
         self.record.streamed = kind == AnswerKind::Stream;
@@ -61,9 +61,10 @@ impl Exchange<'_> {
             kind,
         });
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
+        let is_paid = Replay::of(&self.request) == Replay::Paid;
         let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
             Err(refused_ourselves(answer.status))
-        } else if answer.status.is_server_error() && Replay::of(&self.request) == Replay::Paid {
+        } else if answer.status.is_server_error() && is_paid {
             Err(failed_over_money(answer.status))
         } else if answer.status.is_client_error() || answer.status.is_server_error() {
             self.relay_error(&mut answer, headers, kind, candidate)
@@ -72,7 +73,9 @@ impl Exchange<'_> {
             Err(odd_status(answer.status))
         } else if kind == AnswerKind::Foreign && self.request.protocol.is_some() {
             match self.read_whole(&mut answer, ERROR_BYTES_MAX).await {
+                Ok((body, _)) if is_paid => Err(taken_unread(foreign(&body))),
                 Ok((body, _)) => Err(foreign(&body)),
+                Err(fault) if is_paid && is_channels(&fault) => Err(outcome_unknown(fault)),
                 Err(fault) => Err(fault),
             }
         } else {
@@ -347,6 +350,15 @@ fn failed_over_money(status: StatusCode) -> Fault {
         "the provider failed, and may have taken the request; look whether it did, by the id of this request, before you send it again",
     )
     .detail(format!("it answered {status}"))
+}
+
+/// Nobody can read what came of a paid request; it is not to be sent again without looking.
+fn taken_unread(fault: Fault) -> Fault {
+    Fault {
+        kind: FaultKind::UnreadableAnswer,
+        message: "the provider took the request, but its answer is not JSON; tell the operator of this gateway".into(),
+        ..fault
+    }
 }
 
 /// The fault of an answer that is not the protocol's; its beginning is for the log.
