@@ -4,6 +4,7 @@ use super::aside::{INLINE_BYTES_MAX, aside};
 use super::attempts::Kept;
 use super::caller_connections::Places;
 use super::downstream::{Downstream, Interrupted};
+use super::lawful::Replay;
 use super::record::Record;
 use super::{Gateway, fault_from, reply};
 use crate::channel::lease::Lease;
@@ -16,6 +17,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use bytes::Bytes;
+use http::HeaderValue;
 use pingora_core::apps::ReusedHttpStream;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -26,6 +28,9 @@ use tokio::time::Instant;
 
 /// A connection is closed when its client likes, and nobody knows when that is.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
+
+/// SDKs that would send a paid request again are asked not to.
+const NO: HeaderValue = HeaderValue::from_static("false");
 
 /// Filters that wait have deadlines of their own.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -193,6 +198,9 @@ impl Exchange<'_> {
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
             reply::complete_head(&mut answer.headers, protocol, &self.request);
+            if Replay::of(&self.request) == Replay::Paid && fault.kind.leaves_doubt() {
+                answer.headers.insert(reply::X_SHOULD_RETRY, NO);
+            }
             self.record.status = Some(answer.status);
             // Where a body's end is in doubt, what follows it cannot be trusted either.
             self.record.broken =

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Read by SDKs before `retry-after`, since it is finer.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-/// `false` keeps SDKs from what they would do for a 429.
-const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// `false` keeps SDKs from what they would do for a 429, and for 500 and above.
+pub const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An answer for `fault`, in the shape of the protocol that the caller speaks.
 pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Reply {

@@ -104,3 +104,22 @@ async fn an_answer_of_another_kind_is_a_502_and_nothing_of_it_is_told() {
         }
     }
 }
+
+#[tokio::test]
+async fn sdks_are_told_not_to_send_again_what_may_have_been_taken() {
+    let json = "application/json";
+    for way in WAYS {
+        for (acts, says_no) in [
+            (answering("500 Internal Server Error", json, "{}"), true),
+            (answering("200 OK", json, "{}"), true),
+            (answering("200 OK", "text/html", "<html>"), true),
+            (vec![Act::Reset], true),
+            (answering("400 Bad Request", json, "{}"), false),
+        ] {
+            let (answer, _) = first_answering(way, acts).await;
+            let advice = answer.headers.get("x-should-retry");
+            let told = format!("{way:?} {}: {}", answer.status, answer.text());
+            assert_eq!(advice, says_no.then_some("false"), "{told}");
+        }
+    }
+}
