@@ -202,6 +202,9 @@ impl Exchange<'_> {
                 answer.headers.insert(reply::X_SHOULD_RETRY, NO);
             }
             self.record.status = Some(answer.status);
+            if fault.kind == FaultKind::BadHead {
+                self.downstream.close_behind();
+            }
             // Where a body's end is in doubt, what follows it cannot be trusted either.
             self.record.broken =
                 self.downstream.reply(answer).await.is_err() || fault.kind == FaultKind::BadHead;

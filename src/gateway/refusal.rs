@@ -50,6 +50,9 @@ impl<'a> Refusal<'a> {
         let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
         self.tell(protocol, method.as_str(), &path, status, bytes, &fault);
         let mut downstream = Downstream::new(session, self.gateway.stages.clone());
+        if fault.kind == FaultKind::BadHead {
+            downstream.close_behind();
+        }
         downstream.reply(answer).await.ok()?;
         match fault.kind {
             // What follows a head that could be read in two ways cannot be trusted either.

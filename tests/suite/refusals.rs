@@ -309,3 +309,13 @@ fn padded(protocol: Protocol, bytes: usize) -> String {
     body.push_str(&" ".repeat(bytes - body.len()));
     body
 }
+
+#[tokio::test]
+async fn a_connection_that_is_closed_behind_a_bad_head_says_so() {
+    let world = World::start().await;
+    for path in ["/v1/models/a%2fb", "/v1/chat/a%2fb"] {
+        let answer = world.ask(&Request::get(path)).await;
+        assert_eq!(answer.status, 400, "{}", answer.text());
+        assert_eq!(answer.headers.get("connection"), Some("close"));
+    }
+}
