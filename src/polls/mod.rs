@@ -296,6 +296,16 @@ impl Polls {
     }
 }
 
+impl Trouble {
+    /// What it holds in memory, about.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Refused(returned) => returned.body.len(),
+            Self::Failed(fault) => fault.detail.as_ref().map_or(0, String::len),
+        }
+    }
+}
+
 impl Known {
     fn until(report: Arc<Report>, again: Duration) -> Self {
         Self { report, again }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 /// Tasks of one generation; twice as many are known at most.
 const GENERATION_TASKS_MAX: usize = 50_000;
-/// Bytes of reports of one generation.
+/// Bytes of reports and of providers' refusals of one generation.
 const GENERATION_BYTES_MAX: usize = 32 << 20;
 /// A longer report is told to those who wait for it, and not kept.
 const REPORT_BYTES_MAX: usize = 64 << 10;
@@ -114,13 +114,16 @@ impl Shelf {
 impl Entry {
     fn bytes(&self) -> usize {
         let report = self.report.as_ref();
-        report.map_or(0, |report| report.answer.body().len() * (1 + TAPE_SHARE))
+        let report = report.map_or(0, |report| report.answer.body().len() * (1 + TAPE_SHARE));
+        let trouble = self.trouble.as_ref();
+        report + trouble.map_or(0, |trouble| trouble.bytes())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::errand::Returned;
     use crate::protocol::json::{Document, Limits};
     use crate::task::state::State;
 
@@ -150,5 +153,22 @@ mod tests {
         assert!(shelf.last("999").is_none());
         let young: usize = shelf.young.values().map(Entry::bytes).sum();
         assert_eq!(shelf.young_bytes, young);
+    }
+
+    #[test]
+    fn long_refusals_stay_within_the_bounds_too() {
+        let mut shelf = Shelf::default();
+        for number in 0..400 {
+            let refused = Returned {
+                status: http::StatusCode::BAD_GATEWAY,
+                headers: http::HeaderMap::new(),
+                body: vec![b' '; 1 << 20].into(),
+            };
+            let trouble = Arc::new(Trouble::Refused(refused));
+            let key = Arc::from(number.to_string());
+            assert!(shelf.file(&key, Err(trouble), Instant::now()).is_err());
+        }
+        let entries = shelf.young.len() + shelf.old.len();
+        assert!(entries << 20 <= 3 * GENERATION_BYTES_MAX, "{entries}");
     }
 }
