@@ -7,6 +7,7 @@ use http::{HeaderMap, Method, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// Runs errands. Filters hold this, and know nothing of connections.
 pub trait Errands: Send + Sync {
@@ -35,6 +36,8 @@ pub struct Errand {
     pub headers: HeaderMap,
     /// Empty for none.
     pub body: Bytes,
+    /// How long it may wait for room on a channel that is at its limits.
+    pub patience: Duration,
 }
 
 /// A provider's answer to an errand, without the channel's credential should it have repeated it.

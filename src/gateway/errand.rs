@@ -28,8 +28,6 @@ use tokio::time::{Instant, timeout_at};
 
 /// A pool may hold several connections that a provider has closed meanwhile.
 const STALE_CONNECTIONS_MAX: usize = 4;
-/// How long an errand waits for room on a channel that is at its limits.
-const ROOM_PATIENCE: Duration = Duration::from_secs(2);
 /// How often it looks for room.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -72,7 +70,7 @@ impl Gateway {
 
     async fn lease(&self, errand: &Errand) -> Result<Lease, Fault> {
         let candidates = std::slice::from_ref(&errand.candidate);
-        let until = Instant::now() + ROOM_PATIENCE;
+        let until = Instant::now() + errand.patience;
         loop {
             let freed = self.channels.freed.notified();
             match self.channels.choose(candidates, &[], Moment::now()) {

@@ -28,7 +28,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// How long a question waits for room in its account's budget.
+/// How long a question waits for each place in its account's budget.
 const ROOM_PATIENCE: Duration = Duration::from_secs(2);
 /// When to come back where there was no room for so long.
 const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
@@ -97,7 +97,9 @@ impl Polls {
         told.unwrap_or_else(|| Err(Arc::new(Trouble::Failed(broken_off()))))
     }
 
-    /// How the task stands now: the provider is asked, unless the task is known to be over.
+    /// How the task stands now, for who asks the provider something else next, which depends on it: the
+    /// account's budget then has room for that, too, so that no time passes in between. The provider is
+    /// asked unless the task is known to be over.
     ///
     /// # Errors
     /// Why that cannot be told.
@@ -112,7 +114,7 @@ impl Polls {
             self.tally.count(Outcome::Fresh);
             return Ok(noted);
         }
-        self.room(question).await.map_err(|fault| {
+        self.room_for(2, question).await.map_err(|fault| {
             self.tally.count(Outcome::OverBudget);
             Arc::new(Trouble::Failed(fault))
         })?;
@@ -122,14 +124,6 @@ impl Polls {
             // What was guessed before must not stand in the way of what is so.
             held => said.map_or(held, Ok),
         }
-    }
-
-    /// Takes a place in the account's budget, and waits a moment for one.
-    ///
-    /// # Errors
-    /// There was none, or it cannot be counted and must be.
-    pub async fn room(&self, question: &Question) -> Result<(), Fault> {
-        self.room_within(ROOM_PATIENCE, question).await
     }
 
     /// Takes what is known to have become of a task, by an answer in the words of a query's.
@@ -164,11 +158,11 @@ impl Polls {
             return told;
         }
         let last = self.shelf().last(key);
-        let patience = match last {
-            Some(_) => Duration::ZERO,
-            None => ROOM_PATIENCE,
+        let room = match last {
+            Some(_) => self.room_now(question).await,
+            None => self.room_for(1, question).await,
         };
-        if let Err(fault) = self.room_within(patience, question).await {
+        if let Err(fault) = room {
             self.tally.count(Outcome::OverBudget);
             let again = fault.retry_after.unwrap_or(NO_ROOM_RETRY);
             return match last {
@@ -234,41 +228,45 @@ impl Polls {
         self.shelf().file(key, Ok(Arc::new(report)), asked).ok()
     }
 
-    async fn room_within(&self, patience: Duration, question: &Question) -> Result<(), Fault> {
-        let Question {
-            family,
-            task,
-            state,
-        } = question;
-        let Some(per_second) = family.query.per_second else {
+    /// Takes a place in the account's budget if there is one, and nobody waits for it already.
+    async fn room_now(&self, question: &Question) -> Result<(), Fault> {
+        let Some(per_second) = question.family.query.per_second else {
             return Ok(());
         };
-        let queue = self.queue(&task.channel);
-        // Without patience there is one look, and only where nobody waits already.
-        if patience.is_zero() {
-            let Ok(_turn) = queue.try_lock() else {
-                return Err(no_room(NO_ROOM_RETRY));
-            };
-            return match self.take(&**state, &task.channel, per_second).await? {
-                Pace::Now => Ok(()),
-                Pace::In(wait) => Err(no_room(wait)),
-            };
+        let queue = self.queue(&question.task.channel);
+        let Ok(_turn) = queue.try_lock() else {
+            return Err(no_room(NO_ROOM_RETRY));
+        };
+        match self.take(question, per_second).await? {
+            Pace::Now => Ok(()),
+            Pace::In(wait) => Err(no_room(wait)),
         }
+    }
+
+    /// Takes places in the account's budget, one right behind the other, and waits a moment for each.
+    async fn room_for(&self, places: u32, question: &Question) -> Result<(), Fault> {
+        let Some(per_second) = question.family.query.per_second else {
+            return Ok(());
+        };
+        let queue = self.queue(&question.task.channel);
         let taken = async {
             let _turn = queue.lock().await;
-            loop {
-                match self.take(&**state, &task.channel, per_second).await? {
-                    Pace::Now => return Ok(()),
+            let mut left = places;
+            while left > 0 {
+                match self.take(question, per_second).await? {
+                    Pace::Now => left -= 1,
                     Pace::In(wait) => sleep(wait).await,
                 }
             }
+            Ok(())
         };
-        let in_time = timeout(patience, taken).await;
+        let in_time = timeout(ROOM_PATIENCE * places, taken).await;
         in_time.unwrap_or_else(|_| Err(no_room(NO_ROOM_RETRY)))
     }
 
     /// While the store is away, and requests pass all the same, this gateway counts for itself.
-    async fn take(&self, state: &dyn Store, channel: &str, per_second: u16) -> Result<Pace, Fault> {
+    async fn take(&self, question: &Question, per_second: u16) -> Result<Pace, Fault> {
+        let (state, channel) = (&question.state, &*question.task.channel);
         match state.pace(channel, per_second).get().await {
             Ok(pace) => Ok(pace),
             Err(unavailable) => match state.when_away() {

@@ -277,3 +277,14 @@ async fn who_asks_now_is_told_what_is_so_and_not_what_was_guessed() {
     assert_eq!(now("PENDING").await, State::Succeeded, "nobody was asked");
     assert_eq!(provider.asked(), 4);
 }
+
+#[tokio::test]
+async fn who_asks_to_act_upon_it_has_room_for_that_too_and_need_not_wait_in_between() {
+    let state = memory();
+    let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
+    let question = question(state.clone(), |family| family.query.per_second = Some(2));
+    let report = polls.report_now(&question, provider.says("PENDING")).await;
+    assert_eq!(report.unwrap().state, State::Queued);
+    let pace = state.pace("b", 2).get().await.unwrap();
+    assert!(matches!(pace, Pace::In(_)), "{pace:?}");
+}

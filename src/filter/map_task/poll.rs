@@ -25,6 +25,9 @@ use std::time::Duration;
 const UPSTREAM_STATUS: HeaderName = HeaderName::from_static("x-headgate-upstream-status");
 /// A caller is not asked back earlier: tasks take minutes.
 const ASK_AGAIN_MIN: Duration = Duration::from_secs(5);
+/// How long a question waits for room on a channel that is at its limits. A cancel does not: meanwhile the task
+/// might be over, and its record deleted by it.
+const ROOM_PATIENCE: Duration = Duration::from_secs(2);
 /// A shorter id is not looked for in a provider's texts: it would be found in ordinary words.
 const ID_BYTES_MIN: usize = 8;
 
@@ -69,10 +72,13 @@ impl MapTask {
         if !cancel.only.contains(&report.state) {
             return Err(too_late(cancel, report.state));
         }
-        self.polls.room(&asked.question).await?;
         // Whatever comes of it, and whether the caller waits for that or not, the task may stand otherwise.
         self.polls.doubt(asked.task());
-        let cancelled = errands.run(asked.errand(request, &cancel.call)).await;
+        let now = Errand {
+            patience: Duration::ZERO,
+            ..asked.errand(request, &cancel.call)
+        };
+        let cancelled = errands.run(now).await;
         self.polls.doubt(asked.task());
         let returned = cancelled?;
         match returned.status.is_success() {
@@ -199,6 +205,7 @@ impl Asked {
             path: call.path(&self.task().upstream),
             headers,
             body: Bytes::new(),
+            patience: ROOM_PATIENCE,
         }
     }
 
