@@ -36,7 +36,7 @@ pub fn run(command: &Command) -> Result<(), Failure> {
         Command::Task => {
             println!("{}", new_task_key()?);
             eprintln!(
-                "Keep it in a variable, as in `task_keys: [${{TASK_KEY}}]`: whoever has it can read and make ids."
+                "Keep it in a variable, as in `task_keys: [\"${{HEADGATE_TASK_KEY}}\"]`: whoever has it can read and make ids."
             );
         }
     }

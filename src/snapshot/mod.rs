@@ -203,6 +203,14 @@ impl Problems<'_> {
         );
     }
 
+    /// How many there are so far.
+    pub fn errors(&self) -> usize {
+        let errors = self.found.iter();
+        errors
+            .filter(|problem| problem.severity == Severity::Error)
+            .count()
+    }
+
     /// Reports what is allowed but hardly meant.
     pub fn warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
         self.found.push(

@@ -29,8 +29,7 @@ pub struct Tasks {
 pub struct NoKeys;
 
 /// What to do about missing or bad keys.
-pub const NO_KEYS_HINT: &str =
-    "`headgate key task` makes one; keep it in a variable, as in `task_keys: [${TASK_KEY}]`";
+pub const NO_KEYS_HINT: &str = "`headgate key task` makes one; keep it in a variable, as in `task_keys: [\"${HEADGATE_TASK_KEY}\"]`";
 
 impl Tasks {
     /// The keys, for what cannot work without.

@@ -42,6 +42,23 @@ fn the_repositorys_own_configuration_wants_a_key_for_task_ids_and_says_how_to_ge
 }
 
 #[test]
+fn a_bad_key_for_task_ids_is_told_and_nothing_that_only_follows_from_it() {
+    let said = run_with(
+        &[("HEADGATE_TASK_KEY", "short")],
+        &["check", "routes.yaml"],
+        "",
+    );
+    assert!(!said.success, "{}", said.stdout);
+    assert!(said.stderr.contains("a task key has 32 characters or more"));
+    assert!(!said.stderr.contains("finds a channel"), "{}", said.stderr);
+    // What is suggested can be pasted.
+    assert!(
+        said.stderr
+            .contains(r#"`task_keys: ["${HEADGATE_TASK_KEY}"]`"#)
+    );
+}
+
+#[test]
 fn the_schema_of_routes_yaml_is_the_one_that_is_checked_in() {
     let said = run(&["schema"], "");
     let kept = std::fs::read_to_string(repository().join("schemas/routes.schema.json")).unwrap();
