@@ -6,7 +6,7 @@ use http::{HeaderMap, header};
 /// What is written for people: no protocol answers with it.
 const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 
-pub(super) fn kind_of(headers: &HeaderMap) -> AnswerKind {
+pub(in crate::gateway) fn kind_of(headers: &HeaderMap) -> AnswerKind {
     // Nobody asked for a coding: what is in one can be neither masked nor read.
     let coded = headers
         .get(header::CONTENT_ENCODING)

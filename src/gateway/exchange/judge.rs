@@ -4,15 +4,15 @@
 //! answer, and an error often comes right behind them: while another channel is left they are held,
 //! for a bounded time and size, so that such an error is not the caller's.
 
+use super::Exchange;
 use super::answer_kind::kind_of;
 use super::attempt::{Answer, Failed};
 use super::attempts::{Attempted, Ended, Kept, Search};
-use super::downstream::Interrupted;
-use super::exchange::Exchange;
-use super::fault_from;
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
 use crate::filter::view::AnswerKind;
+use crate::gateway::downstream::Interrupted;
+use crate::gateway::fault_from;
 use crate::protocol::Protocol;
 use crate::protocol::blame::{self, Blame};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -24,7 +24,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 /// An error's body beyond this is neither read for its words nor passed on.
-pub(super) const ERROR_BYTES_MAX: usize = 1 << 20;
+pub(in crate::gateway) const ERROR_BYTES_MAX: usize = 1 << 20;
 
 /// What the first events of a stream showed.
 enum Seen {
