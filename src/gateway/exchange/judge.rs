@@ -16,10 +16,12 @@ use crate::gateway::fault_from;
 use crate::protocol::Protocol;
 use crate::protocol::blame::{self, Blame};
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{Document, Limits};
 use crate::protocol::retry_after;
 use crate::protocol::sse::Framer;
 use crate::protocol::stream::{EventClass, classify};
 use crate::snapshot::failover::Hold;
+use bytes::Bytes;
 use std::time::SystemTime;
 use tokio::time::Instant;
 
@@ -115,7 +117,10 @@ impl Exchange<'_> {
             );
         }
         let body = answer.held_bytes();
-        let blame = blame::of_answer(answer.status.as_u16(), &body);
+        let blame = match blame::of_answer(answer.status.as_u16(), &body) {
+            Blame::Caller if is_refused_here(&lease, &body) => Blame::NotHere,
+            blame => blame,
+        };
         let retry_after = retry_after::asked(&answer.head().headers, SystemTime::now());
         lease.tell(Outcome::of(blame, retry_after));
         if !search.replay.may_follow_answer(answer.status, blame) {
@@ -200,6 +205,16 @@ fn seen(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> Option<Seen> {
         }
         EventClass::Content | EventClass::Terminal { failed: false } => Some(Seen::Content),
     }
+}
+
+/// Whether the channel's family knows the error as one of the account's or of the moment.
+fn is_refused_here(lease: &Lease, body: &Bytes) -> bool {
+    let Some(family) = &lease.candidate.channel.family else {
+        return false;
+    };
+    let document = Document::parse(body.clone(), &Limits::default());
+    let error = document.ok().and_then(|document| family.error(&document));
+    error.is_some_and(|error| family.may_go_elsewhere(&error.code))
 }
 
 fn keep(answer: Answer, lease: Lease, blame: Option<Blame>) -> Attempted {

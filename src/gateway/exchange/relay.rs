@@ -72,6 +72,10 @@ impl Exchange<'_> {
             Err(odd_status(answer.status))
         } else if kind == AnswerKind::Foreign && self.request.protocol.is_some() {
             match self.read_whole(&mut answer, ERROR_BYTES_MAX).await {
+                Ok((body, _)) if Replay::of(&self.request) == Replay::Paid => Err(Fault {
+                    kind: FaultKind::UnreadableAnswer,
+                    ..foreign(&body)
+                }),
                 Ok((body, _)) => Err(foreign(&body)),
                 Err(fault) => Err(fault),
             }

@@ -1,0 +1,135 @@
+//! The table of paid creates, row by row and in every shape: how many of them the provider has received.
+//!
+//! `cargo test --test suite paid_creates:: -- --nocapture` prints it.
+
+use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, count, create, video_config};
+use crate::harness::{Gateway, Simulator, config};
+use serde_json::{Value, json};
+
+/// Shapes of a create, each with the model, its channel and the version in that channel's URL.
+const SHAPES: [(&str, &str, &str, &str); 4] = [
+    (GENERIC, "demo-video-a", "a", "v3"),
+    (GENERIC, "demo-video-b", "b", "v1"),
+    (FAMILY_A, "demo-video-a", "a", "v3"),
+    (FAMILY_B, "demo-video-b", "b", "v1"),
+];
+
+/// What is wrong with the first of two channels.
+enum First {
+    /// Nobody listens there.
+    Absent,
+    /// It speaks no TLS where TLS is spoken.
+    NoTls,
+    /// The simulated provider does as it is told.
+    Told(&'static str),
+}
+
+/// A row: what is wrong with the first channel, what its caller gets of it, the code if the gateway
+/// chose it, and the creates that each of the two channels has received.
+type Row = (First, u16, Option<&'static str>, [usize; 2]);
+
+const ROWS: [Row; 15] = [
+    (First::Absent, 200, None, [0, 1]),
+    (First::NoTls, 200, None, [0, 1]),
+    (First::Told("status=429"), 200, None, [1, 1]),
+    (First::Told("status=401"), 200, None, [1, 1]),
+    (
+        First::Told("status=403;code=AccessDenied"),
+        200,
+        None,
+        [1, 1],
+    ),
+    (First::Told("status=400"), 400, None, [1, 0]),
+    (First::Told("status=422"), 422, None, [1, 0]),
+    (
+        First::Told("status=500"),
+        502,
+        Some("upstream_error"),
+        [1, 0],
+    ),
+    (
+        First::Told("status=503"),
+        502,
+        Some("upstream_error"),
+        [1, 0],
+    ),
+    (First::Told("cut"), 504, Some("outcome_unknown"), [1, 0]),
+    (First::Told("stall"), 504, Some("outcome_unknown"), [1, 0]),
+    (
+        First::Told("no_id"),
+        502,
+        Some("invalid_upstream_response"),
+        [1, 0],
+    ),
+    (
+        First::Told("malformed"),
+        502,
+        Some("invalid_upstream_response"),
+        [1, 0],
+    ),
+    (
+        First::Told("html"),
+        502,
+        Some("invalid_upstream_response"),
+        [1, 0],
+    ),
+    (First::Told(""), 200, None, [1, 0]),
+];
+
+#[tokio::test]
+async fn a_paid_create_is_never_sent_twice() {
+    for (first, status, code, received) in ROWS {
+        for (path, model, channel, version) in SHAPES {
+            let (bad, good) = (Simulator::start().await, Simulator::start().await);
+            let base_url = match first {
+                First::Absent => format!("http://127.0.0.1:1/api/{version}"),
+                First::NoTls => format!("https://{}/api/{version}", bad.address),
+                First::Told("") => format!("http://{}/api/{version}", bad.address),
+                First::Told(told) => format!("http://{}/~{told}/api/{version}", bad.address),
+            };
+            let gateway = gateway(&good, channel, &base_url).await;
+            let answer = create(&gateway, path, model).await;
+            let shown = format!("{}, {path}, {model}", first.name());
+            assert_eq!(answer.status, status, "{shown}: {}", answer.text());
+            if let Some(code) = code
+                && path != FAMILY_B
+            {
+                assert_eq!(
+                    answer.json()["error"]["code"],
+                    code,
+                    "{shown}: {}",
+                    answer.text()
+                );
+            }
+            let counted = [count(&bad, "create").await, count(&good, "create").await];
+            println!(
+                "{shown}: {status} {}, creates {counted:?}",
+                code.unwrap_or("")
+            );
+            assert_eq!(counted, received, "{shown}");
+        }
+    }
+}
+
+/// A gateway whose `channel` is first at `base_url`, then at the provider that is well.
+async fn gateway(good: &Simulator, channel: &str, base_url: &str) -> Gateway {
+    let mut config: Value = video_config(good, "");
+    let mut first = config["channels"][channel].clone();
+    first["base_url"] = base_url.into();
+    first["timeouts"] = json!({"connect": "1s", "first_byte": "500ms", "idle": "500ms"});
+    config["channels"]["first"] = first;
+    config["channels"][channel]["tier"] = 1.into();
+    config::without_cool_downs(&mut config);
+    Gateway::start(&config).await
+}
+
+impl First {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Absent => "nobody there",
+            Self::NoTls => "no TLS",
+            Self::Told("") => "well",
+            Self::Told(told) => told,
+        }
+    }
+}
