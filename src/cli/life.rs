@@ -3,8 +3,8 @@
 use super::handover::{Inheritance, Offer};
 use super::supervisor;
 use crate::config::routes::LimitsConfig;
+use crate::gateway::listen::stages::Stages;
 use crate::gateway::service::LAST_REQUEST;
-use crate::gateway::stages::Stages;
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::LineWriter;
 use crate::observe::metrics::Metrics;

@@ -2,14 +2,14 @@
 
 use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::egress::EgressConfig;
+use super::one_or_more::OneOrMore;
 use super::resilience::{FailoverConfig, RetriesConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::{ByteSize, Secret, Span};
 use crate::task::definition::FamilyConfig;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::Deserialize;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -217,43 +217,7 @@ pub struct ModelConfig {
     pub created: Option<u64>,
     /// What the model takes of a protocol, as `family_a/2.0`: the name of a schema under `schemas`, which
     /// is applied besides the protocol's own. A list where the model is served in several families.
-    pub profile: ProfilesConfig,
-}
-
-/// Names of profiles: one, or a list.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(from = "WrittenProfiles")]
-pub struct ProfilesConfig(pub Vec<String>);
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenProfiles {
-    One(String),
-    Several(Vec<String>),
-}
-
-impl From<WrittenProfiles> for ProfilesConfig {
-    fn from(written: WrittenProfiles) -> Self {
-        match written {
-            WrittenProfiles::One(one) => Self(vec![one]),
-            WrittenProfiles::Several(several) => Self(several),
-        }
-    }
-}
-
-impl JsonSchema for ProfilesConfig {
-    fn schema_name() -> Cow<'static, str> {
-        "Profiles".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "description": "A profile's name, or a list of names for different protocols.",
-            "type": ["string", "array"],
-            "minLength": 1,
-            "items": {"type": "string", "minLength": 1}
-        })
-    }
+    pub profile: OneOrMore,
 }
 
 /// One route.
@@ -263,8 +227,8 @@ pub struct RouteConfig {
     /// The route's name in logs and metrics.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// `METHOD /path/{parameter}`, or several methods as `GET|DELETE /path`.
-    pub r#match: String,
+    /// `METHOD /path/{parameter}`, or several methods as `GET|DELETE /path`; or a list of them.
+    pub r#match: OneOrMore,
     /// The protocol callers speak here: it shapes errors and picks schemas.
     pub protocol: Option<Protocol>,
     /// Filters of the request, in order.

@@ -1,14 +1,17 @@
 //! The caller's side of an exchange: reads the body, writes the answer, notices when the caller leaves.
 
+mod intake;
+mod spool;
+mod waits;
+
 use super::fault_from;
-use super::intake::Intake;
-use super::stages::Stages;
-use super::waits::Waits;
+use super::listen::stages::Stages;
 use crate::filter::Reply;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::spooling::Spooling;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
+use intake::Intake;
 use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
@@ -18,6 +21,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
+use waits::Waits;
 
 /// How long, and how much, is read and thrown away behind an answer that came before the body's end.
 const LINGER: Duration = Duration::from_secs(2);

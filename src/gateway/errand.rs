@@ -1,11 +1,11 @@
 //! Errands of filters: one bounded request to a channel, sent and judged like an attempt, without an exchange.
 
-use super::answer_kind::kind_of;
-use super::attempt::{self, Sent};
-use super::attempts::{no_channel, why};
-use super::judge::ERROR_BYTES_MAX;
-use super::prepare::prepare_errand;
-use super::relay::{foreign, odd_status, refused_ourselves};
+use super::exchange::answer_kind::kind_of;
+use super::exchange::attempt::{self, Sent};
+use super::exchange::attempts::{no_channel, why};
+use super::exchange::judge::ERROR_BYTES_MAX;
+use super::exchange::prepare::prepare_errand;
+use super::exchange::relay::{foreign, odd_status, refused_ourselves};
 use super::upstream::Connection;
 use super::{Gateway, fault_from, hygiene};
 use crate::catalog::channel::Timeouts;

@@ -1,11 +1,19 @@
 //! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
 
-use super::aside::{INLINE_BYTES_MAX, aside};
-use super::attempts::Kept;
-use super::caller_connections::Places;
+pub(super) mod answer_kind;
+mod aside;
+pub(super) mod attempt;
+pub(super) mod attempts;
+pub(super) mod judge;
+mod lawful;
+pub(super) mod prepare;
+mod pulse;
+pub(super) mod record;
+pub(super) mod relay;
+mod relay_stream;
+
 use super::downstream::{Downstream, Interrupted};
-use super::lawful::Replay;
-use super::record::Record;
+use super::listen::caller_connections::Places;
 use super::{Gateway, fault_from, reply};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
@@ -16,9 +24,13 @@ use crate::filter::{Flow, Reply};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
+use aside::{INLINE_BYTES_MAX, aside};
+use attempts::Kept;
 use bytes::Bytes;
 use http::HeaderValue;
+use lawful::Replay;
 use pingora_core::apps::ReusedHttpStream;
+use record::Record;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;

@@ -1,25 +1,33 @@
 //! A process that listens: sockets, TLS, the services that run on them.
 
+mod accept;
+pub mod app_service;
+pub(super) mod caller_connections;
+mod client_stream;
+mod client_tls;
+mod connections;
+pub mod stages;
+
 use super::Gateway;
-use super::accept::{Door, Listener};
-use super::app_service::AppService;
-use super::client_stream::Buffers;
-use super::connections::Connections;
 use super::probe::Prober;
-use super::stages::Stages;
 use crate::channel::addresses::Addresses;
 use crate::channel::live::Channels;
 use crate::config::routes::{ServerConfig, ServerTlsConfig};
 use crate::reload::Reloader;
 use crate::serve::App;
 use crate::snapshot::server::{ServerTls, read_tls};
+use accept::{Door, Listener};
+use app_service::AppService;
 use async_trait::async_trait;
+use client_stream::Buffers;
+use connections::Connections;
 use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch};
 use pingora_core::services::background::background_service;
 use prometheus::IntGauge;
 use rustls::sign::SingleCertAndKey;
+use stages::Stages;
 use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -269,7 +277,7 @@ fn tls_settings(config: &ServerTlsConfig, folder: &Path) -> Result<TlsSettings, 
     settings.set_cert_resolver(Arc::new(SingleCertAndKey::from(identity)));
     settings.enable_h2();
     if let Some(authorities) = client_authorities {
-        settings.set_client_cert_verifier(super::client_tls::verifier(authorities)?);
+        settings.set_client_cert_verifier(client_tls::verifier(authorities)?);
     }
     Ok(settings)
 }

@@ -1,42 +1,19 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
-mod accept;
-mod answer_kind;
-pub mod app_service;
-mod aside;
-mod attempt;
-mod attempts;
-mod caller_connections;
-mod client_stream;
-mod client_tls;
-mod connections;
-mod dial;
 mod downstream;
 mod errand;
 mod exchange;
 mod fault_from;
-mod fetch;
 mod head;
 mod hygiene;
-mod intake;
-mod judge;
-mod lawful;
 pub mod listen;
-mod prepare;
 pub mod preview;
 pub mod probe;
-mod pulse;
-mod record;
 mod refusal;
-mod relay;
-mod relay_stream;
 mod reply;
 mod request_id;
 pub mod service;
-mod spool;
-pub mod stages;
 mod upstream;
-mod waits;
 
 use crate::channel::addresses::{Addresses, Pace};
 use crate::channel::budget::RetryBudget;
@@ -47,11 +24,11 @@ use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
 use crate::snapshot::server::name_server;
-use caller_connections::CallerConnections;
-use fetch::Fetcher;
-use stages::Stages;
+use listen::caller_connections::CallerConnections;
+use listen::stages::Stages;
 use std::sync::Arc;
 use upstream::Upstream;
+use upstream::fetch::Fetcher;
 
 /// What all exchanges of a process share.
 pub struct Gateway {

@@ -1,6 +1,6 @@
 //! What an attempt would send, for `headgate explain`: secrets masked, nothing sent.
 
-use super::prepare::prepare;
+use super::exchange::prepare::prepare;
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
 use crate::protocol::fault::Fault;
@@ -58,7 +58,7 @@ pub fn request_view(
     params: Vec<(Arc<str>, String)>,
 ) -> RequestView {
     RequestView::new(
-        super::request_id::new(),
+        crate::gateway::request_id::new(),
         method,
         path,
         query,

@@ -3,9 +3,9 @@
 //! Its connections are its own: one of HTTP/2 is driven by the thread that made it, and callers'
 //! requests must not wait for this one.
 
-use super::attempt;
-use super::prepare::prepare_probe;
-use super::stages::{Stages, reached};
+use super::exchange::attempt;
+use super::exchange::prepare::prepare_probe;
+use super::listen::stages::{Stages, reached};
 use super::upstream::{Connection, Upstream};
 use crate::catalog::channel::{Channel, Probe};
 use crate::channel::addresses::Addresses;

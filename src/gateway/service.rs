@@ -1,11 +1,11 @@
 //! The gateway as Pingora's HTTP application: from a connection to exchanges.
 
-use super::caller_connections::Places;
 use super::downstream::Downstream;
 use super::exchange::Exchange;
-use super::record::Record;
+use super::exchange::record::Record;
+use super::listen::caller_connections::Places;
+use super::listen::stages::reached;
 use super::refusal::Refusal;
-use super::stages::reached;
 use super::{Gateway, fault_from, head, reply, request_id};
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};

@@ -1,10 +1,13 @@
 //! The provider's side: addresses, peers and the pool of connections, one pool per channel.
 
-use super::dial::{self, Dialer};
+mod dial;
+pub(super) mod fetch;
+
 use super::fault_from;
 use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
 use crate::channel::addresses::Addresses;
 use crate::protocol::fault::{Fault, FaultKind};
+use dial::Dialer;
 use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;

@@ -4,7 +4,8 @@ use super::Problems;
 use super::channels::Served;
 use super::schemas::carried_profiles;
 use crate::catalog::model::{Candidate, Catalog, Model, Profile};
-use crate::config::routes::{ModelConfig, ProfilesConfig};
+use crate::config::one_or_more::OneOrMore;
+use crate::config::routes::ModelConfig;
 use crate::filter::kind::Schemas;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
@@ -58,7 +59,7 @@ fn model(
         display_name,
         owned_by,
         created,
-        profile: ProfilesConfig(names),
+        profile: names,
     } = configs.get(&name).cloned().unwrap_or_default();
     let mut model = Model::new(&name, candidates);
     model.display_name = display_name;
@@ -75,13 +76,14 @@ fn model(
 
 /// The profiles of these names, of which each is for another protocol.
 fn profiles(
-    names: &[String],
+    names: &OneOrMore,
     at: &str,
     schemas: &dyn Schemas,
     problems: &mut Problems<'_>,
 ) -> Vec<Profile> {
     let mut profiles: Vec<Profile> = Vec::new();
-    for name in names {
+    for (end, name) in names.placed() {
+        let at = &format!("{at}{end}");
         match profile(name, schemas) {
             Ok(profile)
                 if profiles

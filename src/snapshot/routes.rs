@@ -53,15 +53,17 @@ impl Builder<'_> {
                     None,
                 );
             }
-            if let Some(first) = configs[..index]
-                .iter()
-                .find(|first| first.r#match == config.r#match)
-            {
-                problems.warning(
-                    &format!("{at}/match"),
-                    format!("route `{}` takes all of these requests already", first.name),
-                    None,
-                );
+            for (end, pattern) in config.r#match.placed() {
+                let mut earlier = configs[..index].iter();
+                let first =
+                    earlier.find(|first| first.r#match.0.iter().any(|other| other == pattern));
+                if let Some(first) = first {
+                    problems.warning(
+                        &format!("{at}/match{end}"),
+                        format!("route `{}` takes all of these requests already", first.name),
+                        None,
+                    );
+                }
             }
             routes.extend(self.route(config, &at, problems));
         }
@@ -79,7 +81,8 @@ impl Builder<'_> {
         Router::new(routes)
     }
 
-    fn route(&self, config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Option<Route> {
+    /// A route for each pattern, with the same chains.
+    fn route(&self, config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Vec<Route> {
         let RouteConfig {
             name,
             r#match,
@@ -113,24 +116,31 @@ impl Builder<'_> {
             0,
             problems,
         );
-        let pattern = Pattern::parse(r#match)
-            .map_err(|reason| problems.error(&format!("{at}/match"), reason, None))
-            .ok()?;
+        self.check_protocol(*protocol, at, problems);
+        let mut patterns = Vec::new();
+        for (end, text) in r#match.placed() {
+            match Pattern::parse(text) {
+                Ok(pattern) => patterns.push(pattern),
+                Err(reason) => problems.error(&format!("{at}/match{end}"), reason, None),
+            }
+        }
         // Of what could not be built, the order tells nothing.
         if whole {
-            check_order(&asked, &pattern, at, problems);
+            check_order(&asked, &patterns, at, problems);
         }
-        self.check_protocol(*protocol, at, problems);
         let response = ResponseChain::new(answered, &asked);
-        Some(Route {
-            name: name.as_str().into(),
+        let request = RequestChain::new(asked);
+        let name: Arc<str> = name.as_str().into();
+        let route = |pattern| Route {
+            name: name.clone(),
             protocol: *protocol,
-            request: RequestChain::new(asked),
-            response,
+            request: request.clone(),
+            response: response.clone(),
             timeouts: timeouts.clone(),
             failover: Failover::new(failover),
             pattern,
-        })
+        };
+        patterns.into_iter().map(route).collect()
     }
 
     fn check_protocol(&self, protocol: Option<Protocol>, at: &str, problems: &mut Problems<'_>) {
@@ -260,7 +270,8 @@ impl Builder<'_> {
 }
 
 /// Orders that would surprise at run time are refused when the file is read.
-fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Problems<'_>) {
+fn check_order(filters: &[Named], patterns: &[Pattern], at: &str, problems: &mut Problems<'_>) {
+    let all_have = |name: &str| patterns.iter().all(|pattern| pattern.has_parameter(name));
     let place = |wanted: &str| filters.iter().position(|named| named.name == wanted);
     let at = format!("{at}/request");
     match (
@@ -301,7 +312,7 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
             problems.error(&at, format!("`{second}` must stand behind `{first}`"), None);
         }
     }
-    let is_about_a_task = pattern.has_parameter("id") || pattern.has_parameter("task_id");
+    let is_about_a_task = all_have("id") || all_have("task_id");
     if let (Some(limit), Some(map)) = (place("rate_limit"), place("map_task"))
         && is_about_a_task
         && map < limit
@@ -333,7 +344,7 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
     let finds_channel = place("route_model").is_some()
         || place("list_models").is_some()
         || place("first_channel").is_some()
-        || (place("follow_ids").is_some() && pattern.has_parameter("id"))
+        || (place("follow_ids").is_some() && all_have("id"))
         || (place("map_task").is_some() && is_about_a_task);
     if !finds_channel {
         problems.error(
@@ -343,3 +354,6 @@ fn check_order(filters: &[Named], pattern: &Pattern, at: &str, problems: &mut Pr
         );
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,7 @@ mod leaving;
 mod limits;
 mod names;
 mod operations;
+mod paid_answers;
 mod paid_creates;
 mod polls;
 mod probes;

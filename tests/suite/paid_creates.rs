@@ -1,125 +1,135 @@
-//! Creates that cost money: what providers do to them, what callers are told, and what their SDKs do then.
+//! The table of paid creates, row by row and in every shape: how many of them the provider has received.
+//!
+//! `cargo test --test suite paid_creates:: -- --nocapture` prints it.
 
-use crate::harness::config;
-use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, create, creates, video_config};
-use crate::harness::{Act, Answer, Gateway, Scripted, Simulator};
-use serde_json::json;
+use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, count, create, video_config};
+use crate::harness::{Gateway, Simulator, config};
+use serde_json::{Value, json};
 
-/// The two families' own routes and the generic one, each with its model and its channel.
-const WAYS: [(&str, &str, &str); 3] = [
-    (GENERIC, "demo-video-a", "a"),
-    (FAMILY_A, "demo-video-a", "a"),
-    (FAMILY_B, "demo-video-b", "b"),
+/// Shapes of a create, each with the model, its channel and the version in that channel's URL.
+const SHAPES: [(&str, &str, &str, &str); 4] = [
+    (GENERIC, "demo-video-a", "a", "v3"),
+    (GENERIC, "demo-video-b", "b", "v1"),
+    (FAMILY_A, "demo-video-a", "a", "v3"),
+    (FAMILY_B, "demo-video-b", "b", "v1"),
 ];
 
-fn answering(status: &str, content_type: &str, body: &str) -> Vec<Act> {
-    let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {length}");
-    vec![Act::Send(format!("{head}\r\n\r\n{body}").into_bytes())]
+/// What is wrong with the first of two channels.
+enum First {
+    /// Nobody listens there.
+    Absent,
+    /// It speaks no TLS where TLS is spoken.
+    NoTls,
+    /// The simulated provider does as it is told.
+    Told(&'static str),
 }
 
-/// What a create comes to whose first channel answers so, and how often the second one was asked.
-async fn first_answering(way: (&str, &str, &str), acts: Vec<Act>) -> (Answer, usize) {
-    let (path, model, channel) = way;
-    let (provider, simulator) = (Scripted::start(acts).await, Simulator::start().await);
-    let mut config = video_config(&simulator, "");
-    let mut second = config["channels"][channel].clone();
-    second["tier"] = json!(1);
-    config["channels"]["second"] = second;
-    config["channels"][channel]["base_url"] = json!(format!("http://{}/api", provider.address));
-    config::without_cool_downs(&mut config);
-    let gateway = Gateway::start(&config).await;
-    let answer = create(&gateway, path, model).await;
-    assert_eq!(provider.requests().len(), 1, "{path}");
-    (answer, creates(&simulator).await)
-}
+/// A row: what is wrong with the first channel, what its caller gets of it, the code if the gateway
+/// chose it, and the creates that each of the two channels has received.
+type Row = (First, u16, Option<&'static str>, [usize; 2]);
 
-#[tokio::test]
-async fn a_code_that_the_family_lists_goes_elsewhere_and_no_other() {
-    for (way, status, body, elsewhere) in [
-        (
-            WAYS[0],
-            "403 Forbidden",
-            r#"{"error":{"code":"AccessDenied","message":"m"}}"#,
-            1,
-        ),
-        (
-            WAYS[1],
-            "403 Forbidden",
-            r#"{"error":{"code":"OperationDenied.PermissionDenied","message":"m"}}"#,
-            1,
-        ),
-        (
-            WAYS[2],
-            "403 Forbidden",
-            r#"{"code":"AccessDenied.Unlisted","message":"m"}"#,
-            1,
-        ),
-        (
-            WAYS[0],
-            "403 Forbidden",
-            r#"{"error":{"code":"OperationDenied.InvalidState","message":"m"}}"#,
-            0,
-        ),
-        (
-            WAYS[2],
-            "400 Bad Request",
-            r#"{"code":"InvalidParameter","message":"m"}"#,
-            0,
-        ),
-        // A provider that failed may have taken the create, whatever it says.
-        (
-            WAYS[0],
-            "500 Internal Server Error",
-            r#"{"error":{"code":"AccessDenied","message":"m"}}"#,
-            0,
-        ),
-    ] {
-        let acts = answering(status, "application/json", body);
-        let (answer, second) = first_answering(way, acts).await;
-        assert_eq!(second, elsewhere, "{status} {body}: {}", answer.text());
-        assert_eq!(answer.status == 200, elsewhere == 1, "{}", answer.text());
-    }
-}
+const ROWS: [Row; 15] = [
+    (First::Absent, 200, None, [0, 1]),
+    (First::NoTls, 200, None, [0, 1]),
+    (First::Told("status=429"), 200, None, [1, 1]),
+    (First::Told("status=401"), 200, None, [1, 1]),
+    (
+        First::Told("status=403;code=AccessDenied"),
+        200,
+        None,
+        [1, 1],
+    ),
+    (First::Told("status=400"), 400, None, [1, 0]),
+    (First::Told("status=422"), 422, None, [1, 0]),
+    (
+        First::Told("status=500"),
+        502,
+        Some("upstream_error"),
+        [1, 0],
+    ),
+    (
+        First::Told("status=503"),
+        502,
+        Some("upstream_error"),
+        [1, 0],
+    ),
+    (First::Told("cut"), 504, Some("outcome_unknown"), [1, 0]),
+    (First::Told("stall"), 504, Some("outcome_unknown"), [1, 0]),
+    (
+        First::Told("no_id"),
+        502,
+        Some("invalid_upstream_response"),
+        [1, 0],
+    ),
+    (
+        First::Told("malformed"),
+        502,
+        Some("invalid_upstream_response"),
+        [1, 0],
+    ),
+    (
+        First::Told("html"),
+        502,
+        Some("invalid_upstream_response"),
+        [1, 0],
+    ),
+    (First::Told(""), 200, None, [1, 0]),
+];
 
 #[tokio::test]
-async fn an_answer_of_another_kind_is_a_502_and_nothing_of_it_is_told() {
-    for way in WAYS {
-        for (content_type, body) in [
-            ("text/event-stream", "data: {\"id\":\"cgt-1\"}\n\n"),
-            ("text/html", "<html>cgt-1</html>"),
-            ("text/plain", "cgt-1"),
-        ] {
-            let acts = answering("200 OK", content_type, body);
-            let (answer, second) = first_answering(way, acts).await;
-            let told = format!("{way:?} {content_type}: {}", answer.text());
-            assert_eq!((answer.status, second), (502, 0), "{told}");
-            assert!(!answer.text().contains("cgt-1"), "{told}");
-            assert!(!answer.text().contains("try again"), "{told}");
-            if way.0 != FAMILY_B {
-                let code = &answer.json()["error"]["code"];
-                assert_eq!(code, "invalid_upstream_response", "{told}");
+async fn a_paid_create_is_never_sent_twice() {
+    for (first, status, code, received) in ROWS {
+        for (path, model, channel, version) in SHAPES {
+            let (bad, good) = (Simulator::start().await, Simulator::start().await);
+            let base_url = match first {
+                First::Absent => format!("http://127.0.0.1:1/api/{version}"),
+                First::NoTls => format!("https://{}/api/{version}", bad.address),
+                First::Told("") => format!("http://{}/api/{version}", bad.address),
+                First::Told(told) => format!("http://{}/~{told}/api/{version}", bad.address),
+            };
+            let gateway = gateway(&good, channel, &base_url).await;
+            let answer = create(&gateway, path, model).await;
+            let shown = format!("{}, {path}, {model}", first.name());
+            assert_eq!(answer.status, status, "{shown}: {}", answer.text());
+            if let Some(code) = code
+                && path != FAMILY_B
+            {
+                assert_eq!(
+                    answer.json()["error"]["code"],
+                    code,
+                    "{shown}: {}",
+                    answer.text()
+                );
             }
+            let counted = [count(&bad, "create").await, count(&good, "create").await];
+            println!(
+                "{shown}: {status} {}, creates {counted:?}",
+                code.unwrap_or("")
+            );
+            assert_eq!(counted, received, "{shown}");
         }
     }
 }
 
-#[tokio::test]
-async fn sdks_are_told_not_to_send_again_what_may_have_been_taken() {
-    let json = "application/json";
-    for way in WAYS {
-        for (acts, says_no) in [
-            (answering("500 Internal Server Error", json, "{}"), true),
-            (answering("200 OK", json, "{}"), true),
-            (answering("200 OK", "text/html", "<html>"), true),
-            (vec![Act::Reset], true),
-            (answering("400 Bad Request", json, "{}"), false),
-        ] {
-            let (answer, _) = first_answering(way, acts).await;
-            let advice = answer.headers.get("x-should-retry");
-            let told = format!("{way:?} {}: {}", answer.status, answer.text());
-            assert_eq!(advice, says_no.then_some("false"), "{told}");
+/// A gateway whose `channel` is first at `base_url`, then at the provider that is well.
+async fn gateway(good: &Simulator, channel: &str, base_url: &str) -> Gateway {
+    let mut config: Value = video_config(good, "");
+    let mut first = config["channels"][channel].clone();
+    first["base_url"] = base_url.into();
+    first["timeouts"] = json!({"connect": "1s", "first_byte": "500ms", "idle": "500ms"});
+    config["channels"]["first"] = first;
+    config["channels"][channel]["tier"] = 1.into();
+    config::without_cool_downs(&mut config);
+    Gateway::start(&config).await
+}
+
+impl First {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Absent => "nobody there",
+            Self::NoTls => "no TLS",
+            Self::Told("") => "well",
+            Self::Told(told) => told,
         }
     }
 }

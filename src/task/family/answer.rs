@@ -90,13 +90,8 @@ impl Family {
         })
     }
 
-    /// Whether a create that was refused with this answer may be tried on another channel.
-    pub fn sends_elsewhere(&self, answer: &Document) -> bool {
-        let error = self.error(answer);
-        error.is_some_and(|error| self.may_go_elsewhere(&error.code))
-    }
-
-    pub(super) fn may_go_elsewhere(&self, code: &str) -> bool {
+    /// Whether a create that was refused with this code may be tried on another channel.
+    pub fn may_go_elsewhere(&self, code: &str) -> bool {
         let mut patterns = self.errors.elsewhere.iter();
         patterns.any(|pattern| match pattern.strip_suffix('*') {
             Some(beginning) => code.starts_with(beginning),

@@ -1,8 +1,8 @@
 //! Client connections, once they are let in: served until they end, closed where no request comes.
 
-use super::Gateway;
-use super::service::GatewayApp;
 use crate::config::routes::LimitsConfig;
+use crate::gateway::Gateway;
+use crate::gateway::service::GatewayApp;
 use async_trait::async_trait;
 use pingora_core::apps::{HttpServerOptions, ServerApp};
 use pingora_core::protocols::{ALPN, Stream};

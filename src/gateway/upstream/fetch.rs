@@ -3,10 +3,11 @@
 //! The address that was looked at is the one that is dialled: a name that changes in between changes nothing.
 
 use super::dial::{self, Dialer};
-use super::{attempt, fault_from};
 use crate::catalog::egress::{Egress, Place};
 use crate::channel::addresses::Addresses;
 use crate::filter::fetch::{Bounds, Fetch, Fetched, Fetching, Unfetched};
+use crate::gateway::exchange::attempt;
+use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::edit::Segments;
 use bytes::BytesMut;

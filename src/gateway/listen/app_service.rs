@@ -1,8 +1,8 @@
 //! Runs an [`App`] of ours (the admin pages, the simulated provider) on Pingora.
 
-use super::downstream::Downstream;
 use super::stages::Stages;
 use crate::filter::Reply;
+use crate::gateway::downstream::Downstream;
 use crate::protocol::fault::Fault;
 use crate::serve::{Answer, App, Body, Chunk};
 use async_trait::async_trait;

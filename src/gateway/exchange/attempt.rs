@@ -1,13 +1,13 @@
 //! One attempt on one channel: head and body made afresh, sent, and the answer's head awaited.
 
-use super::downstream::{Downstream, Interrupted};
-use super::fault_from;
 use super::lawful::Replay;
 use super::prepare::{Prepared, prepare};
-use super::upstream::{Connection, Upstream};
 use crate::catalog::channel::{Channel, Timeouts};
 use crate::channel::lease::Lease;
 use crate::filter::view::RequestView;
+use crate::gateway::downstream::{Downstream, Interrupted};
+use crate::gateway::fault_from;
+use crate::gateway::upstream::{Connection, Upstream};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
 use crate::protocol::mask::Masker;
@@ -243,7 +243,7 @@ fn answer_interrupted(interrupted: Interrupted, after: Duration) -> Fault {
 }
 
 /// How much of a request went out.
-pub(super) enum Sent {
+pub(in crate::gateway) enum Sent {
     Whole,
     /// Its head, and not all of its body.
     InPart(Box<Error>),
@@ -253,7 +253,7 @@ pub(super) enum Sent {
 ///
 /// # Errors
 /// Not even the head went out: Pingora would panic if its answer were asked for.
-pub(super) async fn send(
+pub(in crate::gateway) async fn send(
     session: &mut HttpSession,
     head: Box<RequestHeader>,
     body: &Segments,
@@ -305,7 +305,7 @@ fn pieces(body: &Segments) -> Vec<Bytes> {
 ///
 /// # Errors
 /// The connection broke.
-pub(super) async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
+pub(in crate::gateway) async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
     loop {
         session.read_response_header().await?;
         let informational = session

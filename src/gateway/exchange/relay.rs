@@ -1,19 +1,19 @@
 //! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
 
+use super::Exchange;
 use super::answer_kind::kind_for;
 use super::aside::aside;
 use super::attempt::Answer;
 use super::attempts::outcome_unknown;
-use super::downstream::Interrupted;
-use super::exchange::Exchange;
 use super::judge::ERROR_BYTES_MAX;
 use super::lawful::Replay;
 use super::pulse::BEAT;
-use super::{fault_from, hygiene, reply};
 use crate::catalog::model::Candidate;
 use crate::channel::lease::Lease;
 use crate::filter::AnswerNeed;
 use crate::filter::view::{AnswerKind, AnswerView};
+use crate::gateway::downstream::Interrupted;
+use crate::gateway::{fault_from, hygiene, reply};
 use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
@@ -330,7 +330,7 @@ fn interrupted_reading(interrupted: Interrupted, answer: &Answer) -> Fault {
 }
 
 /// The provider refused the gateway, not the caller, whose own key is good.
-pub(super) fn refused_ourselves(status: StatusCode) -> Fault {
+pub(in crate::gateway) fn refused_ourselves(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
         "the provider does not accept this gateway's account; tell the operator of this gateway",
@@ -362,7 +362,7 @@ fn taken_unread(fault: Fault) -> Fault {
 }
 
 /// The fault of an answer that is not the protocol's; its beginning is for the log.
-pub(super) fn foreign(body: &[u8]) -> Fault {
+pub(in crate::gateway) fn foreign(body: &[u8]) -> Fault {
     const SHOWN_BYTES: usize = 200;
     let beginning = &body[..body.len().min(SHOWN_BYTES)];
     Fault::new(
@@ -373,7 +373,7 @@ pub(super) fn foreign(body: &[u8]) -> Fault {
 }
 
 /// The fault of a redirect and the like: a base URL is wrong more often than a provider.
-pub(super) fn odd_status(status: StatusCode) -> Fault {
+pub(in crate::gateway) fn odd_status(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
         "the provider did not answer the request; tell the operator of this gateway",

@@ -20,7 +20,7 @@ pub(super) fn kind_for(protocol: Option<Protocol>, headers: &HeaderMap) -> Answe
     }
 }
 
-pub(super) fn kind_of(headers: &HeaderMap) -> AnswerKind {
+pub(in crate::gateway) fn kind_of(headers: &HeaderMap) -> AnswerKind {
     // Nobody asked for a coding: what is in one can be neither masked nor read.
     let coded = headers
         .get(header::CONTENT_ENCODING)

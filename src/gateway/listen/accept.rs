@@ -1,8 +1,8 @@
 //! A listener: takes connections as long as there is room, brings them through TLS, hands them on.
 
 use super::client_stream::{Buffers, ClientStream};
-use super::service::Decrement;
 use super::stages::{Stages, reached};
+use crate::gateway::service::Decrement;
 use async_trait::async_trait;
 use pingora_core::apps::ServerApp;
 use pingora_core::listeners::tls::Acceptor;

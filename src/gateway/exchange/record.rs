@@ -1,10 +1,10 @@
 //! What is told of an exchange when it is over: one access-log line, and its metrics.
 
-use super::Gateway;
-use super::downstream::Downstream;
 use crate::catalog::model::Candidate;
 use crate::filter::facts::Settlement;
 use crate::filter::view::RequestView;
+use crate::gateway::Gateway;
+use crate::gateway::downstream::Downstream;
 use crate::observe::access_log::Line;
 use crate::observe::metrics::Finished;
 use crate::protocol::fault::Fault;
@@ -14,7 +14,7 @@ use http::StatusCode;
 use std::time::{Duration, Instant};
 
 /// Gathered while an exchange runs.
-pub(super) struct Record {
+pub(in crate::gateway) struct Record {
     pub started: Instant,
     pub first_byte: Option<Duration>,
     /// When it was decided whose answer the caller gets.

@@ -1,12 +1,12 @@
 //! A provider's stream on its way to the caller: bytes first, then those who look at its events.
 
+use super::Exchange;
 use super::attempt::Answer;
-use super::exchange::Exchange;
 use super::pulse::Pulse;
-use super::reply;
 use crate::catalog::model::Candidate;
 use crate::filter::AnswerNeed;
 use crate::filter::view::{FrameView, Verdict};
+use crate::gateway::reply;
 use crate::protocol::blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::sse::{Event, Framer};

@@ -51,7 +51,7 @@ impl Stages {
         self.accepting.send_replace(true);
     }
 
-    pub(super) fn callers(&self) -> ShutdownWatch {
+    pub(in crate::gateway) fn callers(&self) -> ShutdownWatch {
         self.closed_to_callers.subscribe()
     }
 
@@ -59,12 +59,12 @@ impl Stages {
         self.pages_closed.subscribe()
     }
 
-    pub(super) fn is_over(&self) -> bool {
+    pub(in crate::gateway) fn is_over(&self) -> bool {
         self.is_over.load(Ordering::Acquire)
     }
 
     /// Ends when what is under way must end.
-    pub(super) async fn until_over(&self) {
+    pub(in crate::gateway) async fn until_over(&self) {
         reached(self.over.subscribe()).await;
     }
 }
@@ -76,7 +76,7 @@ impl Default for Stages {
 }
 
 /// Ends when a stage is reached.
-pub(super) async fn reached(mut stage: ShutdownWatch) {
+pub(in crate::gateway) async fn reached(mut stage: ShutdownWatch) {
     if stage.wait_for(|reached| *reached).await.is_err() {
         // Whoever could reach it is gone: it never will be.
         std::future::pending::<()>().await;

@@ -1,12 +1,12 @@
 //! A request for a provider, made afresh for each attempt from the caller's original bytes.
 
 use super::aside::aside;
-use super::{hygiene, request_id};
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::errand::Errand;
 use crate::filter::Flow;
 use crate::filter::view::{AttemptView, Instead, RequestView};
+use crate::gateway::{hygiene, request_id};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
@@ -16,7 +16,7 @@ use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::RequestHeader;
 
 /// A request for a provider, ready to be sent.
-pub(super) struct Prepared {
+pub(in crate::gateway) struct Prepared {
     pub method: Method,
     pub headers: HeaderMap,
     pub path_and_query: String,
@@ -27,7 +27,7 @@ pub(super) struct Prepared {
 ///
 /// # Errors
 /// What a filter refused it with.
-pub(super) async fn prepare(
+pub(in crate::gateway) async fn prepare(
     route: &Route,
     request: &RequestView,
     candidate: &Candidate,
@@ -85,7 +85,10 @@ pub(super) async fn prepare(
 }
 
 /// A request for the models of a channel, which every provider answers at once.
-pub(super) fn prepare_probe(channel: &Channel, credential: Option<&Credential>) -> Prepared {
+pub(in crate::gateway) fn prepare_probe(
+    channel: &Channel,
+    credential: Option<&Credential>,
+) -> Prepared {
     let mut headers = hygiene::for_provider(&HeaderMap::new());
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     if channel.protocols.contains(&Protocol::Messages) {
@@ -102,7 +105,7 @@ pub(super) fn prepare_probe(channel: &Channel, credential: Option<&Credential>) 
 }
 
 /// A request that a filter sends beside an exchange's attempts.
-pub(super) fn prepare_errand(
+pub(in crate::gateway) fn prepare_errand(
     channel: &Channel,
     credential: Option<&Credential>,
     errand: &Errand,
@@ -130,7 +133,7 @@ impl Prepared {
     ///
     /// # Errors
     /// [`FaultKind::Internal`]: the path is none that can be sent.
-    pub(super) fn into_wire(
+    pub(in crate::gateway) fn into_wire(
         self,
         session: &HttpSession,
         channel: &Channel,

@@ -1,15 +1,15 @@
 //! The attempts of an exchange: one channel after another, until an answer is kept or none may follow.
 
+use super::Exchange;
 use super::attempt::{self, Answer, Failed};
-use super::downstream::Interrupted;
-use super::exchange::Exchange;
-use super::fault_from;
 use super::lawful::Replay;
 use crate::catalog::model::Candidate;
 use crate::channel::clock::Moment;
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Scope, Why};
 use crate::channel::select::NoneUsable;
+use crate::gateway::downstream::Interrupted;
+use crate::gateway::fault_from;
 use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderName, HeaderValue};
@@ -274,7 +274,7 @@ pub(super) fn outcome_unknown(fault: Fault) -> Fault {
 }
 
 /// What a fault says of the channel; none if it is not the channel's.
-pub(super) fn why(kind: FaultKind) -> Option<Why> {
+pub(in crate::gateway) fn why(kind: FaultKind) -> Option<Why> {
     match kind {
         FaultKind::Connect => Some(Why::Unreachable),
         FaultKind::Upstream => Some(Why::Broken),
@@ -284,7 +284,7 @@ pub(super) fn why(kind: FaultKind) -> Option<Why> {
 }
 
 /// The operator reads why each channel cannot be used; callers are told when to come back.
-pub(super) fn no_channel(none: &NoneUsable) -> Fault {
+pub(in crate::gateway) fn no_channel(none: &NoneUsable) -> Fault {
     let mut fault = Fault::new(
         FaultKind::NoChannel,
         "no channel can serve this request now; try again later",

@@ -4,15 +4,15 @@
 //! answer, and an error often comes right behind them: while another channel is left they are held,
 //! for a bounded time and size, so that such an error is not the caller's.
 
+use super::Exchange;
 use super::answer_kind::kind_for;
 use super::attempt::{Answer, Failed};
 use super::attempts::{Attempted, Ended, Kept, Search};
-use super::downstream::Interrupted;
-use super::exchange::Exchange;
-use super::fault_from;
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
 use crate::filter::view::AnswerKind;
+use crate::gateway::downstream::Interrupted;
+use crate::gateway::fault_from;
 use crate::protocol::Protocol;
 use crate::protocol::blame::{self, Blame};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -26,7 +26,7 @@ use std::time::SystemTime;
 use tokio::time::Instant;
 
 /// An error's body beyond this is neither read for its words nor passed on.
-pub(super) const ERROR_BYTES_MAX: usize = 1 << 20;
+pub(in crate::gateway) const ERROR_BYTES_MAX: usize = 1 << 20;
 
 /// What the first events of a stream showed.
 enum Seen {
@@ -118,7 +118,7 @@ impl Exchange<'_> {
         }
         let body = answer.held_bytes();
         let blame = match blame::of_answer(answer.status.as_u16(), &body) {
-            Blame::Caller if sends_elsewhere(&lease, &body) => Blame::NotHere,
+            Blame::Caller if is_refused_here(&lease, &body) => Blame::NotHere,
             blame => blame,
         };
         let retry_after = retry_after::asked(&answer.head().headers, SystemTime::now());
@@ -207,13 +207,14 @@ fn seen(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> Option<Seen> {
     }
 }
 
-/// Whether the family of the channel says that such a refusal is none of the request.
-fn sends_elsewhere(lease: &Lease, body: &Bytes) -> bool {
+/// Whether the channel's family knows the error as one of the account's or of the moment.
+fn is_refused_here(lease: &Lease, body: &Bytes) -> bool {
     let Some(family) = &lease.candidate.channel.family else {
         return false;
     };
-    let error = Document::parse(body.clone(), &Limits::default());
-    error.is_ok_and(|error| family.sends_elsewhere(&error))
+    let document = Document::parse(body.clone(), &Limits::default());
+    let error = document.ok().and_then(|document| family.error(&document));
+    error.is_some_and(|error| family.may_go_elsewhere(&error.code))
 }
 
 fn keep(answer: Answer, lease: Lease, blame: Option<Blame>) -> Attempted {

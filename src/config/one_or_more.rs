@@ -1,0 +1,56 @@
+//! A text, or a list of texts where there are several.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Deserialize;
+use std::borrow::Cow;
+
+/// One text, or several in a list.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(from = "Written")]
+pub struct OneOrMore(pub Vec<String>);
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Written {
+    One(String),
+    Several(Vec<String>),
+}
+
+impl OneOrMore {
+    /// Each text with the end of the pointer to it: empty where it stands alone.
+    pub fn placed(&self) -> impl Iterator<Item = (String, &str)> {
+        let stands_alone = self.0.len() == 1;
+        self.0.iter().enumerate().map(move |(index, text)| {
+            let end = match stands_alone {
+                true => String::new(),
+                false => format!("/{index}"),
+            };
+            (end, text.as_str())
+        })
+    }
+}
+
+impl From<Written> for OneOrMore {
+    fn from(written: Written) -> Self {
+        match written {
+            Written::One(one) => Self(vec![one]),
+            Written::Several(several) => Self(several),
+        }
+    }
+}
+
+impl JsonSchema for OneOrMore {
+    fn schema_name() -> Cow<'static, str> {
+        "OneOrMore".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "description": "A text, or a list of texts.",
+            "type": ["string", "array"],
+            "minLength": 1,
+            "minItems": 1,
+            "items": {"type": "string", "minLength": 1}
+        })
+    }
+}

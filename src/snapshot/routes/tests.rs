@@ -1,0 +1,56 @@
+//! Routes of whole files: one entry with several paths, and complaints about one of them.
+
+use super::super::{Built, Lasting, build_loaded, filter_schemas};
+use crate::config;
+use crate::config::problem::Problem;
+use std::path::Path;
+use std::sync::Arc;
+
+fn build(matches: &str) -> Result<Built, Vec<Problem>> {
+    let text = format!(
+        "channels: {{c: {{base_url: 'https://p.example/v1', protocols: [chat], models: {{m: n}}}}}}
+callers: [{{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}}]
+routes:
+  - {{name: first, match: {matches}, request: [authenticate, list_models]}}
+  - {{name: last, match: GET /b, request: [authenticate, list_models]}}
+"
+    );
+    let path = Path::new("routes.yaml");
+    let lasting = Lasting {
+        variables: Arc::new(|_| None),
+        ..Lasting::default()
+    };
+    config::parse(path, &text, &filter_schemas(), &*lasting.variables)
+        .and_then(|loaded| build_loaded(path, loaded, &lasting))
+        .map_err(|invalid| invalid.problems)
+}
+
+#[test]
+fn a_route_may_have_several_paths() {
+    let built = build("['GET /a', 'GET /b/{id}']").unwrap();
+    let routes = built.snapshot.router.routes();
+    let shown: Vec<_> = routes
+        .iter()
+        .map(|route| format!("{} {}", route.name, route.pattern))
+        .collect();
+    assert_eq!(shown, ["first GET /a", "first GET /b/{id}", "last GET /b"]);
+    assert!(built.warnings.is_empty(), "{:?}", built.warnings);
+}
+
+#[test]
+fn what_is_wrong_with_one_of_several_paths_is_told_with_its_place() {
+    let built = build("[GET /a, GET /b]").unwrap();
+    let [warning] = &built.warnings[..] else {
+        panic!("{:?}", built.warnings);
+    };
+    assert_eq!(warning.path, "routes[1].match");
+    for (matches, path) in [
+        ("['GET /a', GETS /b]", "routes[0].match[1]"),
+        ("GET a", "routes[0].match"),
+        ("[]", "routes[0].match"),
+    ] {
+        let problems = build(matches).err().unwrap();
+        let paths: Vec<&str> = problems.iter().map(|problem| &*problem.path).collect();
+        assert_eq!(paths, [path], "{matches}: {problems:?}");
+    }
+}
