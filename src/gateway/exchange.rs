@@ -4,6 +4,7 @@ use super::aside::{INLINE_BYTES_MAX, aside};
 use super::attempts::Kept;
 use super::caller_connections::Places;
 use super::downstream::{Downstream, Interrupted};
+use super::lawful::Replay;
 use super::record::Record;
 use super::{Gateway, fault_from, reply};
 use crate::channel::lease::Lease;
@@ -193,6 +194,9 @@ impl Exchange<'_> {
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
             reply::complete_head(&mut answer.headers, protocol, &self.request);
+            if !Replay::of(&self.request).may_come_anew(fault.kind) {
+                reply::forbid_retry(&mut answer.headers);
+            }
             self.record.status = Some(answer.status);
             // Where a body's end is in doubt, what follows it cannot be trusted either.
             self.record.broken =
@@ -250,7 +254,10 @@ fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
     match relayed {
         Ok(()) => lease.tell(Outcome::Well),
         Err(fault) => match fault.kind {
-            FaultKind::Upstream => lease.tell(Outcome::failed(Why::Broken)),
+            FaultKind::Upstream | FaultKind::OutcomeUnknown => {
+                lease.tell(Outcome::failed(Why::Broken));
+            }
+            FaultKind::UnreadableAnswer => lease.tell(Outcome::failed(Why::ProviderError)),
             FaultKind::UpstreamTimeout => lease.tell(Outcome::failed(Why::Silent)),
             _ => {}
         },
