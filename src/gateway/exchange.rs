@@ -27,6 +27,7 @@ use crate::snapshot::router::Route;
 use aside::{INLINE_BYTES_MAX, aside};
 use attempts::Kept;
 use bytes::Bytes;
+use lawful::Replay;
 use pingora_core::apps::ReusedHttpStream;
 use record::Record;
 use std::future::{Future, poll_fn};
@@ -205,6 +206,9 @@ impl Exchange<'_> {
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
             reply::complete_head(&mut answer.headers, protocol, &self.request);
+            if !Replay::of(&self.request).may_come_anew(fault.kind) {
+                reply::forbid_retry(&mut answer.headers);
+            }
             self.record.status = Some(answer.status);
             // Where a body's end is in doubt, what follows it cannot be trusted either.
             self.record.broken =
@@ -262,7 +266,10 @@ fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
     match relayed {
         Ok(()) => lease.tell(Outcome::Well),
         Err(fault) => match fault.kind {
-            FaultKind::Upstream => lease.tell(Outcome::failed(Why::Broken)),
+            FaultKind::Upstream | FaultKind::OutcomeUnknown => {
+                lease.tell(Outcome::failed(Why::Broken));
+            }
+            FaultKind::UnreadableAnswer => lease.tell(Outcome::failed(Why::ProviderError)),
             FaultKind::UpstreamTimeout => lease.tell(Outcome::failed(Why::Silent)),
             _ => {}
         },
