@@ -62,7 +62,7 @@ impl Filter for MapImages {
         body: &'a mut Bytes,
     ) -> Step<'a> {
         Step::later(async move {
-            answer::finish(answer, body, &self.egress).await;
+            answer::finish(answer, body, &self.egress).await?;
             Ok(Flow::Next)
         })
     }

@@ -125,6 +125,14 @@ impl RouteModel {
 
 fn model_named(body: &Document) -> Result<std::borrow::Cow<'_, str>, Fault> {
     let wanted = |message| Fault::new(FaultKind::Invalid, message).param("model");
+    let is_like_model = |name: &str| name != "model" && name.eq_ignore_ascii_case("model");
+    let mut names = body.root().members().map(|(name, _)| name);
+    if let Some(other) = names.find(|name| is_like_model(name)) {
+        let message = format!(
+            "`{other}` could be taken for `model`, in which letters some providers see no difference; leave it out"
+        );
+        return Err(Fault::new(FaultKind::Invalid, message).param(&*other));
+    }
     let model = body
         .root()
         .get("model")

@@ -27,7 +27,6 @@ use crate::snapshot::router::Route;
 use aside::{INLINE_BYTES_MAX, aside};
 use attempts::Kept;
 use bytes::Bytes;
-use http::HeaderValue;
 use lawful::Replay;
 use pingora_core::apps::ReusedHttpStream;
 use record::Record;
@@ -40,9 +39,6 @@ use tokio::time::Instant;
 
 /// A connection is closed when its client likes, and nobody knows when that is.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
-
-/// SDKs that would send a paid request again are asked not to.
-const NO: HeaderValue = HeaderValue::from_static("false");
 
 /// Filters that wait have deadlines of their own.
 const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
@@ -210,8 +206,8 @@ impl Exchange<'_> {
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
             reply::complete_head(&mut answer.headers, protocol, &self.request);
-            if Replay::of(&self.request) == Replay::Paid && fault.kind.leaves_doubt() {
-                answer.headers.insert(reply::X_SHOULD_RETRY, NO);
+            if !Replay::of(&self.request).may_come_anew(fault.kind) {
+                reply::forbid_retry(&mut answer.headers);
             }
             self.record.status = Some(answer.status);
             if fault.kind == FaultKind::BadHead {
@@ -273,7 +269,10 @@ fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
     match relayed {
         Ok(()) => lease.tell(Outcome::Well),
         Err(fault) => match fault.kind {
-            FaultKind::Upstream => lease.tell(Outcome::failed(Why::Broken)),
+            FaultKind::Upstream | FaultKind::OutcomeUnknown => {
+                lease.tell(Outcome::failed(Why::Broken));
+            }
+            FaultKind::UnreadableAnswer => lease.tell(Outcome::failed(Why::ProviderError)),
             FaultKind::UpstreamTimeout => lease.tell(Outcome::failed(Why::Silent)),
             _ => {}
         },

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 /// Read by SDKs before `retry-after`, since it is finer.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-/// `false` keeps SDKs from what they would do for a 429, and for 500 and above.
-pub const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
+/// `false` keeps SDKs from what they would do for a 429, and for all from 500 on.
+const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An answer for `fault`, in the shape of the protocol that the caller speaks.
 pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Reply {
@@ -27,7 +27,7 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     }
     if fault.kind == FaultKind::OverBudget {
         // Trying again helps nobody before the day or month is over.
-        headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
+        forbid_retry(&mut headers);
     }
     if fault.kind == FaultKind::Unauthenticated {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
@@ -37,6 +37,11 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
         headers,
         body: error_body::render(protocol, fault, request_id),
     }
+}
+
+/// Keeps the caller's SDK from sending the request again by itself.
+pub fn forbid_retry(headers: &mut HeaderMap) {
+    headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
 }
 
 /// Rounded up: who waits so long does not come too early.

@@ -103,14 +103,6 @@ impl FaultKind {
         }
     }
 
-    /// Whether a channel may have done what it was asked to, though nobody could tell.
-    pub fn leaves_doubt(self) -> bool {
-        matches!(
-            self,
-            Self::Upstream | Self::UpstreamTimeout | Self::UnreadableAnswer | Self::OutcomeUnknown
-        )
-    }
-
     /// The stable word for metrics, logs and the `code` of error bodies.
     pub fn code(self) -> &'static str {
         match self {

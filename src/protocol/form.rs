@@ -7,6 +7,7 @@ mod unreadable;
 #[cfg(test)]
 mod tests;
 
+pub use part_head::is_plain_name;
 pub use unreadable::{Reason, Unreadable};
 
 use bytes::Bytes;

@@ -9,21 +9,36 @@ pub fn boundary(content_type: &str) -> Option<&str> {
     if !essence.trim().eq_ignore_ascii_case("multipart/form-data") {
         return None;
     }
-    let mut boundaries = parameters.split(';').filter_map(|parameter| {
+    let mut boundary = None;
+    for parameter in parameters.split(';').filter(|text| !text.trim().is_empty()) {
         let (name, value) = parameter.split_once('=')?;
-        name.trim()
-            .eq_ignore_ascii_case("boundary")
-            .then_some(value.trim())
-    });
-    let (Some(value), None) = (boundaries.next(), boundaries.next()) else {
-        return None;
-    };
-    let quoted = value.strip_prefix('"').map(|rest| rest.strip_suffix('"'));
-    let value = quoted.unwrap_or(Some(value))?;
-    let is_plain = |character: char| {
-        character.is_ascii_graphic() && !"\"\\".contains(character) || character == ' '
-    };
-    (!value.is_empty() && value.chars().all(is_plain)).then_some(value)
+        match name.trim().to_ascii_lowercase().as_str() {
+            "boundary" if boundary.is_none() => boundary = Some(unquoted(value.trim())?),
+            // A second one, or pieces of one as RFC 2231 has them: `boundary*0`.
+            name if name.starts_with("boundary") => return None,
+            // Some readers decode even the names of fields by it.
+            name if name.starts_with("charset") && !is_utf8(name, value) => return None,
+            _ => {}
+        }
+    }
+    // Some readers end it at a comma or at a space.
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "'()+_-./:=?".contains(c);
+    boundary.filter(|boundary| !boundary.is_empty() && boundary.chars().all(is_plain))
+}
+
+fn unquoted(value: &str) -> Option<&str> {
+    match value.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"'),
+        None => Some(value),
+    }
+}
+
+fn is_utf8(name: &str, charset: &str) -> bool {
+    let charset = charset.trim().trim_matches('"');
+    name == "charset"
+        && ["utf-8", "us-ascii"]
+            .iter()
+            .any(|known| charset.eq_ignore_ascii_case(known))
 }
 
 /// The contents of all parts named `name`.
@@ -75,14 +90,15 @@ fn is_named(head: &[u8], name: &str) -> bool {
             if is_filename {
                 return None;
             }
-            // `name*=` carries a charset and escapes in front of, or within, its value.
+            // `name*=` has a charset and escapes, `name*0=` a piece of a name.
+            let is_extended = rest.starts_with('*');
             let (_, value) = rest.split_once('=')?;
-            Some(value.split(';').next().unwrap_or_default())
+            Some((is_extended, value.split(';').next().unwrap_or_default()))
         })
-        .any(|value| {
+        .any(|(is_extended, value)| {
             let value = value.lines().next().unwrap_or_default().trim();
             let value = value.trim_matches('"').trim_end_matches("[]");
-            value == name || value.contains('%') || value.contains('\\')
+            is_extended || value == name || value.contains('%') || value.contains('\\')
         })
 }
 
@@ -95,11 +111,21 @@ mod tests {
         for (content_type, found) in [
             ("multipart/form-data; boundary=x", Some("x")),
             (
-                "Multipart/Form-Data; charset=utf-8; Boundary=\"x y\"",
-                Some("x y"),
+                "Multipart/Form-Data; charset=utf-8; Boundary=\"x=y\";",
+                Some("x=y"),
             ),
             ("multipart/form-data; boundary=x; boundary=y", None),
             ("multipart/form-data; boundary=\"x;y\"", None),
+            ("multipart/form-data; boundary=x,y", None),
+            ("multipart/form-data; boundary=\"x,y\"", None),
+            ("multipart/form-data; boundary=x y", None),
+            ("multipart/form-data; boundary=x; boundary*=utf-8''y", None),
+            ("multipart/form-data; boundary=x; boundary*0=y", None),
+            ("multipart/form-data; boundary=x; charset=utf-7", None),
+            (
+                "multipart/form-data; boundary=x; charset*=utf-8''utf-7",
+                None,
+            ),
             ("multipart/form-data; boundary=x\"", None),
             ("multipart/form-data", None),
             ("multipart/form-data; boundary=", None),
@@ -129,6 +155,8 @@ mod tests {
         for header in [
             "content-disposition: form-data; name=\"file\\_id\"",
             "content-disposition: form-data; name*=utf-8''file%5Fid",
+            "content-disposition: form-data; name*=utf-8''file_id",
+            "content-disposition: form-data; name=\"x\"; name*0=\"file\"; name*1=\"_id\"",
             "content-disposition: form-data; NAME = file_id",
             "content-disposition: form-data; name=\"file_id[]\"",
         ] {

@@ -132,6 +132,7 @@ async fn a_stream_that_breaks_ends_with_the_error_event_of_its_protocol() {
             .unwrap_or_else(|| panic!("{text}"));
         let error: Value = serde_json::from_str(last.trim()).unwrap();
         assert_eq!(error["error"]["code"], code, "{error}");
+        assert!(!error.to_string().contains("try again"), "{error}");
         assert!(
             text.starts_with("event: image_edit.partial_image"),
             "{text}"
@@ -171,8 +172,57 @@ async fn a_paid_edit_is_never_sent_twice_in_either_form() {
                 assert_eq!(answer.json()["error"]["code"], code, "{}", answer.text());
             }
             assert_eq!(edits(&simulator).await, sent, "{directives}");
+            // SDKs send again what failed with 500 and above, unless they are told not to.
+            let anew = answer.headers.get("x-should-retry");
+            assert_eq!(anew == Some("false"), code.is_some(), "{directives}");
         }
     }
+}
+
+#[tokio::test]
+async fn an_answer_without_images_is_told_as_one_and_not_asked_for_again() {
+    let simulator = Simulator::start().await;
+    for (content_type, body, code) in [
+        ("application/json", "", "invalid_upstream_response"),
+        ("application/json", "null", "invalid_upstream_response"),
+        ("application/json", "[]", "invalid_upstream_response"),
+        (
+            "application/json",
+            "{\"data\":[{\"b64_json\":\"aa",
+            "invalid_upstream_response",
+        ),
+        (
+            "application/json",
+            "{\"error\":{\"message\":\"no\"}}",
+            "invalid_upstream_response",
+        ),
+        ("text/html", "<p>", "invalid_upstream_response"),
+    ] {
+        let headers = format!("content-type: {content_type}\r\n");
+        let provider = Scripted::answering(answering("200 OK", &headers, body)).await;
+        let mut config = image_config(&simulator, "", json!({}));
+        config["channels"]["images"]["base_url"] = json!(provider.url());
+        let gateway = Gateway::start(&config).await;
+        let request = Request::post(PATH, json_body().to_string());
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, 502, "{body}: {}", answer.text());
+        assert_eq!(answer.json()["error"]["code"], code, "{body}");
+        assert!(!answer.text().contains("try again"), "{}", answer.text());
+        let anew = answer.headers.get("x-should-retry");
+        assert_eq!(anew, Some("false"), "{body}");
+        assert_eq!(provider.requests().len(), 1, "{body}");
+    }
+    // Who is stricter than the caller's own reader would keep back what was paid for.
+    let twice = "{\"created\":1,\"created\":2,\"data\":[{\"b64_json\":\"aW1n\"}]}";
+    let headers = "content-type: application/json\r\n";
+    let provider = Scripted::answering(answering("200 OK", headers, twice)).await;
+    let mut config = image_config(&simulator, "", json!({}));
+    config["channels"]["images"]["base_url"] = json!(provider.url());
+    let gateway = Gateway::start(&config).await;
+    let answer = gateway
+        .ask(&Request::post(PATH, json_body().to_string()))
+        .await;
+    assert_eq!((answer.status, answer.text()), (200, twice.into()));
 }
 
 /// An answer whose images are at these URLs.

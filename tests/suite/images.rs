@@ -244,3 +244,50 @@ async fn what_could_not_work_is_refused_when_the_file_is_read() {
         );
     }
 }
+
+#[tokio::test]
+async fn no_second_model_reaches_a_provider_that_reads_more_leniently() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&image_config(&simulator, "", json!({}))).await;
+    let with = |disposition: &str| {
+        let mut body =
+            format!("--gate-7f\r\nContent-Disposition: form-data; {disposition}\r\n\r\nother\r\n")
+                .into_bytes();
+        body.extend(written(FIELDS, MODEL));
+        Request::post(PATH, body).without("content-type")
+    };
+    const PLAIN: &str = "multipart/form-data; boundary=gate-7f";
+    for (disposition, content_type, status) in [
+        ("name=\"user\"", PLAIN, 200),
+        ("name=\"user\"; name*0=\"mo\"; name*1=\"del\"", PLAIN, 400),
+        ("x=\"; name=model\"; name=\"user\"", PLAIN, 400),
+        ("name=\"Model\"", PLAIN, 400),
+        (
+            "name=\"user\"",
+            "multipart/form-data; boundary=gate-7f; boundary*0=other",
+            415,
+        ),
+        (
+            "name=\"+AG0AbwBkAGUAbA-\"",
+            "multipart/form-data; boundary=gate-7f; charset=utf-7",
+            415,
+        ),
+    ] {
+        let before = simulator.records().await.len();
+        let request = with(disposition).header("Content-Type", content_type);
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, status, "{disposition}: {}", answer.text());
+        let sent = simulator.records().await.len() - before;
+        assert_eq!(sent, usize::from(status == 200), "{disposition}");
+    }
+    let mut body = json_body();
+    body["MODEL"] = json!("other");
+    let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+    assert_eq!(answer.status, 400);
+    assert_eq!(
+        answer.json()["error"]["param"],
+        "MODEL",
+        "{}",
+        answer.text()
+    );
+}

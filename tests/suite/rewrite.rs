@@ -214,7 +214,11 @@ async fn ten_megabytes_of_image_arrive_unchanged_and_are_not_held_three_times() 
     for chunked in [false, true] {
         // What is spooled counts towards the peak, too, though the system may take it back at any time.
         let in_memory = json!({"above": "64MiB"});
-        let world = World::with(|config| config["server"]["spool"] = in_memory).await;
+        let world = World::with(|config| {
+            config["server"]["spool"] = in_memory;
+            config["server"]["workers"] = 1.into();
+        })
+        .await;
         assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
         let before = world.gateway.process.memory_peak();
         let body = body_with_image(10 << 20);

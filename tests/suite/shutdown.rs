@@ -1,7 +1,8 @@
 //! The end of a process: what runs runs out, nothing new comes in, and then it is over at once.
 
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
-use crate::harness::{Gateway, PROTOCOLS, Request, World, eventually};
+use crate::harness::images::{PATH, image_config, json_body};
+use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, World, eventually};
 use headgate::protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
@@ -168,6 +169,24 @@ async fn behind_the_time_to_drain_streams_end_with_an_error_event_and_without_a_
     assert_error_body(Protocol::Chat, &answer, 503);
     assert_ends_within(&mut world.gateway, Duration::from_secs(5)).await;
     assert_eq!(world.gateway.log().len(), 7);
+}
+
+#[tokio::test]
+async fn a_paid_request_that_the_end_cuts_off_is_not_asked_for_again() {
+    let simulator = Simulator::start().await;
+    let mut config = image_config(&simulator, "stall", json!({}));
+    config["server"]["limits"] = json!({"drain": "1s"});
+    let gateway = Gateway::start(&config).await;
+    let mut waiting = gateway.connect().await;
+    let edit = Request::post(PATH, json_body().to_string());
+    waiting.send(&edit.bytes()).await.unwrap();
+    let came = async || (!simulator.records().await.is_empty()).then_some(());
+    eventually("the request", came).await;
+    gateway.process.signal(libc::SIGTERM);
+    let answer = waiting.answer().await.expect("an answer");
+    assert_error_body(Protocol::ImageEdit, &answer, 504);
+    assert_eq!(answer.json()["error"]["code"], "outcome_unknown");
+    assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
 }
 
 #[tokio::test]

@@ -218,7 +218,11 @@ impl Exchange<'_> {
     ) -> Result<Fault, Fault> {
         let Failed { fault, untouched } = failed;
         let Some(why) = why(fault.kind) else {
-            return Err(fault);
+            let is_cut = fault.kind == FaultKind::Ending && !untouched;
+            return Err(match is_cut && search.replay == Replay::Paid {
+                true => outcome_unknown(fault),
+                false => fault,
+            });
         };
         // Nobody was there to be silent.
         let why = match (why, untouched) {

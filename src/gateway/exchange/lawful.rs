@@ -63,6 +63,17 @@ impl Replay {
         !matches!(self, Self::Lasting | Self::Paid)
     }
 
+    /// Whether the caller's SDK may send the request anew by itself once it has failed with `fault`.
+    pub fn may_come_anew(self, fault: FaultKind) -> bool {
+        match self {
+            Self::Free | Self::Stored | Self::Lasting => true,
+            Self::Paid => !matches!(
+                fault,
+                FaultKind::Upstream | FaultKind::UnreadableAnswer | FaultKind::OutcomeUnknown
+            ),
+        }
+    }
+
     /// Whether another channel may be tried after an answer that `blame` explains: for a paid request only
     /// where a 4xx says that this account, key, model or moment is the reason.
     pub fn may_follow_answer(self, status: StatusCode, blame: Blame) -> bool {

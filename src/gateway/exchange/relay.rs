@@ -73,10 +73,12 @@ impl Exchange<'_> {
             Err(odd_status(answer.status))
         } else if kind == AnswerKind::Foreign && self.request.protocol.is_some() {
             match self.read_whole(&mut answer, ERROR_BYTES_MAX).await {
-                Ok((body, _)) if is_paid => Err(taken_unread(foreign(&body))),
+                Ok((body, _)) if is_paid => Err(Fault {
+                    kind: FaultKind::UnreadableAnswer,
+                    ..self.in_words_for_money(foreign(&body))
+                }),
                 Ok((body, _)) => Err(foreign(&body)),
-                Err(fault) if is_paid && is_channels(&fault) => Err(outcome_unknown(fault)),
-                Err(fault) => Err(fault),
+                Err(fault) => Err(self.in_words_for_money(fault)),
             }
         } else {
             match kind {
@@ -150,7 +152,10 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let (mut body, complete) = match self.read_whole(answer, REPLACED_BYTES_MAX).await {
-            Err(fault) if is_channels(&fault) && Replay::of(&self.request) == Replay::Paid => {
+            Err(fault)
+                if (is_channels(&fault) || fault.kind == FaultKind::Ending)
+                    && Replay::of(&self.request) == Replay::Paid =>
+            {
                 return Err(outcome_unknown(fault));
             }
             read => read?,
@@ -224,6 +229,17 @@ impl Exchange<'_> {
             self.downstream.write(chunk, false).await?;
         }
         self.downstream.write(Bytes::new(), true).await
+    }
+
+    /// What a provider's failure is told with: nobody may be asked to pay twice.
+    pub(super) fn in_words_for_money(&self, fault: Fault) -> Fault {
+        match is_channels(&fault) && Replay::of(&self.request) == Replay::Paid {
+            true => Fault {
+                message: OVER_MONEY.into(),
+                ..fault
+            },
+            false => fault,
+        }
     }
 
     fn observe(
@@ -344,21 +360,10 @@ fn is_channels(fault: &Fault) -> bool {
 }
 
 /// A provider that fails on a paid request may have taken it all the same.
-fn failed_over_money(status: StatusCode) -> Fault {
-    Fault::new(
-        FaultKind::Upstream,
-        "the provider failed, and may have taken the request; look whether it did, by the id of this request, before you send it again",
-    )
-    .detail(format!("it answered {status}"))
-}
+const OVER_MONEY: &str = "the provider failed, and may have taken the request; look whether it did, by the id of this request, before you send it again";
 
-/// Nobody can read what came of a paid request; it is not to be sent again without looking.
-fn taken_unread(fault: Fault) -> Fault {
-    Fault {
-        kind: FaultKind::UnreadableAnswer,
-        message: "the provider took the request, but its answer is not JSON; tell the operator of this gateway".into(),
-        ..fault
-    }
+fn failed_over_money(status: StatusCode) -> Fault {
+    Fault::new(FaultKind::Upstream, OVER_MONEY).detail(format!("it answered {status}"))
 }
 
 /// The fault of an answer that is not the protocol's; its beginning is for the log.

@@ -51,6 +51,7 @@ impl Exchange<'_> {
                     return self.downstream.write(rest, true).await;
                 }
                 Err(fault) => {
+                    let fault = self.in_words_for_money(fault);
                     // Half an event cannot be taken back: behind it an error event would be unreadable.
                     let between_events = match framer.finish() {
                         None => true,

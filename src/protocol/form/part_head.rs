@@ -81,9 +81,11 @@ impl Disposition {
             }
             match parameter.as_str() {
                 "name" => name = Some(plain_name(value)?),
-                // Readers differ on whether it overrules `name`.
-                "name*" => return Err(Reason::BadName),
-                _ => {}
+                "filename" | "filename*" => {}
+                // Readers differ on whether `name*` and its pieces, `name*0`, overrule `name`.
+                extended if extended.starts_with("name*") => return Err(Reason::BadName),
+                // Some readers look for a name within any parameter.
+                _ => return Err(Reason::BadDisposition),
             }
             seen.push(parameter);
             match behind {
@@ -133,13 +135,17 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), Reason> {
     Ok((name.to_ascii_lowercase(), value, behind))
 }
 
-/// A name without anything that some readers decode and others do not.
 fn plain_name(name: &str) -> Result<String, Reason> {
-    let is_plain = |c: char| c.is_ascii_graphic() && !"\\%\"".contains(c);
-    match !name.is_empty() && name.chars().all(is_plain) {
+    match is_plain_name(name) {
         true => Ok(name.to_owned()),
         false => Err(Reason::BadName),
     }
+}
+
+/// Whether a name has nothing that some readers decode and others do not.
+pub fn is_plain_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_graphic() && !"\\%\"".contains(c);
+    !name.is_empty() && name.chars().all(is_plain)
 }
 
 /// A token of RFC 9110, 5.6.2.

@@ -130,6 +130,9 @@ fn the_head_of_a_part_has_one_meaning() {
             disposition("form-data; name=\"n\"; name*=utf-8''m"),
             Reason::BadName,
         ),
+        // What readers of RFC 2231 put together to a name: `model`.
+        (named("; name*0=\"mo\"; name*1=\"del\""), Reason::BadName),
+        (named("; x=\"; name=m\""), Reason::BadDisposition),
         (
             named("\r\nContent-Disposition: form-data; name=m"),
             Reason::RepeatedHeader,

@@ -2,6 +2,7 @@
 
 use super::media::{data_url, decode_onto, decoded_len, ending_of};
 use super::{RESPONSE_FORMAT, Rewrite, Unfit};
+use crate::protocol::form::is_plain_name;
 use crate::protocol::json::{Document, Kind, Node};
 use bytes::Bytes;
 use memchr::memmem;
@@ -90,18 +91,15 @@ fn pieces<'d>(document: &'d Document, rewrite: Rewrite<'d>) -> Result<Vec<Piece<
                     rewrite.model.unwrap_or_default().into(),
                 ));
             }
+            (name, Kind::Array | Kind::Object) => return Err(no_place(name)),
+            // Written into a form it could be read as another field.
+            (name, _) if !is_field_name(name) => return Err(no_place(name)),
             (name, Kind::String) => {
                 pieces.push(Piece::text(name, node.as_str().unwrap_or_default()));
             }
             (name, Kind::Number | Kind::Bool) => {
                 let raw = String::from_utf8_lossy(node.raw());
                 pieces.push(Piece::text(name, raw));
-            }
-            (name, Kind::Array | Kind::Object) => {
-                let message = format!(
-                    "`{name}` has no place in the form that the provider of this model takes; leave it out"
-                );
-                return Err(Unfit::new(name, message));
             }
         }
     }
@@ -147,11 +145,7 @@ impl<'d> Piece<'d> {
     }
 
     fn write(&self, body: &mut Vec<u8>, boundary: &str) -> Result<(), Unfit> {
-        let name = self
-            .name
-            .replace('"', "%22")
-            .replace('\r', "%0D")
-            .replace('\n', "%0A");
+        let name = &self.name;
         let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
         body.extend_from_slice(head.as_bytes());
         match &self.value {
@@ -172,6 +166,18 @@ impl<'d> Piece<'d> {
         body.extend_from_slice(b"\r\n");
         Ok(())
     }
+}
+
+/// Whether a member of JSON may be a field of text: by its name every reader knows it as this one.
+fn is_field_name(name: &str) -> bool {
+    is_plain_name(name) && !name.contains(['[', ']']) && !matches!(name, "image" | "images")
+}
+
+fn no_place(name: &str) -> Unfit {
+    let message = format!(
+        "`{name}` has no place in the form that the provider of this model takes; leave it out"
+    );
+    Unfit::new(name, message)
 }
 
 fn no_file(at: String, what: &str) -> Unfit {

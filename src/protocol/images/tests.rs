@@ -192,6 +192,16 @@ fn what_has_no_place_in_a_form_is_named() {
             json!({"images": [image], "metadata": {"a": "b"}}),
             "metadata",
         ),
+        // Some reader would take each of these for another field.
+        (json!({"images": [image], "model\0": "x"}), "model\0"),
+        (
+            json!({"images": [image], "a\"; name=\"b": "x"}),
+            "a\"; name=\"b",
+        ),
+        (json!({"images": [image], "mod%65l": "x"}), "mod%65l"),
+        (json!({"images": [image], "model\\": "x"}), "model\\"),
+        (json!({"images": [image], "model[]": "x"}), "model[]"),
+        (json!({"images": [image], "image": "x"}), "image"),
         (
             json!({"images": [{"image_url": "data:a\r\nb;base64,AAAA"}]}),
             "images[0].image_url",
