@@ -114,6 +114,8 @@ async fn sdks_are_told_not_to_send_again_what_may_have_been_taken() {
             (answering("200 OK", json, "{}"), true),
             (answering("200 OK", "text/html", "<html>"), true),
             (vec![Act::Reset], true),
+            (answering("408 Request Timeout", json, "{}"), true),
+            (answering("409 Conflict", json, "{}"), true),
             (answering("400 Bad Request", json, "{}"), false),
         ] {
             let (answer, _) = first_answering(way, acts).await;

@@ -138,6 +138,11 @@ impl Exchange<'_> {
             self.record.fault = Some(fault);
             instead.body
         };
+        // SDKs send what ends with these once more by themselves.
+        let is_sent_anew = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT);
+        if is_sent_anew && Replay::of(&self.request) == Replay::Paid {
+            reply::forbid_retry(&mut headers);
+        }
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         self.record.status = Some(status);
         self.downstream.write_head(status, headers).await?;
