@@ -70,9 +70,12 @@ impl MapTask {
             let param = mapped.param_of(pointer).unwrap_or(pointer);
             (format!("`{param}`"), param.to_owned())
         };
-        match refusal::of(&violations, named) {
-            Some(fault) => Err(fault),
-            None => Ok(()),
+        let Some(mut fault) = refusal::of(&violations, named) else {
+            return Ok(());
+        };
+        if let Some(model) = model {
+            fault.message = format!("model `{}`: {}", model.name, fault.message);
         }
+        Err(fault)
     }
 }
