@@ -1,5 +1,6 @@
-//! Scalars of `routes.yaml` that are more than text: secrets, durations, sizes.
+//! Scalars of `routes.yaml` that are more than text: secrets, durations, sizes, one text or several.
 
+pub mod one_or_more;
 mod schema;
 
 use serde::de::{Deserializer, Error, Visitor};

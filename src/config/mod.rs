@@ -13,7 +13,6 @@ pub mod hint;
 pub mod images;
 mod mask;
 mod node;
-pub mod one_or_more;
 pub mod pointer;
 pub mod problem;
 mod render;

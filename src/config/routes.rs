@@ -2,10 +2,10 @@
 
 use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::egress::EgressConfig;
-use super::one_or_more::OneOrMore;
 use super::resilience::{FailoverConfig, RetriesConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
+use crate::scalar::one_or_more::OneOrMore;
 use crate::scalar::{ByteSize, Secret, Span};
 use crate::task::definition::FamilyConfig;
 use schemars::JsonSchema;

@@ -4,11 +4,11 @@ use super::Problems;
 use super::channels::Served;
 use super::schemas::carried_profiles;
 use crate::catalog::model::{Candidate, Catalog, Model, Profile};
-use crate::config::one_or_more::OneOrMore;
 use crate::config::routes::ModelConfig;
 use crate::filter::kind::Schemas;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
+use crate::scalar::one_or_more::OneOrMore;
 use std::collections::BTreeMap;
 use std::path::Path;
 

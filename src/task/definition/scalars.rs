@@ -1,5 +1,6 @@
 //! Values of a definition that have a short form: a field's place, and where something lies in an answer.
 
+use crate::scalar::one_or_more::OneOrMore;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -20,7 +21,7 @@ pub struct FieldConfig {
 
 /// Where something lies in an answer: the first of these that is there counts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(from = "WrittenSources")]
+#[serde(from = "OneOrMore")]
 pub struct SourcesConfig(pub Vec<String>);
 
 #[derive(Deserialize)]
@@ -48,13 +49,6 @@ struct FullField {
     refuse: Option<String>,
     /// Why the family does nothing with it, as in "model `x` …": the field is left out.
     ignore: Option<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum WrittenSources {
-    One(String),
-    Several(Vec<String>),
 }
 
 impl From<WrittenField> for FieldConfig {
@@ -86,12 +80,9 @@ impl From<WrittenField> for FieldConfig {
     }
 }
 
-impl From<WrittenSources> for SourcesConfig {
-    fn from(written: WrittenSources) -> Self {
-        match written {
-            WrittenSources::One(one) => Self(vec![one]),
-            WrittenSources::Several(several) => Self(several),
-        }
+impl From<OneOrMore> for SourcesConfig {
+    fn from(OneOrMore(written): OneOrMore) -> Self {
+        Self(written)
     }
 }
 
