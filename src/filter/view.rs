@@ -120,6 +120,18 @@ pub enum AnswerKind {
     Other,
 }
 
+impl AnswerKind {
+    /// Whether an error that came so is in a protocol's shape; others come from something before the
+    /// provider.
+    pub fn is_protocols_error(self, body: &[u8]) -> bool {
+        match self {
+            Self::Json | Self::Stream => true,
+            Self::Other => body.trim_ascii_start().starts_with(b"{"),
+            Self::Foreign => false,
+        }
+    }
+}
+
 /// An event of a streamed answer.
 pub struct FrameView<'a> {
     pub request: &'a mut RequestView,

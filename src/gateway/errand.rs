@@ -1,8 +1,8 @@
 //! Errands of filters: one bounded request to a channel, sent and judged like an attempt, without an exchange.
 
 use super::exchange::answer_kind::kind_of;
-use super::exchange::attempt::{self, Sent};
-use super::exchange::attempts::{no_channel, why};
+use super::exchange::attempt::{self, STALE_CONNECTIONS_MAX, Sent};
+use super::exchange::attempts::{LOOK_AGAIN, no_channel, why};
 use super::exchange::judge::ERROR_BYTES_MAX;
 use super::exchange::prepare::prepare_errand;
 use super::exchange::relay::{foreign, odd_status, refused_ourselves};
@@ -23,13 +23,8 @@ use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode};
 use pingora_error::Error;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 use tokio::time::{Instant, timeout_at};
-
-/// A pool may hold several connections that a provider has closed meanwhile.
-const STALE_CONNECTIONS_MAX: usize = 4;
-/// How often it looks for room.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 impl Errands for Gateway {
     fn run(self: Arc<Self>, errand: Errand) -> Returning {
@@ -135,11 +130,6 @@ impl Gateway {
         let channel = lease.candidate.channel.clone();
         let is_error = status.is_client_error() || status.is_server_error();
         let kind = kind_of(&headers);
-        let is_json = match kind {
-            AnswerKind::Json | AnswerKind::Stream => true,
-            AnswerKind::Other => body.trim_ascii_start().starts_with(b"{"),
-            AnswerKind::Foreign => false,
-        };
         if !is_error && (!status.is_success() || kind == AnswerKind::Foreign) {
             lease.tell(Outcome::failed(Why::ProviderError));
             let outcome = "no_answer_of_its_protocol";
@@ -165,7 +155,7 @@ impl Gateway {
             lease.tell(Outcome::Well);
         }
         self.metrics.attempt(&channel.name, outcome);
-        if is_error && !is_json {
+        if is_error && !kind.is_protocols_error(&body) {
             return Err(foreign(&body));
         }
         let secret = lease

@@ -3,7 +3,7 @@
 //! Its connections are its own: one of HTTP/2 is driven by the thread that made it, and callers'
 //! requests must not wait for this one.
 
-use super::exchange::attempt;
+use super::exchange::attempt::{self, STALE_CONNECTIONS_MAX};
 use super::exchange::prepare::prepare_probe;
 use super::listen::stages::{Stages, reached};
 use super::upstream::{Connection, Upstream};
@@ -30,8 +30,6 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 const LOOK: Duration = Duration::from_millis(500);
 /// The time between two probes is longer by up to this share, so that several gateways spread.
 const JITTER: f64 = 0.1;
-/// A pool may hold connections that the provider has closed meanwhile.
-const STALE_CONNECTIONS_MAX: usize = 4;
 /// A longer answer is not read to its end.
 const ANSWER_BYTES_MAX: usize = 4 << 20;
 

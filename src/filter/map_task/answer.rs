@@ -7,7 +7,6 @@ use crate::protocol::json::{Document, Limits};
 use crate::state::calendar::unix_ms;
 use crate::task::Tasks;
 use crate::task::family::Family;
-use crate::task::generic::GenericRequest;
 use crate::task::id::{TaskId, credential_fingerprint};
 use crate::task::status::{TaskStatus, created};
 use bytes::Bytes;
@@ -77,10 +76,7 @@ impl MapTask {
         let candidate = answer.candidate.ok_or_else(no_family)?;
         let key = request.facts.key;
         let credential = key.and_then(|key| candidate.channel.credentials.get(key));
-        let generic = match (&request.body, self.is_generic) {
-            (Some(body), true) => GenericRequest::read(body).ok(),
-            _ => None,
-        };
+        let create = request.facts.create_for(candidate);
         Ok(TaskId {
             caller: request
                 .caller
@@ -96,7 +92,7 @@ impl MapTask {
                 .model()
                 .map_or_else(String::new, |model| model.name.to_string()),
             created: unix_ms() / 1000,
-            ratio: generic.and_then(|generic| generic.ratio()),
+            ratio: create.and_then(|create| create.ratio.clone()),
             upstream,
             family: family.name.to_string(),
         })

@@ -135,7 +135,8 @@ impl MapTask {
         let mapped = family
             .request(&generic, &model.name, self.unsupported)
             .map_err(invalid)?;
-        self.check_fit(request.model(), candidate, &mapped)?;
+        self.check_fit(request.model(), family, &mapped)?;
+        let ratio = generic.ratio();
         let Mapped { body, ignored, .. } = mapped;
         let names: Vec<&str> = ignored.iter().map(|one| &*one.param).collect();
         let ignored = match names.is_empty() {
@@ -146,6 +147,7 @@ impl MapTask {
             family: family.name.clone(),
             model: model.name.clone(),
             body,
+            ratio,
             ignored,
         });
         Ok(())

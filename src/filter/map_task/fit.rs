@@ -1,14 +1,14 @@
 //! Whether a generic create, in a family's words, is one that the family and the model take.
 
 use super::MapTask;
-use crate::catalog::model::{Candidate, Model};
+use crate::catalog::model::Model;
 use crate::filter::kind::{InvalidSettings, Parts};
 use crate::filter::refusal::{self, VIOLATIONS_MAX};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::json::{Document, Limits};
 use crate::protocol::schema::{Schema, violations_of};
-use crate::task::family::Mapped;
+use crate::task::family::{Family, Mapped};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -55,11 +55,10 @@ impl MapTask {
     pub(super) fn check_fit(
         &self,
         model: Option<&Arc<Model>>,
-        candidate: &Candidate,
+        family: &Family,
         mapped: &Mapped,
     ) -> Result<(), Fault> {
-        let family = candidate.channel.family.as_ref();
-        let Some(protocol) = family.and_then(|family| family.protocol) else {
+        let Some(protocol) = family.protocol else {
             return Ok(());
         };
         let profile = model.and_then(|model| model.profile(protocol));

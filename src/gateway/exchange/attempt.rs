@@ -26,7 +26,7 @@ const ONE_PIECE_MAX: usize = 64 << 10;
 /// Larger bodies go out in pieces, each within the idle deadline.
 const PIECE: usize = 256 << 10;
 /// A pool may hold several connections that a provider has closed meanwhile.
-const STALE_CONNECTIONS_MAX: usize = 4;
+pub(in crate::gateway) const STALE_CONNECTIONS_MAX: usize = 4;
 /// A connection that was closed while it idled breaks as soon as it is written to.
 const STALE_SHOWS_WITHIN: Duration = Duration::from_millis(50);
 

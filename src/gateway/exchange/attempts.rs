@@ -21,7 +21,7 @@ use tokio::time::Instant;
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 
 /// How often a waiting request looks whether there is room by now.
-const LOOK_AGAIN: Duration = Duration::from_millis(250);
+pub(in crate::gateway) const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// An answer, and the use of the channel that it came from.
 pub(super) struct Kept {

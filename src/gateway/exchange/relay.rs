@@ -113,13 +113,8 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let (body, complete) = self.read_whole(answer, ERROR_BYTES_MAX).await?;
-        let is_json = match kind {
-            AnswerKind::Json | AnswerKind::Stream => true,
-            AnswerKind::Other => body.trim_ascii_start().starts_with(b"{"),
-            AnswerKind::Foreign => false,
-        };
         let mut status = answer.status;
-        let body = if is_json && complete {
+        let body = if kind.is_protocols_error(&body) && complete {
             let mut body = Bytes::from(redact(&body, &[]).into_owned());
             let mut view = AnswerView {
                 request: &mut self.request,
@@ -143,10 +138,7 @@ impl Exchange<'_> {
         if is_sent_anew && Replay::of(&self.request) == Replay::Paid {
             reply::forbid_retry(&mut headers);
         }
-        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        self.record.status = Some(status);
-        self.downstream.write_head(status, headers).await?;
-        self.downstream.write(body, true).await
+        self.send_whole(status, headers, body).await
     }
 
     /// A JSON answer that filters change is known whole before its head goes out.
@@ -189,6 +181,15 @@ impl Exchange<'_> {
         let status = view.status;
         // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
         self.observe(answer.status, &mut headers, candidate, provider_body);
+        self.send_whole(status, headers, body).await
+    }
+
+    async fn send_whole(
+        &mut self,
+        status: StatusCode,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<(), Fault> {
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         self.record.status = Some(status);
         self.downstream.write_head(status, headers).await?;
