@@ -67,6 +67,8 @@ pub enum Settlement {
     Complete,
     /// The caller left first.
     ClientCancelled,
+    /// The caller did not take its response within `write_deadline`.
+    WriteDeadline,
     /// The provider's answer broke off.
     UpstreamCut,
     /// The provider answered with an error, or not at all.
@@ -83,6 +85,7 @@ impl Settlement {
         match self {
             Self::Complete => "complete",
             Self::ClientCancelled => "client_cancelled",
+            Self::WriteDeadline => "write_deadline",
             Self::UpstreamCut => "upstream_cut",
             Self::UpstreamError => "upstream_error",
             Self::GatewayReply => "gateway_reply",

@@ -214,7 +214,7 @@ impl Downstream {
     /// Sends an answer of ours whole.
     ///
     /// # Errors
-    /// [`FaultKind::ClientGone`].
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
     pub async fn reply(&mut self, reply: Reply) -> Result<(), Fault> {
         let Reply {
             status,
@@ -234,7 +234,7 @@ impl Downstream {
     /// Sends the answer's head. Without a Content-Length an HTTP/1.1 answer is chunked.
     ///
     /// # Errors
-    /// [`FaultKind::ClientGone`].
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
     pub async fn write_head(
         &mut self,
         status: StatusCode,
@@ -259,19 +259,19 @@ impl Downstream {
         self.waits
             .client(self.session.write_response_header(Box::new(head)))
             .await
-            .map_err(|error| fault_from::gone().source(error))
+            .map_err(fault_from::downstream_write)
     }
 
     /// Sends a piece of the answer's body; an HTTP/1.1 answer in chunks is flushed at once.
     ///
     /// # Errors
-    /// [`FaultKind::ClientGone`].
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
     pub async fn write(&mut self, data: Bytes, end: bool) -> Result<(), Fault> {
         self.bytes_out += data.len() as u64;
         self.waits
             .client(self.session.write_response_body(data, end))
             .await
-            .map_err(|error| fault_from::gone().source(error))
+            .map_err(fault_from::downstream_write)
     }
 
     /// Reads on for a while behind an early answer: closing with unread input would make the

@@ -183,6 +183,7 @@ impl Exchange<'_> {
     async fn fail(&mut self, fault: Fault) -> Settlement {
         let settlement = match fault.kind {
             FaultKind::ClientGone => Settlement::ClientCancelled,
+            FaultKind::WriteDeadline => Settlement::WriteDeadline,
             FaultKind::Connect
             | FaultKind::Upstream
             | FaultKind::UnreadableAnswer
@@ -199,7 +200,8 @@ impl Exchange<'_> {
             | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
             _ => Settlement::GatewayReply,
         };
-        if fault.kind == FaultKind::ClientGone || self.downstream.is_committed() {
+        let is_unread = matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteDeadline);
+        if is_unread || self.downstream.is_committed() {
             self.record.broken = true;
         } else {
             let guessed = || reply::guessed_protocol(&self.request.headers);

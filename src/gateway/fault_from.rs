@@ -51,6 +51,18 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
     }
 }
 
+/// What the caller's side reported while the response was written.
+pub fn downstream_write(error: Box<Error>) -> Fault {
+    match error.etype() {
+        ErrorType::WriteTimedout => Fault::new(
+            FaultKind::WriteDeadline,
+            "the client did not take the response in time",
+        )
+        .detail("a piece of the response was not taken within `write_deadline`"),
+        _ => gone().source(error),
+    }
+}
+
 /// The caller left.
 pub fn gone() -> Fault {
     Fault::new(FaultKind::ClientGone, "the client closed the connection")

@@ -1,6 +1,6 @@
 //! Which headers cross the gateway, in either direction.
 
-use http::{HeaderMap, HeaderValue, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Caller headers that never reach a provider: the connection's own, the caller's credentials,
 /// where it comes from, and those by which a caller could speak for the operator's account.
@@ -78,21 +78,81 @@ pub fn for_provider(from_caller: &HeaderMap) -> HeaderMap {
     headers
 }
 
+/// Headers of an answer that are lists: each of their lines adds to them. All others stand once
+/// (RFC 9110, 5.3).
+fn is_list(name: &str) -> bool {
+    matches!(name, "cache-control" | "content-language")
+}
+
+/// Headers that say how an answer's body is read: two different lines of one may be read either way.
+const READING: [HeaderName; 4] = [
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::CONTENT_ENCODING,
+    header::CONTENT_DISPOSITION,
+];
+
+/// The first header of an answer that says in two ways how the body is read.
+pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
+    if !has_repeated(from_provider) {
+        return None;
+    }
+    READING.iter().find(|name| {
+        let mut values = from_provider.get_all(*name).iter();
+        let first = values.next();
+        values.any(|other| first.is_some_and(|first| !is_same(name, first, other)))
+    })
+}
+
 /// The headers of an answer for the caller, from those the provider sent.
 ///
-/// A value that contains one of `secrets` is left out.
+/// A value that contains one of `secrets` is left out. A header that stands once is passed on once;
+/// where its lines contradict each other, not at all.
 pub fn for_caller(from_provider: &HeaderMap, secrets: &[&str]) -> HeaderMap {
     let nominated = Nominated::by(from_provider);
+    let has_repeated = has_repeated(from_provider);
     let mut headers = HeaderMap::with_capacity(from_provider.len() + 4);
     for (name, value) in from_provider {
-        if is_shown_to_callers(name.as_str())
+        let is_shown = is_shown_to_callers(name.as_str())
             && !nominated.has(name.as_str())
-            && !reveals(value, secrets)
-        {
-            headers.append(name, value.clone());
+            && !reveals(value, secrets);
+        if !is_shown {
+            continue;
         }
+        if has_repeated && is_list(name.as_str()) {
+            headers.append(name, value.clone());
+            continue;
+        }
+        let contradicts = |other| !is_same(name, value, other);
+        if has_repeated && from_provider.get_all(name).iter().any(contradicts) {
+            continue;
+        }
+        let value = match name == header::CONTENT_LENGTH {
+            true => length(value).map_or_else(|| value.clone(), HeaderValue::from),
+            false => value.clone(),
+        };
+        headers.insert(name, value);
     }
     headers
+}
+
+fn has_repeated(headers: &HeaderMap) -> bool {
+    headers.len() != headers.keys_len()
+}
+
+fn is_same(name: &HeaderName, one: &HeaderValue, other: &HeaderValue) -> bool {
+    match name == header::CONTENT_LENGTH {
+        true => length(one) == length(other),
+        false => one == other,
+    }
+}
+
+/// A length, also where it is repeated in a list (RFC 9110, 8.6).
+fn length(value: &HeaderValue) -> Option<u64> {
+    let text = value.to_str().ok()?;
+    let mut lengths = text.split(',').map(|length| length.trim().parse().ok());
+    let first = lengths.next()??;
+    lengths.all(|other| other == Some(first)).then_some(first)
 }
 
 fn reveals(value: &HeaderValue, secrets: &[&str]) -> bool {
@@ -126,7 +186,6 @@ impl<'a> Nominated<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderName;
 
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs

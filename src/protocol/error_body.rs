@@ -173,7 +173,8 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::TooLarge
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
-        | FaultKind::ClientGone => "invalid_request_error",
+        | FaultKind::ClientGone
+        | FaultKind::WriteDeadline => "invalid_request_error",
         FaultKind::Forbidden => "permission_error",
         FaultKind::TooManyRequests => "requests",
         FaultKind::TooManyTokens => "tokens",
@@ -201,7 +202,8 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::NotCancellable
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
-        | FaultKind::ClientGone => "invalid_request_error",
+        | FaultKind::ClientGone
+        | FaultKind::WriteDeadline => "invalid_request_error",
         FaultKind::Unauthenticated => "authentication_error",
         FaultKind::Forbidden => "permission_error",
         FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownId | FaultKind::Gone => {
@@ -228,7 +230,8 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         | FaultKind::Invalid
         | FaultKind::BadHeader
         | FaultKind::UnsupportedMedia
-        | FaultKind::ClientGone => "InvalidParameter",
+        | FaultKind::ClientGone
+        | FaultKind::WriteDeadline => "InvalidParameter",
         FaultKind::Unauthenticated => "InvalidApiKey",
         FaultKind::Forbidden => "AccessDenied",
         FaultKind::NoRoute | FaultKind::UnknownId | FaultKind::Gone => "NotFound",

@@ -61,6 +61,8 @@ pub enum FaultKind {
     UpstreamTimeout,
     /// The caller left.
     ClientGone,
+    /// The caller did not take its response in time.
+    WriteDeadline,
     /// A defect of ours.
     Internal,
 }
@@ -95,7 +97,7 @@ impl FaultKind {
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
-            Self::ClientGone => 499,
+            Self::ClientGone | Self::WriteDeadline => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream | Self::UnreadableAnswer => 502,
             Self::Overloaded | Self::Ending | Self::NoChannel => 503,
@@ -124,6 +126,7 @@ impl FaultKind {
             Self::TooManyRequests | Self::TooManyTokens => "rate_limit_exceeded",
             Self::OverBudget => "insufficient_quota",
             Self::ClientGone => "client_gone",
+            Self::WriteDeadline => "write_deadline",
             Self::Internal => "internal_error",
             Self::Connect => "upstream_unreachable",
             Self::Upstream => "upstream_error",

@@ -1,13 +1,16 @@
 //! What the events of each protocol's streams mean, and where an answer says its model.
 
+mod progress;
+
 #[cfg(test)]
 mod tests;
+
+pub use progress::StreamProgress;
 
 use std::ops::Range;
 
 use super::Protocol;
 use super::json::skim;
-use memchr::memmem;
 
 /// What an event means for whoever waits for an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,25 +35,11 @@ pub fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventCl
     match protocol {
         Protocol::Chat => classify_chat(name, data),
         Protocol::Messages => classify_messages(name.or_else(|| event_type(data))),
-        Protocol::Responses => classify_responses(name.or_else(|| event_type(data))),
+        Protocol::Responses => classify_responses(name.or_else(|| event_type(data)), data),
         Protocol::ImageEdit => classify_image_edit(name.or_else(|| event_type(data)), data),
         // Tasks have no streams.
         Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => EventClass::Content,
     }
-}
-
-/// Whether an event says that the answer failed. Quick for all the others.
-pub fn tells_failure(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> bool {
-    let is_named = name.is_some_and(|name| name.ends_with(b"error") || name.ends_with(b"failed"));
-    // As the name of a member, or the end of a type that stands in no `event:` line.
-    let may = is_named
-        || [&b"error\""[..], b"failed\""]
-            .iter()
-            .any(|word| memmem::find(data, word).is_some());
-    may && matches!(
-        classify(protocol, name, data),
-        EventClass::Error | EventClass::Terminal { failed: true }
-    )
 }
 
 /// Where an event or a whole body names the model of the answer: the string, quotes included.
@@ -104,7 +93,8 @@ fn classify_messages(name: Option<&[u8]>) -> EventClass {
     }
 }
 
-fn classify_responses(name: Option<&[u8]>) -> EventClass {
+/// An error may come as a bare object: SDKs raise on whatever has an `error`.
+fn classify_responses(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     match name {
         Some(
             b"response.created"
@@ -119,6 +109,7 @@ fn classify_responses(name: Option<&[u8]>) -> EventClass {
         }
         Some(b"response.failed") => EventClass::Terminal { failed: true },
         Some(b"error") => EventClass::Error,
+        None if has_error(data) => EventClass::Error,
         _ => EventClass::Content,
     }
 }
@@ -126,13 +117,17 @@ fn classify_responses(name: Option<&[u8]>) -> EventClass {
 /// A part of an image is worth as much to a caller as a word is; the last event has the image itself.
 fn classify_image_edit(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     match name {
-        Some(b"image_edit.completed") => EventClass::Terminal { failed: false },
-        Some(b"error") => EventClass::Error,
-        _ if skim::find(data, &["error"]).is_some_and(|error| says_something(data, &error)) => {
-            EventClass::Error
+        Some(b"image_edit.completed" | b"image_generation.completed") => {
+            EventClass::Terminal { failed: false }
         }
+        Some(b"error") => EventClass::Error,
+        _ if has_error(data) => EventClass::Error,
         _ => EventClass::Content,
     }
+}
+
+fn has_error(data: &[u8]) -> bool {
+    skim::find(data, &["error"]).is_some_and(|error| says_something(data, &error))
 }
 
 /// The name that an event's data repeats.

@@ -13,7 +13,7 @@ pub const MAX_TEXT_BYTES: usize = 256 << 20;
 const EVENT_BYTES: usize = 10;
 
 /// Every directive, with what it does; the list an unknown name is answered with.
-pub const KNOWN: [(&str, &str); 31] = [
+pub const KNOWN: [(&str, &str); 33] = [
     (
         "body_bytes",
         "answer text, image or video of this many bytes",
@@ -31,6 +31,14 @@ pub const KNOWN: [(&str, &str); 31] = [
     (
         "echo_credential",
         "put the received credential into an error body and a header (401 by default)",
+    ),
+    (
+        "end_after_bytes",
+        "end a stream after this many bytes, as if that were all",
+    ),
+    (
+        "end_after_events",
+        "end a stream after this many events, as if that were all",
     ),
     (
         "ends",
@@ -97,6 +105,8 @@ pub struct Directives {
     pub body_bytes: Option<usize>,
     pub pace: Option<Duration>,
     pub interruption: Option<Interruption>,
+    pub end_after_bytes: Option<u64>,
+    pub end_after_events: Option<u64>,
     pub times: Option<u64>,
     /// The method of the requests it is for; of every method where it names none.
     pub only: Option<Method>,
@@ -181,6 +191,8 @@ impl Directives {
             body_bytes: self.body_bytes.or(general.body_bytes),
             pace: self.pace.or(general.pace),
             interruption: self.interruption.or(general.interruption),
+            end_after_bytes: self.end_after_bytes.or(general.end_after_bytes),
+            end_after_events: self.end_after_events.or(general.end_after_events),
             times: self.times.or(general.times),
             only: self.only.or(general.only),
             task: self.task.or(general.task),
@@ -232,6 +244,8 @@ impl Directives {
             "cut_after" => self.interrupt(given, InterruptedBy::Cut)?,
             "error_event_after" => self.interrupt(given, InterruptedBy::ErrorEvent)?,
             "stall_after" => self.interrupt(given, InterruptedBy::Stall)?,
+            "end_after_bytes" => self.end_after_bytes = Some(given.number()?),
+            "end_after_events" => self.end_after_events = Some(given.number()?),
             "times" => self.times = Some(given.number()?),
             "only" => self.only = Some(given.method()?),
             "cut" => self.cut = given.flag()?,

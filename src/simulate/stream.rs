@@ -22,6 +22,7 @@ pub struct EventStream {
     visit: Visit,
     course: Course,
     events: u64,
+    bytes: u64,
     contents: u64,
     due: Option<Instant>,
 }
@@ -32,6 +33,8 @@ pub struct Course {
     pub request_id: String,
     pub pace: Duration,
     pub interruption: Option<Interruption>,
+    pub end_after_bytes: Option<u64>,
+    pub end_after_events: Option<u64>,
     pub stamp: bool,
     /// What an error event tells.
     pub error: Refusal,
@@ -67,6 +70,7 @@ impl EventStream {
             visit,
             course,
             events: 0,
+            bytes: 0,
             contents: 0,
             due: None,
         };
@@ -79,13 +83,28 @@ impl EventStream {
     }
 
     /// Sends an event that carries no content.
-    pub async fn event(&mut self, event: Bytes) -> Result<(), Ending> {
+    pub async fn event(&mut self, mut event: Bytes) -> Result<(), Ending> {
+        if self.course.end_after_events == Some(self.events) {
+            return Err(Ending::Complete);
+        }
         if self.events == 0 {
             self.visit.first_byte();
         }
         self.events += 1;
-        let sent = self.sender.send(Chunk::Data(event)).await;
-        sent.map_err(|_| Ending::ClientLeft)
+        let room = self.course.end_after_bytes.map(|most| most - self.bytes);
+        let is_cut = room.is_some_and(|room| room <= event.len() as u64);
+        if let Some(room) = room {
+            event.truncate(usize::try_from(room).unwrap_or(usize::MAX));
+        }
+        self.bytes += event.len() as u64;
+        if !event.is_empty() {
+            let sent = self.sender.send(Chunk::Data(event)).await;
+            sent.map_err(|_| Ending::ClientLeft)?;
+        }
+        match is_cut {
+            true => Err(Ending::Complete),
+            false => Ok(()),
+        }
     }
 
     /// Sends the event that `event` makes of a piece of content, when its time has come.
@@ -196,6 +215,8 @@ impl Course {
             request_id: request_id.to_owned(),
             pace: directives.pace.unwrap_or(pace),
             interruption: directives.interruption,
+            end_after_bytes: directives.end_after_bytes,
+            end_after_events: directives.end_after_events,
             stamp: directives.stamp,
             error,
         }

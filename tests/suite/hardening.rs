@@ -68,7 +68,7 @@ async fn a_caller_that_stops_reading_is_cut() {
         })
         .await;
         let line = world.gateway.log_line(|line| line["status"] == 200).await;
-        assert_eq!(line["settlement"], "client_cancelled", "{line}");
+        assert_eq!(line["settlement"], "write_deadline", "{line}");
         assert!(!reply.rest().await.whole);
     }
 }

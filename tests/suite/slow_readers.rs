@@ -65,11 +65,20 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         let given_up = async || (flood.open() == 0).then_some(());
         eventually("the end of the provider's stream", given_up).await;
         let line = gateway.log_line(|line| line["route"] == "chat").await;
-        assert_eq!(line["settlement"], "client_cancelled", "{line}");
+        assert_eq!(line["settlement"], "write_deadline", "{line}");
+        assert_eq!(line["error"], "write_deadline", "{line}");
+        let detail = line["error_detail"].as_str().unwrap_or_default();
+        assert!(detail.contains("write_deadline"), "{line}");
         assert!(line["client_silence_ms"].as_f64() >= Some(900.0), "{line}");
         let sum = of(&line, "upstream_ms") + of(&line, "client_ms") + of(&line, "gateway_ms");
         assert!((sum - of(&line, "total_ms")).abs() < 1.0, "{line}");
         let metrics = gateway.metrics().await;
+        let labels = [("route", "chat"), ("settlement", "write_deadline")];
+        let settled = async || {
+            let metrics = gateway.metrics().await;
+            (metrics.sum("headgate_settlements_total", &labels) == 1.0).then_some(())
+        };
+        eventually("the settlement", settled).await;
         let labels = [("channel", "openai"), ("side", "client")];
         assert!(metrics.sum("headgate_silence_seconds_sum", &labels) >= 0.9);
         assert_eq!(metrics.sum("headgate_waited_seconds_count", &labels), 1.0);

@@ -12,7 +12,8 @@ const HEAD: &str =
 
 /// A stream that no writer of ours would write: every line ending, comments, a BOM, two lines of data.
 const ODD_STREAM: &str = "\u{feff}: hello\r\n\r\ndata: {\"a\":1}\n\nevent: x\rdata: 1\rdata: 2\r\r\
-    id: 7\nretry: 10\ndata:no space\n\n:\n\ndata: \u{1f600}caf\u{e9}\r\n\r\ndata: [DONE]\n\n";
+    id: 7\nretry: 10\ndata:no space\n\n:\n\ndata: \u{1f600}caf\u{e9}\r\n\r\n\
+    event: message_stop\ndata: 1\n\nevent: response.completed\rdata: 1\r\rdata: [DONE]\n\n";
 
 #[tokio::test]
 async fn a_stream_reaches_the_caller_byte_for_byte() {

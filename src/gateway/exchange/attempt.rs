@@ -6,8 +6,8 @@ use crate::catalog::channel::{Channel, Timeouts};
 use crate::channel::lease::Lease;
 use crate::filter::view::RequestView;
 use crate::gateway::downstream::{Downstream, Interrupted};
-use crate::gateway::fault_from;
 use crate::gateway::upstream::{Connection, Upstream};
+use crate::gateway::{fault_from, hygiene};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
 use crate::protocol::mask::Masker;
@@ -15,7 +15,7 @@ use crate::snapshot::router::Route;
 use bytes::{Bytes, BytesMut};
 use http::{StatusCode, header};
 use pingora_core::protocols::http::client::HttpSession;
-use pingora_error::Error;
+use pingora_error::{Error, ErrorType};
 use pingora_http::{RequestHeader, ResponseHeader};
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -29,6 +29,8 @@ const PIECE: usize = 256 << 10;
 pub(in crate::gateway) const STALE_CONNECTIONS_MAX: usize = 4;
 /// A connection that was closed while it idled breaks as soon as it is written to.
 const STALE_SHOWS_WITHIN: Duration = Duration::from_millis(50);
+
+const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
 
 /// A provider's answer, as far as its head.
 pub struct Answer {
@@ -304,16 +306,22 @@ fn pieces(body: &Segments) -> Vec<Bytes> {
 /// Reads the head of an answer, behind informational ones.
 ///
 /// # Errors
-/// The connection broke.
+/// The connection broke, or the head says in two ways how the body is read.
 pub(in crate::gateway) async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
     loop {
         session.read_response_header().await?;
-        let informational = session
-            .response_header()
-            .is_some_and(|head| head.status.is_informational());
-        if !informational {
-            return Ok(());
+        let head = session.response_header();
+        let head = head.expect("the answer's head was read");
+        if head.status.is_informational() {
+            continue;
         }
+        return match hygiene::contradiction(&head.headers) {
+            None => Ok(()),
+            Some(name) => Error::e_explain(
+                CONTRADICTION,
+                format!("two lines of `{name}` differ in the provider's response"),
+            ),
+        };
     }
 }
 

@@ -1,8 +1,6 @@
 //! Signs of life on a stream whose provider is silent: comments, which clients skip.
 
-use crate::protocol::Protocol;
-use crate::protocol::sse::{Event, Framer};
-use crate::protocol::stream::{EventClass, classify};
+use crate::protocol::sse::Framer;
 use std::time::Duration;
 
 /// A comment and the blank line that ends it, as if it were an event.
@@ -11,39 +9,27 @@ pub const BEAT: &[u8] = b": heartbeat\n\n";
 /// When a stream may have heartbeats.
 pub struct Pulse {
     every: Option<Duration>,
-    protocol: Option<Protocol>,
     /// Events are written whole; what has come of the next one is still held.
     whole_events: bool,
-    /// The protocol's last event has gone by.
-    over: bool,
 }
 
 impl Pulse {
     /// `whole_events` where nothing is written of an event before all of it has come.
-    pub fn new(every: Option<Duration>, protocol: Option<Protocol>, whole_events: bool) -> Self {
+    pub fn new(every: Option<Duration>, whole_events: bool) -> Self {
         Self {
             every,
-            protocol,
             whole_events,
-            over: false,
         }
     }
 
-    /// Looks whether `event` is the last one.
-    pub fn saw(&mut self, event: &Event) {
-        if let (Some(_), Some(protocol)) = (self.every, self.protocol) {
-            let class = classify(protocol, event.name(), event.data());
-            self.over |= matches!(class, EventClass::Terminal { .. } | EventClass::Error);
-        }
-    }
-
-    /// How long to wait before each heartbeat, if there may be any where the stream stands now.
-    pub fn now(&self, framer: &Framer) -> Option<Duration> {
+    /// How long to wait before each heartbeat, if there may be any where the stream stands now; `is_over`
+    /// behind the protocol's last event.
+    pub fn now(&self, framer: &Framer, is_over: bool) -> Option<Duration> {
         let between_events = match self.whole_events {
             true => !framer.is_in_oversize(),
             false => framer.is_between_events(),
         };
-        self.every.filter(|_| between_events && !self.over)
+        self.every.filter(|_| between_events && !is_over)
     }
 }
 
@@ -52,6 +38,7 @@ mod tests {
     use super::Pulse;
     use crate::protocol::Protocol;
     use crate::protocol::sse::Framer;
+    use crate::protocol::stream::StreamProgress;
     use std::time::Duration;
 
     const EVERY: Duration = Duration::from_secs(15);
@@ -59,13 +46,14 @@ mod tests {
 
     /// Whether a heartbeat may follow a stream that came so far.
     fn may_beat(whole_events: bool, stream: &str) -> bool {
-        let mut pulse = Pulse::new(Some(EVERY), Some(Protocol::Chat), whole_events);
+        let pulse = Pulse::new(Some(EVERY), whole_events);
+        let mut progress = StreamProgress::new(Protocol::Chat, 1);
         let mut framer = Framer::new(MAX);
         framer.push(&stream.to_owned().into());
         while let Some(event) = framer.next() {
-            pulse.saw(&event);
+            progress.note(&event, framer.is_in_oversize());
         }
-        pulse.now(&framer) == Some(EVERY)
+        pulse.now(&framer, progress.is_over()) == Some(EVERY)
     }
 
     #[test]
@@ -98,7 +86,7 @@ mod tests {
 
     #[test]
     fn without_the_filter_there_are_none() {
-        let pulse = Pulse::new(None, Some(Protocol::Chat), false);
-        assert_eq!(pulse.now(&Framer::new(MAX)), None);
+        let pulse = Pulse::new(None, false);
+        assert_eq!(pulse.now(&Framer::new(MAX), false), None);
     }
 }

@@ -361,7 +361,7 @@ pub(in crate::gateway) fn refused_ourselves(status: StatusCode) -> Fault {
 }
 
 /// Whether the provider broke off or fell silent.
-fn is_channels(fault: &Fault) -> bool {
+pub(super) fn is_channels(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Upstream | FaultKind::UpstreamTimeout)
 }
 

@@ -3,6 +3,7 @@
 use super::Exchange;
 use super::attempt::Answer;
 use super::pulse::Pulse;
+use super::relay::is_channels;
 use crate::catalog::model::Candidate;
 use crate::filter::AnswerNeed;
 use crate::filter::view::{FrameView, Verdict};
@@ -10,12 +11,34 @@ use crate::gateway::reply;
 use crate::protocol::blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::sse::{Event, Framer};
-use crate::protocol::stream::tells_failure;
+use crate::protocol::stream::StreamProgress;
 use bytes::{Bytes, BytesMut};
-use http::{HeaderMap, header};
+use http::{HeaderMap, Method, StatusCode, header};
 
 /// Events larger than this pass unseen by filters.
 const EVENT_BYTES_MAX: usize = 16 << 20;
+
+/// A stream as far as it came.
+struct Stream {
+    framer: Framer,
+    progress: Option<StreamProgress>,
+}
+
+impl Stream {
+    fn is_over(&self) -> bool {
+        self.progress.as_ref().is_some_and(StreamProgress::is_over)
+    }
+
+    /// Whether the last event came, and nothing behind it that is half an event.
+    fn has_ended(&self) -> bool {
+        self.is_over() && self.framer.is_between_events()
+    }
+
+    fn is_whole(&self, partial: Option<&Event>) -> bool {
+        let progress = self.progress.as_ref();
+        progress.is_none_or(|progress| progress.is_whole(partial))
+    }
+}
 
 impl Exchange<'_> {
     /// A stream: each piece goes out before anybody looks at it, unless a filter may change events.
@@ -28,48 +51,81 @@ impl Exchange<'_> {
         headers.remove(header::CONTENT_LENGTH);
         self.downstream.write_head(answer.status, headers).await?;
         let rewritten = self.route.response.frame_need() == AnswerNeed::Replace;
-        let mut framer = Framer::new(EVENT_BYTES_MAX);
-        let every = self.route.response.heartbeat();
-        let mut pulse = Pulse::new(every, self.request.protocol, rewritten);
+        let mut stream = Stream {
+            framer: Framer::new(EVENT_BYTES_MAX),
+            progress: self.progress(answer),
+        };
+        let pulse = Pulse::new(self.route.response.heartbeat(), rewritten);
         loop {
-            match self.next_chunk_with(answer, pulse.now(&framer)).await {
+            let heartbeat = pulse.now(&stream.framer, stream.is_over());
+            match self.next_chunk_with(answer, heartbeat).await {
                 Ok(Some(chunk)) if rewritten => {
-                    framer.push(&chunk);
-                    let events = self.rewritten_events(&mut framer, &mut pulse, candidate);
+                    stream.framer.push(&chunk);
+                    let events = self.rewritten_events(&mut stream, candidate);
                     self.downstream.write(events, false).await?;
                 }
                 Ok(Some(chunk)) => {
                     self.downstream.write(chunk.clone(), false).await?;
-                    framer.push(&chunk);
-                    self.look_at_events(&mut framer, &mut pulse, candidate);
+                    stream.framer.push(&chunk);
+                    self.look_at_events(&mut stream, candidate);
                 }
                 Ok(None) => {
-                    let rest = match framer.finish() {
+                    let partial = stream.framer.finish();
+                    if !stream.is_whole(partial.as_ref()) {
+                        return self
+                            .break_off(ended_early(), &stream, partial, rewritten)
+                            .await;
+                    }
+                    let rest = match partial {
                         Some(partial) if rewritten => partial.raw,
                         _ => Bytes::new(),
                     };
                     return self.downstream.write(rest, true).await;
                 }
+                // Nothing is missing: providers and what stands before them close as they like.
+                Err(fault) if is_channels(&fault) && stream.has_ended() => {
+                    return self.downstream.write(Bytes::new(), true).await;
+                }
                 Err(fault) => {
-                    let fault = self.in_words_for_money(fault);
-                    // Half an event cannot be taken back: behind it an error event would be unreadable.
-                    let between_events = match framer.finish() {
-                        None => true,
-                        Some(partial) => rewritten && !partial.is_oversize(),
-                    };
-                    if fault.kind != FaultKind::ClientGone && between_events {
-                        self.send_error_event(&fault).await;
-                    }
-                    return Err(fault);
+                    let partial = stream.framer.finish();
+                    return self.break_off(fault, &stream, partial, rewritten).await;
                 }
             }
         }
     }
 
-    fn look_at_events(&mut self, framer: &mut Framer, pulse: &mut Pulse, candidate: &Candidate) {
-        while let Some(event) = framer.next() {
-            pulse.saw(&event);
-            self.count(&event);
+    /// Follows the events to their protocol's end, where there is a protocol and a body to end.
+    fn progress(&self, answer: &Answer) -> Option<StreamProgress> {
+        let is_bodiless =
+            self.request.method == Method::HEAD || answer.status == StatusCode::NO_CONTENT;
+        let protocol = self.request.protocol.filter(|_| !is_bodiless)?;
+        let body = self.request.body.as_ref();
+        let choices = body.and_then(|body| body.root().get("n")?.as_u64());
+        Some(StreamProgress::new(protocol, choices.unwrap_or(1)))
+    }
+
+    /// Ends a stream that is not whole: by an error event, unless the provider sent one, and in any
+    /// case without a clean end.
+    async fn break_off(
+        &mut self,
+        fault: Fault,
+        stream: &Stream,
+        partial: Option<Event>,
+        rewritten: bool,
+    ) -> Result<(), Fault> {
+        let fault = self.in_words_for_money(fault);
+        // Half an event cannot be taken back: behind it an error event would be unreadable.
+        let between_events = partial.is_none_or(|partial| rewritten && !partial.is_oversize());
+        let is_read = !matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteDeadline);
+        if is_read && between_events && !stream.is_over() {
+            self.send_error_event(&fault).await;
+        }
+        Err(fault)
+    }
+
+    fn look_at_events(&mut self, stream: &mut Stream, candidate: &Candidate) {
+        while let Some(event) = stream.framer.next() {
+            self.count(stream, &event);
             self.route.response.on_frame(&mut FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -79,16 +135,10 @@ impl Exchange<'_> {
         }
     }
 
-    fn rewritten_events(
-        &mut self,
-        framer: &mut Framer,
-        pulse: &mut Pulse,
-        candidate: &Candidate,
-    ) -> Bytes {
+    fn rewritten_events(&mut self, stream: &mut Stream, candidate: &Candidate) -> Bytes {
         let mut out: Vec<Bytes> = Vec::new();
-        while let Some(event) = framer.next() {
-            pulse.saw(&event);
-            self.count(&event);
+        while let Some(event) = stream.framer.next() {
+            self.count(stream, &event);
             let mut frame = FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
@@ -106,12 +156,11 @@ impl Exchange<'_> {
     }
 
     /// Counts an event, and notes an error that comes too late for another channel.
-    fn count(&mut self, event: &Event) {
+    fn count(&mut self, stream: &mut Stream, event: &Event) {
         let facts = &mut self.request.facts;
         facts.events += 1;
-        if let Some(protocol) = self.request.protocol
-            && facts.stream_error.is_none()
-            && tells_failure(protocol, event.name(), event.data())
+        if let Some(progress) = &mut stream.progress
+            && progress.note(event, stream.framer.is_in_oversize())
         {
             facts.stream_error = Some(blame::of_event(event.data()));
         }
@@ -129,6 +178,14 @@ impl Exchange<'_> {
             let _ = self.downstream.write(event, false).await;
         }
     }
+}
+
+fn ended_early() -> Fault {
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider's stream ended early; try again",
+    )
+    .detail("it ended without the last event of its protocol")
 }
 
 fn joined(mut pieces: Vec<Bytes>) -> Bytes {

@@ -1,6 +1,7 @@
 //! Events are classified by what their protocols say they mean.
 
 use super::*;
+use crate::protocol::sse::{Framer, frame};
 
 const END: EventClass = EventClass::Terminal { failed: false };
 
@@ -134,6 +135,7 @@ fn named_events_are_classified_by_name_or_by_type() {
             EventClass::Content,
         ),
         (Protocol::ImageEdit, "image_edit.completed", END),
+        (Protocol::ImageEdit, "image_generation.completed", END),
         (Protocol::ImageEdit, "error", EventClass::Error),
     ];
     for (protocol, name, class) in table {
@@ -254,11 +256,138 @@ fn a_failure_is_told_from_words_about_failures() {
         ),
     ];
     for (protocol, name, data, expected) in table {
-        let name = name.map(str::as_bytes);
-        assert_eq!(
-            tells_failure(protocol, name, data.as_bytes()),
-            expected,
-            "{data}"
+        let mut framer = Framer::new(1 << 20);
+        framer.push(&frame(name, data.as_bytes()));
+        let event = framer.next().unwrap();
+        let mut progress = StreamProgress::new(protocol, 1);
+        assert_eq!(progress.note(&event, false), expected, "{data}");
+        assert!(
+            !progress.note(&event, false),
+            "the first one counts: {data}"
         );
+    }
+}
+
+/// How a stream stands that ends behind these events: whole, and over.
+fn standing(protocol: Protocol, choices: u64, stream: &str) -> (bool, bool) {
+    const EVENT_BYTES_MAX: usize = 256;
+    let mut progress = StreamProgress::new(protocol, choices);
+    let mut framer = Framer::new(EVENT_BYTES_MAX);
+    for piece in stream.as_bytes().chunks(100) {
+        framer.push(&piece.to_vec().into());
+        while let Some(event) = framer.next() {
+            progress.note(&event, framer.is_in_oversize());
+        }
+    }
+    let partial = framer.finish();
+    (progress.is_whole(partial.as_ref()), progress.is_over())
+}
+
+#[test]
+fn a_stream_is_whole_behind_its_last_event_or_an_error() {
+    let oversize = "x".repeat(600);
+    let finished = |index: u64| {
+        format!(r#"{{"choices":[{{"index":{index},"delta":{{}},"finish_reason":"stop"}}]}}"#)
+    };
+    let content = |index: u64| {
+        format!(
+            r#"{{"choices":[{{"index":{index},"delta":{{"content":"a"}},"finish_reason":null}}]}}"#
+        )
+    };
+    let (chat, image) = (Protocol::Chat, Protocol::ImageEdit);
+    let data = |data: &str| format!("data: {data}\n\n");
+    for (protocol, choices, stream, expected) in [
+        (chat, 1, String::new(), (false, false)),
+        (chat, 1, data(&content(0)), (false, false)),
+        (chat, 1, data(&finished(0)), (true, false)),
+        (
+            chat,
+            1,
+            data(r#"{"choices":[{"finish_reason" : null},{"finish_reason":"stop"}]}"#),
+            (true, false),
+        ),
+        (
+            chat,
+            1,
+            data(r#"{"choices":[],"x":{"finish_reason":"stop"}}"#),
+            (false, false),
+        ),
+        (chat, 1, data("[DONE]"), (true, true)),
+        (chat, 1, "data: [DONE]".into(), (true, false)),
+        (chat, 1, "data: [DON".into(), (false, false)),
+        (chat, 1, format!("data: {}\n", finished(0)), (false, false)),
+        (
+            chat,
+            2,
+            data(&content(1)) + &data(&finished(0)),
+            (false, false),
+        ),
+        (
+            chat,
+            2,
+            data(&content(1)) + &data(&finished(0)) + &data(&finished(1)),
+            (true, false),
+        ),
+        (chat, 2, data(&finished(500)), (true, false)),
+        (chat, 1, data(&oversize), (true, false)),
+        (chat, 1, format!("data: {oversize}"), (false, false)),
+        (
+            image,
+            1,
+            format!("event: image_edit.completed\ndata: {oversize}"),
+            (false, false),
+        ),
+        (
+            Protocol::Responses,
+            1,
+            data(r#"{"error":{"message":"no"}}"#),
+            (true, true),
+        ),
+        (
+            Protocol::Messages,
+            1,
+            data(r#"{"error":{"message":"no"}}"#),
+            (false, false),
+        ),
+        (
+            Protocol::Messages,
+            1,
+            "event: message_stop\ndata: {}".into(),
+            (false, false),
+        ),
+        (
+            Protocol::Messages,
+            1,
+            "event: message_stop\n\n".into(),
+            (false, false),
+        ),
+        (
+            image,
+            1,
+            format!("event: image_edit.completed\ndata: {oversize}\n\n"),
+            (true, true),
+        ),
+        (
+            image,
+            1,
+            format!("data: {{\"type\":\"image_edit.completed\",\"b64_json\":\"{oversize}\"}}\n\n"),
+            (true, true),
+        ),
+        (
+            image,
+            1,
+            format!("event: image_edit.partial_image\ndata: {oversize}\n\n"),
+            (false, false),
+        ),
+        (
+            image,
+            1,
+            format!(
+                "event: image_edit.partial_image\ndata: {oversize}\n\nevent: image_edit.completed\ndata: {oversize}\n\n"
+            ),
+            (true, true),
+        ),
+    ] {
+        assert_eq!(standing(protocol, choices, &stream), expected, "{stream}");
     }
 }

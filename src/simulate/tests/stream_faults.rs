@@ -40,6 +40,22 @@ async fn sizes_are_kept_to_the_byte() {
 }
 
 #[tokio::test]
+async fn a_stream_ends_after_so_many_events_or_bytes_as_if_that_were_all() {
+    let simulator = simulator();
+    for (path, body) in streams("end_after_events=2") {
+        let seen = post(&simulator, &path, &body).await;
+        assert!(!seen.was_cut, "{path}");
+        assert_eq!(seen.events().len(), 2, "{path}");
+    }
+    for bytes in [0, 1, 100, 300] {
+        for (path, body) in streams(&format!("end_after_bytes={bytes}")) {
+            let seen = post(&simulator, &path, &body).await;
+            assert_eq!((seen.was_cut, seen.body.len()), (false, bytes), "{path}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn cut_after_breaks_a_stream_after_so_many_content_events() {
     let simulator = simulator();
     for ((path, body), delta_at) in streams("cut_after=2;event_bytes=10")

@@ -10,6 +10,7 @@ import './models.mjs';
 import './behind_the_gateway.mjs';
 import './ai_text.mjs';
 import './ai_refusals.mjs';
+import './stream_ends.mjs';
 import { run } from './runner.mjs';
 
 process.exit((await run()) ? 0 : 1);

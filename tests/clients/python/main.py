@@ -14,6 +14,7 @@ import dashscope_videos  # noqa: F401
 import video_cancels  # noqa: F401
 import models  # noqa: F401
 import behind_the_gateway  # noqa: F401
+import stream_ends  # noqa: F401
 import runner
 
 if __name__ == "__main__":

@@ -1,7 +1,9 @@
 //! A provider that does to the byte what a test tells it, and keeps every byte it was sent.
 
 use super::connection::find;
+use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -10,7 +12,17 @@ use tokio::time::sleep;
 
 pub struct Scripted {
     pub address: SocketAddr,
-    requests: Arc<Mutex<Vec<Vec<u8>>>>,
+    script: Arc<Script>,
+}
+
+/// What all connections of a provider share.
+struct Script {
+    acts: Vec<Act>,
+    /// Done for the next requests, one of them each, before `acts` are done again.
+    turns: Mutex<VecDeque<Vec<Act>>>,
+    /// With the number of the connection that each came on.
+    requests: Mutex<Vec<(usize, Vec<u8>)>>,
+    connections: AtomicUsize,
 }
 
 /// What is done when a request has come; behind the last act the next request is read.
@@ -38,14 +50,24 @@ impl Scripted {
     /// Does `acts` for every request that comes to `listener`.
     pub fn on(listener: TcpListener, acts: Vec<Act>) -> Self {
         let address = listener.local_addr().unwrap();
-        let requests = Arc::new(Mutex::default());
-        let shared = Arc::clone(&requests);
+        let script = Arc::new(Script {
+            acts,
+            turns: Mutex::default(),
+            requests: Mutex::default(),
+            connections: AtomicUsize::new(0),
+        });
+        let shared = Arc::clone(&script);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(play(stream, acts.clone(), Arc::clone(&shared)));
+                tokio::spawn(play(stream, Arc::clone(&shared)));
             }
         });
-        Self { address, requests }
+        Self { address, script }
+    }
+
+    /// Does `acts` for the next request that has no turn of its own yet.
+    pub fn next(&self, acts: Vec<Act>) {
+        self.script.turns.lock().unwrap().push_back(acts);
     }
 
     /// Answers every request with these bytes.
@@ -59,19 +81,33 @@ impl Scripted {
 
     /// Head and body of each request, as they came.
     pub fn requests(&self) -> Vec<String> {
-        let requests = self.requests.lock().unwrap();
+        let requests = self.script.requests.lock().unwrap();
         requests
             .iter()
-            .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+            .map(|(_, bytes)| String::from_utf8_lossy(bytes).into_owned())
             .collect()
+    }
+
+    /// Which connection each request came on.
+    pub fn connections(&self) -> Vec<usize> {
+        let requests = self.script.requests.lock().unwrap();
+        requests.iter().map(|(connection, _)| *connection).collect()
     }
 }
 
-async fn play(mut stream: TcpStream, acts: Vec<Act>, requests: Arc<Mutex<Vec<Vec<u8>>>>) {
+impl Script {
+    fn keep(&self, connection: usize, request: Vec<u8>) {
+        self.requests.lock().unwrap().push((connection, request));
+    }
+}
+
+async fn play(mut stream: TcpStream, script: Arc<Script>) {
+    let connection = script.connections.fetch_add(1, Ordering::Relaxed);
     while let Some(request) = read_request(&mut stream).await {
         let asked = String::from_utf8_lossy(&request).into_owned();
-        requests.lock().unwrap().push(request);
-        for act in &acts {
+        script.keep(connection, request);
+        let turn = script.turns.lock().unwrap().pop_front();
+        for act in turn.as_ref().unwrap_or(&script.acts) {
             match act {
                 Act::Answer(answer) => {
                     if stream.write_all(&answer(&asked)).await.is_err() {
@@ -85,7 +121,7 @@ async fn play(mut stream: TcpStream, acts: Vec<Act>, requests: Arc<Mutex<Vec<Vec
                 }
                 Act::Wait(time) => sleep(*time).await,
                 Act::Read => match read_request(&mut stream).await {
-                    Some(request) => requests.lock().unwrap().push(request),
+                    Some(request) => script.keep(connection, request),
                     None => return,
                 },
                 Act::Close => return,

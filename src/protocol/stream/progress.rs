@@ -1,0 +1,194 @@
+//! How far a stream has come: whether its protocol's last event, or an error in its place, went by.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use super::{EventClass, classify, event_type, says_something};
+use crate::protocol::Protocol;
+use crate::protocol::json::skim;
+use crate::protocol::sse::Event;
+use memchr::memmem::Finder;
+
+/// So much of an event that is too long to be kept is searched for its name.
+const NAMED_WITHIN: usize = 1024;
+
+static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"error\""));
+static FAILED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"failed\""));
+static FINISH_REASON: LazyLock<Finder<'static>> =
+    LazyLock::new(|| Finder::new(b"\"finish_reason\""));
+
+/// Follows the events of one stream.
+#[derive(Debug)]
+pub struct StreamProgress {
+    protocol: Protocol,
+    end: StreamEnd,
+    /// The choices of a chat stream, where the request asked for more than one.
+    choices: Option<Choices>,
+    /// What an event means that is too long to be kept, and whose end did not come yet.
+    oversize: Option<StreamEnd>,
+}
+
+/// What of a stream's end has gone by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
+enum StreamEnd {
+    Missing,
+    /// Nothing of the response is missing, but more events may follow.
+    Finished,
+    /// The protocol's last event.
+    LastEvent,
+    /// An error event of the provider's, or a last event that reports a failure.
+    Failure,
+}
+
+/// One bit for each choice; those with a higher index share the last bit.
+#[derive(Debug, Default)]
+struct Choices {
+    seen: u128,
+    finished: u128,
+}
+
+impl StreamProgress {
+    /// `choices` is how many the request asked for; only the chat protocol has any.
+    pub fn new(protocol: Protocol, choices: u64) -> Self {
+        Self {
+            protocol,
+            end: StreamEnd::Missing,
+            choices: (choices > 1).then(Choices::default),
+            oversize: None,
+        }
+    }
+
+    /// Takes note of an event; `true` where it is the first that reports a failure.
+    ///
+    /// An event that is too long to be kept comes in pieces: `continues` where more of it will come.
+    pub fn note(&mut self, event: &Event, continues: bool) -> bool {
+        let end = match (event.is_oversize(), self.oversize.take()) {
+            (true, Some(begun)) => begun,
+            (true, None) => end_of_oversize(self.protocol, &event.raw),
+            (false, _) => self.end_by(event.name(), event.data()),
+        };
+        if continues {
+            self.oversize = Some(end);
+            return false;
+        }
+        let is_first = self.end != StreamEnd::Failure;
+        if end > self.end {
+            self.end = end;
+        }
+        end == StreamEnd::Failure && is_first
+    }
+
+    /// Whether the last event has gone by, or an error in its place.
+    pub fn is_over(&self) -> bool {
+        matches!(self.end, StreamEnd::LastEvent | StreamEnd::Failure)
+    }
+
+    /// Whether a stream that ends here is one that its protocol knows; `partial` is an event without
+    /// its blank line behind all others, which clients skip.
+    pub fn is_whole(&self, partial: Option<&Event>) -> bool {
+        let is_done = |partial: &Event| {
+            self.protocol == Protocol::Chat && partial.data().trim_ascii_end() == b"[DONE]"
+        };
+        self.end != StreamEnd::Missing || partial.is_some_and(is_done)
+    }
+
+    fn end_by(&mut self, name: Option<&[u8]>, data: &[u8]) -> StreamEnd {
+        if data.is_empty() {
+            return StreamEnd::Missing;
+        }
+        if self.protocol == Protocol::Chat && !data.starts_with(b"[DONE]") {
+            if may_fail(name, data) && classify(self.protocol, name, data) == EventClass::Error {
+                return StreamEnd::Failure;
+            }
+            return match self.finishes(data) {
+                true => StreamEnd::Finished,
+                false => StreamEnd::Missing,
+            };
+        }
+        // A partial image has no name that ends one, and may have megabytes of data.
+        if self.protocol == Protocol::ImageEdit && name.is_some() && !may_fail(name, data) {
+            return StreamEnd::of(classify(self.protocol, name, b"{}"));
+        }
+        StreamEnd::of(classify(self.protocol, name, data))
+    }
+
+    /// Whether a chat chunk finishes all choices that were begun. One that finishes none costs a search.
+    fn finishes(&mut self, data: &[u8]) -> bool {
+        if let Some(choices) = &mut self.choices {
+            choices.note(data);
+            return choices.finished != 0 && choices.seen & !choices.finished == 0;
+        }
+        let may = FINISH_REASON.find_iter(data).any(|at| {
+            let value = data[at + FINISH_REASON.needle().len()..]
+                .trim_ascii_start()
+                .strip_prefix(b":")
+                .unwrap_or_default();
+            !value.trim_ascii_start().starts_with(b"null")
+        });
+        may && choices_of(data).any(|choice| is_finished(data, choice))
+    }
+}
+
+impl StreamEnd {
+    fn of(class: EventClass) -> Self {
+        match class {
+            EventClass::Terminal { failed: false } => Self::LastEvent,
+            EventClass::Terminal { failed: true } | EventClass::Error => Self::Failure,
+            EventClass::Framing | EventClass::Content | EventClass::Ping => Self::Missing,
+        }
+    }
+}
+
+impl Choices {
+    fn note(&mut self, data: &[u8]) {
+        for choice in choices_of(data) {
+            let bit = 1 << index_of(data, choice.clone()).min(u128::BITS - 1);
+            self.seen |= bit;
+            if is_finished(data, choice) {
+                self.finished |= bit;
+            }
+        }
+    }
+}
+
+/// Quick for all events that report no failure.
+fn may_fail(name: Option<&[u8]>, data: &[u8]) -> bool {
+    let is_named = name.is_some_and(|name| name.ends_with(b"error") || name.ends_with(b"failed"));
+    // As the name of a member, or the end of a type that stands in no `event:` line.
+    is_named || ERROR.find(data).is_some() || FAILED.find(data).is_some()
+}
+
+/// By its name or type, if that stands at its beginning. One without may have been the last.
+fn end_of_oversize(protocol: Protocol, raw: &[u8]) -> StreamEnd {
+    let head = &raw[..raw.len().min(NAMED_WITHIN)];
+    let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
+    let name = lines.find_map(|line| {
+        if let Some(name) = line.strip_prefix(b"event:") {
+            return Some(name.trim_ascii());
+        }
+        event_type(line.strip_prefix(b"data:")?.trim_ascii_start())
+    });
+    match name {
+        Some(name) if protocol != Protocol::Chat => {
+            StreamEnd::of(classify(protocol, Some(name), b"{}"))
+        }
+        _ => StreamEnd::Finished,
+    }
+}
+
+fn choices_of(data: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let choices = skim::find(data, &["choices"]).unwrap_or_default();
+    skim::elements(data, choices)
+}
+
+fn index_of(data: &[u8], choice: Range<usize>) -> u32 {
+    let index = skim::members(data, choice).find(|(key, _)| *key == b"index");
+    index
+        .and_then(|(_, value)| std::str::from_utf8(&data[value]).ok()?.parse().ok())
+        .unwrap_or_default()
+}
+
+fn is_finished(data: &[u8], choice: Range<usize>) -> bool {
+    skim::members(data, choice)
+        .any(|(key, value)| key == b"finish_reason" && says_something(data, &value))
+}

@@ -1,0 +1,250 @@
+//! Odd and hostile responses: the next request goes through, and on a connection that nobody spoiled.
+
+use crate::harness::{Act, Gateway, Request, Scripted, config};
+use headgate::protocol::Protocol;
+use std::time::Duration;
+
+const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"id\":\"ok\"}";
+const JSON: &str = "Content-Type: application/json\r\n";
+
+async fn before(provider: &Scripted) -> Gateway {
+    let mut config = config::standard(&provider.url());
+    config::without_cool_downs(&mut config);
+    Gateway::start(&config).await
+}
+
+/// Responses behind which a connection is not used again, though it stays open.
+fn odd_responses() -> Vec<String> {
+    let with = |lines: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{JSON}{lines}\r\n{body}");
+    let chunked = |body: &str| with("Transfer-Encoding: chunked\r\n", body);
+    let status = |line: &str, lines: &str, body: &str| format!("{line}\r\n{lines}\r\n{body}");
+    vec![
+        // Bytes behind the end.
+        with("Content-Length: 2\r\n", "{}X"),
+        with("Content-Length: 2\r\n", "{}\r\n"),
+        with("Content-Length: 2\r\n", &format!("{{}}{GOOD}")),
+        with("Content-Length: 0\r\n", "{}"),
+        chunked("2\r\n{}\r\n0\r\n\r\nX"),
+        chunked("2\r\n{}\r\n0\r\n\r\n\r\n"),
+        // Two ways to tell the end, or a way that nobody knows.
+        with(
+            "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        with(
+            "Transfer-Encoding: chunked\r\nContent-Length: 99\r\n",
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        with("Content-Length: 2\r\nContent-Length: 2\r\n", "{}"),
+        with("Content-Length: 2, 2\r\n", "{}"),
+        with("Content-Length: 2\r\nContent-Length: 3\r\n", "{}"),
+        with(
+            "Transfer-Encoding: chunked, chunked\r\n",
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        with(
+            "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n",
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        with(
+            "Transfer-Encoding: identity, chunked\r\n",
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        with(
+            "Transfer-Encoding: xchunked, chunked\r\n",
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        // A body where there is none.
+        status("HTTP/1.1 204 No Content", "Content-Length: 2\r\n", "{}"),
+        status("HTTP/1.1 204 No Content", "Content-Length: 2\r\n", ""),
+        status(
+            "HTTP/1.1 204 No Content",
+            "Transfer-Encoding: chunked\r\n",
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        status(
+            "HTTP/1.1 304 Not Modified",
+            "Transfer-Encoding: chunked\r\n",
+            "",
+        ),
+        // Informational responses that nobody asked for.
+        format!("HTTP/1.1 100 Continue\r\n\r\n{GOOD}"),
+        format!("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n{GOOD}"),
+        format!("HTTP/1.1 100 Continue\r\nContent-Length: 2\r\n\r\n{{}}{GOOD}"),
+        format!(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n{GOOD}"
+        ),
+        format!("HTTP/1.1 199 What\r\n\r\n{GOOD}"),
+        // Heads that readers do not agree on.
+        status(
+            "HTTP/1.0 200 OK",
+            &format!("{JSON}Content-Length: 2\r\nConnection: keep-alive\r\n"),
+            "{}",
+        ),
+        status(
+            "HTTP/1.0 200 OK",
+            &format!("{JSON}Transfer-Encoding: chunked\r\nConnection: keep-alive\r\n"),
+            "2\r\n{}\r\n0\r\n\r\n",
+        ),
+        with("Connection: close\r\nContent-Length: 2\r\n", "{}"),
+        with(
+            "Connection: keep-alive\r\nConnection: close\r\nContent-Length: 2\r\n",
+            "{}",
+        ),
+        with(
+            "Connection: keep-alive, close\r\nContent-Length: 2\r\n",
+            "{}",
+        ),
+        with("Content-Length : 2\r\n", "{}"),
+        with("X-A: b\r\n c\r\nContent-Length: 2\r\n", "{}"),
+        with("Content-Length: 2\r\n", "{}").replace("\r\n", "\n"),
+        with("X-A: b\nContent-Length: 2\r\n", "{}"),
+        format!("\r\n{GOOD}"),
+        format!("\r\n\r\n{GOOD}"),
+        format!("X{GOOD}"),
+        format!("{{}}{GOOD}"),
+        "garbage\r\n\r\n".into(),
+        status("HTTP/1.1 200", "Content-Length: 2\r\nbad line\r\n", "{}"),
+        status("HTTP/2 200", "Content-Length: 2\r\n", "{}"),
+        status("HTTP/1.1 20", "Content-Length: 2\r\n", "{}"),
+        with("X-A: \u{0}\r\nContent-Length: 2\r\n", "{}"),
+        // Chunks that the grammar does not know.
+        chunked("2\r\n{}\r\n\r\n"),
+        chunked("\r\n"),
+        chunked("2\n{}\n0\n\n"),
+        chunked("2 \r\n{}\r\n0\r\n\r\n"),
+        chunked("2;\r\n{}\r\n0\r\n\r\n"),
+        chunked("2;a=\"b\r\n{}\r\n0\r\n\r\n"),
+        chunked("2;a\n{}\r\n0\r\n\r\n"),
+        chunked("2\r\n{}\r\n0\r\nno trailer\r\n\r\n"),
+        chunked("0x2\r\n{}\r\n0\r\n\r\n"),
+        chunked("-2\r\n{}\r\n0\r\n\r\n"),
+        chunked("fffffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
+        chunked("2\r\n{}0\r\n\r\n"),
+        chunked("3\r\n{}\r\n0\r\n\r\n"),
+    ]
+}
+
+#[tokio::test]
+async fn a_connection_whose_response_was_odd_is_not_used_again() {
+    let provider = Scripted::answering(GOOD).await;
+    let mut config = config::standard(&provider.url());
+    config::without_cool_downs(&mut config);
+    for name in ["openai", "messages"] {
+        config["channels"][name]["timeouts"] =
+            serde_json::json!({"first_byte": "2s", "idle": "2s"});
+    }
+    let gateway = Gateway::start(&config).await;
+    for odd in odd_responses() {
+        provider.next(vec![Act::Send(odd.clone().into())]);
+        let first = gateway.ask(&Request::ask(Protocol::Chat)).await;
+        let spoiled = provider.connections();
+        for _ in 0..2 {
+            let next = gateway.ask(&Request::ask(Protocol::Chat)).await;
+            assert_eq!(
+                (next.status, next.text()),
+                (200, "{\"id\":\"ok\"}".into()),
+                "behind {odd:?}, answered {} {}",
+                first.status,
+                first.text()
+            );
+        }
+        let after = &provider.connections()[spoiled.len()..];
+        let last = spoiled.last().unwrap();
+        // What was sent again within the first request went to a fresh connection too.
+        let met_it = match first.text() == "{\"id\":\"ok\"}" && spoiled.len() > 1 {
+            true => continue,
+            false => after.contains(last),
+        };
+        assert!(!met_it, "behind {odd:?}: {after:?} with {last}");
+    }
+}
+
+#[tokio::test]
+async fn an_ordinary_response_leaves_its_connection_to_the_next_request() {
+    let with = |lines: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{JSON}{lines}\r\n{body}");
+    for good in [
+        GOOD.to_string(),
+        with("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"),
+        with(
+            "transfer-encoding: Chunked\r\nKeep-Alive: timeout=5\r\n",
+            "1\r\n{\r\n1\r\n}\r\n0\r\n\r\n",
+        ),
+        with(
+            "Transfer-Encoding: chunked\r\n",
+            "2;a=b;c=\"d [\"\r\n{}\r\n0\r\n\r\n",
+        ),
+        with(
+            "Transfer-Encoding: chunked\r\nTrailer: x-t\r\n",
+            "2\r\n{}\r\n0\r\nx-t: 1\r\n\r\n",
+        ),
+        with("Connection: keep-alive\r\nContent-Length: 2\r\n", "{}"),
+        with("connection: Keep-Alive\r\nContent-Length: 2\r\n", "{}"),
+        "HTTP/1.1 429 \r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
+            .to_string(),
+    ] {
+        let provider = Scripted::answering(good.clone()).await;
+        let gateway = before(&provider).await;
+        for _ in 0..3 {
+            gateway.ask(&Request::ask(Protocol::Chat)).await;
+        }
+        assert_eq!(provider.connections(), [0, 0, 0], "{good:?}");
+    }
+}
+
+#[tokio::test]
+async fn bytes_that_come_late_spoil_no_request() {
+    let provider = Scripted::answering(GOOD).await;
+    let gateway = before(&provider).await;
+    for late in [
+        "X",
+        "\r\n",
+        "garbage\r\n\r\n",
+        "0\r\n\r\n",
+        "{}",
+        "HTTP/1.1 200 OK\r\nbad\r\n\r\n",
+    ] {
+        for delay in [0, 2, 20, 100] {
+            provider.next(vec![
+                Act::Send(GOOD.into()),
+                Act::Wait(Duration::from_millis(delay)),
+                Act::Send(late.into()),
+            ]);
+            for request in 0..3 {
+                let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+                assert_eq!(
+                    (answer.status, answer.text()),
+                    (200, "{\"id\":\"ok\"}".into()),
+                    "request {request} with {late:?} after {delay} ms"
+                );
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_meets_dead_connections_goes_out_anew_where_that_is_safe() {
+    const POOLED: usize = 5;
+    for end in [Act::Close, Act::Reset] {
+        // Together they take a connection each, and leave them in the pool.
+        let provider = Scripted::start(vec![
+            Act::Wait(Duration::from_millis(300)),
+            Act::Send(GOOD.into()),
+            Act::Read,
+            end,
+        ])
+        .await;
+        let gateway = before(&provider).await;
+        let mut together = tokio::task::JoinSet::new();
+        for _ in 0..POOLED {
+            let mut connection = gateway.connect().await;
+            together
+                .spawn(async move { connection.ask(&Request::ask(Protocol::Chat)).await.status });
+        }
+        assert_eq!(together.join_all().await, [200; POOLED]);
+        let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        // Once on a connection that was dead, and once on a fresh one.
+        assert_eq!(provider.requests().len(), POOLED + 2);
+    }
+}
