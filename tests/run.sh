@@ -98,7 +98,6 @@ count_suite() {
 
 # The demo on free ports. Variables that would lead it to real providers are taken out.
 start_demo() {
-    local program
     program=$(cargo build --locked --message-format=json-render-diagnostics |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
     if [ -z "$program" ]; then return 1; fi
@@ -132,10 +131,11 @@ run_clients() {
         return 1
     fi
     # shellcheck disable=SC2086  # three addresses, separated by spaces
-    tests/clients/run.sh $addresses
+    HEADGATE_PROGRAM=$program tests/clients/run.sh $addresses
 }
 
 addresses=""
+program=""
 tests/set_up.sh test || { echo "0 passed, 1 failed"; exit 1; }
 # A node that was installed for the tests alone goes before the machine's own.
 export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"

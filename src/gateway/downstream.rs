@@ -1,5 +1,6 @@
 //! The caller's side of an exchange: reads the body, writes the answer, notices when the caller leaves.
 
+pub mod early_reply;
 mod intake;
 mod spool;
 mod waits;
@@ -10,6 +11,7 @@ use crate::filter::Reply;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::spooling::Spooling;
 use bytes::Bytes;
+use early_reply::{EarlyReply, Remainder, Unsent, discard_h1, send_body};
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use intake::Intake;
 use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
@@ -23,10 +25,6 @@ use std::time::Duration;
 use tokio::time::Instant;
 use waits::Waits;
 
-/// How long, and how much, is read and thrown away behind an answer that came before the body's end.
-const LINGER: Duration = Duration::from_secs(2);
-const LINGER_BYTES_MAX: usize = 64 << 20;
-
 /// In HTTP/2 a reset overtakes whatever of the answer still waits to be sent, and nothing tells when
 /// that has left: so long it gets.
 const BEFORE_RESET: Duration = Duration::from_millis(100);
@@ -37,6 +35,9 @@ pub struct Downstream {
     session: Box<ServerSession>,
     stages: Arc<Stages>,
     body: BodyState,
+    /// A whole reply was sent, but for what [`Downstream::refuse`] left unsent.
+    replied: bool,
+    unsent: Option<Unsent>,
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub waits: Waits,
@@ -68,6 +69,8 @@ impl Downstream {
             session,
             stages,
             body,
+            replied: false,
+            unsent: None,
             bytes_in: 0,
             bytes_out: 0,
             waits: Waits::default(),
@@ -211,11 +214,38 @@ impl Downstream {
         }
     }
 
-    /// Sends an answer of ours whole.
+    /// Sends a local reply whole.
     ///
     /// # Errors
     /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
     pub async fn reply(&mut self, reply: Reply) -> Result<(), Fault> {
+        let body = self.write_reply_head(reply).await?;
+        self.write(body, true).await?;
+        self.replied = true;
+        if self.body == BodyState::Unread && !self.session.is_http2() {
+            discard_h1(&mut self.session).await;
+        }
+        Ok(())
+    }
+
+    /// Sends a local reply to a client that no key vouches for. On HTTP/2 the request is not kept in
+    /// memory until that client takes the reply: what waits for its window outlives the exchange.
+    ///
+    /// # Errors
+    /// [`FaultKind::ClientGone`].
+    pub async fn refuse(&mut self, reply: Reply) -> Result<(), Fault> {
+        if !self.session.is_http2() {
+            return self.reply(reply).await;
+        }
+        let body = self.write_reply_head(reply).await?;
+        self.bytes_out += body.len() as u64;
+        self.unsent = send_body(&mut self.session, body);
+        self.replied = true;
+        Ok(())
+    }
+
+    /// Returns the body, which is still to be sent.
+    async fn write_reply_head(&mut self, reply: Reply) -> Result<Bytes, Fault> {
         let Reply {
             status,
             mut headers,
@@ -226,9 +256,7 @@ impl Downstream {
             self.session.set_keepalive(None);
         }
         self.write_head(status, headers).await?;
-        self.write(body, true).await?;
-        self.linger().await;
-        Ok(())
+        Ok(body)
     }
 
     /// Sends the answer's head. Without a Content-Length an HTTP/1.1 answer is chunked.
@@ -274,38 +302,31 @@ impl Downstream {
             .map_err(fault_from::downstream_write)
     }
 
-    /// Reads on for a while behind an early answer: closing with unread input would make the
-    /// kernel reset the connection, and the answer be lost.
-    async fn linger(&mut self) {
-        if self.body == BodyState::Read || self.session.is_http2() {
-            return;
-        }
-        let drained = async {
-            let mut seen = 0;
-            while let Ok(Some(chunk)) = self.session.read_request_body().await {
-                seen += chunk.len();
-                if seen > LINGER_BYTES_MAX {
-                    break;
-                }
-            }
-        };
-        let _ = fast_timeout(LINGER, drained).await;
-    }
-
     /// Gives the connection back for the next request, where it can carry one.
-    pub async fn finish(self) -> Option<ReusedHttpStream> {
+    pub async fn finish(self) -> Remainder {
+        let is_unread = self.body == BodyState::Unread;
+        if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
+            return Remainder::Stream(EarlyReply::new(self.session, self.unsent));
+        }
         // Pingora would wait for the rest of the body, which may never come.
-        if self.body == BodyState::Unread && !self.session.is_http2() {
-            self.abort().await;
-            return None;
+        if is_unread {
+            return self.abort().await;
         }
         let settings = HttpPersistentSettings::for_session(&self.session);
-        let stream = (*self.session).finish().await.ok()??;
-        Some(ReusedHttpStream::from_reusable_stream(stream, settings))
+        match (*self.session).finish().await {
+            Ok(Some(stream)) => {
+                Remainder::Connection(ReusedHttpStream::from_reusable_stream(stream, settings))
+            }
+            _ => Remainder::Nothing,
+        }
     }
 
-    /// Tears the connection down, so that a broken answer cannot be taken for a whole one.
-    pub async fn abort(mut self) {
+    /// Tears the connection down, so that a broken answer cannot be taken for a whole one. On HTTP/2
+    /// that is the stream, and a whole reply on it stays one.
+    pub async fn abort(mut self) -> Remainder {
+        if self.session.is_http2() && self.replied {
+            return Remainder::Stream(EarlyReply::new(self.session, self.unsent));
+        }
         if self.session.is_http2() && self.is_committed() {
             // A caller that left ends the waiting.
             let until = Instant::now() + BEFORE_RESET;
@@ -315,6 +336,7 @@ impl Downstream {
         }
         // A caller who does not read would have its last bytes waited for: dropping closes, too.
         let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
+        Remainder::Nothing
     }
 }
 

@@ -12,6 +12,7 @@ pub(super) mod record;
 pub(super) mod relay;
 mod relay_stream;
 
+use super::downstream::early_reply::Remainder;
 use super::downstream::{Downstream, Interrupted};
 use super::listen::caller_connections::Places;
 use super::{Gateway, fault_from, reply};
@@ -28,7 +29,6 @@ use aside::{INLINE_BYTES_MAX, aside};
 use attempts::Kept;
 use bytes::Bytes;
 use lawful::Replay;
-use pingora_core::apps::ReusedHttpStream;
 use record::Record;
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -68,12 +68,9 @@ impl Exchange<'_> {
     }
 
     /// Gives the connection back where it can be used again.
-    pub async fn finish(self) -> Option<ReusedHttpStream> {
+    pub async fn finish(self) -> Remainder {
         match self.record.broken {
-            true => {
-                self.downstream.abort().await;
-                None
-            }
+            true => self.downstream.abort().await,
             false => self.downstream.finish().await,
         }
     }
@@ -216,8 +213,11 @@ impl Exchange<'_> {
                 self.downstream.close_behind();
             }
             // Where a body's end is in doubt, what follows it cannot be trusted either.
-            self.record.broken =
-                self.downstream.reply(answer).await.is_err() || fault.kind == FaultKind::BadHead;
+            let sent = match self.request.caller {
+                Some(_) => self.downstream.reply(answer).await,
+                None => self.downstream.refuse(answer).await,
+            };
+            self.record.broken = sent.is_err() || fault.kind == FaultKind::BadHead;
         }
         if fault.kind == FaultKind::Invalid {
             self.gateway.metrics.validation_failure(&self.route.name);

@@ -1,6 +1,7 @@
 //! Requests that reach no route: answered, counted and logged like any other.
 
 use super::downstream::Downstream;
+use super::downstream::early_reply::Remainder;
 use super::{Gateway, reply, request_id};
 use crate::filter::facts::Settlement;
 use crate::observe::access_log::Line;
@@ -8,7 +9,6 @@ use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use http::{HeaderMap, HeaderValue, header};
-use pingora_core::apps::ReusedHttpStream;
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl<'a> Refusal<'a> {
         session: Box<ServerSession>,
         fault: Fault,
         headers: HeaderMap,
-    ) -> Option<ReusedHttpStream> {
+    ) -> Remainder {
         let request = session.req_header();
         let protocol = reply::guessed_protocol(&request.headers);
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
@@ -53,13 +53,12 @@ impl<'a> Refusal<'a> {
         if fault.kind == FaultKind::BadHead {
             downstream.close_behind();
         }
-        downstream.reply(answer).await.ok()?;
+        if downstream.refuse(answer).await.is_err() {
+            return Remainder::Nothing;
+        }
         match fault.kind {
             // What follows a head that could be read in two ways cannot be trusted either.
-            FaultKind::BadHead => {
-                downstream.abort().await;
-                None
-            }
+            FaultKind::BadHead => downstream.abort().await,
             _ => downstream.finish().await,
         }
     }

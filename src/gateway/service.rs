@@ -1,6 +1,7 @@
 //! The gateway as Pingora's HTTP application: from a connection to exchanges.
 
 use super::downstream::Downstream;
+use super::downstream::early_reply::Remainder;
 use super::exchange::Exchange;
 use super::exchange::record::Record;
 use super::listen::caller_connections::Places;
@@ -79,14 +80,20 @@ impl HttpServerApp for GatewayApp {
         keep_connection(&mut session, keep_alive, *shutdown.borrow());
         // The configuration may have changed while the connection idled.
         let snapshot = self.gateway.reloader.current();
-        let mut exchange = pin!(self.exchange(session, snapshot));
-        tokio::select! {
+        // On the heap, so that what outlives it on a stream of HTTP/2 is small.
+        let mut exchange = Box::pin(self.exchange(session, snapshot));
+        let remainder = tokio::select! {
             biased;
-            over = &mut exchange => return over,
-            () = self.gateway.stages.until_over() => {}
-        }
-        // It finds out itself, now that it is woken.
-        exchange.await
+            remainder = &mut exchange => Some(remainder),
+            () = self.gateway.stages.until_over() => None,
+        };
+        let remainder = match remainder {
+            Some(remainder) => remainder,
+            // It finds out itself, now that it is woken.
+            None => (&mut exchange).await,
+        };
+        drop(exchange);
+        remainder.finish().await
     }
 
     fn h2_options(&self) -> Option<H2Options> {
@@ -119,11 +126,7 @@ impl GatewayApp {
         self.begun.load(Ordering::Relaxed)
     }
 
-    async fn exchange(
-        &self,
-        session: Box<ServerSession>,
-        snapshot: Arc<Snapshot>,
-    ) -> Option<ReusedHttpStream> {
+    async fn exchange(&self, session: Box<ServerSession>, snapshot: Arc<Snapshot>) -> Remainder {
         self.gateway.metrics.in_flight().inc();
         let _in_flight = Decrement(self.gateway.metrics.in_flight());
         let id = request_id::new();

@@ -4,7 +4,9 @@
 #   tests/clients/run.sh BASE_URL ADMIN_URL SIMULATOR_URL     all cases; exit 1 if one fails
 #   tests/clients/run.sh --install                            only installs the SDKs
 #
-# The demo is `headgate demo --listen … --admin … --simulator …` with its own routes.yaml. Each
+# The demo is `headgate demo --listen … --admin … --simulator …` with its own routes.yaml. Where
+# HEADGATE_PROGRAM names the program, the cases that need TLS, which are those of HTTP/2, run too, against
+# a gateway of their own; CLIENTS_HTTP2_TRIES is how often each client of them tries (8). Each
 # failed case is a line, then come the counts of each language, then those of all.
 # The SDKs go to .clients/ and stay there until their pins change. Missing on a bare Debian or Ubuntu:
 #
@@ -17,6 +19,8 @@ SUITE=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 INSTALLED=$(cd "$SUITE/../.." && pwd)/.clients
 PYTHON=$INSTALLED/python/bin/python
 PYTHON_MIN=3.11
+https=""
+https_folder=""
 NODE_MIN=20
 
 main() {
@@ -97,11 +101,35 @@ run_cases() {
   fi
   local passed=0 failed=0 counts
   counts=$(mktemp)
-  trap "rm -f '$counts'" EXIT
+  trap "rm -f '$counts'; stop_https" EXIT
+  start_https
   count python "$PYTHON" -B "$SUITE/python/main.py" "$@"
   count javascript node --preserve-symlinks --preserve-symlinks-main "$INSTALLED/js/cases/main.mjs" "$@"
   echo "$passed passed, $failed failed"
   ((failed == 0))
+}
+
+# Starts a gateway with TLS where HEADGATE_PROGRAM names one, and tells the cases of it.
+start_https() {
+  [[ -n ${HEADGATE_PROGRAM:-} ]] || return 0
+  https_folder=$(mktemp -d)
+  "$PYTHON" -B "$SUITE/python/https_gateway.py" "$HEADGATE_PROGRAM" "$https_folder" &
+  https=$!
+  local n
+  for n in $(seq 200); do
+    [[ -f $https_folder/url ]] && break
+    sleep 0.1
+  done
+  CLIENTS_HTTPS_URL=$(<"$https_folder/url") CLIENTS_HTTPS_AUTHORITY=$https_folder/authority.pem
+  export CLIENTS_HTTPS_URL CLIENTS_HTTPS_AUTHORITY
+}
+
+stop_https() {
+  if [[ -n ${https:-} ]]; then
+    kill "$https" 2>/dev/null || true
+    wait "$https" 2>/dev/null || true
+    rm -rf "$https_folder"
+  fi
 }
 
 # Keys, addresses and proxies meant for other uses of the SDKs must not reach the cases.

@@ -21,6 +21,7 @@ mod hardening;
 mod heartbeats;
 mod hostile_responses;
 mod http2;
+mod http2_refusals;
 mod identity;
 mod image_answers;
 mod image_forms;

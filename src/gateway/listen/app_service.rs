@@ -59,11 +59,8 @@ impl<A: App> HttpServerApp for AppService<A> {
         }
         let mut downstream = Downstream::new(Box::new(session), self.stages.clone());
         match self.answer(&mut downstream).await {
-            Ok(()) => downstream.finish().await,
-            Err(_) => {
-                downstream.abort().await;
-                None
-            }
+            Ok(()) => downstream.finish().await.finish().await,
+            Err(_) => downstream.abort().await.finish().await,
         }
     }
 

@@ -11,6 +11,7 @@ import './behind_the_gateway.mjs';
 import './ai_text.mjs';
 import './ai_refusals.mjs';
 import './stream_ends.mjs';
+import './http2_refusals.mjs';
 import { run } from './runner.mjs';
 
 process.exit((await run()) ? 0 : 1);

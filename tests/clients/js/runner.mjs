@@ -9,8 +9,8 @@ const PATIENCE_MS = 30_000;
 class Wrong extends Error {}
 
 /** Registers a case; `sentence` is what it proves. */
-export function proves(group, sentence, check) {
-  CASES.push({ name: `${group}: ${sentence}`, check });
+export function proves(group, sentence, check, patience = PATIENCE_MS) {
+  CASES.push({ name: `${group}: ${sentence}`, check, patience });
 }
 
 /** Registers a case once per row of `table`, with the row's value as argument. */
@@ -23,9 +23,9 @@ export function provesEach(group, sentence, table, check) {
 /** Runs every case, tells the failed ones and the counts; true if none failed. */
 export async function run() {
   let failed = 0;
-  for (const { name, check } of CASES) {
+  for (const { name, check, patience } of CASES) {
     try {
-      await inTime(check());
+      await inTime(check(), patience);
     } catch (error) {
       failed += 1;
       console.log(`FAILED javascript ${name}: ${why(error)}`);
@@ -84,10 +84,10 @@ export async function untilBroken(iterable) {
   return { items };
 }
 
-function inTime(promise) {
+function inTime(promise, patience) {
   let timer;
   const late = new Promise((_, reject) => {
-    timer = setTimeout(() => reject(new Wrong(`took more than ${PATIENCE_MS} ms`)), PATIENCE_MS);
+    timer = setTimeout(() => reject(new Wrong(`took more than ${patience} ms`)), patience);
   });
   return Promise.race([promise, late]).finally(() => clearTimeout(timer));
 }

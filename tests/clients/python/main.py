@@ -15,6 +15,7 @@ import video_cancels  # noqa: F401
 import models  # noqa: F401
 import behind_the_gateway  # noqa: F401
 import stream_ends  # noqa: F401
+import http2_refusals  # noqa: F401
 import runner
 
 if __name__ == "__main__":

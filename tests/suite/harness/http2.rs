@@ -51,14 +51,21 @@ impl Http2 {
 
     /// Sends a request; a body only until the other side wants no more of it.
     pub async fn send(&self, request: &Request) -> Waiting {
+        self.send_all(request).await.0
+    }
+
+    /// Sends a request with its whole body before anything of the response is read, as many clients
+    /// do. `false` if the other side wanted less of it.
+    pub async fn send_all(&self, request: &Request) -> (Waiting, bool) {
         let mut sender = self.sender.clone().ready().await.unwrap();
         let ends = request.body.is_none();
         let (answer, mut stream) = sender.send_request(head_of(request), ends).unwrap();
+        let mut whole = true;
         if let Some(body) = &request.body {
             let sent = write(&mut stream, Bytes::from(body.clone()));
-            timeout(PATIENCE, sent).await.expect("the body is stuck");
+            whole = timeout(PATIENCE, sent).await.expect("the body is stuck");
         }
-        Waiting { answer, stream }
+        (Waiting { answer, stream }, whole)
     }
 
     /// Whether the other side takes no more requests on this connection.
@@ -143,6 +150,25 @@ impl Http2Reply {
         (answer, ended.and_then(|error| error.reason()))
     }
 
+    /// The reason with which the other side resets the stream.
+    pub async fn reset_by_peer(&mut self) -> Reason {
+        let reset = poll_fn(|context| self.stream.poll_reset(context));
+        let reset = timeout(PATIENCE, reset).await.expect("no reset");
+        reset.expect("the connection ended")
+    }
+
+    /// Sends a body of this many bytes, as long as the other side takes it.
+    pub async fn send_until_reset(&mut self, bytes: usize) {
+        let sent = write(&mut self.stream, vec![b' '; bytes].into());
+        timeout(PATIENCE, sent).await.expect("the body is stuck");
+    }
+
+    /// Sends a small piece of the request's body, and does not end it.
+    pub fn send_piece(&mut self, piece: &'static [u8]) -> bool {
+        let piece = Bytes::from_static(piece);
+        self.stream.send_data(piece, false).is_ok()
+    }
+
     pub fn reset(mut self) {
         self.stream.send_reset(Reason::CANCEL);
     }
@@ -165,15 +191,16 @@ fn head_of(request: &Request) -> http::Request<()> {
 }
 
 /// Sends what the windows let through, until all is sent or the other side wants no more.
-async fn write(stream: &mut SendStream<Bytes>, mut body: Bytes) {
+async fn write(stream: &mut SendStream<Bytes>, mut body: Bytes) -> bool {
     while !body.is_empty() {
         stream.reserve_capacity(body.len());
         let Some(Ok(room)) = poll_fn(|context| stream.poll_capacity(context)).await else {
-            return;
+            return false;
         };
         let piece = body.split_to(room.min(body.len()));
         if stream.send_data(piece, body.is_empty()).is_err() {
-            return;
+            return false;
         }
     }
+    true
 }

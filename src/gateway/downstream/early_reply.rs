@@ -1,0 +1,137 @@
+//! A reply that is sent before the request's body is read: the body is read and discarded, so that the reply arrives.
+//!
+//! Most HTTP/2 clients send their whole body before they read the response, and lose a response that a
+//! reset of the stream overtakes. The stream's and the connection's windows therefore stay open until the
+//! body ends, and only a body without an end is reset, with NO_ERROR (RFC 9113, section 8.1).
+
+use bytes::Bytes;
+use pingora_core::apps::ReusedHttpStream;
+use pingora_core::protocols::http::ServerSession;
+use pingora_http::RequestHeader;
+use pingora_timeout::fast_timeout::fast_timeout;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+
+/// How much of a body is read and discarded.
+const DISCARD_BYTES_MAX: usize = 64 << 20;
+/// How long a body is read and discarded in HTTP/1.1, where its connection is held up.
+const DISCARD_H1: Duration = Duration::from_secs(2);
+/// The same in HTTP/2, where other streams go on beside it; longer where the upload comes on.
+const DISCARD_H2: Duration = Duration::from_secs(10);
+/// What an HTTP/2 upload that comes on has to reach each second.
+const DISCARD_BYTES_PER_SECOND: u64 = 128 << 10;
+/// How long an HTTP/2 client may send nothing of the body meanwhile.
+const DISCARD_IDLE: Duration = Duration::from_secs(2);
+/// How long the window of an HTTP/2 client may stay closed to a refusal.
+const UNSENT_MAX: Duration = Duration::from_secs(3);
+
+/// The end of a reply's body that waits for the window of its HTTP/2 client; `false` if it broke off.
+pub(super) type Unsent = Pin<Box<dyn Future<Output = bool> + Send>>;
+
+/// What an exchange leaves behind.
+pub enum Remainder {
+    Nothing,
+    /// A connection for the next request.
+    Connection(ReusedHttpStream),
+    Stream(EarlyReply),
+}
+
+impl Remainder {
+    /// Ends an HTTP/2 stream, and gives a connection back.
+    pub async fn finish(self) -> Option<ReusedHttpStream> {
+        match self {
+            Self::Nothing => None,
+            Self::Connection(connection) => Some(connection),
+            Self::Stream(early_reply) => {
+                early_reply.finish().await;
+                None
+            }
+        }
+    }
+}
+
+/// The rest of an HTTP/2 stream whose response is decided. It outlives its exchange, and holds nothing
+/// of the request.
+pub struct EarlyReply {
+    session: Box<ServerSession>,
+    unsent: Option<Unsent>,
+}
+
+impl EarlyReply {
+    pub(super) fn new(mut session: Box<ServerSession>, unsent: Option<Unsent>) -> Self {
+        // Header fields of a request may take far more memory than they took on the wire.
+        if let Ok(none) = RequestHeader::build("POST", b"/", None) {
+            *session.req_header_mut() = none;
+        }
+        Self { session, unsent }
+    }
+
+    /// Sends what is unsent, then discards the request's body. Dropping the session resets the stream: with
+    /// NO_ERROR behind a whole response, with CANCEL where the client took none.
+    async fn finish(mut self) {
+        if let Some(unsent) = self.unsent.take()
+            && !matches!(fast_timeout(UNSENT_MAX, unsent).await, Ok(true))
+        {
+            return;
+        }
+        discard_h2(&mut self.session).await;
+    }
+}
+
+/// Sends the body of a reply whose head was sent, as far as that needs no waiting: some clients end their
+/// upload at the head of a refusal, and what is sent late meets a stream that is closed.
+pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<Unsent> {
+    let ServerSession::H2(session) = session else {
+        return None;
+    };
+    let mut writer = session.take_response_body_writer()?;
+    writer.reserve_capacity(body.len());
+    if writer.capacity() >= body.len() {
+        // What fails here is a stream that the client has reset.
+        let _ = writer.send_data(body, true);
+        return None;
+    }
+    Some(Box::pin(async move {
+        while !body.is_empty() {
+            let Some(Ok(room)) = poll_fn(|context| writer.poll_capacity(context)).await else {
+                return false;
+            };
+            let piece = body.split_to(room.min(body.len()));
+            if writer.send_data(piece, body.is_empty()).is_err() {
+                return false;
+            }
+            writer.reserve_capacity(body.len());
+        }
+        true
+    }))
+}
+
+/// Discards the body behind an HTTP/1.1 reply: closing with unread input would make the kernel reset
+/// the connection, and the reply be lost.
+pub(super) async fn discard_h1(session: &mut ServerSession) {
+    let discarded = async {
+        let mut seen = 0;
+        while let Ok(Some(chunk)) = session.read_request_body().await {
+            seen += chunk.len();
+            if seen > DISCARD_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    let _ = fast_timeout(DISCARD_H1, discarded).await;
+}
+
+async fn discard_h2(session: &mut ServerSession) {
+    let began = Instant::now();
+    let mut seen = 0;
+    while seen <= DISCARD_BYTES_MAX {
+        let earned = Duration::from_secs(seen as u64 / DISCARD_BYTES_PER_SECOND);
+        let left = (DISCARD_H2 + earned).saturating_sub(began.elapsed());
+        let chunk = fast_timeout(left.min(DISCARD_IDLE), session.read_request_body()).await;
+        match chunk {
+            Ok(Ok(Some(chunk))) => seen += chunk.len(),
+            _ => return,
+        }
+    }
+}

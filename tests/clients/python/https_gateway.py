@@ -1,0 +1,125 @@
+"""A gateway with TLS, and so with HTTP/2: `https_gateway.py PROGRAM FOLDER`. It runs until its parent ends it.
+
+FOLDER/url then holds its address, and FOLDER/authority.pem the authority that its certificate comes from.
+"""
+
+import datetime
+import ipaddress
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+ROUTES = {
+    "server": {
+        "listen": "127.0.0.1:0",
+        "admin": "127.0.0.1:0",
+        "tls": {"certificate": "server.pem", "key": "server.key"},
+    },
+    "callers": [
+        {
+            "name": "demo",
+            "key_sha256": "f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7",
+            "models": ["*"],
+        }
+    ],
+    "channels": {
+        "primary": {
+            "base_url": "http://127.0.0.1:9/v1",
+            "credential": {"bearer": "sk-nobody-is-asked"},
+            "protocols": ["chat"],
+            "models": {"demo-chat": "provider-large"},
+        }
+    },
+    "routes": [
+        {
+            "name": "chat",
+            "match": "POST /v1/chat/completions",
+            "protocol": "chat",
+            "request": ["authenticate", "route_model"],
+        }
+    ],
+}
+
+
+def main(program, folder):
+    write_certificates(folder)
+    (folder / "routes.yaml").write_text(json.dumps(ROUTES))
+    gateway = subprocess.Popen(
+        [program, "run", "--config", str(folder / "routes.yaml")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    # The shell ends this process with SIGTERM; the gateway ends with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        for line in gateway.stderr:
+            if address := listening_at(line):
+                (folder / "url.part").write_text(f"https://{address}")
+                os.rename(folder / "url.part", folder / "url")
+    finally:
+        gateway.terminate()
+
+
+def listening_at(line):
+    try:
+        said = json.loads(line)
+    except ValueError:
+        return None
+    fields = said.get("fields", said)
+    return fields.get("listen") if "headgate is listening" in line else None
+
+
+def write_certificates(folder):
+    authority_key, authority = certificate("headgate client suite", None)
+    key, server = certificate("127.0.0.1", (authority_key, authority))
+    pem = serialization.Encoding.PEM
+    (folder / "authority.pem").write_bytes(authority.public_bytes(pem))
+    (folder / "server.pem").write_bytes(server.public_bytes(pem))
+    private = serialization.PrivateFormat.PKCS8
+    (folder / "server.key").write_bytes(key.private_bytes(pem, private, serialization.NoEncryption()))
+
+
+def certificate(name, issuer):
+    """A key and its certificate, from `issuer` or, without one, an authority's own."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+    issuer_key, issuer_name = (key, subject) if issuer is None else (issuer[0], issuer[1].subject)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    builder = (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer_name)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(days=1))
+        .add_extension(x509.BasicConstraints(ca=issuer is None, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(issuer_key.public_key()), critical=False
+        )
+    )
+    if issuer is None:
+        usage = x509.KeyUsage(
+            digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False,
+            key_encipherment=False, data_encipherment=False, key_agreement=False, encipher_only=False,
+            decipher_only=False,
+        )  # fmt: skip
+        builder = builder.add_extension(usage, critical=True)
+    else:
+        address = x509.IPAddress(ipaddress.ip_address(name))
+        builder = builder.add_extension(x509.SubjectAlternativeName([address]), critical=False)
+    return key, builder.sign(issuer_key, hashes.SHA256())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))

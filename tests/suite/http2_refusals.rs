@@ -1,0 +1,157 @@
+//! HTTP/2: a refusal that is sent before the request's body is read reaches clients that send all of it first.
+
+use crate::harness::certificates::Authority;
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::{Gateway, Http2, PROTOCOLS, Request, Simulator, config};
+use h2::Reason;
+use headgate::protocol::Protocol;
+use std::time::Duration;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+
+/// What is read and discarded of a body behind a refusal.
+const DISCARDED_MAX: usize = 64 << 20;
+
+struct World {
+    gateway: Gateway,
+    authority: Authority,
+    _simulator: Simulator,
+}
+
+impl World {
+    async fn start() -> Self {
+        let simulator = Simulator::start().await;
+        let (folder, authority) = (folder_with_schemas(), Authority::new());
+        let mut config = config::standard(&simulator.url());
+        config["server"]["tls"] = authority.server().write(&folder, "server");
+        Self {
+            gateway: Gateway::start_in(folder, &config.to_string()).await,
+            authority,
+            _simulator: simulator,
+        }
+    }
+
+    async fn connect(&self) -> Http2 {
+        let address = self.gateway.address;
+        let stream = self.authority.connect(address, &["h2"], None).await;
+        Http2::over(stream.unwrap()).await
+    }
+}
+
+fn stranger(protocol: Protocol, bytes: usize) -> Request {
+    Request::to(protocol, vec![b' '; bytes]).key("sk-nobody")
+}
+
+#[tokio::test]
+async fn a_refusal_arrives_at_a_client_that_sends_its_whole_body_before_it_reads() {
+    let world = World::start().await;
+    for protocol in PROTOCOLS {
+        for bytes in [1, 16 << 10, 1 << 20, 2 << 20, 20 << 20, 50 << 20] {
+            let connection = world.connect().await;
+            for chunked in [false, true] {
+                let request = stranger(protocol, bytes);
+                let request = if chunked { request.chunked(1) } else { request };
+                let (waiting, whole) = connection.send_all(&request).await;
+                assert!(whole, "{protocol:?}: {bytes} bytes were not all taken");
+                let (answer, reset) = waiting.reply().await.rest().await;
+                assert_eq!(reset, None, "{protocol:?} {bytes}");
+                assert_error_body(protocol, &answer, 401);
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_refuses_a_request_before_its_body_is_read_lets_the_body_be_sent() {
+    let world = World::start().await;
+    let connection = world.connect().await;
+    let body = || vec![b' '; 36 << 20];
+    for (request, status) in [
+        (Request::to(Protocol::Chat, body()), 413),
+        (Request::to(Protocol::Chat, body()).chunked(1), 413),
+        (Request::post("/v1/nothing", body()), 404),
+        (Request::post("/v1/models", body()), 405),
+        (Request::post("/v1/%2e%2e/models", body()), 400),
+    ] {
+        let (waiting, whole) = connection.send_all(&request).await;
+        let (answer, reset) = waiting.reply().await.rest().await;
+        assert_eq!((answer.status, answer.whole), (status, true));
+        assert_eq!((whole, reset), (true, None), "{status}");
+    }
+    assert_eq!(
+        connection.ask(&Request::ask(Protocol::Chat)).await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn a_body_without_an_end_is_reset_without_an_error_behind_the_whole_refusal() {
+    let world = World::start().await;
+    let connection = world.connect().await;
+    for bytes in [DISCARDED_MAX + (8 << 20), 3 << 20] {
+        let request = stranger(Protocol::Chat, bytes).chunked(1);
+        let began = Instant::now();
+        let mut reply = connection.send_head(&request).await.reply().await;
+        assert_eq!(reply.status, 401);
+        while reply.piece().await.unwrap().is_some() {}
+        if bytes > DISCARDED_MAX {
+            reply.send_until_reset(bytes).await;
+        } else {
+            assert!(reply.send_piece(b"{"));
+        }
+        assert_eq!(reply.reset_by_peer().await, Reason::NO_ERROR);
+        assert!(began.elapsed() < Duration::from_secs(20));
+    }
+    assert_eq!(
+        connection.ask(&Request::ask(Protocol::Chat)).await.status,
+        200
+    );
+}
+
+#[tokio::test]
+async fn refused_uploads_do_not_hold_up_the_other_streams_of_their_connection() {
+    let world = World::start().await;
+    let connection = world.connect().await;
+    let mut refused = JoinSet::new();
+    for _ in 0..8 {
+        let connection = connection.clone();
+        refused.spawn(async move {
+            let request = stranger(Protocol::Chat, 12 << 20);
+            let (waiting, whole) = connection.send_all(&request).await;
+            (whole, waiting.reply().await.rest().await.0.status)
+        });
+    }
+    // Uploads that stall keep their place among the streams, and nothing else.
+    let mut stalled = Vec::new();
+    for _ in 0..8 {
+        stalled.push(connection.send_head(&stranger(Protocol::Chat, 1)).await);
+    }
+    for protocol in PROTOCOLS {
+        let request = Request::ask_stream(protocol).simulate("events=10; pace=5ms");
+        let answer = connection.ask(&request).await;
+        assert_eq!((answer.status, answer.whole), (200, true));
+        sleep(Duration::from_millis(20)).await;
+    }
+    while let Some(ended) = refused.join_next().await {
+        assert_eq!(ended.unwrap(), (true, 401));
+    }
+    for waiting in stalled {
+        assert_eq!(waiting.reply().await.status, 401);
+    }
+}
+
+#[tokio::test]
+async fn the_log_tells_of_a_refusal_when_it_is_sent_and_not_when_the_upload_ends() {
+    let world = World::start().await;
+    let connection = world.connect().await;
+    let mut reply = connection
+        .send_head(&stranger(Protocol::Chat, 1 << 20))
+        .await
+        .reply()
+        .await;
+    while reply.piece().await.unwrap().is_some() {}
+    let refused = |line: &serde_json::Value| line["status"] == 401;
+    let line = world.gateway.log_line(refused).await;
+    assert!(line["total_ms"].as_f64().unwrap() < 1_500.0, "{line}");
+}
