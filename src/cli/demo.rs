@@ -84,7 +84,7 @@ fn what_to_try(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) ->
     format!(
         r#"
 headgate demo: gateway http://{gateway}, admin http://{admin}, simulated provider http://{simulator}
-key {KEY}, models demo-chat, demo-small, demo-image, demo-video-a and demo-video-b. Stop it with Ctrl-C. Try:
+key {KEY}, models demo-chat, demo-small, demo-image, demo-video-a, demo-video-b and demo-video-b-2. Stop it with Ctrl-C. Try:
 
   curl -s http://{gateway}/v1/models -H 'authorization: Bearer {KEY}'
 

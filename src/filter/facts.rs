@@ -44,6 +44,8 @@ pub struct Create {
     /// The channel's name of the model.
     pub model: Arc<str>,
     pub body: Bytes,
+    /// Appended to the channel's `base_url`.
+    pub path: String,
     /// Width to height as asked for, which not every family tells again.
     pub ratio: Option<String>,
     /// Names what the family leaves out.

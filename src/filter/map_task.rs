@@ -24,7 +24,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "map_task",
-    summary: "Creates a video task, asks how one stands, or cancels one, with the channel's family; ids are sealed, so that only their caller can ask, through any gateway with the same keys.",
+    summary: "Creates a video task, queries or cancels one with the channel's family, or says that tasks are not listed; ids are sealed, so that only their caller can ask, through any gateway with the same keys.",
     side: Side::Request,
     settings: Some(settings_schema::<Settings>),
     bare: false,
@@ -62,15 +62,17 @@ enum Ask {
     Query,
     /// Ends a task before it begins, where that can be done.
     Cancel,
+    /// Refuses to list tasks, in the words of the caller's protocol.
+    List,
 }
 
-/// What becomes of a field that the channel's family cannot do.
+/// What becomes of a field that the channel's family cannot do, or the generic protocol does not have.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum UnsupportedSetting {
     #[default]
     Refuse,
-    /// It is left out, and named in the header `x-headgate-ignored`.
+    /// The field is left out, and named in the header `x-headgate-ignored`.
     Ignore,
 }
 
@@ -79,7 +81,8 @@ enum UnsupportedSetting {
 struct Settings {
     /// What the route asks of providers.
     ask: Ask,
-    /// What becomes of a field that the channel's family cannot do; `refuse` if absent.
+    /// What becomes of a field that the channel's family cannot do, and of one that the generic protocol does
+    /// not have; `refuse` if absent.
     #[serde(default)]
     unsupported: UnsupportedSetting,
 }
@@ -100,21 +103,26 @@ impl Filter for MapTask {
     fn body_need(&self) -> BodyNeed {
         match self.ask {
             Ask::Create => BodyNeed::Scanned,
-            Ask::Query | Ask::Cancel => BodyNeed::Untouched,
+            Ask::Query | Ask::Cancel | Ask::List => BodyNeed::Untouched,
         }
     }
 
     fn answer_need(&self) -> AnswerNeed {
         match self.ask {
             Ask::Create => AnswerNeed::Replace,
-            Ask::Query | Ask::Cancel => AnswerNeed::Nothing,
+            Ask::Query | Ask::Cancel | Ask::List => AnswerNeed::Nothing,
         }
+    }
+
+    fn ends_requests(&self) -> bool {
+        self.ask == Ask::List
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         match self.ask {
             Ask::Create => Step::next(),
             Ask::Query | Ask::Cancel => Step::from(self.find_task(request)),
+            Ask::List => Step::fail(no_list()),
         }
     }
 
@@ -123,6 +131,7 @@ impl Filter for MapTask {
             Ask::Create => Step::from(self.keep_able(request)),
             Ask::Query => Step::later(self.query(request)),
             Ask::Cancel => Step::later(self.cancel(request)),
+            Ask::List => Step::fail(no_list()),
         }
     }
 
@@ -137,6 +146,7 @@ impl Filter for MapTask {
             Ask::Cancel => self.ask_of_task(request, attempt, |family| {
                 family.cancel.as_ref().map(|cancel| &cancel.call)
             }),
+            Ask::List => Err(no_list()),
         })
     }
 
@@ -156,6 +166,14 @@ impl Filter for MapTask {
             self.reword(answer, body);
         }
     }
+}
+
+/// The gateway has no table of tasks, and the provider's list has those of all callers.
+fn no_list() -> Fault {
+    Fault::new(
+        FaultKind::NoRoute,
+        "lists of tasks are not offered here; ask for each task by its id",
+    )
 }
 
 /// A channel that speaks no family is none that a task can be mapped for.

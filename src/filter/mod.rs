@@ -69,6 +69,11 @@ pub trait Filter: Send + Sync {
         None
     }
 
+    /// Whether it ends every request by itself, so that its route needs no channel.
+    fn ends_requests(&self) -> bool {
+        false
+    }
+
     /// Before a byte of the body is read: may reply, so that a stranger never fills memory.
     fn on_head<'a>(&'a self, _request: &'a mut RequestView) -> Step<'a> {
         Step::next()

@@ -42,7 +42,8 @@ impl<'a> Refusal<'a> {
         headers: HeaderMap,
     ) -> Remainder {
         let request = session.req_header();
-        let protocol = reply::guessed_protocol(&request.headers);
+        let family = self.snapshot.router.family_near(request.uri.path());
+        let protocol = family.or_else(|| reply::guessed_protocol(&request.headers));
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
         answer.headers.extend(headers);
         reply::name_request(&mut answer.headers, protocol, &self.id);

@@ -84,9 +84,15 @@ impl Polls {
     pub async fn report(self: &Arc<Self>, question: Question, ask: Returning) -> Told {
         let key = key(&question.task);
         let query = question.family.query.clone();
-        if let Some(told) = self.shelf().fresh(&key, &query, Instant::now()) {
+        let fresh = self.shelf().fresh(&key, &query, Instant::now());
+        if let Some(told) = fresh {
             self.tally.count(Outcome::Fresh);
-            return told;
+            return match told {
+                Ok(known) if !known.report.state.is_terminal() => {
+                    Ok(self.ended(&key, &question).await.unwrap_or(known))
+                }
+                told => told,
+            };
         }
         let (polls, of) = (self.clone(), key.clone());
         let work = move || async move { polls.find_out(&of, &question, ask).await };
@@ -226,6 +232,13 @@ impl Polls {
         // The clock may have begun after that.
         let asked = now.checked_sub(age).unwrap_or(now);
         self.shelf().file(key, Ok(Arc::new(report)), asked).ok()
+    }
+
+    /// The end of a task that another gateway has seen since this one asked.
+    async fn ended(&self, key: &Arc<str>, question: &Question) -> Option<Known> {
+        let report = self.noted(key, question).await?;
+        let again = question.family.query.fresh_while(report.state);
+        Some(Known::until(report, again))
     }
 
     /// Takes a place in the account's budget if there is one, and nobody waits for it already.

@@ -288,3 +288,44 @@ async fn who_asks_to_act_upon_it_has_room_for_that_too_and_need_not_wait_in_betw
     let pace = state.pace("b", 2).get().await.unwrap();
     assert!(matches!(pace, Pace::In(_)), "{pace:?}");
 }
+
+#[tokio::test]
+async fn the_end_that_another_gateway_has_seen_is_told_even_while_an_earlier_state_is_fresh() {
+    let state = memory();
+    let (polls, other) = (Arc::new(Polls::default()), Arc::new(Polls::default()));
+    let provider = Provider::default();
+    let question = question(state, |family| {
+        family.query.fresh = Duration::from_secs(3600);
+        family.query.fresh_when_done = Duration::from_secs(3600);
+    });
+    let poll = async |polls: &Arc<Polls>, word: &str| {
+        state_of(&polls.report(question.clone(), provider.says(word)).await)
+    };
+    assert_eq!(poll(&polls, "PENDING").await, State::Queued);
+    // As a cancel does there.
+    let seen = other
+        .report_now(&question, provider.says("SUCCEEDED"))
+        .await;
+    assert_eq!(seen.unwrap().state, State::Succeeded);
+    assert_eq!(poll(&polls, "PENDING").await, State::Succeeded);
+    assert_eq!(poll(&polls, "PENDING").await, State::Succeeded);
+    assert_eq!(provider.asked(), 2);
+}
+
+#[tokio::test]
+async fn what_who_asks_now_learns_is_told_to_all_who_poll() {
+    let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
+    let question = question(memory(), |family| {
+        family.query.fresh = Duration::from_secs(3600);
+        family.query.fresh_when_done = Duration::from_secs(3600);
+    });
+    let poll =
+        async |word: &str| state_of(&polls.report(question.clone(), provider.says(word)).await);
+    assert_eq!(poll("PENDING").await, State::Queued);
+    for (word, state) in [("RUNNING", State::Running), ("SUCCEEDED", State::Succeeded)] {
+        let now = polls.report_now(&question, provider.says(word)).await;
+        assert_eq!(now.unwrap().state, state);
+        assert_eq!(poll("PENDING").await, state);
+    }
+    assert_eq!(provider.asked(), 3);
+}

@@ -95,6 +95,25 @@ impl Router {
     }
 }
 
+impl Router {
+    /// The family whose routes share the longest beginning with `path`, a segment at least: what is asked for there
+    /// and is no route is refused in its shape. None where routes of other protocols share it, too.
+    pub fn family_near(&self, path: &str) -> Option<Protocol> {
+        let mut longest = 0;
+        let mut near = None;
+        for route in &self.routes {
+            let (shared, protocol) = (route.pattern.shared_with(path), route.protocol);
+            if shared > longest {
+                longest = shared;
+                near = protocol;
+            } else if shared == longest && near != protocol {
+                near = None;
+            }
+        }
+        near.filter(|protocol| matches!(protocol, Protocol::FamilyA | Protocol::FamilyB))
+    }
+}
+
 impl Route {
     /// The deadlines on a channel whose own are `base`.
     pub fn timeouts(&self, base: Timeouts) -> Timeouts {
@@ -156,12 +175,16 @@ impl Pattern {
         let mut given = path.split('/').skip(1);
         self.segments
             .iter()
-            .all(|segment| match (segment, given.next()) {
-                (Segment::Literal(text), Some(given)) => **text == *given,
-                (Segment::Parameter(_), Some(given)) => !given.is_empty(),
-                (_, None) => false,
-            })
+            .all(|segment| given.next().is_some_and(|given| segment.takes(given)))
             && given.next().is_none()
+    }
+
+    /// How many segments a path begins with that could begin one of this pattern.
+    fn shared_with(&self, path: &str) -> usize {
+        let given = path.split('/').skip(1);
+        let both = self.segments.iter().zip(given);
+        both.take_while(|(segment, given)| segment.takes(given))
+            .count()
     }
 
     fn parameters(&self, path: &str) -> Vec<(Arc<str>, String)> {
@@ -188,6 +211,13 @@ impl fmt::Display for Pattern {
 }
 
 impl Segment {
+    fn takes(&self, given: &str) -> bool {
+        match self {
+            Self::Literal(text) => **text == *given,
+            Self::Parameter(_) => !given.is_empty(),
+        }
+    }
+
     fn parse(text: &str) -> Result<Self, String> {
         match text.strip_prefix('{').map(|rest| rest.strip_suffix('}')) {
             Some(Some(name))

@@ -345,7 +345,8 @@ fn check_order(filters: &[Named], patterns: &[Pattern], at: &str, problems: &mut
         || place("list_models").is_some()
         || place("first_channel").is_some()
         || (place("follow_ids").is_some() && all_have("id"))
-        || (place("map_task").is_some() && is_about_a_task);
+        || (place("map_task").is_some() && is_about_a_task)
+        || filters.iter().any(|named| named.filter.ends_requests());
     if !finds_channel {
         problems.error(
             &at,

@@ -29,6 +29,7 @@ const CARRIED: &[(&str, &str, &str)] = &[
     carried!("family_a/2.0"),
     carried!("family_a/2.0-fast"),
     carried!("family_a/2.5"),
+    carried!("family_a/2.5-vendor"),
     carried!("family_b"),
     carried!("family_b/2.x"),
     carried!("family_b/3.0"),

@@ -21,7 +21,7 @@ pub struct FamilyConfig {
     /// protocol are checked against its schema, too.
     pub protocol: Option<Protocol>,
     /// How a task is created.
-    pub create: Option<CallConfig>,
+    pub create: Option<CreateConfig>,
     /// How a task is asked for.
     pub query: Option<QueryConfig>,
     /// How a task is cancelled; tasks cannot be, if absent.
@@ -40,17 +40,22 @@ pub struct FamilyConfig {
     pub native: Option<NativeConfig>,
 }
 
-/// A request to a provider.
+/// A request that creates a task.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct CallConfig {
+pub struct CreateConfig {
     /// HTTP method.
     pub method: String,
-    /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
+    /// Path that is appended to the channel's `base_url`.
     pub path: String,
     /// Headers that the provider wants for it.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Other paths for creates, each with the fields of a request (JSON pointers) that only it takes. A create
+    /// whose caller used one of the provider's paths goes to that path; others go to the first path with a field
+    /// that the request has, else to `path`.
+    #[serde(default)]
+    pub other_paths: BTreeMap<String, SourcesConfig>,
 }
 
 /// A request that asks how a task stands, and how often that is asked.

@@ -11,9 +11,9 @@ mod source;
 #[cfg(test)]
 mod tests;
 
-pub use answer::Unreadable;
+pub use answer::{Unreadable, UpstreamError};
 pub use build::InvalidFamily;
-pub use call::Call;
+pub use call::{Call, CreateCall};
 pub use request::{Ignored, Mapped, Unsupported};
 
 use super::state::State;
@@ -31,7 +31,7 @@ pub struct Family {
     pub name: Arc<str>,
     /// The protocol of callers who speak it themselves, if there is one.
     pub protocol: Option<Protocol>,
-    pub create: Call,
+    pub create: CreateCall,
     pub query: Query,
     /// None where tasks cannot be cancelled.
     pub cancel: Option<Cancel>,

@@ -3,11 +3,13 @@
 mod media;
 #[cfg(test)]
 mod tests;
+mod unknown;
 
 use super::family::given::Given;
 use crate::protocol::json::{Document, Kind, Node};
 pub use media::{Media, MediaKind};
 use std::borrow::Cow;
+pub use unknown::UnknownField;
 
 /// A create of the generic protocol, read in place.
 #[derive(Debug)]
@@ -17,8 +19,8 @@ pub struct GenericRequest<'a> {
     /// The scalar fields that are there and neither null nor empty, in the order of [`Field::ALL`].
     pub(super) fields: Vec<(Field, Given<'a>)>,
     pub(super) medias: Vec<Media<'a>>,
-    /// Members that the generic protocol does not have.
-    pub(super) unknown: Vec<Cow<'a, str>>,
+    /// What the generic protocol does not have, in the order of the request.
+    pub(super) unknown: Vec<UnknownField<'a>>,
 }
 
 /// A scalar field of the generic protocol.
@@ -59,23 +61,16 @@ impl<'a> GenericRequest<'a> {
         let model = model.filter(|model| !model.is_empty());
         let mut fields = Vec::new();
         for field in Field::ALL {
-            // Clients send their defaults, too: an empty text is none.
-            let is_empty = |node: &Node<'_>| node.is_null() || node.str_len() == Some(0);
-            let given = root.get(field.name()).filter(|node| !is_empty(node));
-            if let Some(node) = given {
+            if let Some(node) = root.get(field.name()).filter(is_given) {
                 fields.push((field, field.read(node)?));
             }
         }
-        let known = |name: &str| {
-            ["model", "medias"].contains(&name)
-                || Field::ALL.iter().any(|field| field.name() == name)
-        };
-        let names = root.members().map(|(name, _)| name);
+        let medias = root.get("medias").filter(is_given);
         Ok(Self {
             model: model.ok_or_else(|| Refused::new("model", "`model` must name a model"))?,
             fields,
-            medias: media::read(root.get("medias"))?,
-            unknown: names.filter(|name| !known(name)).collect(),
+            medias: media::read(medias)?,
+            unknown: UnknownField::all(root, medias),
         })
     }
 
@@ -131,7 +126,11 @@ impl Field {
     fn read(self, node: Node<'_>) -> Result<Given<'_>, Refused> {
         let (given, wanted) = match self {
             Self::Resolution => (node.as_str().map(lower_case), "text"),
-            Self::Duration | Self::Seed => (whole_number(node), "a whole number"),
+            Self::Duration => {
+                let seconds = whole_number(node).filter(|_| node.as_f64() != Some(0.0));
+                (seconds, "a whole number of seconds from 1, or -1")
+            }
+            Self::Seed => (whole_number(node), "a whole number"),
             Self::GenerateAudio | Self::Watermark => {
                 (node.as_bool().map(|_| Given::of(node)), "true or false")
             }
@@ -151,6 +150,11 @@ impl Refused {
             message: message.into(),
         }
     }
+}
+
+/// Clients send their defaults, too: null and empty text are nothing.
+fn is_given(node: &Node<'_>) -> bool {
+    !node.is_null() && node.str_len() != Some(0)
 }
 
 fn lower_case(tier: Cow<'_, str>) -> Given<'_> {

@@ -3,8 +3,8 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::BOB;
 use crate::harness::video::{
-    FAMILY_A, FAMILY_B, GENERIC, ask, cancel, cancel_request, count, create, deeds, id_of,
-    video_config,
+    FAMILY_A, FAMILY_B, GENERIC, ask, cancel, cancel_request, count, create, deeds, fresh_for,
+    id_of, video_config,
 };
 use crate::harness::{Act, Answer, Gateway, Scripted, Simulator, eventually};
 use headgate::protocol::Protocol;
@@ -190,4 +190,37 @@ async fn a_family_that_cannot_cancel_says_so_and_is_asked_nothing() {
         answer.text()
     );
     assert_eq!(deeds(&simulator).await, ["create"]);
+}
+
+#[tokio::test]
+async fn what_a_cancel_learns_polls_say_from_then_on() {
+    for (word, course) in [
+        ("running", "queue=1s;run=60m"),
+        ("succeeded", "queue=1s;run=1ms"),
+        ("failed", "queue=1s;run=1ms;ends=failed"),
+    ] {
+        let simulator = Simulator::start().await;
+        let mut config = video_config(&simulator, course);
+        fresh_for(&mut config, "1ms", "1ms", &json!({}));
+        // It remembers nothing, so it tells when the provider has gone on.
+        let watching = Gateway::start(&config).await;
+        fresh_for(&mut config, "10m", "10m", &json!({}));
+        let gateway = Gateway::start(&config).await;
+        for (path, model, protocol) in WAYS {
+            let id = id_of(path, &create(&gateway, path, model).await);
+            let before = status_of(path, &ask(&gateway, path, &id).await);
+            assert!(["queued", "pending"].contains(&&*before), "{before}");
+            eventually("the state", async || {
+                let told = ask(&watching, path, &id).await;
+                (status_of(path, &told) == word).then_some(())
+            })
+            .await;
+            assert_eq!(status_of(path, &ask(&gateway, path, &id).await), before);
+            let answer = cancel(&gateway, path, &id).await;
+            let message = assert_error_body(protocol, &answer, 409);
+            assert!(message.contains(word), "{message}");
+            let told = ask(&gateway, path, &id).await;
+            assert_eq!(status_of(path, &told), word, "{path}: {}", told.text());
+        }
+    }
 }

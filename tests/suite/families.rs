@@ -73,6 +73,8 @@ async fn a_generic_create_is_held_against_the_rules_of_the_family_and_the_model(
         (b, "medias", eleven_images, Some("medias")),
         (b, "medias", six_videos, Some("medias")),
         (b, "prompt", json!("x".repeat(20_001)), Some("prompt")),
+        (a, "duration", json!(0), Some("duration")),
+        (b, "duration", json!(0), Some("duration")),
     ] {
         let mut body = create_body(GENERIC, model);
         body[field] = value;
@@ -155,4 +157,27 @@ async fn a_retired_channel_answers_for_its_tasks_and_gets_no_new_ones() {
     reload(&gateway, &config).await;
     let gone = ask(&gateway, GENERIC, &id).await;
     assert_eq!(gone.status, 410, "{}", gone.text());
+}
+
+#[tokio::test]
+async fn thirty_seconds_leave_no_room_for_a_video_to_start_from() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&with_profiles(&simulator)).await;
+    for (duration, status) in [(30, 400), (29, 200), (-1, 200)] {
+        let mut body = create_body(GENERIC, "demo-video-b");
+        body["medias"] = media(&["reference_image", "reference_video"]);
+        body["duration"] = duration.into();
+        let answer = gateway.ask(&Request::post(GENERIC, body.to_string())).await;
+        assert_eq!(answer.status, status, "{duration}: {}", answer.text());
+        if status == 400 {
+            assert_error_body(Protocol::Chat, &answer, 400);
+            assert_eq!(answer.json()["error"]["param"], "duration");
+            assert!(
+                answer.text().contains("input and output"),
+                "{}",
+                answer.text()
+            );
+        }
+    }
+    assert_eq!(creates(&simulator).await, 2);
 }

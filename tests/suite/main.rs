@@ -15,6 +15,7 @@ mod desync;
 mod error_parity;
 mod failover;
 mod families;
+mod family_paths;
 mod five_channels;
 mod fleet;
 mod hardening;

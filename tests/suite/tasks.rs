@@ -5,7 +5,7 @@ use crate::harness::request::{ANN, BOB};
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, create, create_body, creates, id_of, video_config,
 };
-use crate::harness::{Gateway, Request, Simulator, eventually};
+use crate::harness::{Act, Gateway, Request, Scripted, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -150,4 +150,101 @@ async fn a_status_that_nobody_knows_reads_running_and_its_word_is_told() {
     assert_eq!(answer.0, "PONDERING");
     assert_eq!(answer.1.json()["status"], "running");
     assert!(answer.1.headers.get("retry-after").is_some());
+}
+
+#[tokio::test]
+async fn an_unknown_field_is_refused_before_anything_is_paid_for_unless_the_route_ignores_it() {
+    let simulator = Simulator::start().await;
+    let mut config = video_config(&simulator, "");
+    let gateway = Gateway::start(&config).await;
+    let image = json!({"type": "image", "url": "https://media.example/a.png", "weight": 1});
+    for (field, value, param, words) in [
+        (
+            "image_url",
+            json!("https://media.example/a.png"),
+            "image_url",
+            "`medias`",
+        ),
+        ("aspect_ratio", json!("16:9"), "aspect_ratio", "`ratio`"),
+        ("medias", json!([image]), "medias[0].weight", "`url`"),
+    ] {
+        for model in ["demo-video-a", "demo-video-b"] {
+            let mut body = create_body(GENERIC, model);
+            body[field] = value.clone();
+            let answer = gateway.ask(&Request::post(GENERIC, body.to_string())).await;
+            let message = assert_error_body(Protocol::Chat, &answer, 400);
+            assert_eq!(answer.json()["error"]["param"], param);
+            assert!(message.contains(words), "{message}");
+        }
+    }
+    assert_eq!(creates(&simulator).await, 0);
+    let mut silent = create_body(GENERIC, "demo-video-a");
+    silent["image_url"] = Value::Null;
+    let answer = gateway
+        .ask(&Request::post(GENERIC, silent.to_string()))
+        .await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    config["routes"][0]["request"][2] =
+        json!({"map_task": {"ask": "create", "unsupported": "ignore"}});
+    let lenient = Gateway::start(&config).await;
+    let mut body = create_body(GENERIC, "demo-video-a");
+    body["image_url"] = json!("https://media.example/a.png");
+    body["medias"] = json!([image]);
+    let answer = lenient.ask(&Request::post(GENERIC, body.to_string())).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let ignored = answer.headers.get("x-headgate-ignored");
+    assert_eq!(ignored, Some("image_url, medias[0].weight"));
+}
+
+#[tokio::test]
+async fn empty_text_in_a_generic_create_is_as_if_it_were_not_there() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&video_config(&simulator, "")).await;
+    let empty = json!({"negative_prompt": "", "duration": "", "resolution": "", "ratio": "",
+        "generate_audio": "", "watermark": "", "seed": "", "callback_url": ""});
+    for model in ["demo-video-a", "demo-video-b"] {
+        let mut bodies = Vec::new();
+        for more in [json!({}), empty.clone()] {
+            let image = json!({"type": "image", "role": "", "url": "https://media.example/a.png"});
+            let mut body = json!({"model": model, "prompt": "a gate", "medias": [image]});
+            let members = body.as_object_mut().unwrap();
+            members.extend(more.as_object().unwrap().clone());
+            let answer = gateway.ask(&Request::post(GENERIC, body.to_string())).await;
+            assert_eq!(answer.status, 200, "{body}: {}", answer.text());
+            bodies.push(simulator.last_body().await);
+        }
+        assert_eq!(bodies[0], bodies[1]);
+    }
+    let mut body = create_body(GENERIC, "demo-video-a");
+    body["duration"] = json!(0);
+    let answer = gateway.ask(&Request::post(GENERIC, body.to_string())).await;
+    assert_error_body(Protocol::Chat, &answer, 400);
+    assert_eq!(answer.json()["error"]["param"], "duration");
+}
+
+#[tokio::test]
+async fn a_failure_with_a_message_alone_keeps_it() {
+    let provider = Scripted::start(vec![Act::Answer(fails_without_code)]).await;
+    let simulator = Simulator::start().await;
+    let mut config = video_config(&simulator, "");
+    config["channels"]["a"]["base_url"] = json!(format!("http://{}/api/v3", provider.address));
+    let gateway = Gateway::start(&config).await;
+    let id = id_of(GENERIC, &create(&gateway, GENERIC, "demo-video-a").await);
+    let told = ask(&gateway, GENERIC, &id).await.json();
+    assert_eq!(told["status"], "failed");
+    assert_eq!(told["error_code"], "upstream_failed");
+    assert_eq!(told["error_message"], "the clip is too dark");
+}
+
+/// A provider whose task fails with a message and no code.
+fn fails_without_code(request: &str) -> Vec<u8> {
+    let body = match request.starts_with("POST") {
+        true => r#"{"id":"cgt-20260101000000-abcde"}"#,
+        false => {
+            r#"{"id":"cgt-20260101000000-abcde","status":"failed","error":{"message":"the clip is too dark"}}"#
+        }
+    };
+    let length = body.len();
+    format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}")
+        .into_bytes()
 }

@@ -6,7 +6,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{Document, Limits};
 use crate::state::calendar::unix_ms;
 use crate::task::Tasks;
-use crate::task::family::Family;
+use crate::task::family::{Family, UpstreamError};
 use crate::task::id::{TaskId, credential_fingerprint};
 use crate::task::status::{TaskStatus, created};
 use bytes::Bytes;
@@ -107,8 +107,9 @@ pub(super) fn reworded(family: &Family, status: StatusCode, body: &Bytes) -> Opt
         true => "invalid_request_error",
         false => "server_error",
     };
+    let UpstreamError { code, message } = error;
     let error = json!({"error": {
-        "message": error.message, "type": class, "param": null, "code": error.code,
+        "message": message, "type": class, "param": null, "code": code,
     }});
     Some(error.to_string().into())
 }

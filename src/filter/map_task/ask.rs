@@ -5,7 +5,7 @@ use crate::catalog::model::Candidate;
 use crate::filter::facts::Create;
 use crate::filter::view::{AttemptView, Destination, RequestView};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::quoted;
+use crate::protocol::json::{Document, quoted};
 use crate::task::family::{Call, Family, Mapped};
 use crate::task::generic::{GenericRequest, Refused};
 use crate::task::id::{TaskId, credential_fingerprint};
@@ -94,11 +94,16 @@ impl MapTask {
             .family
             .clone()
             .ok_or_else(no_family)?;
-        if self.is_generic {
-            let create = request.facts.create_for(&attempt.candidate);
-            attempt.instead.body = Some(create.ok_or_else(no_family)?.body.clone());
-        }
-        ask(attempt, &family.create, "");
+        let path = match self.is_generic {
+            true => {
+                let create = request.facts.create_for(&attempt.candidate);
+                let create = create.ok_or_else(no_family)?;
+                attempt.instead.body = Some(create.body.clone());
+                create.path.clone()
+            }
+            false => native_path(&family, request),
+        };
+        ask(attempt, &family.create.call, path);
         Ok(())
     }
 
@@ -113,7 +118,7 @@ impl MapTask {
         let family = family.ok_or_else(no_family)?;
         let task = request.facts.task.as_ref().ok_or_else(unknown)?;
         if let Some(call) = call(&family) {
-            ask(attempt, call, &task.upstream);
+            ask(attempt, call, call.path(&task.upstream));
         }
         Ok(())
     }
@@ -137,6 +142,7 @@ impl MapTask {
             .map_err(invalid)?;
         self.check_fit(request.model(), family, &mapped)?;
         let ratio = generic.ratio();
+        let path = family.create.path("", |pointer| mapped.has(pointer));
         let Mapped { body, ignored, .. } = mapped;
         let names: Vec<&str> = ignored.iter().map(|one| &*one.param).collect();
         let ignored = match names.is_empty() {
@@ -147,6 +153,7 @@ impl MapTask {
             family: family.name.clone(),
             model: model.name.clone(),
             body,
+            path: path.to_owned(),
             ratio,
             ignored,
         });
@@ -197,9 +204,19 @@ impl MapTask {
     }
 }
 
-fn ask(attempt: &mut AttemptView, call: &Call, id: &str) {
+/// Where a create goes whose caller speaks the family.
+fn native_path(family: &Family, request: &RequestView) -> String {
+    let has = |pointer: &str| {
+        let root = request.body.as_ref().map(Document::root);
+        let node = root.and_then(|root| root.pointer(pointer));
+        node.is_some_and(|node| !node.is_null() && node.str_len() != Some(0))
+    };
+    family.create.path(&request.path, has).to_owned()
+}
+
+fn ask(attempt: &mut AttemptView, call: &Call, path: String) {
     attempt.instead.method = Some(call.method.clone());
-    attempt.instead.path = Some(call.path(id));
+    attempt.instead.path = Some(path);
     for (name, value) in &call.headers {
         attempt.headers.insert(name, value.clone());
     }

@@ -214,7 +214,8 @@ fn is_refused_here(lease: &Lease, body: &Bytes) -> bool {
     };
     let document = Document::parse(body.clone(), &Limits::default());
     let error = document.ok().and_then(|document| family.error(&document));
-    error.is_some_and(|error| family.may_go_elsewhere(&error.code))
+    let code = error.and_then(|error| error.code);
+    code.is_some_and(|code| family.may_go_elsewhere(&code))
 }
 
 fn keep(answer: Answer, lease: Lease, blame: Option<Blame>) -> Attempted {

@@ -19,6 +19,9 @@ use std::time::Duration;
 /// Seconds that each video in a request counts for.
 const INPUT_SECONDS: u64 = 5;
 
+/// Images that models before generation 3.0 take directly in `input`.
+const DIRECT_IMAGES: [&str; 3] = ["img_url", "first_frame_url", "head_frame"];
+
 /// Makes a task.
 pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
     let is_async = call.head.headers.get("x-dashscope-async");
@@ -34,7 +37,8 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
     };
     let media = ask::list_at(input, "media");
     let prompt = ask::text_at(input, "prompt");
-    if prompt.is_empty() && media.is_empty() && input.get("img_url").is_none() {
+    let images = DIRECT_IMAGES.map(|name| ask::text_at(input, name));
+    if prompt.is_empty() && media.is_empty() && images.iter().all(|url| url.is_empty()) {
         return Err(Refusal::invalid(
             "input.prompt or input.media must be given.",
         ));

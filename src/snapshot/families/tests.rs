@@ -57,14 +57,14 @@ fn a_family_takes_the_sections_that_it_lacks_from_a_shipped_one() {
     .unwrap();
     let family_a = &tasks.families["family-a"];
     assert_eq!(family_a.query.call.path("1"), "/v2/1");
-    assert_eq!(family_a.create.path(""), "/contents/generations/tasks");
+    assert_eq!(family_a.create.call.path(""), "/contents/generations/tasks");
     let mirror = &tasks.families["mirror"];
     assert_eq!(
-        (&*mirror.name, &*mirror.create.path("")),
+        (&*mirror.name, &*mirror.create.call.path("")),
         ("mirror", "/make")
     );
     assert_eq!(mirror.query.call.path("1"), "/tasks/1");
-    assert_eq!(tasks.families["family-b"].create.method, "POST");
+    assert_eq!(tasks.families["family-b"].create.call.method, "POST");
 }
 
 #[test]

@@ -20,6 +20,14 @@ pub enum Unreadable {
     OtherTask,
 }
 
+/// A provider's error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamError {
+    /// None where the provider gives a message alone.
+    pub code: Option<String>,
+    pub message: String,
+}
+
 /// How long an unknown status is taken for a task under way.
 const UNKNOWN_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
 /// Characters of an id that a provider may give.
@@ -79,15 +87,12 @@ impl Family {
         status
     }
 
-    /// The error that an answer holds, if it holds one.
-    pub fn error(&self, answer: &Document) -> Option<TaskError> {
+    /// The error that an answer holds, if it holds one; a code stands for a message that is missing.
+    pub fn error(&self, answer: &Document) -> Option<UpstreamError> {
         let root = answer.root();
-        let code = self.errors.code.text(root)?;
-        let message = self.errors.message.text(root);
-        Some(TaskError {
-            message: message.unwrap_or_else(|| code.clone()),
-            code,
-        })
+        let code = self.errors.code.text(root);
+        let message = self.errors.message.text(root).or_else(|| code.clone())?;
+        Some(UpstreamError { code, message })
     }
 
     /// Whether a create that was refused with this code may be tried on another channel.
@@ -114,10 +119,16 @@ impl Family {
             ),
             None => (FAILED_UPSTREAM, "the provider gave no reason"),
         };
-        self.error(answer).unwrap_or_else(|| TaskError {
-            code: code.into(),
-            message: message.into(),
-        })
+        match self.error(answer) {
+            Some(error) => TaskError {
+                code: error.code.unwrap_or_else(|| code.into()),
+                message: error.message,
+            },
+            None => TaskError {
+                code: code.into(),
+                message: message.into(),
+            },
+        }
     }
 }
 

@@ -3,9 +3,9 @@
 mod answers;
 mod requests;
 
-use super::call::{Call, ID};
+use super::call::{Call, CreateCall, ID};
 use super::{Cancel, Family, Query};
-use crate::task::definition::{CallConfig, CancelConfig, FamilyConfig, QueryConfig};
+use crate::task::definition::{CancelConfig, CreateConfig, FamilyConfig, QueryConfig};
 use crate::task::state::State;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method};
@@ -58,7 +58,7 @@ impl Faults {
 
     fn family(&mut self, name: &str, config: &FamilyConfig) -> Option<Family> {
         let create = self.section("create", &config.create);
-        let create = create.map(|call| self.call("/create", call, false));
+        let create = create.map(|create| self.create(create));
         let query = self.section("query", &config.query);
         let query = query.map(|query| self.query(query));
         let cancel = config.cancel.as_ref().map(|cancel| self.cancel(cancel));
@@ -87,12 +87,29 @@ impl Faults {
         })
     }
 
-    fn call(&mut self, at: &str, config: &CallConfig, with_id: bool) -> Option<Call> {
-        let CallConfig {
+    fn create(&mut self, config: &CreateConfig) -> Option<CreateCall> {
+        let CreateConfig {
             method,
             path,
             headers,
+            other_paths,
         } = config;
+        let mut others = Vec::new();
+        for (path, fields) in other_paths {
+            let at = child("/create/other_paths", path);
+            self.path(&at, path, false);
+            others.push((path.clone(), self.pointers(&at, fields)));
+        }
+        let call = self.call("/create", (method, path, headers), false)?;
+        Some(CreateCall::new(call, others))
+    }
+
+    fn call(
+        &mut self,
+        at: &str,
+        (method, path, headers): (&str, &str, &BTreeMap<String, String>),
+        with_id: bool,
+    ) -> Option<Call> {
         let known = Method::from_bytes(method.as_bytes()).ok();
         let known = known.filter(|method| {
             method
@@ -110,7 +127,7 @@ impl Faults {
         self.path(&format!("{at}/path"), path, with_id);
         Some(Call {
             method: known?,
-            path: path.clone(),
+            path: path.to_owned(),
             headers: self.headers(&format!("{at}/headers"), headers),
         })
     }
@@ -159,13 +176,8 @@ impl Faults {
             fresh_when_done,
             per_second,
         } = config.clone();
-        let call = CallConfig {
-            method,
-            path,
-            headers,
-        };
         Some(Query {
-            call: self.call("/query", &call, true)?,
+            call: self.call("/query", (&method, &path, &headers), true)?,
             fresh: fresh.duration(),
             fresh_when_done: fresh_when_done.duration(),
             per_second,
@@ -179,16 +191,11 @@ impl Faults {
             headers,
             only,
         } = config.clone();
-        let call = CallConfig {
-            method,
-            path,
-            headers,
-        };
         let only = match only.is_empty() {
             true => vec![State::Queued, State::Running],
             false => only,
         };
-        let call = self.call("/cancel", &call, true)?;
+        let call = self.call("/cancel", (&method, &path, &headers), true)?;
         Some(Cancel { call, only })
     }
 }

@@ -1,5 +1,6 @@
 //! Requests to a provider: method, path and headers, with the task id in the path.
 
+use super::source::Sources;
 use http::{HeaderName, HeaderValue, Method};
 
 /// A request to a provider.
@@ -11,6 +12,14 @@ pub struct Call {
     pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
+/// How a task is created.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CreateCall {
+    pub call: Call,
+    /// Other paths, each with the fields that only it takes.
+    other_paths: Vec<(String, Sources)>,
+}
+
 /// What stands for the provider's task id in a path.
 pub const ID: &str = "{id}";
 
@@ -18,6 +27,26 @@ impl Call {
     /// The path with a task id in it, which stays one segment whatever it holds.
     pub fn path(&self, id: &str) -> String {
         self.path.replace(ID, &percent_encoded(id))
+    }
+}
+
+impl CreateCall {
+    pub(super) fn new(call: Call, other_paths: Vec<(String, Sources)>) -> Self {
+        Self { call, other_paths }
+    }
+
+    /// The path for a create that came on `asked`; `has` tells whether it has a value at a JSON pointer.
+    pub fn path(&self, asked: &str, has: impl Fn(&str) -> bool) -> &str {
+        let own = &self.call.path;
+        let others = || self.other_paths.iter();
+        if asked.ends_with(own.as_str()) {
+            return own;
+        }
+        if let Some((same, _)) = others().find(|(path, _)| asked.ends_with(path.as_str())) {
+            return same;
+        }
+        let taking = others().find(|(_, fields)| fields.pointers().any(&has));
+        taking.map_or(own, |(path, _)| path)
     }
 }
 

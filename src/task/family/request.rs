@@ -6,7 +6,7 @@ use super::{Choices, Family, Rule};
 use crate::task::generic::{Field, GenericRequest, Media, Refused};
 use bytes::Bytes;
 
-/// What becomes of fields that a family cannot do.
+/// What becomes of fields that a family cannot do, and of those that the generic protocol does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unsupported {
     Refuse,
@@ -40,13 +40,17 @@ impl Family {
     /// A generic create as this family wants it, for the channel's model.
     ///
     /// # Errors
-    /// The first field that the family cannot do, named with the platform model.
+    /// A field that the generic protocol does not have, or the first one that the family cannot do, named with
+    /// the platform model.
     pub fn request(
         &self,
         request: &GenericRequest<'_>,
         channel_model: &str,
         unsupported: Unsupported,
     ) -> Result<Mapped, Refused> {
+        if let (Unsupported::Refuse, Some(unknown)) = (unsupported, request.unknown.first()) {
+            return Err(Refused::new(unknown.param(), unknown.message()));
+        }
         let rules = &self.request;
         let nothing = Given::text("");
         let mut writing = Writing {
@@ -72,10 +76,12 @@ impl Family {
         for (field, given) in others {
             writing.field(field.name(), given, &rules.fields[*field as usize])?;
         }
-        let unknown = request.unknown.iter().filter(|name| is_word(name));
-        for name in unknown.take(UNKNOWN_NAMED) {
-            let message = "is no field of the generic protocol";
-            writing.ignore(name, &format!("`{name}` {message}"));
+        let named = request
+            .unknown
+            .iter()
+            .filter(|field| field.has_plain_name());
+        for field in named.take(UNKNOWN_NAMED) {
+            writing.ignore(&field.param(), &field.message());
         }
         Ok(writing.finish())
     }
@@ -88,6 +94,15 @@ impl Family {
 }
 
 impl Mapped {
+    /// Whether a generic field went to a place in the body, or below it.
+    pub fn has(&self, pointer: &str) -> bool {
+        let mut places = self.places.iter();
+        places.any(|(place, _)| {
+            let rest = place.strip_prefix(pointer);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    }
+
     /// The generic field that went to a place in the body, for what is found wrong with it there.
     pub fn param_of(&self, pointer: &str) -> Option<&str> {
         let within = |outer: &str, inner: &str| {
@@ -203,10 +218,4 @@ fn chosen<'a>(choices: &Choices, given: &Given<'a>) -> Option<Given<'a>> {
         Some(value) => Given::written(value),
         None => given.clone(),
     })
-}
-
-/// Whether a name may be told in a header.
-fn is_word(name: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
-    (1..=40).contains(&name.len()) && name.bytes().all(plain)
 }

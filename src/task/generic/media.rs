@@ -3,7 +3,7 @@
 //! The protocol leaves the strings of `type` and `role` open. `role` takes the names of the five kinds; `type` takes
 //! `image`, `video` and `audio`, the same with `_url`, or the name of a kind itself.
 
-use super::Refused;
+use super::{Refused, is_given};
 use crate::protocol::json::{Kind, Node};
 use crate::task::family::given::Given;
 
@@ -64,9 +64,9 @@ impl MediaKind {
     }
 }
 
-/// Reads `medias`; none where it is absent or null.
+/// Reads `medias`; none where it is absent.
 pub(super) fn read(medias: Option<Node<'_>>) -> Result<Vec<Media<'_>>, Refused> {
-    let Some(medias) = medias.filter(|medias| !medias.is_null()) else {
+    let Some(medias) = medias else {
         return Ok(Vec::new());
     };
     if medias.kind() != Kind::Array {
@@ -132,13 +132,13 @@ fn kind(media: Node<'_>, at: &str, alone: bool) -> Result<MediaKind, Refused> {
 
 /// A member's text; none where it is absent, null or empty.
 fn word(media: Node<'_>, at: &str, name: &str) -> Result<Option<String>, Refused> {
-    let Some(node) = media.get(name).filter(|node| !node.is_null()) else {
+    let Some(node) = media.get(name).filter(is_given) else {
         return Ok(None);
     };
     let param = format!("{at}.{name}");
     let message = format!("`{param}` must be text");
     let word = node.as_str().ok_or_else(|| Refused::new(param, message))?;
-    Ok((!word.is_empty()).then(|| word.into_owned()))
+    Ok(Some(word.into_owned()))
 }
 
 fn wrong_role(at: &str) -> Refused {

@@ -60,6 +60,15 @@ fn a_role_may_be_left_out_where_only_one_can_be_meant() {
         ),
         (json!([]), vec![]),
         (json!(null), vec![]),
+        (json!(""), vec![]),
+        (
+            json!([{"type": "image", "role": "", "url": "u"}]),
+            vec!["first_frame"],
+        ),
+        (
+            json!([{"type": "", "role": "last_frame", "url": "u"}]),
+            vec!["last_frame"],
+        ),
     ];
     for (medias, expected) in table {
         assert_eq!(kinds(medias.clone()), Ok(expected), "{medias}");
@@ -123,6 +132,8 @@ fn a_field_of_another_type_is_refused_by_name() {
         ("negative_prompt", json!(1)),
         ("duration", json!("5")),
         ("duration", json!(5.5)),
+        ("duration", json!(0)),
+        ("duration", json!(0.0)),
         ("resolution", json!(720)),
         ("ratio", json!(1.5)),
         ("generate_audio", json!("yes")),
@@ -169,7 +180,8 @@ fn fields_are_kept_as_written_but_for_the_tier() {
         fields,
         expected.map(|(name, json)| (name, json.to_string()))
     );
-    assert_eq!(request.unknown, ["shot"]);
+    let unknown: Vec<_> = request.unknown.iter().map(UnknownField::param).collect();
+    assert_eq!(unknown, ["shot"]);
     assert_eq!(request.ratio(), None);
 }
 
@@ -187,5 +199,86 @@ fn only_a_ratio_is_one() {
         let body = document(&json!({"model": "m", "ratio": ratio}));
         let request = GenericRequest::read(&body).unwrap();
         assert_eq!(request.ratio().as_deref(), expected, "{ratio}");
+    }
+}
+
+#[test]
+fn an_empty_text_is_nothing_in_every_optional_field() {
+    for field in Field::ALL {
+        let mut body = json!({"model": "m", "medias": ""});
+        body[field.name()] = json!("");
+        let body = document(&body);
+        let request = GenericRequest::read(&body).unwrap();
+        assert!(request.fields.is_empty(), "{}", field.name());
+    }
+}
+
+#[test]
+fn an_unknown_field_is_named_with_the_one_that_is_probably_meant() {
+    let medias = "go into `medias`";
+    for (field, advice) in [
+        ("image_url", medias),
+        ("image", medias),
+        ("imageUrl", medias),
+        ("first_frame_url", medias),
+        ("reference_video", medias),
+        ("audio_url", medias),
+        ("media", medias),
+        ("promt", "`prompt`"),
+        ("Prompt", "`prompt`"),
+        ("text", "`prompt`"),
+        ("negativePrompt", "`negative_prompt`"),
+        ("seconds", "`duration`"),
+        ("video_length", "`duration`"),
+        ("num_frames", "`duration`"),
+        ("aspect_ratio", "`ratio`"),
+        ("size", "`resolution`"),
+        ("resolutoin", "`resolution`"),
+        ("with_audio", "`generate_audio`"),
+        ("webhook_url", "`callback_url`"),
+        ("random_seed", "`seed`"),
+        ("camera", "the fields are `model`, `medias`, `prompt`"),
+    ] {
+        let body = document(&json!({"model": "m", field: {"a": 1}}));
+        let request = GenericRequest::read(&body).unwrap();
+        let [unknown] = request.unknown.as_slice() else {
+            panic!("{field}: {:?}", request.unknown)
+        };
+        let message = unknown.message();
+        assert_eq!(unknown.param(), field);
+        assert!(
+            message.contains(&format!("unknown field `{field}`")),
+            "{message}"
+        );
+        assert!(message.contains(advice), "{message}");
+    }
+    for (field, advice) in [
+        ("image_url", "`url`"),
+        ("URL", "`url`"),
+        ("rol", "`role`"),
+        ("weight", "a media has `type`, `url`, `role`"),
+    ] {
+        let media = json!({"type": "image", "url": "u", field: 1});
+        let body = document(&json!({"model": "m", "medias": [media]}));
+        let request = GenericRequest::read(&body).unwrap();
+        let unknown = &request.unknown[0];
+        assert_eq!(unknown.param(), format!("medias[0].{field}"));
+        assert!(unknown.message().contains(advice), "{}", unknown.message());
+    }
+}
+
+#[test]
+fn an_unknown_field_that_says_nothing_is_none_and_a_strange_name_is_not_repeated() {
+    let body = document(&json!({"model": "m", "shot": null, "style": "",
+        "medias": [{"type": "image", "url": "u", "weight": null}]}));
+    assert_eq!(GenericRequest::read(&body).unwrap().unknown, []);
+    let long = "x".repeat(1 << 16);
+    for name in ["a\r\nb", "", "ä", long.as_str()] {
+        let body = document(&json!({"model": "m", name: 1}));
+        let request = GenericRequest::read(&body).unwrap();
+        let unknown = &request.unknown[0];
+        assert_eq!(unknown.param(), "");
+        assert!(!unknown.has_plain_name());
+        assert!(unknown.message().len() < 300, "{}", unknown.message());
     }
 }

@@ -11,6 +11,8 @@ export const KEY = 'sk-demo';
 export const LARGE = 'demo-chat';
 export const SMALL = 'demo-small';
 export const [IMAGE, VIDEO_A, VIDEO_B] = ['demo-image', 'demo-video-a', 'demo-video-b'];
+// A generation that takes images by their URLs.
+export const VIDEO_B_2 = 'demo-video-b-2';
 export const CHANNEL_MODELS = {
   [LARGE]: ['sim-large-2026-08', 'sim-other-2026-05'],
   [SMALL]: ['sim-small-2026-08'],

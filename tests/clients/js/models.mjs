@@ -2,11 +2,11 @@
 
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
-import { IMAGE, LARGE, SMALL, VIDEO_A, VIDEO_B, anthropicClient, openaiClient } from './demo.mjs';
+import { IMAGE, LARGE, SMALL, VIDEO_A, VIDEO_B, VIDEO_B_2, anthropicClient, openaiClient } from './demo.mjs';
 import { all, equal, holds, proves, provesEach, thrown } from './runner.mjs';
 
 const GROUP = 'models';
-const ALL = [LARGE, SMALL, IMAGE, VIDEO_A, VIDEO_B].sort();
+const ALL = [LARGE, SMALL, IMAGE, VIDEO_A, VIDEO_B, VIDEO_B_2].sort();
 
 proves(GROUP, 'openai lists and retrieves models', async () => {
   const listed = await all(openaiClient().models.list());

@@ -164,3 +164,17 @@ def a_create_that_may_have_arrived_is_never_sent_again():
     error = raised(ark.ArkInternalServerError, lambda: create(extra_headers=headers))
     equal("status and code", (error.status_code, error.code), (504, "outcome_unknown"))
     equal("requests", len(received(mark)), 1)
+
+
+@case
+def a_list_of_tasks_is_refused_with_words():
+    error = raised(ark.ArkNotFoundError, lambda: tasks.list(page_num=1, page_size=10, status="running"))
+    contains("message", error.message, "lists of tasks are not offered")
+
+
+@case
+def a_draft_names_the_generation_that_makes_drafts():
+    mark, headers = marked()
+    error = raised(ark.ArkBadRequestError, lambda: create(draft=True, extra_headers=headers))
+    contains("message", error.message, "1.5 Pro")
+    equal("requests", received(mark), [])

@@ -1,12 +1,13 @@
 """Video tasks of family B through the vendor's own SDK, which only its base URL was told."""
 
-from dashscope import VideoSynthesis
+from dashscope import ImageSynthesis, VideoSynthesis
 from dashscope.api_entities.aio_session import close_shared_aio_session
 from dashscope.aigc.video_synthesis import AioVideoSynthesis
 
 from demo import (
     VIDEO_A,
     VIDEO_B,
+    VIDEO_B_2,
     generic_video,
     generic_video_task,
     marked,
@@ -151,3 +152,65 @@ def a_create_that_may_have_arrived_is_never_sent_again():
     answer = create(headers=headers)
     equal("status", answer.status_code, 504)
     equal("requests", len(received(mark)), 1)
+
+
+IMAGE = "https://media.example/first.png"
+VIDEOS, FRAMES = (f"/api/v1/services/aigc/{name}/video-synthesis" for name in ("video-generation", "image2video"))
+
+
+@cases(
+    image=({"img_url": IMAGE, "prompt": PROMPT}, VIDEOS),
+    image_alone=({"img_url": IMAGE, "prompt": None}, VIDEOS),
+    frames=({"first_frame_url": IMAGE, "last_frame_url": IMAGE, "task": "image2video"}, FRAMES),
+    frames_alone=({"first_frame_url": IMAGE, "prompt": None, "task": "image2video"}, FRAMES),
+)
+def images_by_their_urls_reach_the_path_that_the_sdk_chose(options, path):
+    mark, headers = marked(QUICK)
+    made = create(model=VIDEO_B_2, headers=headers, **options)
+    equal("status", (made.status_code, made.message), (200, ""))
+    (record,) = received(mark)
+    equal("path", record["path"], path)
+    sent = received_body(mark)
+    urls = {name: url for name, url in options.items() if name.endswith("_url")}
+    equal("urls", {name: sent["input"].get(name) for name in urls}, urls)
+    equal("model", sent["model"], "sim-video-2-2")
+    equal("end", ended(made.output.task_id).output.task_status, "SUCCEEDED")
+
+
+@case
+async def the_asynchronous_client_sends_frames_too():
+    mark, headers = marked(QUICK)
+    made = await AioVideoSynthesis.async_call(
+        model=VIDEO_B_2, prompt=PROMPT, first_frame_url=IMAGE, task="image2video", headers=headers
+    )
+    equal("status", made.status_code, 200)
+    (record,) = received(mark)
+    equal("path", record["path"], FRAMES)
+    await close_shared_aio_session()
+
+
+@cases(
+    image=({"img_url": IMAGE}, "input.media"),
+    frames=({"first_frame_url": IMAGE, "last_frame_url": IMAGE, "task": "image2video"}, "input.media"),
+    too_long=(
+        {"media": [{"type": "reference_video", "url": "https://media.example/v.mp4"}], "duration": 30},
+        "input and output",
+    ),
+)
+def what_generation_three_does_not_take_is_told_with_what_to_do(options, words):
+    mark, headers = marked()
+    answer = refused(create(**options, headers=headers), 400, "InvalidParameter")
+    contains("message", answer.message, words)
+    equal("requests", received(mark), [])
+
+
+@case
+def a_list_of_tasks_is_refused_with_words():
+    answer = refused(VideoSynthesis.list(), 404, "NotFound")
+    contains("message", answer.message, "lists of tasks are not offered")
+
+
+@case
+def what_the_family_has_and_the_gateway_has_not_is_refused_in_its_shape():
+    answer = ImageSynthesis.async_call(model=VIDEO_B_2, prompt=PROMPT)
+    refused(answer, 404, "NotFound")

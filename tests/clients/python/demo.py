@@ -19,6 +19,8 @@ KEY = "sk-demo"
 # Of the two, the second has one channel in each protocol, so what it does does not depend on a draw.
 LARGE, SMALL = "demo-chat", "demo-small"
 IMAGE, VIDEO_A, VIDEO_B = "demo-image", "demo-video-a", "demo-video-b"
+# A generation that takes images by their URLs.
+VIDEO_B_2 = "demo-video-b-2"
 CHANNEL_MODELS = {LARGE: ("sim-large-2026-08", "sim-other-2026-05"), SMALL: ("sim-small-2026-08",)}
 
 QUESTION = "What is a headgate?"

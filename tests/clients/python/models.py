@@ -5,10 +5,10 @@ import datetime
 import anthropic
 import openai
 
-from demo import IMAGE, LARGE, SMALL, VIDEO_A, VIDEO_B, anthropic_client, openai_client
+from demo import IMAGE, LARGE, SMALL, VIDEO_A, VIDEO_B, VIDEO_B_2, anthropic_client, openai_client
 from runner import case, cases, equal, holds, raised
 
-ALL = sorted([LARGE, SMALL, IMAGE, VIDEO_A, VIDEO_B])
+ALL = sorted([LARGE, SMALL, IMAGE, VIDEO_A, VIDEO_B, VIDEO_B_2])
 BOTH = {"openai": (openai_client(), openai), "anthropic": (anthropic_client(), anthropic)}
 
 

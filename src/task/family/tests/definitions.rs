@@ -47,6 +47,18 @@ fn each_mistake_is_found_at_its_place() {
             "/create/headers/a",
             "cannot carry",
         ),
+        (
+            "/create/other_paths",
+            json!({"tasks": ["/input/a"]}),
+            "/create/other_paths/tasks",
+            "no path",
+        ),
+        (
+            "/create/other_paths",
+            json!({"/frames": ["a"]}),
+            "/create/other_paths/~1frames",
+            "begins with `/`",
+        ),
         ("/query/path", json!("/tasks"), "/query/path", "no `{id}`"),
         (
             "/query/path",

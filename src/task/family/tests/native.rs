@@ -152,12 +152,12 @@ fn requests_go_where_the_family_wants_them() {
     for (name, create, query) in table {
         let family = family(name);
         assert_eq!(
-            [line(&family.create), line(&family.query.call)],
+            [line(&family.create.call), line(&family.query.call)],
             [create, query]
         );
         assert_eq!(family.cancel.unwrap().only, [State::Queued]);
     }
-    let headers = family("family-b").create.headers;
+    let headers = family("family-b").create.call.headers;
     assert_eq!(headers[0].0, "x-dashscope-async");
     assert_eq!(headers[0].1, "enable");
     assert_eq!(
@@ -168,4 +168,40 @@ fn requests_go_where_the_family_wants_them() {
         line(&family("family-b").cancel.unwrap().call),
         "POST /tasks/up-1/cancel"
     );
+}
+
+#[test]
+fn a_create_goes_where_its_caller_sent_it_else_by_what_it_has() {
+    const ORDINARY: &str = "/services/aigc/video-generation/video-synthesis";
+    const FRAMES: &str = "/services/aigc/image2video/video-synthesis";
+    let family = family("family-b");
+    for (asked, has, path) in [
+        ("/v1/family-b/video/generations", "/input/prompt", ORDINARY),
+        ("/v1/family-b/video/generations", "/input/img_url", ORDINARY),
+        (
+            "/v1/family-b/video/generations",
+            "/input/first_frame_url",
+            FRAMES,
+        ),
+        (
+            "/v1/family-b/video/generations",
+            "/input/last_frame_url",
+            FRAMES,
+        ),
+        (
+            "/api/v1/services/aigc/image2video/video-synthesis",
+            "/input/prompt",
+            FRAMES,
+        ),
+        (
+            "/api/v1/services/aigc/video-generation/video-synthesis",
+            "/input/first_frame_url",
+            ORDINARY,
+        ),
+        ("", "/input/first_frame_url", FRAMES),
+        ("", "/input/prompt", ORDINARY),
+    ] {
+        let found = family.create.path(asked, |pointer| pointer == has);
+        assert_eq!(found, path, "{asked} with {has}");
+    }
 }

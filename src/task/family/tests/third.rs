@@ -67,7 +67,7 @@ fn its_requests_are_put_together_from_the_definition() {
         serde_json::from_slice::<Value>(&mapped.body).unwrap(),
         expected
     );
-    assert_eq!(studio.create.method, "PUT");
+    assert_eq!(studio.create.call.method, "PUT");
     assert_eq!(studio.query.call.path("a/b"), "/jobs/a%2Fb/look");
     assert!(studio.cancel.is_none());
 }

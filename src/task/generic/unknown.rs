@@ -1,0 +1,184 @@
+//! Fields that the generic protocol does not have, and which of its own the caller probably means.
+
+use super::{Field, is_given};
+use crate::protocol::json::{Kind, Node};
+use crate::protocol::nearest::nearest;
+use std::borrow::Cow;
+
+/// Members of one of `medias`.
+const MEDIA_MEMBERS: [&str; 3] = ["type", "url", "role"];
+
+/// What other interfaces call the fields of this one, by a word of the name; the first row counts.
+const WORDS: [(&str, &[&str]); 8] = [
+    ("callback_url", &["callback", "webhook", "notify"]),
+    ("negative_prompt", &["negative"]),
+    ("duration", &["second", "seconds", "length", "frames"]),
+    ("ratio", &["aspect", "orientation"]),
+    ("resolution", &["size", "quality", "width", "height"]),
+    (
+        "medias",
+        &[
+            "image",
+            "images",
+            "img",
+            "frame",
+            "video",
+            "videos",
+            "url",
+            "urls",
+            "media",
+            "file",
+            "files",
+            "reference",
+            "references",
+            "content",
+            "input",
+            "picture",
+            "photo",
+            "clip",
+        ],
+    ),
+    ("generate_audio", &["audio", "sound", "voice"]),
+    ("prompt", &["text", "description", "caption"]),
+];
+
+/// The same for the members of one of `medias`.
+const MEDIA_WORDS: [(&str, &[&str]); 2] = [
+    (
+        "url",
+        &[
+            "url", "uri", "src", "href", "data", "base64", "file", "image", "video", "audio",
+        ],
+    ),
+    ("role", &["kind", "purpose", "usage", "position"]),
+];
+
+/// A member that the generic protocol does not have, and that says something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnknownField<'a> {
+    /// Of one of `medias`: its index.
+    media: Option<usize>,
+    name: Cow<'a, str>,
+}
+
+impl<'a> UnknownField<'a> {
+    /// All of a request, and of its media.
+    pub(super) fn all(root: Node<'a>, medias: Option<Node<'a>>) -> Vec<Self> {
+        let is_field = |name: &str| known().any(|field| field == name);
+        let mut unknown = Vec::new();
+        collect(root, None, is_field, &mut unknown);
+        for (index, media) in medias.into_iter().flat_map(Node::elements).enumerate() {
+            let is_member = |name: &str| MEDIA_MEMBERS.contains(&name);
+            collect(media, Some(index), is_member, &mut unknown);
+        }
+        unknown
+    }
+
+    /// As `medias[2].weight`; of a name that is no plain word only what it is a member of.
+    pub fn param(&self) -> String {
+        match (self.media, is_word(&self.name)) {
+            (None, true) => self.name.to_string(),
+            (None, false) => String::new(),
+            (Some(index), true) => format!("medias[{index}].{}", self.name),
+            (Some(index), false) => format!("medias[{index}]"),
+        }
+    }
+
+    /// Whether its name may be told in a header.
+    pub fn has_plain_name(&self) -> bool {
+        is_word(&self.name)
+    }
+
+    /// One sentence: that it is unknown, and what to send instead.
+    pub fn message(&self) -> String {
+        let what = match self.has_plain_name() {
+            true => format!("unknown field `{}`", self.param()),
+            false => "unknown field, whose name is no plain word".to_owned(),
+        };
+        format!("{what}; {}", self.advice())
+    }
+
+    fn advice(&self) -> String {
+        match (self.media, self.meant()) {
+            (Some(_), Some(member)) => format!("did you mean `{member}`?"),
+            (Some(_), None) => format!("a media has {}", listed(MEDIA_MEMBERS)),
+            (None, Some("medias")) => {
+                "images, videos and audio go into `medias`, as `{\"type\": \"image\", \"url\": …}`"
+                    .to_owned()
+            }
+            (None, Some(field)) => format!("did you mean `{field}`?"),
+            (None, None) => format!("the fields are {}", listed(known())),
+        }
+    }
+
+    /// The known name that is closest: by its letters, else by its words.
+    fn meant(&self) -> Option<&'static str> {
+        let (known, words): (Vec<&'static str>, &[(&'static str, &[&str])]) = match self.media {
+            None => (known().collect(), &WORDS),
+            Some(_) => (MEDIA_MEMBERS.to_vec(), &MEDIA_WORDS),
+        };
+        let close = nearest(&self.name, known.iter().copied(), 1);
+        close.first().copied().or_else(|| {
+            let parts = words_of(&self.name);
+            let has = |word: &str| parts.iter().any(|part| part == word);
+            let named = known.iter().copied().find(|name| has(name));
+            named.or_else(|| {
+                let row = words
+                    .iter()
+                    .find(|(_, words)| words.iter().any(|word| has(word)));
+                row.map(|(field, _)| *field)
+            })
+        })
+    }
+}
+
+fn collect<'a>(
+    object: Node<'a>,
+    media: Option<usize>,
+    is_known: impl Fn(&str) -> bool,
+    unknown: &mut Vec<UnknownField<'a>>,
+) {
+    if object.kind() != Kind::Object {
+        return;
+    }
+    for (name, node) in object.members() {
+        if !is_known(&name) && is_given(&node) {
+            unknown.push(UnknownField { media, name });
+        }
+    }
+}
+
+fn known() -> impl Iterator<Item = &'static str> {
+    let fields = Field::ALL.iter().map(|field| field.name());
+    ["model", "medias"].into_iter().chain(fields)
+}
+
+fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
+    let names: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
+}
+
+/// `firstFrame_url` as `first`, `frame` and `url`.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    for letter in name.chars().take(NAME_CHARS_MAX) {
+        if letter.is_ascii_uppercase() || !letter.is_ascii_alphanumeric() {
+            words.push(String::new());
+        }
+        if letter.is_ascii_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.push(letter.to_ascii_lowercase());
+        }
+    }
+    words
+}
+
+/// A longer name is not told.
+const NAME_CHARS_MAX: usize = 40;
+
+/// Whether a name may be told in a message and in a header.
+fn is_word(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+    (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(plain)
+}
