@@ -71,6 +71,11 @@ impl RequestView {
             Sent::Nothing => {}
             Sent::Json(document) => self.body = Some(document),
             Sent::Form(form, described) => {
+                if let SentForm::Read(form) = &form {
+                    // Every reader at the provider finds the same parts under the same names.
+                    form.leave_out_padding(&mut self.edits);
+                    images::name_as_list(form, &mut self.edits);
+                }
                 self.form = Some(form);
                 self.body = described;
             }

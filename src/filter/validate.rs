@@ -7,6 +7,7 @@ use super::{BodyNeed, Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::form::Form;
+use crate::protocol::images::field_of_image;
 use crate::protocol::json::Document;
 use crate::protocol::schema::{Schema, violations_of};
 use schemars::JsonSchema;
@@ -97,8 +98,12 @@ impl Validate {
 
 /// The field of a form that a pointer into what it says leads to.
 fn field_at(pointer: &str, form: &Form) -> String {
-    let name = pointer.split('/').nth(1).unwrap_or_default();
-    let name = if name == "images" { "image" } else { name };
+    let mut steps = pointer.split('/').skip(1);
+    let name = steps.next().unwrap_or_default();
+    if name == "images" {
+        let index = steps.next().and_then(|index| index.parse().ok());
+        return field_of_image(form, index).to_owned();
+    }
     let list = format!("{name}[]");
     match form.part(&list) {
         Some(_) => list,

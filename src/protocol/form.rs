@@ -1,5 +1,5 @@
 //! Forms in `multipart/form-data` (RFC 7578), read strictly and in place: what two readers could read
-//! differently is refused, and every part keeps its place among the caller's bytes.
+//! differently is refused, what carries no part is left out, and every part keeps its place among the caller's bytes.
 
 mod part_head;
 mod unreadable;
@@ -10,6 +10,7 @@ mod tests;
 pub use part_head::is_plain_name;
 pub use unreadable::{Reason, Unreadable};
 
+use crate::protocol::json::edit::Edits;
 use bytes::Bytes;
 use memchr::memmem::Finder;
 use part_head::PartHead;
@@ -20,16 +21,20 @@ pub const PARTS_MAX: usize = 128;
 /// The longest boundary (RFC 2046, 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
 
-/// A form: its bytes as they came, and where each part lies.
+/// A form: its bytes without preamble and epilogue, and where each part lies.
 pub struct Form {
     body: Bytes,
     parts: Vec<Part>,
+    /// White space between a delimiter and the end of its line.
+    padding: Vec<Range<usize>>,
 }
 
 /// One part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub name: String,
+    /// The name as its header has it, with quotes if it has any.
+    pub written_name: Range<usize>,
     /// Whether it is a file: its head names one.
     pub is_file: bool,
     /// As written; none where the head says nothing.
@@ -40,7 +45,8 @@ pub struct Part {
 }
 
 impl Form {
-    /// Reads a form whose parts are separated by `boundary`.
+    /// Reads a form whose parts are separated by `boundary`. What stands before the first delimiter and behind the
+    /// last one is no part of a form (RFC 2046, 5.1.1), and is not kept.
     ///
     /// # Errors
     /// The first thing in it that is wrong, or that could be read in two ways.
@@ -48,37 +54,55 @@ impl Form {
         if boundary.len() > BOUNDARY_BYTES_MAX {
             return Err(Unreadable::at(0, Reason::LongBoundary));
         }
-        let mut parts: Vec<Part> = Vec::new();
         let delimiter = format!("--{boundary}");
         let finder = Finder::new(&delimiter);
         let mut delimiters = finder.find_iter(&body);
-        if delimiters.next() != Some(0) {
-            return Err(Unreadable::at(0, Reason::NoBeginning));
+        let first = delimiters
+            .next()
+            .ok_or(Unreadable::at(0, Reason::NoBeginning))?;
+        if first > 0 && !body[..first].ends_with(b"\r\n") {
+            return Err(Unreadable::at(first, Reason::BadDelimiter));
         }
-        let mut start = 0;
-        loop {
-            let head_start = start + delimiter.len();
-            match &body[head_start..] {
-                [b'-', b'-'] | [b'-', b'-', b'\r', b'\n'] => break,
-                [b'\r', b'\n', ..] => {}
-                [b'-', b'-', ..] => return Err(Unreadable::at(head_start, Reason::BytesBehind)),
-                _ => return Err(Unreadable::at(head_start, Reason::BadDelimiter)),
+        let mut form = Self {
+            body: body.clone(),
+            parts: Vec::new(),
+            padding: Vec::new(),
+        };
+        let mut start = first;
+        let end = loop {
+            let line = Line::read(&body, start + delimiter.len())?;
+            if !line.padding.is_empty() {
+                form.padding.push(line.padding.clone());
             }
-            if parts.len() == PARTS_MAX {
+            let next = delimiters.next();
+            if line.is_last {
+                match next {
+                    None => break line.end,
+                    // To some readers the form goes on there.
+                    Some(more) => return Err(Unreadable::at(more, Reason::BytesBehind)),
+                }
+            }
+            if form.parts.len() == PARTS_MAX {
                 return Err(Unreadable::at(start, Reason::TooManyParts));
             }
-            let next = delimiters
-                .next()
-                .ok_or(Unreadable::at(body.len(), Reason::NoEnd))?;
-            parts.push(part(&body, start..next, head_start + 2)?);
+            let next = next.ok_or(Unreadable::at(body.len(), Reason::NoEnd))?;
+            form.parts.push(part(&body, start..next, line.end)?);
             start = next;
-        }
-        Ok(Self { body, parts })
+        };
+        form.keep(first..end);
+        Ok(form)
     }
 
-    /// The bytes that were read, unchanged.
+    /// The bytes that were read, from the first delimiter to the line end of the last one.
     pub fn body(&self) -> &Bytes {
         &self.body
+    }
+
+    /// Leaves out what some readers take for a part of the delimiter's line.
+    pub fn leave_out_padding(&self, edits: &mut Edits) {
+        for padding in &self.padding {
+            edits.replace(padding.clone(), Bytes::new());
+        }
     }
 
     /// All parts in their order.
@@ -95,21 +119,75 @@ impl Form {
     pub fn value(&self, part: &Part) -> Bytes {
         self.body.slice(part.value.clone())
     }
+
+    /// Keeps these bytes, in which all parts lie.
+    fn keep(&mut self, kept: Range<usize>) {
+        self.body = self.body.slice(kept.clone());
+        let parts = self.parts.iter_mut().flat_map(|part| {
+            let Part {
+                written_name,
+                whole,
+                value,
+                ..
+            } = part;
+            [written_name, whole, value]
+        });
+        for range in parts.chain(&mut self.padding) {
+            *range = range.start - kept.start..range.end - kept.start;
+        }
+    }
+}
+
+/// What follows a boundary, to the end of its line.
+struct Line {
+    /// Whether the form ends with it.
+    is_last: bool,
+    padding: Range<usize>,
+    /// Behind the line's end, or where the body ends.
+    end: usize,
+}
+
+impl Line {
+    /// Reads what stands at `at`, right behind a boundary. White space before the line's end is for transports to
+    /// add, and for receivers to ignore (RFC 2046, 5.1.1).
+    fn read(body: &[u8], at: usize) -> Result<Self, Unreadable> {
+        let is_last = body[at..].starts_with(b"--");
+        let from = at + if is_last { 2 } else { 0 };
+        let is_blank = |byte: &&u8| matches!(byte, b' ' | b'\t');
+        let blanks = body[from..].iter().take_while(is_blank).count();
+        let padding = from..from + blanks;
+        match &body[padding.end..] {
+            [b'\r', b'\n', ..] => Ok(Self {
+                is_last,
+                end: padding.end + 2,
+                padding,
+            }),
+            [] if is_last => Ok(Self {
+                is_last,
+                end: padding.end,
+                padding,
+            }),
+            _ if is_last => Err(Unreadable::at(padding.end, Reason::BytesBehind)),
+            _ => Err(Unreadable::at(padding.end, Reason::BadDelimiter)),
+        }
+    }
 }
 
 /// Reads the part that lies at `whole`, from delimiter to delimiter; its head begins at `head`.
 fn part(body: &Bytes, whole: Range<usize>, head: usize) -> Result<Part, Unreadable> {
-    let (head, value) = PartHead::read(&body[..whole.end], head)?;
+    let (read, value) = PartHead::read(&body[..whole.end], head)?;
     if whole.end < value + 2 || !body[..whole.end].ends_with(b"\r\n") {
         return Err(Unreadable::at(whole.end, Reason::BadDelimiter));
     }
     let PartHead {
         name,
+        written_name,
         is_file,
         content_type,
-    } = head;
+    } = read;
     Ok(Part {
         name,
+        written_name: head + written_name.start..head + written_name.end,
         is_file,
         content_type,
         value: value..whole.end - 2,

@@ -1,6 +1,7 @@
 //! Image edits: their form and their JSON, each written as the other, and what an answer to them lacks.
 
 mod answer;
+mod field_name;
 mod form_of;
 mod json_of;
 mod media;
@@ -9,6 +10,7 @@ mod media;
 mod tests;
 
 pub use answer::{ImagesAs, Unlike, complete};
+pub use field_name::{field_of_image, name_as_list};
 pub use form_of::{WrittenForm, fits_form, form_of};
 pub use json_of::{FilesAs, fits_json, json_of};
 pub use media::{encode_onto, type_of};

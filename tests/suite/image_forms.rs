@@ -120,7 +120,11 @@ async fn a_form_that_could_be_read_in_two_ways_is_refused_with_the_place() {
     let good = written(&FIELDS[..5], MODEL);
     let text = String::from_utf8_lossy(&good).into_owned();
     for broken in [
-        text.replacen("--gate-7f\r\n", "preamble\r\n--gate-7f\r\n", 1),
+        text.replacen("--gate-7f\r\n", "preamble\n--gate-7f\r\n", 1),
+        text.replacen("--gate-7f\r\n", "preamble--gate-7f\r\n", 1),
+        format!("--gate-7f\r\nnot a part\r\n{text}"),
+        format!("{text}{text}"),
+        format!("{text}x--gate-7f--"),
         text.replace("--gate-7f--", "--gate-7f"),
         text.replace("name=\"model\"", "name=\"mod\\el\""),
         text.replace("name=\"model\"", "name=\"x\"; name=\"model\""),
@@ -192,4 +196,75 @@ async fn large_files_pass_byte_for_byte_and_larger_ones_than_allowed_are_refused
     assert_error_body(Protocol::ImageEdit, &answer, 413);
     assert_eq!(answer.json()["error"]["param"], "mask.image_url");
     assert_eq!(simulator.records().await.len(), 2);
+}
+
+#[tokio::test]
+async fn legal_forms_pass_and_reach_the_provider_as_the_plain_form_of_the_same_parts() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&image_config(&simulator, "", json!({}))).await;
+    let fields: &[(&str, &[u8])] = &[
+        ("image[]!", PNG),
+        ("prompt", b"Add a boat"),
+        ("model", MODEL.as_bytes()),
+        ("image[]!", b"\xFF\xD8\xFF second"),
+        ("mask!", PNG),
+    ];
+    let plain = written(fields, MODEL);
+    let wanted = written(fields, CHANNEL_MODEL);
+    let around = |before: &[u8], behind: &[u8]| [before, &plain, behind].concat();
+    let named = |first: &str, second: &str| {
+        let fields = [
+            (first, fields[0].1),
+            fields[1],
+            fields[2],
+            (second, fields[3].1),
+            fields[4],
+        ];
+        written(&fields, MODEL)
+    };
+    let padded = replaced(&plain, b"--gate-7f\r\n", b"--gate-7f \t\r\n");
+    let padded = replaced(&padded, b"--gate-7f--\r\n", b"--gate-7f-- \r\n");
+    for body in [
+        plain.clone(),
+        around(b"", b"\r\n"),
+        around(b"", b"epilogue\r\n"),
+        around(b"\r\n", b""),
+        around(b"{\"model\": \"other\"}\r\n", b"{\"model\": \"other\"}"),
+        padded,
+        named("image!", "image!"),
+        named("image[0]!", "image[1]!"),
+    ] {
+        let shown = String::from_utf8_lossy(&body).into_owned();
+        for request in [
+            form(fields).with_body(body.clone()),
+            form(fields).with_body(body.clone()).chunked(7),
+        ] {
+            let answer = gateway.ask(&request).await;
+            assert_eq!(answer.status, 200, "{shown}: {}", answer.text());
+            let sent = simulator.last_body().await;
+            assert_eq!(
+                String::from_utf8_lossy(&sent),
+                String::from_utf8_lossy(&wanted),
+                "{shown}"
+            );
+            let record = simulator.last().await;
+            assert_eq!(
+                record["headers"]["content-length"],
+                wanted.len().to_string(),
+                "{record}"
+            );
+        }
+    }
+}
+
+fn replaced(text: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut done = 0;
+    for at in memchr::memmem::find_iter(text, from) {
+        out.extend_from_slice(&text[done..at]);
+        out.extend_from_slice(to);
+        done = at + from.len();
+    }
+    out.extend_from_slice(&text[done..]);
+    out
 }

@@ -2,6 +2,7 @@
 
 use super::unreadable::{Reason, Unreadable};
 use memchr::memmem;
+use std::ops::Range;
 
 /// Bytes of the headers of one part.
 const HEAD_BYTES_MAX: usize = 8192;
@@ -10,6 +11,8 @@ const HEAD_BYTES_MAX: usize = 8192;
 #[derive(Debug, PartialEq, Eq)]
 pub struct PartHead {
     pub name: String,
+    /// Among the headers' bytes, with quotes if it has any.
+    pub written_name: Range<usize>,
     pub is_file: bool,
     pub content_type: Option<String>,
 }
@@ -51,9 +54,17 @@ impl PartHead {
         if content_type.as_deref().is_some_and(is_in_other_charset) {
             return Err(Reason::Encoded);
         }
+        if content_type.as_deref().is_some_and(is_multipart) {
+            return Err(Reason::Nested);
+        }
         let Disposition { name, is_file } = disposition.ok_or(Reason::NoDisposition)?;
+        // The name is a piece of the text, so that its place in it is known.
+        let start = name.as_ptr().addr() - text.as_ptr().addr();
+        let end = start + name.len();
+        let quotes = usize::from(text[..start].ends_with('"'));
         Ok(Self {
-            name,
+            name: name.to_owned(),
+            written_name: start - quotes..end + quotes,
             is_file,
             content_type,
         })
@@ -61,13 +72,13 @@ impl PartHead {
 }
 
 /// `form-data; name="…"; filename="…"`
-struct Disposition {
-    name: String,
+struct Disposition<'t> {
+    name: &'t str,
     is_file: bool,
 }
 
-impl Disposition {
-    fn parse(value: &str) -> Result<Self, Reason> {
+impl<'t> Disposition<'t> {
+    fn parse(value: &'t str) -> Result<Self, Reason> {
         let (kind, mut rest) = value.split_once(';').ok_or(Reason::BadDisposition)?;
         if !kind.trim().eq_ignore_ascii_case("form-data") {
             return Err(Reason::BadDisposition);
@@ -81,11 +92,14 @@ impl Disposition {
             }
             match parameter.as_str() {
                 "name" => name = Some(plain_name(value)?),
+                // Some readers look for a name within any parameter.
+                _ if has_name(value) => return Err(Reason::BadDisposition),
                 "filename" | "filename*" => {}
                 // Readers differ on whether `name*` and its pieces, `name*0`, overrule `name`.
                 extended if extended.starts_with("name*") => return Err(Reason::BadName),
-                // Some readers look for a name within any parameter.
-                _ => return Err(Reason::BadDisposition),
+                other if other.contains("name") => return Err(Reason::BadDisposition),
+                // `size` and its like say nothing of the field.
+                _ => {}
             }
             seen.push(parameter);
             match behind {
@@ -135,11 +149,26 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), Reason> {
     Ok((name.to_ascii_lowercase(), value, behind))
 }
 
-fn plain_name(name: &str) -> Result<String, Reason> {
+fn plain_name(name: &str) -> Result<&str, Reason> {
     match is_plain_name(name) {
-        true => Ok(name.to_owned()),
+        true => Ok(name),
         false => Err(Reason::BadName),
     }
+}
+
+/// Whether the value of a parameter holds what could be read as another one, `name=…`.
+fn has_name(value: &str) -> bool {
+    let behind = |at: usize| value[at + 4..].trim_start_matches([' ', '\t']);
+    let bytes = value.as_bytes();
+    (0..bytes.len().saturating_sub(3)).any(|at| {
+        bytes[at..at + 4].eq_ignore_ascii_case(b"name") && behind(at).starts_with(['=', '*'])
+    })
+}
+
+/// Whether a part would have parts of its own, which only some readers look into.
+fn is_multipart(content_type: &str) -> bool {
+    let kind = content_type.split('/').next().unwrap_or_default();
+    kind.trim().eq_ignore_ascii_case("multipart")
 }
 
 /// Whether a name has nothing that some readers decode and others do not.

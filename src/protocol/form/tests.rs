@@ -38,26 +38,85 @@ fn a_form_may_end_without_a_line_end_and_be_empty() {
 }
 
 #[test]
+fn what_carries_no_part_is_read_over_and_not_kept() {
+    const PART: &str = "Content-Disposition: form-data; name=\"n\"\r\n\r\n1";
+    let plain = format!("--b\r\n{PART}\r\n--b--\r\n");
+    for body in [
+        plain.clone(),
+        // As the encoder of openai-node 4 ends a form.
+        format!("{plain}\r\n"),
+        format!("{plain}epilogue"),
+        format!("{plain}epilogue\r\nof two lines\r\n"),
+        format!("\r\n{plain}"),
+        format!("preamble\r\n{plain}"),
+        format!("This is a form.\r\nIn MIME.\r\n\r\n{plain}\r\n"),
+        format!("--\r\n--a\r\n-\r\n{plain}--\r\n--a\r\n"),
+        format!("--b \r\n{PART}\r\n--b--\r\n"),
+        format!("--b \t \r\n{PART}\r\n--b-- \t\r\n"),
+        format!("preamble\r\n--b\t\r\n{PART}\r\n--b-- \r\nepilogue"),
+    ] {
+        let form = parse(&body).unwrap_or_else(|found| panic!("{body:?}: {found}"));
+        let [part] = form.parts() else {
+            panic!("{form:?}")
+        };
+        assert_eq!(
+            (part.name.as_str(), &form.value(part)[..]),
+            ("n", &b"1"[..])
+        );
+        let mut edits = Edits::default();
+        form.leave_out_padding(&mut edits);
+        assert_eq!(edits.apply(form.body()).to_bytes(), plain, "{body:?}");
+    }
+    let open = format!("\r\n--b\r\n{PART}\r\n--b--");
+    assert_eq!(parse(&open).unwrap().body(), open.trim_start().as_bytes());
+}
+
+#[test]
 fn what_could_be_read_in_two_ways_is_refused() {
     const PART: &str = "Content-Disposition: form-data; name=\"n\"\r\n\r\n1";
     for (body, reason) in [
         (String::new(), Reason::NoBeginning),
-        (format!("\r\n--b\r\n{PART}\r\n--b--"), Reason::NoBeginning),
+        ("preamble".to_owned(), Reason::NoBeginning),
+        // Where the first part begins, and where the last one ends, is plain to every reader.
         (
-            format!("preamble\r\n--b\r\n{PART}\r\n--b--"),
-            Reason::NoBeginning,
+            format!("preamble--b\r\n{PART}\r\n--b--"),
+            Reason::BadDelimiter,
         ),
-        (format!("--b \r\n{PART}\r\n--b--"), Reason::BadDelimiter),
+        (
+            format!("preamble\n--b\r\n{PART}\r\n--b--"),
+            Reason::BadDelimiter,
+        ),
+        (format!("\n--b\r\n{PART}\r\n--b--"), Reason::BadDelimiter),
+        (
+            format!("\r\n--bc\r\n\r\n--b\r\n{PART}\r\n--b--"),
+            Reason::BadDelimiter,
+        ),
+        (
+            format!("x --b\r\n{PART}\r\n\r\n--b\r\n{PART}\r\n--b--"),
+            Reason::BadDelimiter,
+        ),
+        (format!("--b x\r\n{PART}\r\n--b--"), Reason::BadDelimiter),
+        (format!("--b \n{PART}\r\n--b--"), Reason::BadDelimiter),
+        (format!("--b\u{b}\r\n{PART}\r\n--b--"), Reason::BadDelimiter),
+        (format!("--b\r\n{PART}\r\n--b --"), Reason::BadDelimiter),
+        (format!("--b\r\n{PART}\r\n--b-- x"), Reason::BytesBehind),
+        (format!("--b\r\n{PART}\r\n--b--x"), Reason::BytesBehind),
+        (format!("--b\r\n{PART}\r\n--b--\nx"), Reason::BytesBehind),
+        (format!("--b\r\n{PART}\r\n--b--\rx"), Reason::BytesBehind),
+        (
+            format!("--b\r\n{PART}\r\n--b--\r\nx--b"),
+            Reason::BytesBehind,
+        ),
+        (
+            format!("--b\r\n{PART}\r\n--b--\r\n--b\r\n{PART}\r\n--b--"),
+            Reason::BytesBehind,
+        ),
         (format!("--b\n{PART}\r\n--b--"), Reason::BadDelimiter),
         (format!("--b\r\n{PART}\n--b--"), Reason::BadDelimiter),
         (format!("--b\r\n{PART}--b\r\n--b--"), Reason::BadDelimiter),
         (
             format!("--b\r\n{PART}\r\n--bc\r\n--b--"),
             Reason::BadDelimiter,
-        ),
-        (
-            format!("--b\r\n{PART}\r\n--b--\r\nmore"),
-            Reason::BytesBehind,
         ),
         (
             format!("--b\r\n{PART}\r\n--b--\r\n--b--"),
@@ -87,6 +146,8 @@ fn the_head_of_a_part_has_one_meaning() {
         named("\r\nContent-Type: text/plain; charset=UTF-8"),
         named("\r\nContent-Transfer-Encoding: binary"),
         named("\r\nX-Own: 1"),
+        named("; size=12"),
+        "Content-Disposition: form-data; size=12; name=\"n\"; x-y=\"a b\"".to_owned(),
         "Content-Disposition: form-data;name=n".to_owned(),
         "Content-Disposition: form-data; NAME = n".to_owned(),
     ] {
@@ -133,6 +194,19 @@ fn the_head_of_a_part_has_one_meaning() {
         // What readers of RFC 2231 put together to a name: `model`.
         (named("; name*0=\"mo\"; name*1=\"del\""), Reason::BadName),
         (named("; x=\"; name=m\""), Reason::BadDisposition),
+        (named("; x=\"; NAME = m\""), Reason::BadDisposition),
+        (named("; x=\"; name*=utf-8''m\""), Reason::BadDisposition),
+        (named("; filename=\"a; name=m\""), Reason::BadDisposition),
+        (named("; xname=m"), Reason::BadDisposition),
+        (named("; size"), Reason::BadDisposition),
+        (
+            named("\r\nContent-Type: multipart/mixed; boundary=c"),
+            Reason::Nested,
+        ),
+        (
+            named("\r\nContent-Type: Multipart/Form-Data"),
+            Reason::Nested,
+        ),
         (
             named("\r\nContent-Disposition: form-data; name=m"),
             Reason::RepeatedHeader,
@@ -214,10 +288,57 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_at_all_make_the_reader_panic(body in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn what_surrounds_the_parts_is_left_out_and_the_parts_are_the_same(
+        parts in prop::collection::vec(any_part(), 0..6),
+        before in prop_oneof![Just(String::new()), "[a-z\\r\\n -]{0,30}\\r\\n"],
+        behind in prop_oneof![Just(String::new()), "\\r\\n[a-z\\r\\n -]{0,30}"],
+        padding in "[ \\t]{0,4}",
+    ) {
+        let plain = written(&parts);
+        let end = plain.len() - 2;
+        let mut body = before.into_bytes();
+        let text = &plain[..end];
+        // Behind each boundary and behind the last `--`.
+        let delimiter = b"--a0Z";
+        let mut done = 0;
+        for at in memchr::memmem::find_iter(text, delimiter) {
+            let line = at + delimiter.len() + if at + delimiter.len() + 2 == end { 2 } else { 0 };
+            body.extend_from_slice(&text[done..line]);
+            body.extend_from_slice(padding.as_bytes());
+            done = line;
+        }
+        body.extend_from_slice(&text[done..]);
+        let has_line_end = behind.starts_with("\r\n");
+        body.extend_from_slice(behind.as_bytes());
+        let form = Form::parse(body.into(), "a0Z").unwrap();
+        let mut edits = Edits::default();
+        form.leave_out_padding(&mut edits);
+        let sent = edits.apply(form.body()).to_bytes();
+        prop_assert_eq!(&sent[..], &plain[..if has_line_end { end + 2 } else { end }]);
+        let names: Vec<&str> = form.parts().iter().map(|part| &*part.name).collect();
+        let expected: Vec<&str> = parts.iter().map(|(name, ..)| &**name).collect();
+        prop_assert_eq!(names, expected);
+        for (part, (name, _, value)) in form.parts().iter().zip(&parts) {
+            prop_assert_eq!(&form.value(part)[..], &value[..]);
+            let written = &form.body()[part.written_name.clone()];
+            prop_assert_eq!(written.to_vec(), format!("\"{name}\"").into_bytes());
+        }
+    }
+
+    #[test]
+    fn no_bytes_at_all_make_the_reader_panic(
+        body in prop::collection::vec(any::<u8>(), 0..200),
+        before in "[a\\r\\n-]{0,6}",
+        behind in "[ab\\r\\n-]{0,8}",
+    ) {
         let mut body = body;
         body.splice(0..0, *b"--b\r\n");
+        body.splice(0..0, before.bytes());
         body.extend_from_slice(b"\r\n--b--");
-        let _ = Form::parse(body.into(), "b");
+        body.extend_from_slice(behind.as_bytes());
+        if let Ok(form) = Form::parse(body.into(), "b") {
+            let again = Form::parse(form.body().clone(), "b").unwrap();
+            prop_assert_eq!(form.parts(), again.parts());
+        }
     }
 }

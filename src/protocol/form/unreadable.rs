@@ -30,6 +30,8 @@ pub enum Reason {
     /// A name with escapes, or in another charset.
     BadName,
     Encoded,
+    /// A part that is a multipart itself.
+    Nested,
 }
 
 impl Unreadable {
@@ -42,11 +44,13 @@ impl fmt::Display for Unreadable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.reason {
             Reason::LongBoundary => "its boundary has more than 70 characters",
-            Reason::NoBeginning => "it does not begin with `--` and its boundary",
+            Reason::NoBeginning => "it has no line of `--` and its boundary",
             Reason::BadDelimiter => {
                 "the boundary stands where it separates no parts; begin and end its line with CR LF, and choose one that no file contains"
             }
-            Reason::BytesBehind => "something follows behind its end",
+            Reason::BytesBehind => {
+                "the boundary stands behind the form's end, or its last line has more than `--` behind it"
+            }
             Reason::NoEnd => "it does not end with `--`, its boundary and `--`",
             Reason::TooManyParts => "it has more than 128 parts",
             Reason::LongHead => "the headers of a part are longer than 8192 bytes, or have no end",
@@ -62,6 +66,7 @@ impl fmt::Display for Unreadable {
             Reason::Encoded => {
                 "a part has a `Content-Transfer-Encoding` or a charset; send files as they are, and text in UTF-8"
             }
+            Reason::Nested => "a part is a multipart itself; send each file as a part of the form",
         };
         write!(f, "the form cannot be read at byte {}: {what}", self.offset)
     }

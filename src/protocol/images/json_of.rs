@@ -1,5 +1,6 @@
 //! An image edit's form as the JSON that the protocol has for it.
 
+use super::field_name::FieldName;
 use super::media::{encode_onto, encoded_len, type_of};
 use super::{RESPONSE_FORMAT, Rewrite, Unfit};
 use crate::protocol::form::{Form, Part};
@@ -26,6 +27,7 @@ pub enum FilesAs {
 #[derive(Default)]
 struct Members<'f> {
     images: Vec<&'f Part>,
+    images_named: Option<FieldName>,
     mask: Option<&'f Part>,
     background: Option<&'f Part>,
     /// Name without `[]`, with its parts; several for a list.
@@ -39,7 +41,7 @@ struct Members<'f> {
 pub fn fits_json(form: &Form) -> Result<(), Unfit> {
     let nested = form.parts().iter().find(|part| {
         let name = part.name.strip_suffix("[]").unwrap_or(&part.name);
-        name.contains(['[', ']'])
+        name.contains(['[', ']']) && FieldName::of(&part.name).is_none()
     });
     match nested {
         None => Ok(()),
@@ -83,11 +85,12 @@ impl<'f> Members<'f> {
     fn of(form: &'f Form) -> Result<Self, Unfit> {
         let mut members = Self::default();
         for part in form.parts() {
+            let image = FieldName::of(&part.name);
             match (part.name.as_str(), part.is_file) {
-                ("image" | "image[]", true) => members.add_image(part)?,
+                (_, true) if let Some(name) = image => members.add_image(part, name)?,
                 ("mask", true) => once(&mut members.mask, part)?,
                 ("background", true) => once(&mut members.background, part)?,
-                ("image" | "image[]" | "mask", false) => {
+                (name, false) if image.is_some() || name == "mask" => {
                     return Err(Unfit::new(
                         &part.name,
                         format!(
@@ -127,20 +130,31 @@ impl<'f> Members<'f> {
         }
     }
 
-    fn add_image(&mut self, part: &'f Part) -> Result<(), Unfit> {
-        let is_list = part.name.ends_with("[]");
-        if self
-            .images
-            .first()
-            .is_some_and(|first| !is_list || first.name != part.name)
-        {
-            return Err(Unfit::new(
+    fn add_image(&mut self, part: &'f Part, name: FieldName) -> Result<(), Unfit> {
+        let next = match *self.images_named.get_or_insert(match name {
+            FieldName::Indexed(_) => FieldName::Indexed(0),
+            same => same,
+        }) {
+            FieldName::Indexed(_) => FieldName::Indexed(self.images.len()),
+            same => same,
+        };
+        match (name == next, next) {
+            (true, _) => {
+                self.images.push(part);
+                Ok(())
+            }
+            (false, FieldName::Indexed(index)) if name != FieldName::Plain => {
+                let message = format!(
+                    "the form's field `{}` is out of order: `image[{index}]` is the next one",
+                    part.name
+                );
+                Err(Unfit::new(&part.name, message))
+            }
+            (false, _) => Err(Unfit::new(
                 "image",
-                "the form has the field `image` twice; send several images as `image[]`",
-            ));
+                "the form names its images in two ways; send them all as `image[]`",
+            )),
         }
-        self.images.push(part);
-        Ok(())
     }
 
     fn add_text(&mut self, part: &'f Part) -> Result<(), Unfit> {

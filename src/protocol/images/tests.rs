@@ -96,15 +96,23 @@ fn only_what_reads_as_a_number_or_a_truth_value_becomes_one() {
 #[test]
 fn fields_that_two_readers_could_read_differently_are_refused_by_name() {
     type Fields = &'static [(&'static str, &'static [u8])];
-    let cases: [(Fields, &str); 13] = [
+    let cases: [(Fields, &str); 21] = [
         (&[], "image"),
         (
             &[("model", b"a"), ("image!", b""), ("model", b"b")],
             "model",
         ),
-        (&[("image!", b""), ("image!", b"")], "image"),
+        (&[("image!", b""), ("image[0]!", b"")], "image"),
+        (&[("image[0]!", b""), ("image!", b"")], "image"),
         (&[("image!", b""), ("image[]!", b"")], "image"),
         (&[("image[]!", b""), ("image!", b"")], "image"),
+        (&[("image[]!", b""), ("image[0]!", b"")], "image"),
+        (&[("image[1]!", b"")], "image[1]"),
+        (&[("image[0]!", b""), ("image[2]!", b"")], "image[2]"),
+        (&[("image[0]!", b""), ("image[0]!", b"")], "image[0]"),
+        (&[("image[1]!", b""), ("image[0]!", b"")], "image[1]"),
+        (&[("image[00]!", b"")], "image[00]"),
+        (&[("image[0]", b"x")], "image[0]"),
         (&[("image!", b""), ("mask!", b""), ("mask!", b"")], "mask"),
         (
             &[("image!", b""), ("tags", b"1"), ("tags[]", b"2")],
@@ -281,5 +289,52 @@ fn images_in_another_shape_than_was_asked_for_are_found() {
     ] {
         let request = document(&json!({"response_format": format}));
         assert_eq!(ImagesAs::asked_by(&request), wanted);
+    }
+}
+
+#[test]
+fn several_images_are_a_list_under_each_of_their_names() {
+    for names in [
+        ["image[]!", "image[]!"],
+        ["image!", "image!"],
+        ["image[0]!", "image[1]!"],
+    ] {
+        let form = form(&[("model", b"m"), (names[0], PNG), (names[1], b"two")]);
+        let json = json_with(&form, FilesAs::DataUrls, AS_IT_IS);
+        let images = json["images"].as_array().unwrap();
+        assert_eq!(images.len(), 2, "{names:?}");
+        assert!(images[1]["image_url"].as_str().unwrap().ends_with("dHdv"));
+        assert_eq!(fits_json(&form), Ok(()));
+        let mut edits = Edits::default();
+        name_as_list(&form, &mut edits);
+        let sent = edits.apply(form.body()).to_bytes();
+        let sent = Form::parse(sent, "b").unwrap();
+        let sent: Vec<&str> = sent.parts().iter().map(|part| &*part.name).collect();
+        assert_eq!(sent, ["model", "image[]", "image[]"], "{names:?}");
+        let field = |index| field_of_image(&form, index).to_owned();
+        assert_eq!(field(Some(1)), names[1].trim_end_matches('!'));
+        assert_eq!(field(None) == "image[]", names[0] == "image[]!");
+    }
+    let unquoted =
+        "--b\r\nContent-Disposition: form-data; name=image; filename=a\r\n\r\n1\r\n".repeat(2);
+    let form = Form::parse(format!("{unquoted}--b--").into(), "b").unwrap();
+    let mut edits = Edits::default();
+    name_as_list(&form, &mut edits);
+    let sent = edits.apply(form.body()).to_bytes();
+    assert_eq!(Form::parse(sent, "b").unwrap().parts()[1].name, "image[]");
+}
+
+#[test]
+fn an_image_by_itself_keeps_its_name_unless_it_is_an_index() {
+    for (name, sent) in [
+        ("image!", "image"),
+        ("image[]!", "image[]"),
+        ("image[0]!", "image[]"),
+    ] {
+        let form = form(&[(name, PNG)]);
+        let mut edits = Edits::default();
+        name_as_list(&form, &mut edits);
+        let body = edits.apply(form.body()).to_bytes();
+        assert_eq!(Form::parse(body, "b").unwrap().parts()[0].name, sent);
     }
 }

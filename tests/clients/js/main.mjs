@@ -4,6 +4,7 @@ import './openai_chat.mjs';
 import './openai_responses.mjs';
 import './openai_refusals.mjs';
 import './openai_things.mjs';
+import './openai_images.mjs';
 import './anthropic_messages.mjs';
 import './anthropic_refusals.mjs';
 import './models.mjs';

@@ -80,8 +80,9 @@ provesEach(GROUP, 'several images and a mask from buffers, files and streams arr
     await client(SDK).images.edit({ model: IMAGE, image, mask, prompt: PROMPT }, { headers });
     const parts = await receivedParts(mark);
     const sent = (name) => parts.filter(([known]) => known === name).map(([, value]) => value);
-    const wanted = [PICTURE, AWKWARD, AWKWARD, PICTURE];
-    equal('images', sent('image[]').map((value, at) => value.equals(wanted[at])), [true, true, true, true]);
+    // Version 4 writes streams last.
+    const images = sent('image[]').sort((one, other) => one.length - other.length);
+    equal('images', images.map((value, at) => value.equals([PICTURE, PICTURE, AWKWARD, AWKWARD][at])), [true, true, true, true]);
     equal('mask', sent('mask').map((value) => value.equals(AWKWARD)), [true]);
   } finally {
     await rm(folder, { recursive: true });
@@ -105,7 +106,8 @@ provesEach(GROUP, 'what is wrong with a form is told by its field', MAJORS, asyn
   contains('message', error.message, '10');
 });
 
-const BOUNDARY = 'gate';
+// The platform reads no form with a shorter boundary.
+const BOUNDARY = '------------------gate-0123456789';
 const part = (name, value, more = '') =>
   `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
 const file = (name, value) => part(name, value, '; filename="a.png"\r\nContent-Type: image/png');

@@ -1,0 +1,65 @@
+//! The names that a form gives its images: `image`, once or repeated, `image[]`, or `image[0]` and so on.
+
+use crate::protocol::form::{Form, Part};
+use crate::protocol::json::edit::Edits;
+
+/// Several images go to providers under this name, whichever their caller used.
+const LIST: &str = "\"image[]\"";
+
+/// How a field is named that holds an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FieldName {
+    /// `image`
+    Plain,
+    /// `image[]`
+    List,
+    /// `image[0]`
+    Indexed(usize),
+}
+
+impl FieldName {
+    /// None for fields that hold no images.
+    pub fn of(name: &str) -> Option<Self> {
+        match name.strip_prefix("image")? {
+            "" => Some(Self::Plain),
+            "[]" => Some(Self::List),
+            index => {
+                let digits = index.strip_prefix('[')?.strip_suffix(']')?;
+                let index: usize = digits.parse().ok()?;
+                // `[01]` and `[+1]` are no index to some readers.
+                (index.to_string() == digits).then_some(Self::Indexed(index))
+            }
+        }
+    }
+}
+
+/// Names several images as a list, `image[]`: of a repeated field some readers keep the last one only, and some
+/// know no indexes.
+pub fn name_as_list(form: &Form, edits: &mut Edits) {
+    let images: Vec<(&Part, FieldName)> = images(form).collect();
+    let is_list = images.len() > 1;
+    for (part, name) in images {
+        match name {
+            FieldName::Plain if is_list => edits.replace(part.written_name.clone(), LIST),
+            FieldName::Indexed(_) => edits.replace(part.written_name.clone(), LIST),
+            FieldName::Plain | FieldName::List => {}
+        }
+    }
+}
+
+/// The field of the image at an index, or of all of them.
+pub fn field_of_image(form: &Form, index: Option<usize>) -> &str {
+    let mut images = images(form);
+    match (index, images.next()) {
+        (_, None) | (None, Some((_, FieldName::Plain | FieldName::Indexed(_)))) => "image",
+        (None | Some(0), Some((first, _))) => &first.name,
+        (Some(index), Some((first, _))) => images
+            .nth(index - 1)
+            .map_or(&first.name, |(part, _)| &part.name),
+    }
+}
+
+fn images(form: &Form) -> impl Iterator<Item = (&Part, FieldName)> {
+    let parts = form.parts().iter();
+    parts.filter_map(|part| Some((part, FieldName::of(&part.name)?)))
+}
