@@ -14,6 +14,7 @@ pub use tally::{Outcome, Tally};
 use crate::errand::{Returned, Returning};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
+use crate::state::clock::steady_ms;
 use crate::state::paces::{Pace, Paces};
 use crate::state::{Store, WhenAway};
 use crate::task::family::Family;
@@ -283,7 +284,7 @@ impl Polls {
         match state.pace(channel, per_second).get().await {
             Ok(pace) => Ok(pace),
             Err(unavailable) => match state.when_away() {
-                WhenAway::Open => Ok(lock(&self.own_paces).take(channel, per_second, unix_ms())),
+                WhenAway::Open => Ok(lock(&self.own_paces).take(channel, per_second, steady_ms())),
                 WhenAway::Closed => Err(Fault::new(
                     FaultKind::Overloaded,
                     "the gateway cannot look at its provider's limits now; try again",

@@ -55,7 +55,8 @@ impl Allowance {
         let reset = match protocol {
             Some(Protocol::Messages) => {
                 let reset_ms = u64::try_from(self.reset.as_millis()).unwrap_or(u64::MAX);
-                rfc3339(now.saturating_add(reset_ms).div_ceil(1000))
+                // Rounded up it would lie behind the end of a window that has just begun.
+                rfc3339(now.saturating_add(reset_ms) / 1000)
             }
             _ => in_words(self.reset),
         };
@@ -130,7 +131,7 @@ mod tests {
             [
                 "anthropic-ratelimit-tokens-limit: 60",
                 "anthropic-ratelimit-tokens-remaining: 7",
-                "anthropic-ratelimit-tokens-reset: 2000-02-29T00:01:01Z",
+                "anthropic-ratelimit-tokens-reset: 2000-02-29T00:01:00Z",
             ]
         );
     }

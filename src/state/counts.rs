@@ -1,6 +1,7 @@
 //! What callers have used of their limits, counted in memory.
 
 use super::calendar::period;
+use super::clock::Timestamp;
 use super::demand::{Admission, Counter, Demand, Limit, Measure, Standing, Ticket, Verdict};
 use super::window::Window;
 use std::collections::HashMap;
@@ -9,10 +10,15 @@ use std::time::Duration;
 /// A place is freed when another request ends, and nobody knows when that is.
 pub const PLACE_RETRY: Duration = Duration::from_secs(1);
 
+/// Below so many counters none is looked at for having become idle.
+const COUNTERS_KEPT: usize = 1_024;
+
 /// What was counted, by caller, model and measure.
 #[derive(Debug, Default)]
 pub struct Counts {
     counted: HashMap<Counter, Counted>,
+    /// How many counters there may be before idle ones are removed: callers come and go with the configuration.
+    prune_at: usize,
 }
 
 #[derive(Debug)]
@@ -32,12 +38,13 @@ struct Period {
 }
 
 impl Counts {
-    /// Takes what `demand` needs at `now_ms` from all of its limits, or from none.
-    pub fn admit(&mut self, demand: &Demand<'_>, now_ms: u64) -> Admission {
+    /// Takes what `demand` needs `now` from all of its limits, or from none.
+    pub fn admit(&mut self, demand: &Demand<'_>, now: Timestamp) -> Admission {
+        self.prune(now);
         let mut refused: Option<(usize, Duration)> = None;
         for (index, limit) in demand.limits.iter().enumerate() {
             let counted = self.counted_of(limit);
-            let wait = counted.wait_for(limit, demand.tokens, now_ms);
+            let wait = counted.wait_for(limit, demand.tokens, now);
             if wait > refused.map_or(Duration::ZERO, |(_, longest)| longest) {
                 refused = Some((index, wait));
             }
@@ -48,9 +55,9 @@ impl Counts {
             .map(|limit| {
                 let counted = self.counted_of(limit);
                 if refused.is_none() {
-                    counted.take(limit.measure, demand.tokens, now_ms);
+                    counted.take(limit.measure, demand.tokens, now);
                 }
-                counted.standing(limit, now_ms)
+                counted.standing(limit, now)
             })
             .collect();
         let verdict = match refused {
@@ -58,7 +65,7 @@ impl Counts {
             None => Verdict::Granted(Ticket {
                 limits: demand.limits.to_vec(),
                 tokens: demand.tokens,
-                taken_at: now_ms,
+                taken_at: now,
                 place: 0,
             }),
         };
@@ -94,6 +101,20 @@ impl Counts {
         self.counted.insert(counter, Counted::Period(period));
     }
 
+    /// Removes what is counted no more, once there is much of it.
+    fn prune(&mut self, now: Timestamp) {
+        if self.counted.len() >= self.prune_at.max(COUNTERS_KEPT) {
+            self.counted
+                .retain(|counter, counted| !counted.is_idle(counter.measure, now));
+            self.prune_at = 2 * self.counted.len();
+        }
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.counted.len()
+    }
+
     fn counted_of(&mut self, limit: &Limit) -> &mut Counted {
         self.counted
             .entry(limit.counter())
@@ -113,17 +134,17 @@ impl Counted {
     }
 
     /// Until a demand of `tokens` fits; zero if it does now.
-    fn wait_for(&mut self, limit: &Limit, tokens: u64, now_ms: u64) -> Duration {
+    fn wait_for(&mut self, limit: &Limit, tokens: u64, now: Timestamp) -> Duration {
         let room = room_of(limit.measure, tokens);
         match self {
             // What never fits alone is let in when nothing else is there: an estimate may be wrong.
             Self::Minute(window) => window
-                .wait_for(now_ms, room.min(limit.most), limit.most)
+                .wait_for(now.steady_ms, room.min(limit.most), limit.most)
                 .unwrap_or(Duration::from_secs(60)),
             Self::Now(places) if *places < limit.most => Duration::ZERO,
             Self::Now(_) => PLACE_RETRY,
             Self::Period(budget) => {
-                let (since, next) = period(limit.measure, now_ms);
+                let (since, next) = period(limit.measure, now.unix_ms);
                 if budget.since != since {
                     *budget = Period {
                         since,
@@ -132,15 +153,15 @@ impl Counted {
                 }
                 match budget.used < limit.most {
                     true => Duration::ZERO,
-                    false => Duration::from_millis(next - now_ms),
+                    false => Duration::from_millis(next - now.unix_ms),
                 }
             }
         }
     }
 
-    fn take(&mut self, measure: Measure, tokens: u64, now_ms: u64) {
+    fn take(&mut self, measure: Measure, tokens: u64, now: Timestamp) {
         match self {
-            Self::Minute(window) => window.add(now_ms, room_of(measure, tokens)),
+            Self::Minute(window) => window.add(now.steady_ms, room_of(measure, tokens)),
             Self::Now(places) => *places += 1,
             Self::Period(budget) => budget.change(0, tokens),
         }
@@ -149,25 +170,36 @@ impl Counted {
     fn settle(&mut self, measure: Measure, ticket: &Ticket, tokens_used: u64) {
         match self {
             Self::Minute(window) if measure == Measure::TokensPerMinute => {
-                window.correct(ticket.taken_at, ticket.tokens, tokens_used);
+                window.correct(ticket.taken_at.steady_ms, ticket.tokens, tokens_used);
             }
             Self::Minute(_) => {}
             Self::Now(places) => *places = places.saturating_sub(1),
             Self::Period(budget) => {
-                if budget.since == period(measure, ticket.taken_at).0 {
+                if budget.since == period(measure, ticket.taken_at.unix_ms).0 {
                     budget.change(ticket.tokens, tokens_used);
                 }
             }
         }
     }
 
-    fn standing(&mut self, limit: &Limit, now_ms: u64) -> Standing {
+    /// Whether a counter that begins anew would say the same.
+    fn is_idle(&mut self, measure: Measure, now: Timestamp) -> bool {
+        match self {
+            Self::Minute(window) => window.sum(now.steady_ms) == 0,
+            Self::Now(places) => *places == 0,
+            Self::Period(budget) => {
+                budget.unwritten == 0 && budget.since != period(measure, now.unix_ms).0
+            }
+        }
+    }
+
+    fn standing(&mut self, limit: &Limit, now: Timestamp) -> Standing {
         let (used, reset) = match self {
-            Self::Minute(window) => (window.sum(now_ms), window.reset(now_ms)),
+            Self::Minute(window) => (window.sum(now.steady_ms), window.reset(now.steady_ms)),
             Self::Now(places) => (*places, Duration::ZERO),
             Self::Period(budget) => {
-                let (_, next) = period(limit.measure, now_ms);
-                (budget.used, Duration::from_millis(next - now_ms))
+                let (_, next) = period(limit.measure, now.unix_ms);
+                (budget.used, Duration::from_millis(next - now.unix_ms))
             }
         };
         Standing {

@@ -1,5 +1,6 @@
 //! What a request takes from the limits of its caller, and what became of that.
 
+use super::clock::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,8 +81,8 @@ pub struct Ticket {
     pub limits: Vec<Limit>,
     /// The estimate that was taken.
     pub tokens: u64,
-    /// Unix milliseconds on the store's clock.
-    pub taken_at: u64,
+    /// On the store's clock.
+    pub taken_at: Timestamp,
     /// The store's own number for the place that was taken.
     pub place: u64,
 }

@@ -1,6 +1,6 @@
 //! State in the memory of one process: forgotten when it ends.
 
-use super::calendar::unix_ms;
+use super::clock::Clock;
 use super::counts::Counts;
 use super::demand::{Admission, Demand, Ticket};
 use super::generations::{Generations, Maker};
@@ -18,17 +18,31 @@ pub struct Memory {
     counts: Mutex<Counts>,
     paces: Mutex<Paces>,
     notes: Mutex<Notes>,
+    clock: Clock,
     /// The store that was wanted and cannot be had.
     wanted: Option<&'static str>,
 }
 
 impl Memory {
+    /// With another clock.
+    pub fn with_clock(clock: Clock) -> Self {
+        Self {
+            clock,
+            ..Self::default()
+        }
+    }
+
     /// Stands in for a store of this name that cannot be had; its health says so.
     pub fn instead_of(wanted: &'static str) -> Self {
         Self {
             wanted: Some(wanted),
             ..Self::default()
         }
+    }
+
+    #[cfg(test)]
+    pub fn counters(&self) -> usize {
+        lock(&self.counts).len()
     }
 }
 
@@ -51,7 +65,7 @@ impl Store for Memory {
     }
 
     fn admit<'a>(&'a self, demand: &'a Demand<'a>) -> Pending<'a, Admission> {
-        Pending::Ready(Ok(lock(&self.counts).admit(demand, unix_ms())))
+        Pending::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
     }
 
     fn settle(&self, ticket: Ticket, tokens_used: u64) {
@@ -59,7 +73,8 @@ impl Store for Memory {
     }
 
     fn pace<'a>(&'a self, whose: &'a str, per_second: u16) -> Pending<'a, Pace> {
-        Pending::Ready(Ok(lock(&self.paces).take(whose, per_second, unix_ms())))
+        let now_ms = self.clock.now().steady_ms;
+        Pending::Ready(Ok(lock(&self.paces).take(whose, per_second, now_ms)))
     }
 
     fn note(&self, key: &str, text: &Bytes) {

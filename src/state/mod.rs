@@ -1,6 +1,7 @@
 //! What edges share, or a restart must not lose, behind one trait: which channel made what, limits, budgets.
 
 pub mod calendar;
+pub mod clock;
 mod counts;
 pub mod demand;
 mod embedded;

@@ -19,7 +19,7 @@ pub enum Pace {
 /// The last uses of each, in memory.
 #[derive(Debug, Default)]
 pub struct Paces {
-    /// Unix milliseconds, the oldest first; never more than a second may hold.
+    /// Milliseconds of a clock that never jumps, the oldest first; never more than a second may hold.
     used: HashMap<Box<str>, VecDeque<u64>>,
 }
 
@@ -29,7 +29,14 @@ impl Paces {
         let most = usize::from(per_second.max(1));
         let used = match self.used.get_mut(whose) {
             Some(used) => used,
-            None => self.used.entry(whose.into()).or_default(),
+            None => {
+                // What nobody uses any more is no longer in the configuration.
+                self.used.retain(|_, used| {
+                    let newest = used.back();
+                    newest.is_some_and(|newest| now_ms < newest + WINDOW_MS)
+                });
+                self.used.entry(whose.into()).or_default()
+            }
         };
         // The budget may have been lowered meanwhile.
         while used.len() > most {
@@ -70,6 +77,16 @@ mod tests {
         }
         assert!(taken[49] - taken[0] < 2_600, "{taken:?}");
         assert_eq!(paces.take("a", 1, at_ms), Pace::Now, "others are apart");
+    }
+
+    #[test]
+    fn what_nobody_uses_any_more_is_forgotten() {
+        let mut paces = Paces::default();
+        for number in 0..1_000_u64 {
+            paces.take(&number.to_string(), 5, number * 10);
+        }
+        let kept = u64::try_from(paces.used.len()).unwrap();
+        assert!(kept <= WINDOW_MS / 10 + 1, "{kept}");
     }
 
     #[test]

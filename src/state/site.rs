@@ -1,5 +1,6 @@
 //! Where state is kept, and how that store is opened.
 
+use super::clock::Clock;
 use super::embedded::Embedded;
 use super::memory::Memory;
 use super::shared::Shared;
@@ -58,16 +59,18 @@ impl Site {
     pub fn open(&self) -> Arc<dyn Store> {
         match self {
             Self::Memory => Arc::new(Memory::default()),
-            Self::File(FileSite { path, keep }) => match Embedded::open(path, *keep) {
-                Ok(store) => Arc::new(store),
-                Err(reason) => {
-                    tracing::warn!(
-                        file = %path.display(), %reason,
-                        "the state file cannot be used: state is kept in memory, and forgotten when headgate stops"
-                    );
-                    Arc::new(Memory::instead_of("sqlite"))
+            Self::File(FileSite { path, keep }) => {
+                match Embedded::open(path, *keep, Clock::default()) {
+                    Ok(store) => Arc::new(store),
+                    Err(reason) => {
+                        tracing::warn!(
+                            file = %path.display(), %reason,
+                            "the state file cannot be used: state is kept in memory, and forgotten when headgate stops"
+                        );
+                        Arc::new(Memory::instead_of("sqlite"))
+                    }
                 }
-            },
+            }
             Self::Redis(site) => {
                 let opened = site.client().and_then(|client| {
                     Shared::open(client, site).map_err(|error| error.to_string())

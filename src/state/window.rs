@@ -1,33 +1,50 @@
 //! What was counted in the last minute, by the second: exact to one second, and never too generous.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Whole seconds that a window reaches back, besides the one that runs.
-const SECONDS: u64 = 60;
+/// How long what was counted stays counted.
+const WINDOW_MS: u64 = 60_000;
 
 /// Counts of the last minute.
 ///
-/// The second that runs counts whole, so that no 60 s ever hold more than the limit.
+/// A second is forgotten 60 s after the last that was counted in it, so that no 60 s ever hold more than
+/// the limit, and nobody waits for longer.
 #[derive(Clone, Debug, Default)]
 pub struct Window {
-    /// Second and count, oldest first; never more than a minute of them.
-    counted: std::collections::VecDeque<(u64, u64)>,
+    /// Oldest first; never more than a minute of them.
+    counted: VecDeque<CountedSecond>,
     sum: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct CountedSecond {
+    second: u64,
+    count: u64,
+    /// When something was counted in it last.
+    last_ms: u64,
 }
 
 impl Window {
     /// What counts at `now_ms`.
     pub fn sum(&mut self, now_ms: u64) -> u64 {
-        self.forget_old(now_ms / 1000);
+        self.forget_old(now_ms);
         self.sum
     }
 
     pub fn add(&mut self, now_ms: u64, count: u64) {
         let second = now_ms / 1000;
-        self.forget_old(second);
+        self.forget_old(now_ms);
         match self.counted.back_mut() {
-            Some((last, counted)) if *last >= second => *counted += count,
-            _ => self.counted.push_back((second, count)),
+            Some(newest) if newest.second >= second => {
+                newest.count += count;
+                newest.last_ms = newest.last_ms.max(now_ms);
+            }
+            _ => self.counted.push_back(CountedSecond {
+                second,
+                count,
+                last_ms: now_ms,
+            }),
         }
         self.sum += count;
     }
@@ -35,11 +52,11 @@ impl Window {
     /// Replaces `estimate`, counted at `then_ms`, by what it really was.
     pub fn correct(&mut self, then_ms: u64, estimate: u64, actual: u64) {
         let second = then_ms / 1000;
-        let entry = self.counted.iter_mut().find(|(at, _)| *at == second);
-        if let Some((_, counted)) = entry {
-            let corrected = counted.saturating_sub(estimate) + actual;
-            self.sum = self.sum - *counted + corrected;
-            *counted = corrected;
+        let entry = self.counted.iter_mut().find(|entry| entry.second == second);
+        if let Some(entry) = entry {
+            let corrected = entry.count.saturating_sub(estimate) + actual;
+            self.sum = self.sum - entry.count + corrected;
+            entry.count = corrected;
         }
     }
 
@@ -52,10 +69,10 @@ impl Window {
         if left + room <= most {
             return Some(Duration::ZERO);
         }
-        for (second, count) in &self.counted {
-            left -= count;
+        for entry in &self.counted {
+            left -= entry.count;
             if left + room <= most {
-                return Some(until_forgotten(*second, now_ms));
+                return Some(entry.until_forgotten(now_ms));
             }
         }
         None
@@ -63,25 +80,27 @@ impl Window {
 
     /// Until nothing of it counts any more.
     pub fn reset(&mut self, now_ms: u64) -> Duration {
-        self.forget_old(now_ms / 1000);
-        self.counted.back().map_or(Duration::ZERO, |(second, _)| {
-            until_forgotten(*second, now_ms)
-        })
+        self.forget_old(now_ms);
+        let newest = self.counted.back();
+        newest.map_or(Duration::ZERO, |newest| newest.until_forgotten(now_ms))
     }
 
-    fn forget_old(&mut self, second: u64) {
-        while let Some((at, count)) = self.counted.front() {
-            if at + SECONDS >= second {
+    fn forget_old(&mut self, now_ms: u64) {
+        while let Some(oldest) = self.counted.front() {
+            if now_ms < oldest.last_ms + WINDOW_MS {
                 return;
             }
-            self.sum -= count;
+            self.sum -= oldest.count;
             self.counted.pop_front();
         }
     }
 }
 
-fn until_forgotten(second: u64, now_ms: u64) -> Duration {
-    Duration::from_millis(((second + SECONDS + 1) * 1000).saturating_sub(now_ms))
+impl CountedSecond {
+    fn until_forgotten(&self, now_ms: u64) -> Duration {
+        let left_ms = (self.last_ms + WINDOW_MS).saturating_sub(now_ms);
+        Duration::from_millis(left_ms.min(WINDOW_MS))
+    }
 }
 
 #[cfg(test)]
@@ -91,9 +110,22 @@ mod tests {
     #[test]
     fn no_minute_holds_more_than_was_let_in() {
         let mut window = Window::default();
-        window.add(999, 5);
-        assert_eq!(window.sum(60_999), 5);
-        assert_eq!(window.sum(61_000), 0);
+        window.add(0, 1);
+        window.add(999, 4);
+        assert_eq!(window.sum(60_998), 5);
+        assert_eq!(window.sum(60_999), 0);
+    }
+
+    #[test]
+    fn nobody_waits_for_longer_than_a_minute() {
+        for at_ms in [0, 1, 400, 999, 1_000, 59_999] {
+            let mut window = Window::default();
+            window.add(at_ms, 10);
+            let minute = Duration::from_secs(60);
+            assert_eq!(window.reset(at_ms), minute, "{at_ms}");
+            assert_eq!(window.wait_for(at_ms, 1, 10), Some(minute), "{at_ms}");
+            assert_eq!(window.sum(at_ms + 60_000), 0, "{at_ms}");
+        }
     }
 
     #[test]
@@ -104,14 +136,14 @@ mod tests {
         assert_eq!(window.wait_for(10_000, 4, 10), Some(Duration::ZERO));
         assert_eq!(
             window.wait_for(10_000, 5, 10),
-            Some(Duration::from_secs(51))
+            Some(Duration::from_secs(50))
         );
         assert_eq!(
             window.wait_for(10_000, 8, 10),
-            Some(Duration::from_secs(61))
+            Some(Duration::from_secs(60))
         );
         assert_eq!(window.wait_for(10_000, 11, 10), None);
-        assert_eq!(window.reset(10_000), Duration::from_secs(61));
+        assert_eq!(window.reset(10_000), Duration::from_secs(60));
     }
 
     #[test]

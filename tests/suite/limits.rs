@@ -88,7 +88,8 @@ async fn requests_beyond_those_of_a_minute_are_refused_in_each_protocols_words()
             let reset = reset.unwrap();
             match protocol {
                 Protocol::Messages => assert!(reset.contains('T') && reset.ends_with('Z')),
-                _ => assert!(reset.ends_with('s'), "{reset}"),
+                // Never above the window.
+                _ => assert!(["1m0s", "59s", "58s"].contains(&reset), "{reset}"),
             }
             let names = answer.headers.names();
             assert_eq!(names.filter(|name| name.contains("ratelimit")).count(), 3);

@@ -6,7 +6,8 @@ mod file;
 mod reader;
 mod writer;
 
-use super::calendar::{period, unix_ms};
+use super::calendar::period;
+use super::clock::Clock;
 use super::counts::Counts;
 use super::demand::{Admission, Demand, Ticket};
 use super::generations::{Generations, Maker};
@@ -31,6 +32,7 @@ pub struct Embedded {
     queue: Arc<Queue>,
     reader: Reader,
     tally: Arc<Tally>,
+    clock: Clock,
 }
 
 impl Embedded {
@@ -38,10 +40,10 @@ impl Embedded {
     ///
     /// # Errors
     /// The file cannot be made, or not be used.
-    pub fn open(path: &Path, keep: Duration) -> Result<Self, CannotOpen> {
+    pub fn open(path: &Path, keep: Duration, clock: Clock) -> Result<Self, CannotOpen> {
         let file = File::open(path)?;
         let mut counts = Counts::default();
-        for (counter, since, tokens) in file.budgets(unix_ms())? {
+        for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
             counts.restore(counter, since, tokens);
         }
         let counts = Arc::new(Mutex::new(counts));
@@ -64,6 +66,7 @@ impl Embedded {
             queue,
             reader,
             tally,
+            clock,
         })
     }
 
@@ -131,7 +134,7 @@ impl Store for Embedded {
     }
 
     fn admit<'a>(&'a self, demand: &'a Demand<'a>) -> Pending<'a, Admission> {
-        Pending::Ready(Ok(lock(&self.counts).admit(demand, unix_ms())))
+        Pending::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
     }
 
     fn settle(&self, ticket: Ticket, tokens_used: u64) {
@@ -143,14 +146,15 @@ impl Store for Embedded {
         for limit in budgets.filter(|_| tokens_used > 0) {
             self.write(Write::Spent {
                 counter: limit.counter(),
-                since: period(limit.measure, ticket.taken_at).0,
+                since: period(limit.measure, ticket.taken_at.unix_ms).0,
                 tokens: tokens_used,
             });
         }
     }
 
     fn pace<'a>(&'a self, whose: &'a str, per_second: u16) -> Pending<'a, Pace> {
-        Pending::Ready(Ok(lock(&self.paces).take(whose, per_second, unix_ms())))
+        let now_ms = self.clock.now().steady_ms;
+        Pending::Ready(Ok(lock(&self.paces).take(whose, per_second, now_ms)))
     }
 
     fn note(&self, key: &str, text: &Bytes) {

@@ -3,25 +3,34 @@
 -- KEYS: one for each limit. ARGV: place, lease in ms, tokens; then measure and most of each limit.
 -- Gives: 1 or 0 for granted, the limit in the way from 1, ms to wait, ms now; then remaining and
 -- ms to the reset of each limit.
-local PLACE_RETRY_MS = 1000
+local PLACE_RETRY_MS, WINDOW_MS = 1000, 60000
 local now = now_ms()
 local second = floor(now / 1000)
 local place, lease, tokens = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
 
-local function until_forgotten(at)
-    return (at + 61) * 1000 - now
+local function until_forgotten(last)
+    return math.min(WINDOW_MS, last + WINDOW_MS - now)
 end
 
--- What the last minute holds, by second, the oldest first.
+-- What the last minute holds, by second, the oldest first. Under the negative of a second stands when
+-- something was counted in it last; gateways of before that take this for a second long ago.
 local function minute_of(key)
-    local seconds, old, sum = {}, {}, 0
+    local seconds, lasts, old, sum = {}, {}, {}, 0
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
+        local at = tonumber(fields[i])
+        if at < 0 then lasts[-at] = tonumber(fields[i + 1]) end
+    end
+    for i = 1, #fields, 2 do
         local at, count = tonumber(fields[i]), tonumber(fields[i + 1])
-        if at + 60 < second then
+        local last = lasts[at] or at * 1000 + 999
+        if at < 0 then
+            if -at + 61 < second or -at > second then old[#old + 1] = fields[i] end
+        elseif last + WINDOW_MS <= now or at > second then
+            -- What is still to come was counted before this server's clock was set back.
             old[#old + 1] = fields[i]
         else
-            seconds[#seconds + 1] = { at = at, count = count }
+            seconds[#seconds + 1] = { at = at, count = count, last = last }
             sum = sum + count
         end
     end
@@ -36,9 +45,9 @@ local function wait_in_minute(seconds, sum, room, most)
     if sum + room <= most then return 0 end
     for _, entry in ipairs(seconds) do
         sum = sum - entry.count
-        if sum + room <= most then return until_forgotten(entry.at) end
+        if sum + room <= most then return until_forgotten(entry.last) end
     end
-    return 60000
+    return WINDOW_MS
 end
 
 local function look(key, measure, most)
@@ -57,7 +66,7 @@ local function look(key, measure, most)
     else
         local seconds, sum = minute_of(key)
         limit.used, limit.room = sum, measure == 'tokens_per_minute' and tokens or 1
-        limit.reset = #seconds > 0 and until_forgotten(seconds[#seconds].at) or 0
+        limit.reset = #seconds > 0 and until_forgotten(seconds[#seconds].last) or 0
         limit.wait = wait_in_minute(seconds, sum, limit.room, most)
     end
     return limit
@@ -72,8 +81,9 @@ local function take(limit)
         redis.call('PEXPIREAT', limit.key, limit.following + DAY_MS)
     else
         redis.call('HINCRBY', limit.key, second, limit.room)
+        redis.call('HSET', limit.key, -second, now)
         redis.call('PEXPIRE', limit.key, 62000)
-        limit.reset = until_forgotten(second)
+        limit.reset = until_forgotten(now)
     end
     limit.used = limit.used + limit.room
 end

@@ -5,7 +5,8 @@
 local now, most = now_ms(), tonumber(ARGV[1])
 local oldest = tonumber(redis.call('LINDEX', KEYS[1], most - 1) or nil)
 local window = 1250
-if oldest and now - oldest < window then return window - math.max(0, now - oldest) end
+-- A use that is still to come was counted before this server's clock was set back.
+if oldest and oldest <= now and now - oldest < window then return window - (now - oldest) end
 redis.call('LPUSH', KEYS[1], now)
 redis.call('LTRIM', KEYS[1], 0, most - 1)
 redis.call('PEXPIRE', KEYS[1], 2 * window)

@@ -1,5 +1,6 @@
 //! What Redis does in one step, as scripts of its own language.
 
+use crate::state::clock::Timestamp;
 use crate::state::demand::{Admission, Demand, Standing, Ticket, Verdict};
 use redis::{Cmd, Script};
 use std::time::Duration;
@@ -52,7 +53,7 @@ impl Scripts {
         let mut command = call(&self.settle, keys);
         command
             .arg(place)
-            .arg(ticket.taken_at)
+            .arg(ticket.taken_at.unix_ms)
             .arg(ticket.tokens.min(COUNT_MAX))
             .arg(tokens_used.min(COUNT_MAX));
         for limit in &ticket.limits {
@@ -101,7 +102,7 @@ pub fn admission(answer: &[i64], demand: &Demand<'_>, place: u64) -> Option<Admi
         1 => Verdict::Granted(Ticket {
             limits: demand.limits.to_vec(),
             tokens: demand.tokens,
-            taken_at: count(now),
+            taken_at: Timestamp::of_server(count(now)),
             place,
         }),
         _ => Verdict::Refused {

@@ -1,6 +1,7 @@
 //! Every store behaves alike: one table of behaviours, run against each.
 
 mod behaviours;
+mod clocks;
 mod embedded;
 mod redis_server;
 mod scripts;
