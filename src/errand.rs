@@ -3,10 +3,10 @@
 use crate::catalog::model::Candidate;
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
-use http::{HeaderMap, Method, StatusCode};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Runs errands. Filters hold this, and know nothing of connections.
@@ -23,6 +23,9 @@ pub trait Errands: Send + Sync {
 /// What an errand brings, still to come.
 pub type Returning = Pin<Box<dyn Future<Output = Result<Returned, Fault>> + Send>>;
 
+/// A provider's id of a subrequest, for the log of the request that it was made for.
+pub type UpstreamRequestId = Arc<Mutex<Option<HeaderValue>>>;
+
 /// A request of ours to a channel.
 #[derive(Clone, Debug)]
 pub struct Errand {
@@ -36,6 +39,8 @@ pub struct Errand {
     pub headers: HeaderMap,
     /// Empty for none.
     pub body: Bytes,
+    /// Where the provider's own id of this request is put once there is a response.
+    pub upstream_request_id: UpstreamRequestId,
     /// How long it may wait for room on a channel that is at its limits.
     pub patience: Duration,
 }

@@ -7,6 +7,7 @@ use super::outcome::{Outcome, Scope, Why};
 use super::select::chance;
 use crate::catalog::channel::Credential;
 use crate::catalog::model::Candidate;
+use memchr::memmem;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -52,6 +53,14 @@ impl Lease {
     /// What is shown to the provider.
     pub fn credential(&self) -> Option<&Credential> {
         self.candidate.channel.credentials.get(self.key?)
+    }
+
+    /// Whether the credential stands in `bytes`.
+    pub fn shows(&self, bytes: &[u8]) -> bool {
+        self.credential().is_some_and(|credential| {
+            let secret = credential.secret.expose().as_bytes();
+            !secret.is_empty() && memmem::find(bytes, secret).is_some()
+        })
     }
 
     /// What became of the attempt. A success may still be followed by the failure of its stream.

@@ -2,6 +2,7 @@
 
 use super::{Failure, key, run};
 use crate::gateway::listen::{AppLimits, Socket};
+use crate::observe::process_log;
 use crate::simulate::{Simulator, SimulatorOptions};
 use crate::snapshot::Lasting;
 use std::net::SocketAddr;
@@ -41,7 +42,7 @@ const TASK_KEY: &str = "HEADGATE_TASK_KEY";
 const SIMULATOR_THREADS: usize = 1;
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let log = run::start_logging();
+    let log = process_log::start();
     let simulator = Socket::bind(&args.simulator)?;
     let address = simulator.address;
     let lasting = Lasting {

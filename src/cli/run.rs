@@ -11,6 +11,7 @@ use crate::gateway::listen::{self, AppLimits, Process, Socket};
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::{LineWriter, Sink};
 use crate::observe::metrics::Metrics;
+use crate::observe::process_log;
 use crate::reload::{self, Reloader};
 use crate::snapshot::Lasting;
 use std::net::{SocketAddr, TcpListener};
@@ -18,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::thread;
-use tracing_subscriber::EnvFilter;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    let log = start_logging();
+    let log = process_log::start();
     gateway(args, Lasting::default(), log)?.process.run()
 }
 
@@ -204,22 +204,6 @@ fn workers(server: &ServerConfig) -> usize {
         .map(usize::from)
         .or_else(|| thread::available_parallelism().ok().map(usize::from))
         .unwrap_or(1)
-}
-
-/// Logs go to standard error; `RUST_LOG` chooses them.
-pub fn start_logging() -> LineWriter {
-    let log = LineWriter::start(Sink::Stderr);
-    let writer = log.clone();
-    let filter = EnvFilter::try_from_default_env()
-        .unwrap_or_else(|_| EnvFilter::new("warn,pingora_core=error,headgate=info"));
-    tracing_subscriber::fmt()
-        .json()
-        .flatten_event(true)
-        .with_env_filter(filter)
-        .with_writer(move || writer.clone())
-        .log_internal_errors(false)
-        .init();
-    log
 }
 
 fn cannot_listen(address: &str, error: &std::io::Error) -> Failure {

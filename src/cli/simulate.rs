@@ -1,7 +1,8 @@
 //! `headgate simulate`: a provider that answers without a model.
 
-use super::{Failure, run};
+use super::Failure;
 use crate::gateway::listen::{AppLimits, Process, Socket};
+use crate::observe::process_log;
 use crate::simulate::{Simulator, SimulatorOptions};
 
 #[derive(clap::Args)]
@@ -30,7 +31,7 @@ pub struct Args {
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
-    run::start_logging();
+    process_log::start();
     let socket = Socket::bind(&args.listen)?;
     let address = socket.address;
     let simulator = Simulator::new(SimulatorOptions {

@@ -2,12 +2,13 @@
 
 use super::held::Passage;
 use crate::catalog::model::Candidate;
+use crate::errand::UpstreamRequestId;
 use crate::protocol::blame::Blame;
 use crate::protocol::usage::{Meter, Usage};
 use crate::task::id::TaskId;
 use bytes::Bytes;
 use http::HeaderValue;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What filters and the exchange learn on the way; log, metrics and `on_done` read it.
 #[derive(Default)]
@@ -32,6 +33,8 @@ pub struct Facts {
     pub task: Option<TaskId>,
     /// A create of the generic protocol in the words of each family that it may go to.
     pub creates: Vec<Create>,
+    /// The provider's id of the last subrequest that was made for this exchange.
+    pub subrequest_id: OnceLock<UpstreamRequestId>,
     /// Which of the channel's keys was shown to the provider last.
     pub key: Option<usize>,
     /// What the caller's limits said, where `rate_limit` asked them.

@@ -18,11 +18,11 @@ use crate::protocol::blame::{self, Blame};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::mask::Masker;
 use crate::protocol::redact::redact;
-use crate::protocol::retry_after;
+use crate::protocol::{retry_after, upstream_request_id};
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode};
 use pingora_error::Error;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::SystemTime;
 use tokio::time::{Instant, timeout_at};
 
@@ -44,7 +44,14 @@ impl Gateway {
         let mut lease = self.lease(errand).await?;
         let channel = lease.candidate.channel.clone();
         match self.carry(errand, &lease).await {
-            Ok(answer) => self.judge_errand(answer, &mut lease),
+            Ok(answer) => {
+                let id = upstream_request_id::of_headers(&answer.headers).cloned();
+                let id = id.or_else(|| upstream_request_id::of_body(&answer.body));
+                let id = id.filter(|id| !lease.shows(id.as_bytes()));
+                let last = errand.upstream_request_id.lock();
+                *last.unwrap_or_else(PoisonError::into_inner) = id;
+                self.judge_errand(answer, &mut lease)
+            }
             Err(fault) => {
                 if let Some(why) = why(fault.kind) {
                     lease.tell(Outcome::failed(why));

@@ -10,7 +10,8 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use http::{HeaderMap, HeaderValue, header};
 use pingora_core::protocols::http::ServerSession;
-use pingora_http::ResponseHeader;
+use pingora_http::{RequestHeader, ResponseHeader};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,15 +23,22 @@ pub(super) struct Refusal<'a> {
     pub gateway: &'a Gateway,
     pub snapshot: &'a Snapshot,
     pub id: Arc<str>,
+    /// The other end of the connection.
+    pub client: Option<SocketAddr>,
 }
 
 impl<'a> Refusal<'a> {
     /// Of a head that could not be read, and so has no id yet.
-    pub fn of_head(gateway: &'a Gateway, snapshot: &'a Snapshot) -> Self {
+    pub fn of_head(
+        gateway: &'a Gateway,
+        snapshot: &'a Snapshot,
+        client: Option<SocketAddr>,
+    ) -> Self {
         Self {
             gateway,
             snapshot,
             id: request_id::new(),
+            client,
         }
     }
 
@@ -47,9 +55,8 @@ impl<'a> Refusal<'a> {
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
         answer.headers.extend(headers);
         reply::name_request(&mut answer.headers, protocol, &self.id);
-        let (method, path) = (request.method.clone(), request.uri.path().to_string());
         let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
-        self.tell(protocol, method.as_str(), &path, status, bytes, &fault);
+        self.tell(protocol, Some(request), status, bytes, &fault);
         let mut downstream = Downstream::new(session, self.gateway.stages.clone());
         if fault.kind == FaultKind::BadHead {
             downstream.close_behind();
@@ -75,7 +82,7 @@ impl<'a> Refusal<'a> {
             .headers
             .insert(header::CONTENT_LENGTH, HeaderValue::from(answer.body.len()));
         let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
-        self.tell(None, NONE, NONE, status, bytes, fault);
+        self.tell(None, None, status, bytes, fault);
         let (mut parts, ()) = http::Response::new(()).into_parts();
         parts.status = answer.status;
         parts.headers = answer.headers;
@@ -88,8 +95,7 @@ impl<'a> Refusal<'a> {
     fn tell(
         &self,
         protocol: Option<Protocol>,
-        method: &str,
-        path: &str,
+        head: Option<&RequestHeader>,
         status: u16,
         bytes_out: u64,
         fault: &Fault,
@@ -98,11 +104,13 @@ impl<'a> Refusal<'a> {
         self.gateway.access_log.write(&Line {
             id: &self.id,
             revision: &self.snapshot.revision,
+            client: self.client,
+            user_agent: head.and_then(|head| head.headers.get(header::USER_AGENT)),
             caller: None,
             route: NONE,
             protocol: protocol.map(Protocol::name),
-            method,
-            path,
+            method: head.map_or(NONE, |head| head.method.as_str()),
+            path: head.map_or(NONE, |head| head.uri.path()),
             model: None,
             channel: None,
             channel_model: None,
@@ -119,6 +127,7 @@ impl<'a> Refusal<'a> {
             time_spent: None,
             usage: None,
             response_id: None,
+            upstream_request_id: None,
             fault: Some(fault),
         });
     }

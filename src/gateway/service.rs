@@ -20,6 +20,7 @@ use pingora_core::protocols::http::v2::server::{H2Options, default_h2_options};
 use pingora_core::server::ShutdownWatch;
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::{Future, poll_fn};
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,6 +44,8 @@ pub struct GatewayApp {
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
     places: Places,
+    /// The other end of the connection.
+    client: Option<SocketAddr>,
 }
 
 #[async_trait]
@@ -71,7 +74,7 @@ impl HttpServerApp for GatewayApp {
             Some(Ok(false)) | None => return None,
             Some(Err(error)) => {
                 let fault = fault_from::downstream_read(error);
-                let refusal = Refusal::of_head(&self.gateway, &snapshot);
+                let refusal = Refusal::of_head(&self.gateway, &snapshot, self.client);
                 refusal.send_unread(session, &fault).await;
                 return None;
             }
@@ -111,13 +114,18 @@ impl HttpServerApp for GatewayApp {
 }
 
 impl GatewayApp {
-    pub fn new(gateway: Arc<Gateway>, options: Arc<HttpServerOptions>) -> Self {
+    pub fn new(
+        gateway: Arc<Gateway>,
+        options: Arc<HttpServerOptions>,
+        client: Option<SocketAddr>,
+    ) -> Self {
         let places = Places::new(gateway.caller_connections.clone());
         Self {
             gateway,
             options,
             places,
             begun: AtomicBool::new(false),
+            client,
         }
     }
 
@@ -134,6 +142,7 @@ impl GatewayApp {
             gateway: &self.gateway,
             snapshot: &snapshot,
             id,
+            client: self.client,
         };
         let target = match head::check(&session) {
             Ok(target) => target,
@@ -170,7 +179,7 @@ impl GatewayApp {
             route,
             request: view,
             downstream: Downstream::new(session, self.gateway.stages.clone()),
-            record: Record::new(),
+            record: Record::new(self.client),
             places: &self.places,
         };
         exchange.run().await;

@@ -1,12 +1,14 @@
 //! The access log: one JSON line per exchange.
 
+use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
 use super::line_writer::{LineWriter, Sink};
 use super::time_spent::TimeSpent;
 use crate::protocol::fault::Fault;
-use crate::protocol::redact::redact;
 use crate::protocol::usage::Usage;
+use http::HeaderValue;
 use serde::Serialize;
 use std::borrow::Cow;
+use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Takes lines, or throws them away where nobody wants them.
@@ -18,6 +20,9 @@ pub struct AccessLog {
 pub struct Line<'a> {
     pub id: &'a str,
     pub revision: &'a str,
+    /// The other end of the connection, be it the client or a proxy before it.
+    pub client: Option<SocketAddr>,
+    pub user_agent: Option<&'a HeaderValue>,
     pub caller: Option<&'a str>,
     pub route: &'a str,
     pub protocol: Option<&'a str>,
@@ -42,10 +47,13 @@ pub struct Line<'a> {
     pub time_spent: Option<TimeSpent>,
     pub usage: Option<&'a Usage>,
     pub response_id: Option<&'a str>,
+    /// The provider's own id of the last attempt.
+    pub upstream_request_id: Option<&'a HeaderValue>,
     pub fault: Option<&'a Fault>,
 }
 
-/// A line as it is written: times as numbers, absent things left out.
+/// A line as it is written: times as numbers, absent things left out, and what callers and providers
+/// supply in bounded length.
 #[derive(Serialize)]
 struct WrittenLine<'a> {
     /// Unix time in seconds, to the millisecond.
@@ -53,11 +61,17 @@ struct WrittenLine<'a> {
     id: &'a str,
     revision: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    client_address: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    client_port: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    user_agent: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     caller: Option<&'a str>,
     route: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     protocol: Option<&'a str>,
-    method: &'a str,
+    method: Cow<'a, str>,
     path: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     model: Option<&'a str>,
@@ -87,13 +101,21 @@ struct WrittenLine<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     cached_input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    response_id: Option<&'a str>,
+    cache_write_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    total_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_id: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_request_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error_message: Option<String>,
+    error_message: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error_detail: Option<String>,
+    error_detail: Option<Cow<'a, str>>,
 }
 
 /// Whom the time was spent with; the first three add up to the whole.
@@ -144,18 +166,21 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
+        let field = |text: &'a str| cleaned(text.as_bytes(), FIELD_BYTES_MAX);
+        let short = |bytes: &'a [u8]| cleaned(bytes, SHORT_BYTES_MAX);
+        let tokens = |count: fn(&Usage) -> Option<u64>| line.usage.and_then(count);
         Self {
             time: (now.as_millis() as f64) / 1000.0,
             id: line.id,
             revision: line.revision,
+            client_address: line.client.map(|client| client.ip().to_canonical()),
+            client_port: line.client.map(|client| client.port()),
+            user_agent: line.user_agent.map(|value| short(value.as_bytes())),
             caller: line.caller,
             route: line.route,
             protocol: line.protocol,
-            method: line.method,
-            path: match line.fault {
-                Some(_) => Cow::Owned(redacted(line.path)),
-                None => Cow::Borrowed(line.path),
-            },
+            method: bounded(line.method, SHORT_BYTES_MAX),
+            path: field(line.path),
             model: line.model,
             channel: line.channel,
             channel_model: line.channel_model,
@@ -170,15 +195,21 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
             first_byte_ms: line.first_byte.map(milliseconds),
             total_ms: milliseconds(line.total),
             time_spent: line.time_spent.map(WrittenTime::from),
-            input_tokens: line.usage.and_then(|usage| usage.input_tokens),
-            output_tokens: line.usage.and_then(|usage| usage.output_tokens),
-            cached_input_tokens: line.usage.and_then(|usage| usage.cached_input_tokens),
-            response_id: line.response_id,
+            input_tokens: tokens(|usage| usage.input_tokens),
+            output_tokens: tokens(|usage| usage.output_tokens),
+            cached_input_tokens: tokens(|usage| usage.cached_input_tokens),
+            cache_write_tokens: tokens(|usage| usage.cache_write_tokens),
+            reasoning_tokens: tokens(|usage| usage.reasoning_tokens),
+            total_tokens: tokens(|usage| usage.total_tokens),
+            response_id: line.response_id.map(|id| bounded(id, SHORT_BYTES_MAX)),
+            upstream_request_id: line
+                .upstream_request_id
+                .map(|value| short(value.as_bytes())),
             error: line.fault.map(|fault| fault.kind.code()),
-            error_message: line.fault.map(|fault| redacted(&fault.message)),
+            error_message: line.fault.map(|fault| field(&fault.message)),
             error_detail: line
                 .fault
-                .and_then(|fault| fault.detail.as_deref().map(redacted)),
+                .and_then(|fault| fault.detail.as_deref().map(field)),
         }
     }
 }
@@ -199,11 +230,6 @@ impl From<TimeSpent> for WrittenTime {
             gateway_silence_ms: milliseconds(gateway.longest),
         }
     }
-}
-
-/// Words that quote a caller or a provider may quote a key that stood in the wrong place.
-fn redacted(words: &str) -> String {
-    String::from_utf8_lossy(&redact(words.as_bytes(), &[])).into_owned()
 }
 
 /// With three digits behind the point: microseconds are as fine as anybody reads them.

@@ -2,10 +2,13 @@
 
 use super::channel_metrics::ChannelMetrics;
 use super::poll_metrics::PollMetrics;
+use super::process_metrics::ProcessMetrics;
 use super::state_metrics::StateMetrics;
 use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
+use super::token_metrics::{TokenMetrics, TokenSeries};
 use crate::filter::facts::Settlement;
 use crate::filter::held::Passage;
+use crate::protocol::Protocol;
 use crate::protocol::usage::Usage;
 use crate::state::health::Health;
 use prometheus::core::Collector;
@@ -30,7 +33,7 @@ pub struct Metrics {
     requests: IntCounterVec,
     durations: HistogramVec,
     first_bytes: HistogramVec,
-    tokens: IntCounterVec,
+    tokens: TokenMetrics,
     attempts: IntCounterVec,
     settlements: IntCounterVec,
     validation_failures: IntCounterVec,
@@ -48,6 +51,7 @@ pub struct Metrics {
     pub polls: PollMetrics,
     time: TimeMetrics,
     state: StateMetrics,
+    process: ProcessMetrics,
     /// Looking a series up by its labels costs more than counting in it.
     series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
 }
@@ -57,6 +61,7 @@ pub struct Finished<'a> {
     pub route: &'a str,
     pub channel: Option<&'a str>,
     pub model: Option<&'a str>,
+    pub protocol: Option<Protocol>,
     pub status: u16,
     pub settlement: Settlement,
     pub total: Duration,
@@ -70,6 +75,7 @@ struct SeriesKey {
     route: Box<str>,
     channel: Box<str>,
     model: Box<str>,
+    protocol: Option<Protocol>,
     class: u16,
     settlement: Settlement,
 }
@@ -81,9 +87,7 @@ struct Series {
     duration: Histogram,
     first_byte: Histogram,
     time: TimeSeries,
-    input_tokens: IntCounter,
-    cached_tokens: IntCounter,
-    output_tokens: IntCounter,
+    tokens: TokenSeries,
 }
 
 impl Metrics {
@@ -114,11 +118,7 @@ impl Metrics {
                 "From the head of a request to the first byte of its answer's body.",
                 &labelled,
             ),
-            tokens: counter(
-                "headgate_tokens_total",
-                "Tokens as providers counted them.",
-                &["channel", "model", "kind"],
-            ),
+            tokens: TokenMetrics::new(&registry),
             attempts: counter(
                 "headgate_attempts_total",
                 "Attempts on channels, by what came of them.",
@@ -185,6 +185,7 @@ impl Metrics {
             time: TimeMetrics::new(&registry),
             polls: PollMetrics::new(&registry),
             state: StateMetrics::new(&registry),
+            process: ProcessMetrics::new(&registry),
             series: RwLock::default(),
             registry,
         }
@@ -201,13 +202,7 @@ impl Metrics {
             series.first_byte.observe(first_byte.as_secs_f64());
         }
         if let Some(usage) = exchange.usage {
-            series.input_tokens.inc_by(usage.input_tokens.unwrap_or(0));
-            series
-                .cached_tokens
-                .inc_by(usage.cached_input_tokens.unwrap_or(0));
-            series
-                .output_tokens
-                .inc_by(usage.output_tokens.unwrap_or(0));
+            series.tokens.count(usage);
         }
     }
 
@@ -283,6 +278,7 @@ impl Metrics {
     pub fn render(&self, log_dropped: u64, state: &Health) -> Vec<u8> {
         raise(&self.log_dropped, log_dropped);
         self.state.show(state);
+        self.process.show();
         let mut text = Vec::new();
         TextEncoder::new()
             .encode(&self.registry.gather(), &mut text)
@@ -295,6 +291,7 @@ impl Metrics {
             route: exchange.route.into(),
             channel: exchange.channel.unwrap_or(OTHER).into(),
             model: exchange.model.unwrap_or(OTHER).into(),
+            protocol: exchange.protocol,
             class: exchange.status / 100,
             settlement: exchange.settlement,
         };
@@ -319,12 +316,12 @@ impl Metrics {
             route,
             channel,
             model,
+            protocol,
             class,
             settlement,
         } = key;
         let class = format!("{class}xx");
         let labels = [&**route, channel, model];
-        let tokens = |kind| self.tokens.with_label_values(&[&**channel, model, kind]);
         Series {
             requests: self
                 .requests
@@ -335,9 +332,7 @@ impl Metrics {
             duration: self.durations.with_label_values(&labels),
             first_byte: self.first_bytes.with_label_values(&labels),
             time: self.time.of(channel),
-            input_tokens: tokens("input"),
-            cached_tokens: tokens("cached_input"),
-            output_tokens: tokens("output"),
+            tokens: self.tokens.of(channel, model, *protocol),
         }
     }
 }

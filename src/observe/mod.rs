@@ -1,9 +1,13 @@
-//! What the gateway tells about itself: metrics and the access log.
+//! What the gateway reports of itself: metrics, the access log, and the log of the process.
 
 pub mod access_log;
+pub mod bounded;
 pub mod channel_metrics;
 pub mod line_writer;
 pub mod metrics;
 mod poll_metrics;
+pub mod process_log;
+mod process_metrics;
 mod state_metrics;
 pub mod time_spent;
+mod token_metrics;

@@ -300,6 +300,8 @@ impl Polls {
         if let Some(queue) = queues.get(channel) {
             return queue.clone();
         }
+        // What nobody waits in may belong to a channel that is no longer there.
+        queues.retain(|_, queue| Arc::strong_count(queue) > 1);
         queues.entry(channel.to_owned()).or_default().clone()
     }
 

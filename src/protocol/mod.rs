@@ -19,6 +19,7 @@ pub mod retry_after;
 pub mod schema;
 pub mod sse;
 pub mod stream;
+pub mod upstream_request_id;
 pub mod usage;
 
 use schemars::JsonSchema;

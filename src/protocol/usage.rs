@@ -28,6 +28,31 @@ pub struct Usage {
     pub reasoning_tokens: Option<u64>,
 }
 
+/// What a protocol's usage calls the counts that not every request has.
+pub struct DetailNames {
+    /// Input tokens read from the provider's cache.
+    pub cached: &'static str,
+    /// Input tokens written to it.
+    pub cache_write: &'static str,
+    pub reasoning: &'static str,
+}
+
+/// The names of a protocol; see [`read`] for where they stand.
+pub fn detail_names(protocol: Option<Protocol>) -> DetailNames {
+    match protocol {
+        Some(Protocol::Messages) => DetailNames {
+            cached: "cache_read_input_tokens",
+            cache_write: "cache_creation_input_tokens",
+            reasoning: "thinking_tokens",
+        },
+        _ => DetailNames {
+            cached: "cached_tokens",
+            cache_write: "cache_write_tokens",
+            reasoning: "reasoning_tokens",
+        },
+    }
+}
+
 /// The usage of a complete answer that was no stream.
 pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<Usage> {
     read(protocol, body, skim::find(body, &["usage"])?)

@@ -80,12 +80,14 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "std::fs",
         &[
-            "config", "snapshot", "state", "reload", "gateway", "admin", "cli",
+            "config", "snapshot", "state", "observe", "reload", "gateway", "admin", "cli",
         ],
     ),
     (
         "std::net",
-        &["catalog", "snapshot", "channel", "gateway", "cli"],
+        &[
+            "catalog", "snapshot", "observe", "channel", "gateway", "cli",
+        ],
     ),
     (
         "tokio",

@@ -205,6 +205,11 @@ impl Asked {
             path: call.path(&self.task().upstream),
             headers,
             body: Bytes::new(),
+            upstream_request_id: request
+                .facts
+                .subrequest_id
+                .get_or_init(Arc::default)
+                .clone(),
             patience: ROOM_PATIENCE,
         }
     }

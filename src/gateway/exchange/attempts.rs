@@ -12,6 +12,7 @@ use crate::gateway::downstream::Interrupted;
 use crate::gateway::fault_from;
 use crate::protocol::blame::Blame;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::upstream_request_id;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use std::time::Duration;
@@ -166,6 +167,7 @@ impl Exchange<'_> {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
+        self.record.upstream_request_id = None;
         self.request.facts.key = lease.key;
         if self.route.failover.tell_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
@@ -180,6 +182,10 @@ impl Exchange<'_> {
             search.replay,
         )
         .await;
+        if let Ok(answer) = &attempted {
+            let id = upstream_request_id::of_headers(&answer.head().headers);
+            self.note_upstream_id(id.cloned(), &lease);
+        }
         let channel = lease.candidate.channel.clone();
         self.request.facts.may_have_cost |= match &attempted {
             Ok(answer) => answer.status.is_success(),
@@ -239,6 +245,11 @@ impl Exchange<'_> {
         }
     }
 
+    /// Keeps the provider's id of the request for the log, unless it repeats the channel's credential.
+    pub(super) fn note_upstream_id(&mut self, id: Option<HeaderValue>, lease: &Lease) {
+        self.record.upstream_request_id = id.filter(|id| !lease.shows(id.as_bytes()));
+    }
+
     /// Counts an attempt that did not serve, and logs it.
     pub(super) fn tell_attempt(&self, lease: &Lease, outcome: &str, detail: Option<&str>) {
         let channel = &*lease.candidate.channel.name;
@@ -250,6 +261,12 @@ impl Exchange<'_> {
             attempt = self.record.attempts,
             outcome,
             detail,
+            upstream_request_id = self
+                .record
+                .upstream_request_id
+                .as_ref()
+                .map(|id| String::from_utf8_lossy(id.as_bytes()))
+                .as_deref(),
             "attempt failed"
         );
     }

@@ -20,6 +20,7 @@ use crate::protocol::json::{Document, Limits};
 use crate::protocol::retry_after;
 use crate::protocol::sse::Framer;
 use crate::protocol::stream::{EventClass, classify};
+use crate::protocol::upstream_request_id;
 use crate::snapshot::failover::Hold;
 use bytes::Bytes;
 use std::time::SystemTime;
@@ -117,6 +118,9 @@ impl Exchange<'_> {
             );
         }
         let body = answer.held_bytes();
+        if self.record.upstream_request_id.is_none() {
+            self.note_upstream_id(upstream_request_id::of_body(&body), &lease);
+        }
         let blame = match blame::of_answer(answer.status.as_u16(), &body) {
             Blame::Caller if is_refused_here(&lease, &body) => Blame::NotHere,
             blame => blame,

@@ -7,15 +7,21 @@ use crate::gateway::Gateway;
 use crate::gateway::downstream::Downstream;
 use crate::observe::access_log::Line;
 use crate::observe::metrics::Finished;
+use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
+use crate::protocol::upstream_request_id;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
-use http::StatusCode;
+use http::{HeaderValue, StatusCode, header};
+use std::net::SocketAddr;
+use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// Gathered while an exchange runs.
 pub(in crate::gateway) struct Record {
     pub started: Instant,
+    /// The other end of the caller's connection.
+    client: Option<SocketAddr>,
     pub first_byte: Option<Duration>,
     /// When it was decided whose answer the caller gets.
     pub committed: Option<Duration>,
@@ -26,15 +32,18 @@ pub(in crate::gateway) struct Record {
     pub candidate: Option<Candidate>,
     /// Which of its keys was shown to the provider.
     pub key: Option<usize>,
+    /// The provider's own id of the last attempt.
+    pub upstream_request_id: Option<HeaderValue>,
     pub fault: Option<Fault>,
     /// The answer broke off, so that the connection must end too.
     pub broken: bool,
 }
 
 impl Record {
-    pub fn new() -> Self {
+    pub fn new(client: Option<SocketAddr>) -> Self {
         Self {
             started: Instant::now(),
+            client,
             first_byte: None,
             committed: None,
             status: None,
@@ -42,8 +51,20 @@ impl Record {
             attempts: 0,
             candidate: None,
             key: None,
+            upstream_request_id: None,
             fault: None,
             broken: false,
+        }
+    }
+
+    /// Providers of videos name their id of a request in the body of every response.
+    pub fn note_body(&mut self, protocol: Option<Protocol>, body: &[u8]) {
+        let is_named = matches!(
+            protocol,
+            Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
+        );
+        if is_named && self.upstream_request_id.is_none() {
+            self.upstream_request_id = upstream_request_id::of_body(body);
         }
     }
 
@@ -70,6 +91,7 @@ impl Record {
             route: &route.name,
             channel,
             model,
+            protocol: request.protocol,
             status,
             settlement,
             total,
@@ -82,9 +104,15 @@ impl Record {
                 .metrics
                 .passage(&caller.name, &request.facts.passage);
         }
+        let subrequest_id = request.facts.subrequest_id.get().and_then(|id| {
+            let id = id.lock().unwrap_or_else(PoisonError::into_inner);
+            id.clone()
+        });
         gateway.access_log.write(&Line {
             id: &request.id,
             revision: &snapshot.revision,
+            client: self.client,
+            user_agent: request.headers.get(header::USER_AGENT),
             caller: request.caller.as_ref().map(|caller| &*caller.name),
             route: &route.name,
             protocol: request.protocol.map(|protocol| protocol.name()),
@@ -110,6 +138,7 @@ impl Record {
             time_spent: Some(time_spent),
             usage: request.facts.usage.as_ref(),
             response_id: request.facts.response_id.as_deref(),
+            upstream_request_id: self.upstream_request_id.as_ref().or(subrequest_id.as_ref()),
             fault: self.fault.as_ref(),
         });
     }

@@ -255,6 +255,7 @@ impl Exchange<'_> {
         candidate: &Candidate,
         body: Bytes,
     ) {
+        self.record.note_body(self.request.protocol, &body);
         let mut view = AnswerView {
             request: &mut self.request,
             candidate: Some(candidate),

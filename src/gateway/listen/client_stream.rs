@@ -32,11 +32,19 @@ pub(super) struct Buffers {
 #[derive(Debug)]
 pub(super) struct ClientStream {
     stream: BufStream<TcpStream>,
+    /// Where the other end is.
+    digest: Option<Arc<SocketDigest>>,
 }
 
 impl ClientStream {
     pub fn new(stream: TcpStream, buffers: Buffers) -> Self {
         Self {
+            digest: stream.peer_addr().ok().map(|peer| {
+                let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
+                // Asked now, while the descriptor is surely this connection's.
+                let _ = digest.peer_addr.set(Some(peer.into()));
+                Arc::new(digest)
+            }),
             stream: BufStream::with_capacity(buffers.read, buffers.write, stream),
         }
     }
@@ -112,7 +120,7 @@ impl GetProxyDigest for ClientStream {
 
 impl GetSocketDigest for ClientStream {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
-        None
+        self.digest.clone()
     }
 }
 

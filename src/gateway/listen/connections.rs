@@ -9,6 +9,7 @@ use pingora_core::protocols::{ALPN, Stream};
 use pingora_core::server::ShutdownWatch;
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::future::pending;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -44,13 +45,20 @@ impl ServerApp for Connections {
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
-        let app = Arc::new(GatewayApp::new(self.gateway.clone(), self.options.clone()));
+        let (gateway, options) = (self.gateway.clone(), self.options.clone());
+        let app = Arc::new(GatewayApp::new(gateway, options, client_of(&connection)));
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,
             () = silence(&app, self.keep_alive), if is_h2 => None,
         }
     }
+}
+
+/// Where the other end of a connection is.
+fn client_of(connection: &Stream) -> Option<SocketAddr> {
+    let digest = connection.get_socket_digest()?;
+    digest.peer_addr()?.as_inet().copied()
 }
 
 /// Ends when no request has come in `keep_alive`: Pingora waits for the begin of HTTP/2 for ever.

@@ -42,6 +42,14 @@ impl Gateway {
         Self::start_told(Folder::new(), file, &[], Reader::Stays).await
     }
 
+    /// With these directives as `RUST_LOG`.
+    pub async fn start_logging(folder: Folder, config: &Value, directives: &str) -> Self {
+        let file = folder.write("routes.yaml", format!("{config:#}"));
+        let args = ["run", "--config", file.to_str().unwrap()];
+        let process = Process::spawn_logging(&args, Some(directives), Reader::Stays);
+        Self::listening(process, folder).await
+    }
+
     /// With a reader of its standard error who may not stay.
     pub async fn start_read_by(folder: Folder, config: &str, reader: Reader) -> Self {
         let file = folder.path().join("routes.yaml");
@@ -72,7 +80,10 @@ impl Gateway {
 
     async fn start_told(folder: Folder, file: &Path, told: &[&str], reader: Reader) -> Self {
         let args = [&["run", "--config", file.to_str().unwrap()], told].concat();
-        let mut process = Process::spawn_read_by(&args, reader);
+        Self::listening(Process::spawn_read_by(&args, reader), folder).await
+    }
+
+    async fn listening(mut process: Process, folder: Folder) -> Self {
         let line = process.said("headgate is listening").await;
         let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
         let (address, admin) = (address("listen"), address("admin"));

@@ -36,9 +36,18 @@ impl Process {
 
     /// With a reader of standard error who may not stay.
     pub fn spawn_read_by(args: &[&str], reader: Reader) -> Self {
-        let mut child = Command::new(BINARY)
+        Self::spawn_logging(args, None, reader)
+    }
+
+    /// With these directives as `RUST_LOG`.
+    pub fn spawn_logging(args: &[&str], directives: Option<&str>, reader: Reader) -> Self {
+        let mut command = Command::new(BINARY);
+        match directives {
+            Some(directives) => command.env("RUST_LOG", directives),
+            None => command.env_remove("RUST_LOG"),
+        };
+        let mut child = command
             .args(args)
-            .env_remove("RUST_LOG")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

@@ -1,0 +1,188 @@
+//! The process's own log: JSON lines on standard error, chosen by `RUST_LOG`.
+//!
+//! Events of libraries are logged at `error` only, whatever `RUST_LOG` says: below that Pingora, h2 and
+//! rustls print heads and frames as they come, with the keys in them.
+
+use super::bounded::{FIELD_BYTES_MAX, cleaned};
+use super::line_writer::{LineWriter, Sink};
+use crate::protocol::date::rfc3339;
+use serde_json::{Map, Value};
+use std::fmt::{self, Debug};
+use std::time::{SystemTime, UNIX_EPOCH};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Subscriber};
+use tracing_subscriber::filter::{EnvFilter, LevelFilter, Targets};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::util::SubscriberInitExt;
+
+/// What the targets of our own events begin with.
+const OWN_TARGET: &str = env!("CARGO_CRATE_NAME");
+/// What libraries may log. Their errors are about connections, files and TLS alerts, and quote nothing.
+const LIBRARIES_MAX: LevelFilter = LevelFilter::ERROR;
+/// Without `RUST_LOG`, or where that cannot be read.
+const DEFAULT_DIRECTIVES: &str = "error,headgate=info";
+/// A message of ours may hold a report on the configuration.
+const MESSAGE_BYTES_MAX: usize = 64 << 10;
+
+/// Starts to log; once in a process.
+pub fn start() -> LineWriter {
+    let log = LineWriter::start(Sink::Stderr);
+    let writer = log.clone();
+    let wanted = std::env::var(EnvFilter::DEFAULT_ENV).ok();
+    let filter = wanted.as_deref().map(EnvFilter::try_new);
+    let is_readable = !matches!(filter, Some(Err(_)));
+    let filter = filter.and_then(Result::ok);
+    let cap = Targets::new()
+        .with_target(OWN_TARGET, LevelFilter::TRACE)
+        .with_default(LIBRARIES_MAX);
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(JsonLine)
+        .with_writer(move || writer.clone())
+        .log_internal_errors(false);
+    tracing_subscriber::registry()
+        .with(filter.unwrap_or_else(|| EnvFilter::new(DEFAULT_DIRECTIVES)))
+        .with(cap)
+        .with(lines)
+        .init();
+    if !is_readable {
+        tracing::warn!("RUST_LOG cannot be read; it is taken for `{DEFAULT_DIRECTIVES}`");
+    } else if wanted.as_deref().is_some_and(asks_too_much) {
+        tracing::warn!(
+            "RUST_LOG asks for events of libraries that contain credentials; libraries are logged at `error` only"
+        );
+    }
+    log
+}
+
+/// Whether a directive asks for what libraries print below [`LIBRARIES_MAX`].
+fn asks_too_much(directives: &str) -> bool {
+    directives.split(',').any(|directive| {
+        let (target, level) = match directive.trim().rsplit_once('=') {
+            Some((target, level)) => (target, level),
+            None => ("", directive.trim()),
+        };
+        let is_verbose = level
+            .parse::<Level>()
+            .is_ok_and(|level| level > Level::INFO);
+        is_verbose && !target.starts_with(OWN_TARGET)
+    })
+}
+
+/// An event as one line: `timestamp`, `level`, its fields, `target`.
+struct JsonLine;
+
+impl<S, N> FormatEvent<S, N> for JsonLine
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let metadata = event.metadata();
+        let mut fields = Fields::default();
+        event.record(&mut fields);
+        let mut line = Map::new();
+        line.insert("timestamp".into(), timestamp().into());
+        line.insert("level".into(), metadata.level().as_str().into());
+        line.append(&mut fields.values);
+        let target = fields.logged_by.as_deref();
+        line.insert("target".into(), target.unwrap_or(metadata.target()).into());
+        writeln!(writer, "{}", Value::Object(line))
+    }
+}
+
+#[derive(Default)]
+struct Fields {
+    values: Map<String, Value>,
+    /// The target of an event that came through the `log` crate.
+    logged_by: Option<String>,
+}
+
+impl Fields {
+    fn text(&mut self, field: &Field, text: &str) {
+        let most = match field.name() {
+            "message" => MESSAGE_BYTES_MAX,
+            _ => FIELD_BYTES_MAX,
+        };
+        self.add(field, cleaned(text.as_bytes(), most).into());
+    }
+
+    fn add(&mut self, field: &Field, value: Value) {
+        self.values.insert(field.name().into(), value);
+    }
+}
+
+impl Visit for Fields {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        match field.name() {
+            "log.target" => self.logged_by = Some(value.into()),
+            name if name.starts_with("log.") => {}
+            _ => self.text(field, value),
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if !field.name().starts_with("log.") {
+            self.text(field, &format!("{value:?}"));
+        }
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        self.add(field, value.into());
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.add(field, value.into());
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        if !field.name().starts_with("log.") {
+            self.add(field, value.into());
+        }
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.add(field, value.into());
+    }
+}
+
+/// Now by RFC 3339, to the microsecond.
+fn timestamp() -> String {
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    let seconds = rfc3339(now.as_secs());
+    let seconds = seconds.trim_end_matches('Z');
+    format!("{seconds}.{:06}Z", now.subsec_micros())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_directives_for_libraries_ask_too_much() {
+        for (directives, expected) in [
+            ("", false),
+            ("info", false),
+            ("headgate=trace", false),
+            ("warn, headgate::gateway=debug", false),
+            ("headgate[span]=trace", false),
+            ("trace", true),
+            ("DEBUG", true),
+            ("headgate=info,h2=debug", true),
+            ("[{}]=trace", true),
+            ("pingora_core::protocols=TRACE", true),
+            ("h2=off", false),
+        ] {
+            assert_eq!(asks_too_much(directives), expected, "{directives}");
+        }
+    }
+}

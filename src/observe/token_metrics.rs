@@ -1,0 +1,59 @@
+//! Tokens as providers counted them, by kind.
+
+use super::metrics::registered;
+use crate::protocol::Protocol;
+use crate::protocol::usage::{Usage, detail_names};
+use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
+
+/// Counters of tokens.
+pub(super) struct TokenMetrics(IntCounterVec);
+
+/// Those of one model on one channel.
+pub(super) struct TokenSeries {
+    input: IntCounter,
+    output: IntCounter,
+    cached: IntCounter,
+    cache_write: IntCounter,
+    reasoning: IntCounter,
+}
+
+impl TokenMetrics {
+    pub fn new(registry: &Registry) -> Self {
+        let opts = Opts::new(
+            "headgate_tokens_total",
+            "Tokens as providers counted them; details by the names of the protocol's usage.",
+        );
+        Self(registered(
+            registry,
+            IntCounterVec::new(opts, &["channel", "model", "kind"]),
+        ))
+    }
+
+    pub fn of(&self, channel: &str, model: &str, protocol: Option<Protocol>) -> TokenSeries {
+        let of_kind = |kind: &str| self.0.with_label_values(&[channel, model, kind]);
+        let details = detail_names(protocol);
+        TokenSeries {
+            input: of_kind("input"),
+            output: of_kind("output"),
+            cached: of_kind(details.cached),
+            cache_write: of_kind(details.cache_write),
+            reasoning: of_kind(details.reasoning),
+        }
+    }
+}
+
+impl TokenSeries {
+    pub fn count(&self, usage: &Usage) {
+        for (counter, count) in [
+            (&self.input, usage.input_tokens),
+            (&self.output, usage.output_tokens),
+            (&self.cached, usage.cached_input_tokens),
+            (&self.cache_write, usage.cache_write_tokens),
+            (&self.reasoning, usage.reasoning_tokens),
+        ] {
+            if let Some(count) = count {
+                counter.inc_by(count);
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! The id that a provider gave a request: what its support asks for.
+
+use super::json::skim;
+use http::{HeaderMap, HeaderValue};
+
+/// Where providers and the clouds before them put it, their own first and what stands before them last.
+const HEADERS: [&str; 11] = [
+    "x-request-id",
+    "request-id",
+    "x-dashscope-request-id",
+    "x-amzn-requestid",
+    "x-amzn-request-id",
+    "x-ms-request-id",
+    "apim-request-id",
+    "x-tt-logid",
+    "x-goog-request-id",
+    "x-correlation-id",
+    "cf-ray",
+];
+
+/// The id in a response's headers; one without a value is none.
+pub fn of_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
+    HEADERS
+        .iter()
+        .filter_map(|name| headers.get(*name))
+        .find(|value| !value.is_empty())
+}
+
+/// The id in a JSON body that names one.
+pub fn of_body(body: &[u8]) -> Option<HeaderValue> {
+    let found = skim::find(body, &["request_id"])?;
+    let id = skim::plain_string(body, found)?;
+    HeaderValue::from_str(id).ok().filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_that_names_a_request_id_has_one() {
+        for (body, expected) in [
+            (r#"{"request_id":"a-1","output":{}}"#, Some("a-1")),
+            (
+                r#"{"error":{"request_id":"inner"},"request_id":"outer"}"#,
+                Some("outer"),
+            ),
+            (r#"{"request_id":null}"#, None),
+            (r#"{"request_id":""}"#, None),
+            (r#"{"request_id":7}"#, None),
+            (r#"{"error":{"request_id":"inner"}}"#, None),
+            ("<html>", None),
+            ("", None),
+        ] {
+            let found = of_body(body.as_bytes());
+            let found = found.as_ref().and_then(|id| id.to_str().ok());
+            assert_eq!(found, expected, "{body}");
+        }
+    }
+}

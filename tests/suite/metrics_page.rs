@@ -1,0 +1,57 @@
+//! What `/metrics` says of the process itself.
+
+use crate::harness::{Request, World};
+use headgate::protocol::Protocol;
+
+#[tokio::test]
+async fn the_metrics_tell_of_the_process_and_of_its_build() {
+    let world = World::start().await;
+    world.ask(&Request::ask(Protocol::Chat)).await;
+    let metrics = world.gateway.metrics().await;
+    let of = |name: &str| {
+        let found = metrics.samples.iter().find(|sample| sample.name == name);
+        found.unwrap_or_else(|| panic!("no {name}")).value
+    };
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap()
+        .as_secs_f64();
+    let resident = world.gateway.process.resident_bytes() as f64;
+    for (name, bounds) in [
+        ("process_cpu_seconds_total", 0.001..60.0),
+        (
+            "process_resident_memory_bytes",
+            resident / 2.0..resident * 2.0,
+        ),
+        ("process_virtual_memory_bytes", resident..1e15),
+        ("process_open_fds", 10.0..1000.0),
+        ("process_max_fds", 100.0..1e10),
+        ("process_threads", 3.0..1000.0),
+        ("process_start_time_seconds", now - 120.0..now + 2.0),
+    ] {
+        assert!(bounds.contains(&of(name)), "{name} {} {bounds:?}", of(name));
+    }
+    let build = metrics
+        .samples
+        .iter()
+        .find(|sample| sample.name == "headgate_build_info")
+        .expect("the build");
+    assert_eq!(build.value, 1.0);
+    assert_eq!(build.labels["version"], env!("CARGO_PKG_VERSION"));
+    let text = world.gateway.page("GET", "/metrics").await.text();
+    assert!(
+        text.contains("# TYPE process_cpu_seconds_total counter"),
+        "{text}"
+    );
+    // It is a counter, and finer than a second.
+    let before = of("process_cpu_seconds_total");
+    for _ in 0..20 {
+        world.ask(&Request::ask(Protocol::Chat)).await;
+    }
+    let after = world
+        .gateway
+        .metrics()
+        .await
+        .sum("process_cpu_seconds_total", &[]);
+    assert!(after >= before, "{before} {after}");
+}
