@@ -73,6 +73,15 @@ impl Span {
 }
 
 impl ByteSize {
+    /// A size of whole kibibytes.
+    ///
+    /// # Panics
+    /// If there are none: a size is above zero.
+    pub const fn kibibytes(kibibytes: u64) -> Self {
+        assert!(kibibytes > 0, "a size is above zero");
+        Self(kibibytes << 10)
+    }
+
     /// A size of whole mebibytes.
     ///
     /// # Panics

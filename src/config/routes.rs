@@ -103,6 +103,9 @@ pub struct LimitsConfig {
     /// Open client connections, those in a TLS handshake too; further ones are closed at once.
     #[schemars(range(min = 1))]
     pub connections: u32,
+    /// Request line and headers of a request together; larger ones are answered 431. More than 1 MiB counts as
+    /// 1 MiB.
+    pub header_size: ByteSize,
     /// From the first byte of a request to the end of its headers; also for a TLS handshake.
     pub header_deadline: Span,
     /// From the end of the headers to the end of the request body.
@@ -291,6 +294,7 @@ impl Default for LimitsConfig {
     fn default() -> Self {
         Self {
             connections: 10_000,
+            header_size: ByteSize::kibibytes(64),
             header_deadline: Span::seconds(15),
             body_deadline: Span::seconds(60),
             write_deadline: Span::seconds(30),

@@ -6,6 +6,8 @@ mod spool;
 mod waits;
 
 use super::fault_from;
+use super::listen::http1_inspection::Http1Inspection;
+use super::listen::inspected_stream::InspectedStream;
 use super::listen::stages::Stages;
 use crate::filter::Reply;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -33,6 +35,8 @@ const BEFORE_RESET: Duration = Duration::from_millis(100);
 pub struct Downstream {
     /// Boxed, since it is large and moves with the exchange.
     session: Box<ServerSession>,
+    /// Of a caller's HTTP/1.1 connection.
+    inspection: Option<Http1Inspection>,
     stages: Arc<Stages>,
     body: BodyState,
     /// A whole reply was sent, but for what [`Downstream::refuse`] left unsent.
@@ -65,8 +69,10 @@ impl Downstream {
             true => BodyState::Read,
             false => BodyState::Unread,
         };
+        let inspection = InspectedStream::inspection_of(&session);
         Self {
             session,
+            inspection,
             stages,
             body,
             replied: false,
@@ -123,20 +129,22 @@ impl Downstream {
                 ),
             )
         })??;
+        if let Some(inspection) = &self.inspection {
+            inspection.end_body().map_err(fault_from::inspection)?;
+        }
         self.body = BodyState::Read;
         self.bytes_in = body.len() as u64;
-        if body.is_empty() {
-            // Nobody sends a body of no chunks; a malformed first size reads like one.
-            self.session.set_keepalive(None);
-        }
         Ok(body)
     }
 
     async fn answer_expectation(&mut self) -> Result<(), Fault> {
-        let expects = self
-            .session
-            .get_header(header::EXPECT)
-            .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
+        let request = self.session.req_header();
+        // RFC 9110, section 15.2: a client of HTTP/1.0 knows no informational responses.
+        let expects = request.version > Version::HTTP_10
+            && request
+                .headers
+                .get(header::EXPECT)
+                .is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"));
         match expects {
             true => self
                 .session

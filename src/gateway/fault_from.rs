@@ -1,7 +1,9 @@
 //! The one place where Pingora's errors become faults.
 
+use super::listen::http1_inspection::RefusedBytes;
 use crate::protocol::fault::{Fault, FaultKind};
 use pingora_error::{Error, ErrorType};
+use std::io;
 
 /// What a provider's side reported, before or during its answer.
 pub fn upstream(error: Box<Error>) -> Fault {
@@ -34,7 +36,14 @@ pub fn upstream(error: Box<Error>) -> Fault {
 
 /// What the caller's side reported while its request was read.
 pub fn downstream_read(error: Box<Error>) -> Fault {
+    if let Some(refused) = refused_bytes(&error) {
+        return inspection(refused);
+    }
     match error.etype() {
+        ErrorType::InvalidHTTPHeader if has_too_many_fields(&error) => Fault::new(
+            FaultKind::HeadTooLarge,
+            "the request has too many header fields; send fewer",
+        ),
         ErrorType::InvalidHTTPHeader => {
             // Pingora's words quote the head, which holds the caller's key.
             Fault::new(FaultKind::BadHead, "the request's head is not valid HTTP")
@@ -44,9 +53,7 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
             "the request came too slowly; send it again",
         ),
         // Bad chunks reach us as read errors of this name.
-        ErrorType::Custom("InvalidChunk") => {
-            Fault::new(FaultKind::BadHead, "the body's chunks are malformed")
-        }
+        ErrorType::Custom("InvalidChunk" | "InvalidTrailerEnd") => inspection(RefusedBytes::Chunks),
         _ => gone().detail(describe(&error)),
     }
 }
@@ -61,6 +68,32 @@ pub fn downstream_write(error: Box<Error>) -> Fault {
         .detail("a piece of the response was not taken within `write_deadline`"),
         _ => gone().source(error),
     }
+}
+
+/// Why our own inspection of an HTTP/1.1 connection passed nothing on.
+pub fn inspection(refused: RefusedBytes) -> Fault {
+    let (kind, message) = match refused {
+        RefusedBytes::HeadTooLarge => (
+            FaultKind::HeadTooLarge,
+            "the request line and header fields are too large; send fewer or shorter ones",
+        ),
+        RefusedBytes::HeadEnd => (FaultKind::BadHead, "the request's head is not valid HTTP"),
+        RefusedBytes::Chunks | RefusedBytes::BodyEnd => {
+            (FaultKind::BadHead, "the body's chunks are malformed")
+        }
+    };
+    Fault::new(kind, message).detail(refused.to_string())
+}
+
+fn refused_bytes(error: &Error) -> Option<RefusedBytes> {
+    let cause = error.cause.as_deref()?.downcast_ref::<io::Error>()?;
+    cause.get_ref()?.downcast_ref::<RefusedBytes>().copied()
+}
+
+/// Pingora's HTTP parser takes 256 fields.
+fn has_too_many_fields(error: &Error) -> bool {
+    let cause = error.cause.as_deref();
+    cause.is_some_and(|cause| cause.to_string() == "too many headers")
 }
 
 /// The caller left.

@@ -1,5 +1,7 @@
 //! The strict check of a request's head: what two readers could read differently is refused.
 
+use super::listen::http1_inspection::{BodyFraming, HeadOnWire, Http1Inspection};
+use super::listen::inspected_stream::InspectedStream;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, Version, header};
 use pingora_core::protocols::http::ServerSession;
@@ -16,14 +18,44 @@ pub struct Target {
 /// # Errors
 /// [`FaultKind::BadHead`], with a sentence on what is ambiguous.
 pub fn check(session: &ServerSession) -> Result<Target, Fault> {
+    let uri = &session.req_header().uri;
+    let Some(inspection) = InspectedStream::inspection_of(session) else {
+        return target(uri);
+    };
+    let checked = check_http1(session, &inspection).and_then(|framing| Ok((target(uri)?, framing)));
+    // The body is read by what was checked, and by nothing else.
+    let framing = match &checked {
+        Ok((_, framing)) => *framing,
+        Err(_) => BodyFraming::Refused,
+    };
+    inspection.begin_body(framing);
+    checked.map(|(target, _)| target)
+}
+
+fn check_http1(
+    session: &ServerSession,
+    inspection: &Http1Inspection,
+) -> Result<BodyFraming, Fault> {
     let request = session.req_header();
-    if let Some(h1) = session.as_http1() {
-        let raw = h1.get_headers_raw_bytes();
-        check_request_line(&raw)?;
-        check_framing(request.version, &request.headers, &raw)?;
-        check_host(request.version, &request.headers)?;
+    let raw = match session.as_http1() {
+        Some(h1) => h1.get_headers_raw_bytes(),
+        None => return Err(bad("the request has no head")),
+    };
+    let HeadOnWire {
+        bytes,
+        valid_request_line,
+    } = inspection.head();
+    if !valid_request_line {
+        return Err(bad(
+            "the request line is not a method, a target and a version with one space between them; percent-encode blanks and other special characters of the target",
+        ));
     }
-    target(&request.uri)
+    if raw.len() != bytes {
+        return Err(bad("the end of the request's head is ambiguous"));
+    }
+    check_request_line(&raw)?;
+    check_host(request.version, &request.headers)?;
+    check_framing(request.version, &request.headers, &raw)
 }
 
 /// The target as it was sent: Pingora's own reading of it is more lenient.
@@ -45,7 +77,7 @@ fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
     Err(bad("the request target is not a path"))
 }
 
-fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<(), Fault> {
+fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<BodyFraming, Fault> {
     let Lengths {
         hyphened,
         lookalikes,
@@ -55,15 +87,16 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<()
             "`content-length` and `transfer-encoding` have a hyphen",
         ));
     }
-    let listed = headers
-        .get(header::CONTENT_LENGTH)
-        .is_some_and(|length| !length.as_bytes().iter().all(u8::is_ascii_digit));
-    if hyphened > 1 || listed {
+    let length = match headers.get(header::CONTENT_LENGTH) {
+        Some(length) => decimal(length.as_bytes()),
+        None => Some(0),
+    };
+    let (Some(length), 0..=1) = (length, hyphened) else {
         return Err(bad("`content-length` is not one number; send it once"));
-    }
+    };
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     let Some(coding) = codings.next() else {
-        return Ok(());
+        return Ok(BodyFraming::Length(length));
     };
     if version != Version::HTTP_11 {
         return Err(bad("`transfer-encoding` needs HTTP/1.1"));
@@ -76,7 +109,14 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<()
             "`content-length` and `transfer-encoding` exclude each other; send one",
         ));
     }
-    Ok(())
+    Ok(BodyFraming::Chunked)
+}
+
+/// A number of digits and nothing else.
+fn decimal(digits: &[u8]) -> Option<u64> {
+    let are_digits = digits.iter().all(u8::is_ascii_digit);
+    let digits = std::str::from_utf8(digits).ok().filter(|_| are_digits)?;
+    digits.parse().ok()
 }
 
 /// How often a head tells the body's length, by its bytes: Pingora may have merged or removed some.

@@ -1,7 +1,7 @@
 //! Requests that reach no route: answered, counted and logged like any other.
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::Remainder;
+use super::downstream::early_reply::{Remainder, close_and_discard_h1};
 use super::{Gateway, reply, request_id};
 use crate::filter::facts::Settlement;
 use crate::observe::access_log::Line;
@@ -90,6 +90,7 @@ impl<'a> Refusal<'a> {
         let _ = session
             .write_error_response(ResponseHeader::from(parts), answer.body)
             .await;
+        close_and_discard_h1(&mut session).await;
     }
 
     fn tell(

@@ -5,9 +5,12 @@ use super::downstream::early_reply::Remainder;
 use super::exchange::Exchange;
 use super::exchange::record::Record;
 use super::listen::caller_connections::Places;
+use super::listen::http1_inspection::Http1Inspection;
+use super::listen::inspected_stream::InspectedStream;
 use super::listen::stages::reached;
 use super::refusal::Refusal;
 use super::{Gateway, fault_from, head, reply, request_id};
+use crate::config::routes::LimitsConfig;
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
@@ -32,6 +35,9 @@ use std::time::Duration;
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The same for all streams of a connection.
 const CONNECTION_WINDOW: u32 = 4 << 20;
+
+/// Of a head, whatever the configuration allows.
+const HEADER_SIZE_MAX: usize = (1 << 20) - 1;
 
 /// When a process closes, how long a connection may still begin the request that is on its way.
 pub const LAST_REQUEST: Duration = Duration::from_millis(500);
@@ -69,7 +75,11 @@ impl HttpServerApp for GatewayApp {
             idle: keep_alive,
             deadline,
         };
-        match read_head(&mut session, times, shutdown).await {
+        let inspection = InspectedStream::inspection_of(&session);
+        if let Some(inspection) = &inspection {
+            inspection.begin_message(header_size(limits));
+        }
+        match read_head(&mut session, inspection.as_ref(), times, shutdown).await {
             Some(Ok(true)) => {}
             Some(Ok(false)) | None => return None,
             Some(Err(error)) => {
@@ -201,6 +211,7 @@ struct HeadTimes {
 /// in byte by byte never meets them.
 async fn read_head(
     session: &mut ServerSession,
+    inspection: Option<&Http1Inspection>,
     times: HeadTimes,
     closing: &ShutdownWatch,
 ) -> Option<pingora_error::Result<bool>> {
@@ -211,31 +222,21 @@ async fn read_head(
     // Both begin when they are polled first.
     let mut last_request = pin!(fast_sleep(LAST_REQUEST));
     let mut late = pin!(fast_sleep(times.deadline));
-    let mut polls = 0;
+    let mut has_begun = false;
     poll_fn(|context| {
         if let Poll::Ready(done) = read.as_mut().poll(context) {
             return Poll::Ready(Some(done));
         }
-        if !is_closing && closing.as_mut().poll(context).is_ready() {
-            is_closing = true;
-        } else {
-            polls += 1;
-        }
-        // The first poll finds an idle connection; what wakes the task next is the first byte, or
-        // the end of the idle time.
-        if polls <= 2 {
-            let idle = match is_closing {
-                false => idle_is_over.as_mut().poll(context),
-                true => last_request.as_mut().poll(context),
-            };
-            if idle.is_ready() {
-                return Poll::Ready(None);
-            }
-        }
-        if polls >= 2 {
+        has_begun = has_begun || inspection.is_some_and(Http1Inspection::has_begun);
+        if has_begun {
             return late.as_mut().poll(context).map(|()| None);
         }
-        Poll::Pending
+        is_closing = is_closing || closing.as_mut().poll(context).is_ready();
+        let idle = match is_closing {
+            false => idle_is_over.as_mut().poll(context),
+            true => last_request.as_mut().poll(context),
+        };
+        idle.map(|()| None)
     })
     .await
 }
@@ -246,10 +247,12 @@ fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_d
         Some(_) if !shutting_down => session.set_keepalive(Some(keep_alive.as_secs().max(1))),
         _ => session.set_keepalive(None),
     }
-    // Pingora reads some malformed chunk sizes as a body's end: what follows such a body is not
-    // taken for a request.
-    let chunked = session.get_header(header::TRANSFER_ENCODING).is_some();
-    session.set_pipelining_enabled(!chunked);
+}
+
+/// The bytes that a head may have: Pingora itself takes no more than 1 MiB.
+fn header_size(limits: &LimitsConfig) -> usize {
+    usize::try_from(limits.header_size.bytes())
+        .map_or(HEADER_SIZE_MAX, |bytes| bytes.min(HEADER_SIZE_MAX))
 }
 
 fn method_not_allowed(methods: &[Method]) -> (Fault, HeaderMap) {

@@ -160,6 +160,7 @@ impl<'a> ResponsesEvent<'a> {
 fn chat_class(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::BadHead
+        | FaultKind::HeadTooLarge
         | FaultKind::BadJson
         | FaultKind::Invalid
         | FaultKind::BadHeader
@@ -195,6 +196,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
 fn messages_class(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::BadHead
+        | FaultKind::HeadTooLarge
         | FaultKind::BadJson
         | FaultKind::Invalid
         | FaultKind::BadHeader
@@ -226,6 +228,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
 fn family_b_code(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::BadHead
+        | FaultKind::HeadTooLarge
         | FaultKind::BadJson
         | FaultKind::Invalid
         | FaultKind::BadHeader

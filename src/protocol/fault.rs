@@ -9,6 +9,8 @@ use std::time::Duration;
 pub enum FaultKind {
     /// The request line or headers break HTTP's rules.
     BadHead,
+    /// The request line and headers are larger than they may be.
+    HeadTooLarge,
     /// The body is not the JSON this gateway accepts (syntax, duplicate keys, UTF-8, depth).
     BadJson,
     /// The body breaks the protocol's schema.
@@ -97,6 +99,7 @@ impl FaultKind {
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
+            Self::HeadTooLarge => 431,
             Self::ClientGone | Self::WriteDeadline => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream | Self::UnreadableAnswer => 502,
@@ -109,6 +112,7 @@ impl FaultKind {
     pub fn code(self) -> &'static str {
         match self {
             Self::BadHead => "bad_request",
+            Self::HeadTooLarge => "request_header_fields_too_large",
             Self::BadJson => "invalid_json",
             Self::Invalid => "invalid_value",
             Self::BadHeader => "invalid_header",

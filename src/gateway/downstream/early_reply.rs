@@ -4,6 +4,7 @@
 //! reset of the stream overtakes. The stream's and the connection's windows therefore stay open until the
 //! body ends, and only a body without an end is reset, with NO_ERROR (RFC 9113, section 8.1).
 
+use crate::gateway::listen::inspected_stream::InspectedStream;
 use bytes::Bytes;
 use pingora_core::apps::ReusedHttpStream;
 use pingora_core::protocols::http::ServerSession;
@@ -112,12 +113,28 @@ pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<
 pub(super) async fn discard_h1(session: &mut ServerSession) {
     let discarded = async {
         let mut seen = 0;
-        while let Ok(Some(chunk)) = session.read_request_body().await {
-            seen += chunk.len();
-            if seen > DISCARD_BYTES_MAX {
-                break;
+        loop {
+            match session.read_request_body().await {
+                Ok(Some(chunk)) if seen <= DISCARD_BYTES_MAX => seen += chunk.len(),
+                Ok(_) => return,
+                // The end of a malformed body is not known.
+                Err(_) => return close_and_discard_h1(session).await,
             }
         }
+    };
+    let _ = fast_timeout(DISCARD_H1, discarded).await;
+}
+
+/// Closes an HTTP/1.1 connection behind its last reply, and discards whatever the client still sends
+/// until it closes its side.
+pub(in crate::gateway) async fn close_and_discard_h1(session: &mut ServerSession) {
+    let Some(inspection) = InspectedStream::inspection_of(session) else {
+        return;
+    };
+    inspection.discard(DISCARD_BYTES_MAX);
+    let discarded = async {
+        session.shutdown().await;
+        let _ = session.read_body_or_idle(true).await;
     };
     let _ = fast_timeout(DISCARD_H1, discarded).await;
 }

@@ -1,5 +1,6 @@
 //! Client connections, once they are let in: served until they end, closed where no request comes.
 
+use super::inspected_stream::InspectedStream;
 use crate::config::routes::LimitsConfig;
 use crate::gateway::Gateway;
 use crate::gateway::service::GatewayApp;
@@ -47,6 +48,7 @@ impl ServerApp for Connections {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
         let app = Arc::new(GatewayApp::new(gateway, options, client_of(&connection)));
+        let connection = Box::new(InspectedStream::new(connection));
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,

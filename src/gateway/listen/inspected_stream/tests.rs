@@ -1,0 +1,135 @@
+//! What sessions read of a connection that carries several messages.
+
+use super::*;
+use crate::gateway::listen::http1_inspection::{BodyFraming, RefusedBytes};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::time::timeout;
+
+const MESSAGES: &[(&str, &str, BodyFraming)] = &[
+    ("GET / HTTP/1.1\r\nA: b\r\n\r\n", "", BodyFraming::Length(0)),
+    (
+        "POST / HTTP/1.1\r\n\r\n",
+        "0123456789",
+        BodyFraming::Length(10),
+    ),
+    (
+        "POST / HTTP/1.1\r\n\r\n",
+        "3\r\nabc\r\n0\r\nA: b\r\n\r\n",
+        BodyFraming::Chunked,
+    ),
+    ("PUT / HTTP/1.1\n\n", "0\r\n\r\n", BodyFraming::Chunked),
+];
+
+fn inspected() -> (DuplexStream, InspectedStream, Http1Inspection) {
+    let (client, server) = duplex(1 << 20);
+    let stream = InspectedStream::new(Box::new(server));
+    let Inspector::Http1(reader) = &stream.inspector else {
+        panic!("HTTP/1.1 is what there is without ALPN")
+    };
+    let inspection = reader.inspection.clone();
+    (client, stream, inspection)
+}
+
+/// Reads as often as it takes to have `bytes` bytes, and not once more.
+async fn read(stream: &mut InspectedStream, bytes: usize, piece: usize) -> String {
+    let mut all = Vec::new();
+    while all.len() < bytes {
+        let mut buffer = vec![0; piece];
+        let count = stream.read(&mut buffer).await.unwrap();
+        assert!(count > 0, "the end behind {}", all.escape_ascii());
+        all.extend_from_slice(&buffer[..count]);
+    }
+    String::from_utf8(all).unwrap()
+}
+
+fn refused(error: io::Error) -> RefusedBytes {
+    *error.get_ref().unwrap().downcast_ref().unwrap()
+}
+
+async fn is_silent(stream: &mut InspectedStream) -> bool {
+    let mut probe = [0];
+    let read = timeout(Duration::from_millis(5), stream.read(&mut probe)).await;
+    read.is_err()
+}
+
+#[tokio::test]
+async fn each_session_reads_its_message_and_no_more() {
+    for (written, piece) in [(1, 64), (7, 5), (1000, 1), (1000, 1000)] {
+        let (mut client, mut stream, inspection) = inspected();
+        let all: String = MESSAGES
+            .iter()
+            .map(|(head, body, _)| format!("\r\n{head}{body}"))
+            .collect();
+        let writer = tokio::spawn(async move {
+            for bytes in all.as_bytes().chunks(written) {
+                client.write_all(bytes).await.unwrap();
+                tokio::task::yield_now().await;
+            }
+            client
+        });
+        for (head, body, framing) in MESSAGES {
+            inspection.begin_message(1000);
+            assert_eq!(read(&mut stream, head.len(), piece).await, *head);
+            assert_eq!(inspection.head().bytes, head.len());
+            inspection.begin_body(*framing);
+            assert_eq!(read(&mut stream, body.len(), piece).await, *body);
+            inspection.end_body().unwrap();
+            assert!(is_silent(&mut stream).await);
+        }
+        drop(writer.await.unwrap());
+        assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn a_session_that_sees_another_end_gets_an_error() {
+    let (head, body, framing) = MESSAGES[2];
+    let (mut client, mut stream, inspection) = inspected();
+    client.write_all(head.as_bytes()).await.unwrap();
+    client.write_all(body.as_bytes()).await.unwrap();
+    inspection.begin_message(1000);
+    read(&mut stream, head.len(), 100).await;
+    let error = stream.read(&mut [0]).await.unwrap_err();
+    assert_eq!(refused(error), RefusedBytes::HeadEnd);
+    inspection.begin_body(framing);
+    read(&mut stream, body.len() - 1, 1).await;
+    assert_eq!(inspection.end_body(), Err(RefusedBytes::BodyEnd));
+    read(&mut stream, 1, 1).await;
+    let error = stream.read(&mut [0]).await.unwrap_err();
+    assert_eq!(refused(error), RefusedBytes::BodyEnd);
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_and_chunks_that_are_none_end_the_reading() {
+    let (mut client, mut stream, inspection) = inspected();
+    client.write_all(&[b'a'; 100]).await.unwrap();
+    inspection.begin_message(10);
+    assert!(!inspection.has_begun());
+    assert_eq!(read(&mut stream, 10, 100).await, "a".repeat(10));
+    assert!(inspection.has_begun());
+    let error = stream.read(&mut [0]).await.unwrap_err();
+    assert_eq!(refused(error), RefusedBytes::HeadTooLarge);
+    inspection.discard(1000);
+    assert!(is_silent(&mut stream).await);
+    inspection.begin_body(BodyFraming::Chunked);
+    client.write_all(b"2\r\n{}\r\nx").await.unwrap();
+    let mut buffer = [0; 100];
+    let error = stream.read(&mut buffer).await.unwrap_err();
+    assert_eq!(refused(error), RefusedBytes::Chunks);
+    // It is not read on.
+    let error = stream.read(&mut buffer).await.unwrap_err();
+    assert_eq!(refused(error), RefusedBytes::Chunks);
+    drop(client);
+    inspection.discard(1000);
+    assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);
+}
+
+#[test]
+fn received_bytes_are_not_printed() {
+    let (_client, mut stream, _) = inspected();
+    if let Inspector::Http1(reader) = &mut stream.inspector {
+        reader.early.extend_from_slice(b"sk-secret");
+    }
+    assert!(!format!("{stream:?}").contains("secret"));
+}
