@@ -73,7 +73,7 @@ impl RequestView {
             Sent::Form(form, described) => {
                 if let SentForm::Read(form) = &form {
                     // Every reader at the provider finds the same parts under the same names.
-                    form.leave_out_padding(&mut self.edits);
+                    form.put_plainly(&mut self.edits);
                     images::name_as_list(form, &mut self.edits);
                 }
                 self.form = Some(form);

@@ -25,9 +25,13 @@ const BOUNDARY_BYTES_MAX: usize = 70;
 pub struct Form {
     body: Bytes,
     parts: Vec<Part>,
-    /// White space between a delimiter and the end of its line.
-    padding: Vec<Range<usize>>,
+    /// What stands instead of bytes that only some readers read in this way, such as nothing instead of white space
+    /// between a delimiter and the end of its line.
+    rewrites: Rewrites,
 }
+
+/// Bytes of a form, and what stands instead of them.
+type Rewrites = Vec<(Range<usize>, String)>;
 
 /// One part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,13 +70,13 @@ impl Form {
         let mut form = Self {
             body: body.clone(),
             parts: Vec::new(),
-            padding: Vec::new(),
+            rewrites: Vec::new(),
         };
         let mut start = first;
         let end = loop {
             let line = Line::read(&body, start + delimiter.len())?;
             if !line.padding.is_empty() {
-                form.padding.push(line.padding.clone());
+                form.rewrites.push((line.padding.clone(), String::new()));
             }
             let next = delimiters.next();
             if line.is_last {
@@ -86,7 +90,9 @@ impl Form {
                 return Err(Unreadable::at(start, Reason::TooManyParts));
             }
             let next = next.ok_or(Unreadable::at(body.len(), Reason::NoEnd))?;
-            form.parts.push(part(&body, start..next, line.end)?);
+            let (part, rewrites) = part(&body, start..next, line.end)?;
+            form.parts.push(part);
+            form.rewrites.extend(rewrites);
             start = next;
         };
         form.keep(first..end);
@@ -98,10 +104,10 @@ impl Form {
         &self.body
     }
 
-    /// Leaves out what some readers take for a part of the delimiter's line.
-    pub fn leave_out_padding(&self, edits: &mut Edits) {
-        for padding in &self.padding {
-            edits.replace(padding.clone(), Bytes::new());
+    /// Puts the form into the words that every reader reads in the same way.
+    pub fn put_plainly(&self, edits: &mut Edits) {
+        for (range, plain) in &self.rewrites {
+            edits.replace(range.clone(), plain.clone());
         }
     }
 
@@ -132,7 +138,8 @@ impl Form {
             } = part;
             [written_name, whole, value]
         });
-        for range in parts.chain(&mut self.padding) {
+        let rewritten = self.rewrites.iter_mut().map(|(range, _)| range);
+        for range in parts.chain(rewritten) {
             *range = range.start - kept.start..range.end - kept.start;
         }
     }
@@ -174,7 +181,7 @@ impl Line {
 }
 
 /// Reads the part that lies at `whole`, from delimiter to delimiter; its head begins at `head`.
-fn part(body: &Bytes, whole: Range<usize>, head: usize) -> Result<Part, Unreadable> {
+fn part(body: &Bytes, whole: Range<usize>, head: usize) -> Result<(Part, Rewrites), Unreadable> {
     let (read, value) = PartHead::read(&body[..whole.end], head)?;
     if whole.end < value + 2 || !body[..whole.end].ends_with(b"\r\n") {
         return Err(Unreadable::at(whole.end, Reason::BadDelimiter));
@@ -184,15 +191,20 @@ fn part(body: &Bytes, whole: Range<usize>, head: usize) -> Result<Part, Unreadab
         written_name,
         is_file,
         content_type,
+        rewrites,
     } = read;
-    Ok(Part {
+    let within = |range: Range<usize>| head + range.start..head + range.end;
+    let rewrites = rewrites.into_iter();
+    let rewrites = rewrites.map(|(range, plain)| (within(range), plain));
+    let part = Part {
         name,
-        written_name: head + written_name.start..head + written_name.end,
+        written_name: within(written_name),
         is_file,
         content_type,
         value: value..whole.end - 2,
         whole,
-    })
+    };
+    Ok((part, rewrites.collect()))
 }
 
 impl std::fmt::Debug for Form {

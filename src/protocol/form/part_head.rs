@@ -2,6 +2,7 @@
 
 use super::unreadable::{Reason, Unreadable};
 use memchr::memmem;
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Bytes of the headers of one part.
@@ -15,6 +16,8 @@ pub struct PartHead {
     pub written_name: Range<usize>,
     pub is_file: bool,
     pub content_type: Option<String>,
+    /// What stands instead of pieces of the headers that only some readers read in this way.
+    pub rewrites: Vec<(Range<usize>, String)>,
 }
 
 impl PartHead {
@@ -26,7 +29,19 @@ impl PartHead {
         let length = memmem::find(window, b"\r\n\r\n").ok_or(unreadable(Reason::LongHead))?;
         let text =
             std::str::from_utf8(&window[..length]).map_err(|_| unreadable(Reason::BadHeader))?;
-        let head = Self::parse(text).map_err(unreadable)?;
+        let (unfolded, folds) = unfolded(text).map_err(unreadable)?;
+        let mut head = Self::parse(&unfolded).map_err(unreadable)?;
+        // Each fold before a place has taken its line end out.
+        let place = |at: usize| {
+            let before = folds.iter().enumerate();
+            at + 2 * before.filter(|(nth, fold)| *fold - 2 * nth <= at).count()
+        };
+        let written = head.rewrites.iter_mut().map(|(range, _)| range);
+        for range in written.chain([&mut head.written_name]) {
+            *range = place(range.start)..place(range.end);
+        }
+        let line_ends = folds.iter().map(|fold| (*fold..fold + 2, String::new()));
+        head.rewrites.extend(line_ends);
         Ok((head, start + length + 4))
     }
 
@@ -57,24 +72,57 @@ impl PartHead {
         if content_type.as_deref().is_some_and(is_multipart) {
             return Err(Reason::Nested);
         }
-        let Disposition { name, is_file } = disposition.ok_or(Reason::NoDisposition)?;
-        // The name is a piece of the text, so that its place in it is known.
-        let start = name.as_ptr().addr() - text.as_ptr().addr();
-        let end = start + name.len();
+        let Disposition {
+            name,
+            is_file,
+            escaped,
+        } = disposition.ok_or(Reason::NoDisposition)?;
+        let Range { start, end } = place_in(text, name);
         let quotes = usize::from(text[..start].ends_with('"'));
+        let plain = |value: &str| (place_in(text, value), value.replace("\\\"", "%22"));
         Ok(Self {
             name: name.to_owned(),
             written_name: start - quotes..end + quotes,
             is_file,
             content_type,
+            rewrites: escaped.into_iter().map(plain).collect(),
         })
     }
+}
+
+/// Where a piece of `text` lies in it.
+fn place_in(text: &str, piece: &str) -> Range<usize> {
+    let start = piece.as_ptr().addr() - text.as_ptr().addr();
+    start..start + piece.len()
+}
+
+/// The headers with each in one line, and where a line's end was taken out for that (RFC 5322, 2.2.3).
+fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), Reason> {
+    if !text.contains("\r\n ") && !text.contains("\r\n\t") {
+        return Ok((text.into(), Vec::new()));
+    }
+    let (mut whole, mut folds) = (String::with_capacity(text.len()), Vec::new());
+    let mut at = 0;
+    for line in text.split("\r\n") {
+        match line.starts_with([' ', '\t']) {
+            // To some readers a line of white space ends the headers.
+            true if at == 0 || line.trim().is_empty() => return Err(Reason::BadHeader),
+            true => folds.push(at - 2),
+            false if at > 0 => whole.push_str("\r\n"),
+            false => {}
+        }
+        whole.push_str(line);
+        at += line.len() + 2;
+    }
+    Ok((whole.into(), folds))
 }
 
 /// `form-data; name="…"; filename="…"`
 struct Disposition<'t> {
     name: &'t str,
     is_file: bool,
+    /// A file name with escaped quotes, which end it to some readers.
+    escaped: Option<&'t str>,
 }
 
 impl<'t> Disposition<'t> {
@@ -84,7 +132,7 @@ impl<'t> Disposition<'t> {
             return Err(Reason::BadDisposition);
         }
         let mut seen: Vec<String> = Vec::new();
-        let mut name = None;
+        let (mut name, mut escaped) = (None, None);
         loop {
             let (parameter, value, behind) = parameter(rest)?;
             if seen.contains(&parameter) {
@@ -94,6 +142,8 @@ impl<'t> Disposition<'t> {
                 "name" => name = Some(plain_name(value)?),
                 // Some readers look for a name within any parameter.
                 _ if has_name(value) => return Err(Reason::BadDisposition),
+                "filename" if value.contains('"') => escaped = Some(value),
+                _ if value.contains('"') => return Err(Reason::BadDisposition),
                 "filename" | "filename*" => {}
                 // Readers differ on whether `name*` and its pieces, `name*0`, overrule `name`.
                 extended if extended.starts_with("name*") => return Err(Reason::BadName),
@@ -112,6 +162,7 @@ impl<'t> Disposition<'t> {
             is_file: seen
                 .iter()
                 .any(|name| matches!(name.as_str(), "filename" | "filename*")),
+            escaped,
         })
     }
 }
@@ -126,11 +177,8 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), Reason> {
     let value = value.trim_start_matches([' ', '\t']);
     let (value, behind) = match value.strip_prefix('"') {
         Some(quoted) => {
-            let (value, behind) = quoted.split_once('"').ok_or(Reason::BadDisposition)?;
-            // To some readers the quote was escaped, and the text goes on.
-            if value.ends_with('\\') {
-                return Err(Reason::BadDisposition);
-            }
+            let end = quoted_end(quoted).ok_or(Reason::BadDisposition)?;
+            let (value, behind) = (&quoted[..end], &quoted[end + 1..]);
             (value, behind.trim_matches([' ', '\t']))
         }
         None => {
@@ -147,6 +195,16 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), Reason> {
         behind => Some(behind.strip_prefix(';').ok_or(Reason::BadDisposition)?),
     };
     Ok((name.to_ascii_lowercase(), value, behind))
+}
+
+/// Where a quoted text ends that began before: at the first quote that is not escaped.
+fn quoted_end(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.bytes().position(|byte| {
+        let ends = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        ends
+    })
 }
 
 fn plain_name(name: &str) -> Result<&str, Reason> {

@@ -64,11 +64,42 @@ fn what_carries_no_part_is_read_over_and_not_kept() {
             ("n", &b"1"[..])
         );
         let mut edits = Edits::default();
-        form.leave_out_padding(&mut edits);
+        form.put_plainly(&mut edits);
         assert_eq!(edits.apply(form.body()).to_bytes(), plain, "{body:?}");
     }
     let open = format!("\r\n--b\r\n{PART}\r\n--b--");
     assert_eq!(parse(&open).unwrap().body(), open.trim_start().as_bytes());
+}
+
+#[test]
+fn what_readers_of_headers_differ_on_is_put_plainly() {
+    for (head, plain) in [
+        (
+            "Content-Disposition: form-data;\r\n name=\"n\";\r\n\tfilename=\"a.png\"\r\nContent-Type:\r\n image/png",
+            "Content-Disposition: form-data; name=\"n\";\tfilename=\"a.png\"\r\nContent-Type: image/png",
+        ),
+        (
+            "Content-Disposition: form-data; filename=\"a \\\"b\\\"; c\"; name=n",
+            "Content-Disposition: form-data; filename=\"a %22b%22; c\"; name=n",
+        ),
+        (
+            "Content-Disposition: form-data;\r\n filename=\"a\\\"\r\n b\";\r\n name=\"n\"",
+            "Content-Disposition: form-data; filename=\"a%22 b\"; name=\"n\"",
+        ),
+    ] {
+        let form = parse(&format!("before\r\n{}", with_head(head))).unwrap();
+        let mut edits = Edits::default();
+        form.put_plainly(&mut edits);
+        let sent = edits.apply(form.body()).to_bytes();
+        assert_eq!(String::from_utf8_lossy(&sent), with_head(plain));
+        // The name is found where it stands, whatever stands before it.
+        let mut edits = Edits::default();
+        form.put_plainly(&mut edits);
+        edits.replace(form.parts()[0].written_name.clone(), "\"m\"");
+        let renamed = Form::parse(edits.apply(form.body()).to_bytes(), "b").unwrap();
+        assert_eq!(renamed.parts()[0].name, "m");
+        assert_eq!(form.value(&form.parts()[0]), "value");
+    }
 }
 
 #[test]
@@ -147,6 +178,11 @@ fn the_head_of_a_part_has_one_meaning() {
         named("\r\nContent-Transfer-Encoding: binary"),
         named("\r\nX-Own: 1"),
         named("; size=12"),
+        named(";\r\n filename=a"),
+        named(";\r\n\tfilename=\"a b.png\"\r\nContent-Type:\r\n image/png"),
+        "Content-Disposition:\r\n form-data;\r\n name=n\r\nX-Own: 1".to_owned(),
+        named("; filename=\"a \\\"b\\\".png\""),
+        named("; filename=\"a\\\\\""),
         "Content-Disposition: form-data; size=12; name=\"n\"; x-y=\"a b\"".to_owned(),
         "Content-Disposition: form-data;name=n".to_owned(),
         "Content-Disposition: form-data; NAME = n".to_owned(),
@@ -215,7 +251,19 @@ fn the_head_of_a_part_has_one_meaning() {
             named("\r\ncontent-type: a/b\r\nContent-Type: a/c"),
             Reason::RepeatedHeader,
         ),
-        (named("\r\n folded"), Reason::BadHeader),
+        (named("\r\n folded"), Reason::BadDisposition),
+        (named("\r\n \t"), Reason::BadHeader),
+        (named("\n ; filename=a"), Reason::BadHeader),
+        (
+            " Content-Disposition: form-data; name=n".to_owned(),
+            Reason::BadHeader,
+        ),
+        (
+            named("; filename=\"a\\\"; name=\\\"m\""),
+            Reason::BadDisposition,
+        ),
+        (named("; filename=\"a\\\""), Reason::BadDisposition),
+        (named("; x=\"a\\\"b\""), Reason::BadDisposition),
         (named("\r\nX-Own : 1"), Reason::BadHeader),
         (named("\nX-Own: 1"), Reason::BadHeader),
         (named("\r\nX-Own: \x01"), Reason::BadHeader),
@@ -312,7 +360,7 @@ proptest! {
         body.extend_from_slice(behind.as_bytes());
         let form = Form::parse(body.into(), "a0Z").unwrap();
         let mut edits = Edits::default();
-        form.leave_out_padding(&mut edits);
+        form.put_plainly(&mut edits);
         let sent = edits.apply(form.body()).to_bytes();
         prop_assert_eq!(&sent[..], &plain[..if has_line_end { end + 2 } else { end }]);
         let names: Vec<&str> = form.parts().iter().map(|part| &*part.name).collect();

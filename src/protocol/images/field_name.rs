@@ -33,6 +33,38 @@ impl FieldName {
     }
 }
 
+/// Fields of an edit, none of which has members: what a form writes as a member of one, `model[0]` or
+/// `image[0][url]`, is the field itself to some readers.
+const FIELDS: [&str; 17] = [
+    "background",
+    "image",
+    "images",
+    "input_fidelity",
+    "mask",
+    "model",
+    "moderation",
+    "n",
+    "output_compression",
+    "output_format",
+    "partial_images",
+    "prompt",
+    "quality",
+    "response_format",
+    "size",
+    "stream",
+    "user",
+];
+
+/// Whether a name is that of a member of a field that has none. Lists, `model[]`, are told from their fields
+/// elsewhere.
+pub fn is_member_of_field(name: &str) -> bool {
+    let Some((field, _)) = name.split_once(['[', '.']) else {
+        return false;
+    };
+    let is_list = name.strip_suffix("[]") == Some(field);
+    !is_list && FIELDS.contains(&field)
+}
+
 /// Names several images as a list, `image[]`: of a repeated field some readers keep the last one only, and some
 /// know no indexes.
 pub fn name_as_list(form: &Form, edits: &mut Edits) {

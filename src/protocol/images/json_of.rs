@@ -1,6 +1,6 @@
 //! An image edit's form as the JSON that the protocol has for it.
 
-use super::field_name::FieldName;
+use super::field_name::{FieldName, is_member_of_field};
 use super::media::{encode_onto, encoded_len, type_of};
 use super::{RESPONSE_FORMAT, Rewrite, Unfit};
 use crate::protocol::form::{Form, Part};
@@ -104,6 +104,14 @@ impl<'f> Members<'f> {
                         name,
                         format!(
                             "the form's field `{name}` takes no file; images go into `image`, or `image[]` if there are several, and `mask`"
+                        ),
+                    ));
+                }
+                (name, false) if is_member_of_field(name) => {
+                    return Err(Unfit::new(
+                        name,
+                        format!(
+                            "the form's field `{name}` could be read as another one; leave it out"
                         ),
                     ));
                 }

@@ -96,7 +96,7 @@ fn only_what_reads_as_a_number_or_a_truth_value_becomes_one() {
 #[test]
 fn fields_that_two_readers_could_read_differently_are_refused_by_name() {
     type Fields = &'static [(&'static str, &'static [u8])];
-    let cases: [(Fields, &str); 21] = [
+    let cases: [(Fields, &str); 25] = [
         (&[], "image"),
         (
             &[("model", b"a"), ("image!", b""), ("model", b"b")],
@@ -113,6 +113,13 @@ fn fields_that_two_readers_could_read_differently_are_refused_by_name() {
         (&[("image[1]!", b""), ("image[0]!", b"")], "image[1]"),
         (&[("image[00]!", b"")], "image[00]"),
         (&[("image[0]", b"x")], "image[0]"),
+        (&[("image!", b""), ("image[0][url]", b"x")], "image[0][url]"),
+        (&[("image!", b""), ("model[0]", b"x")], "model[0]"),
+        (
+            &[("image!", b""), ("mask.image_url", b"x")],
+            "mask.image_url",
+        ),
+        (&[("image!", b""), ("prompt[][a]", b"x")], "prompt[][a]"),
         (&[("image!", b""), ("mask!", b""), ("mask!", b"")], "mask"),
         (
             &[("image!", b""), ("tags", b"1"), ("tags[]", b"2")],
