@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# The test command. Runs every stage whatever the ones before it said, and ends with one line:
-# `N passed, N failed`. The exit code is 1 if anything failed.
+# The test command. Runs every stage whatever the ones before it said, and ends with two lines: the
+# tests that failed at first and passed alone, and `N passed, N failed`. The exit code is 1 if anything
+# failed, or if more than three tests needed a second chance.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export CARGO_TERM_COLOR=never
+. tests/counting.sh
 
 passed=0
 failed=0
@@ -11,7 +13,9 @@ demo=""
 folder=$(mktemp -d)
 log=$folder/stage.log
 failures_file=$folder/failures
+second_chances=$folder/second_chances
 : >"$failures_file"
+: >"$second_chances"
 
 clean_up() {
     if [ -n "$demo" ]; then
@@ -62,23 +66,15 @@ count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
 
 count_nothing() { echo 0 0; }
 
-# Sums cargo's lines: `test result: ok. 12 passed; 0 failed; …`, one for each test program; what
-# passed when it ran alone counts as passed.
-count_cargo() {
-    sed -n -e 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed;.*/\1 \2/p' \
-        -e 's/^passed alone: \([0-9]*\)$/\1 -\1/p' "$log" |
-        awk '{ passed += $1; failed += $2 } END { print passed + 0, failed + 0 }'
-}
+count_log_of_cargo() { count_cargo "$log"; }
 
 # Tests of real processes run side by side and meet real deadlines. Where at most three of them fail,
 # they get a second chance alone, which a defect does not pass; they are named either way.
 run_cargo() {
     cargo test --locked --no-fail-fast && return
-    local failures names count
-    failures=$(grep -c '^test .* FAILED$' "$log")
-    names=$(sed -n 's/^test \([a-z0-9_]*::[a-z0-9_:]*\) \.\.\. FAILED$/\1/p' "$log")
+    local names count
+    names=$(may_try_again "$log") || return 1
     count=$(echo "$names" | wc -w)
-    if [ "$count" = 0 ] || [ "$count" != "$failures" ] || [ "$count" -gt 3 ]; then return 1; fi
     # shellcheck disable=SC2086  # names are words
     cargo test --locked --test suite -- --exact --test-threads 1 $names >"$folder/alone.log" 2>&1
     if ! grep -q "^test result: ok. $count passed" "$folder/alone.log"; then
@@ -86,7 +82,7 @@ run_cargo() {
         return 1
     fi
     echo "passed alone: $count"
-    echo "$names" | sed 's/^/second chance: /' >>"$failures_file"
+    echo "$names" >>"$second_chances"
 }
 
 # The client suite's last line, `N passed, N failed`; as one check if it has none.
@@ -141,10 +137,9 @@ tests/set_up.sh test || { echo "0 passed, 1 failed"; exit 1; }
 export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 stage fmt count_one cargo fmt --all --check
 stage clippy count_one cargo clippy --all-targets --locked -- -D warnings
-stage cargo count_cargo run_cargo
+stage cargo count_log_of_cargo run_cargo
 stage demo count_nothing start_demo
 stage clients count_suite run_clients
 
 cat "$failures_file"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict "$passed" "$failed" "$second_chances"

@@ -14,8 +14,9 @@ use tokio::time::Instant;
 /// When the channel that stalls is given up.
 const DEADLINE: Duration = Duration::from_millis(500);
 const EVERY: Duration = Duration::from_millis(5);
-/// How long the gateway may take to learn which channels fail.
-const LEARNING: Duration = Duration::from_secs(1);
+/// Requests that begin within this time may fail, since the gateway does not know yet which channels fail.
+/// It is fixed: a gateway that takes longer fails the test, however slow the machine is.
+const EXEMPT: Duration = Duration::from_secs(2);
 
 struct Asked {
     begun: Duration,
@@ -107,11 +108,7 @@ async fn callers_do_not_notice_that_four_of_five_channels_fail() {
 }
 
 fn assert_all_served(answers: &[Asked]) {
-    // What a channel does is known when it has done it, which takes longer on a crowded machine.
-    let early = answers.iter().filter(|answer| answer.begun <= LEARNING);
-    let crowded = early.map(|answer| answer.took).max().unwrap_or_default();
-    let learnt = LEARNING + crowded.saturating_sub(DEADLINE * 2);
-    for answer in answers.iter().filter(|answer| answer.begun > learnt) {
+    for answer in answers.iter().filter(|answer| answer.begun > EXEMPT) {
         assert_eq!(
             (answer.status, answer.whole),
             (200, true),

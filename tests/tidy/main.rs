@@ -4,4 +4,5 @@ mod arrows;
 mod documents;
 mod filters;
 mod sources;
+mod test_command;
 mod tree;
