@@ -2,8 +2,9 @@
 
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Model;
+use crate::protocol::secret_shape;
 use crate::reload::Reloader;
-use crate::snapshot::Snapshot;
+use crate::reload::running::ServerSettings;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -16,7 +17,9 @@ pub fn page(reloader: &Reloader) -> Value {
         .into_iter()
         .map(|(revision, requests)| json!({"revision": &*revision, "requests": requests}))
         .collect();
-    json!({
+    let (running, needing_restart) =
+        reloader.with_running(|running| (running.settings(), running.needing_restart(&snapshot)));
+    without_secrets(json!({
         "file": reloader.path().display().to_string(),
         "revision": {"in_use": &*snapshot.revision, "on_disk": on_disk},
         "loaded_at": unix_seconds(snapshot.loaded_at),
@@ -25,7 +28,9 @@ pub fn page(reloader: &Reloader) -> Value {
             "report": refusal.report,
         })),
         "draining": draining,
-        "server": server(&snapshot),
+        "server": server_entry(&running),
+        "server_configured": server_entry(&ServerSettings::wanted_by(&snapshot)),
+        "settings_needing_restart": needing_restart,
         "state": state(reloader),
         "callers": snapshot.callers.len(),
         "channels": snapshot.catalog.channels().map(|channel| channel_entry(channel)).collect::<Vec<_>>(),
@@ -35,17 +40,33 @@ pub fn page(reloader: &Reloader) -> Value {
             "match": route.pattern.to_string(),
             "protocol": route.protocol.map(|protocol| protocol.name()),
         })).collect::<Vec<_>>(),
-    })
+    }))
 }
 
-fn server(snapshot: &Snapshot) -> Value {
-    let server = &snapshot.server;
+/// A key that was typed where a name, a URL or a model belongs is shown to nobody.
+fn without_secrets(value: Value) -> Value {
+    match value {
+        Value::String(text) => Value::String(secret_shape::masked(&text).into_owned()),
+        Value::Array(items) => Value::Array(items.into_iter().map(without_secrets).collect()),
+        Value::Object(entries) => {
+            let entries = entries.into_iter();
+            Value::Object(
+                entries
+                    .map(|(key, value)| (key, without_secrets(value)))
+                    .collect(),
+            )
+        }
+        other => other,
+    }
+}
+
+fn server_entry(settings: &ServerSettings) -> Value {
     json!({
-        "listen": server.listen,
-        "admin": server.admin,
-        "tls": server.tls.is_some(),
-        "workers": server.workers,
-        "connections_max": server.limits.connections,
+        "listen": settings.listen,
+        "admin": settings.admin,
+        "tls": settings.tls,
+        "workers": settings.workers,
+        "connections_max": settings.connections_max,
     })
 }
 

@@ -94,17 +94,14 @@ impl Admin {
     async fn reload(&self) -> Answer {
         let reloader = self.reloader.clone();
         match tokio::task::spawn_blocking(move || reloader.reload()).await {
-            Ok(Outcome::Unchanged) => Answer::json(
-                StatusCode::OK,
-                &json!({"result": "unchanged", "revision": &*self.reloader.current().revision}),
-            ),
+            Ok(Outcome::Unchanged { needing_restart }) => {
+                let revision = self.reloader.current().revision.clone();
+                reloaded("unchanged", &revision, &needing_restart)
+            }
             Ok(Outcome::Swapped {
                 revision,
-                needs_restart,
-            }) => Answer::json(
-                StatusCode::OK,
-                &json!({"result": "in_use", "revision": &*revision, "needs_restart": needs_restart}),
-            ),
+                needing_restart,
+            }) => reloaded("in_use", &revision, &needing_restart),
             Ok(Outcome::Refused(refusal)) => {
                 Answer::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, refusal.report)
             }
@@ -115,6 +112,19 @@ impl Admin {
             ),
         }
     }
+}
+
+/// `settings` differ from those of the process.
+fn reloaded(result: &str, revision: &str, settings: &[&str]) -> Answer {
+    Answer::json(
+        StatusCode::OK,
+        &json!({
+            "result": result,
+            "revision": revision,
+            "needs_restart": !settings.is_empty(),
+            "settings_needing_restart": settings,
+        }),
+    )
 }
 
 fn only(method: &str) -> Answer {

@@ -17,7 +17,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<(), Failure> {
     let file = args.config.as_ref().unwrap_or(&args.file);
     let Built { snapshot, warnings } = snapshot::build(file, &Lasting::default())?;
-    for warning in &warnings {
+    for warning in &warnings.shown {
         println!(
             "warning: {} ({}:{}:{}){}",
             warning.reason,
@@ -30,6 +30,9 @@ pub fn run(args: &Args) -> Result<(), Failure> {
                 .map(|hint| format!("; {hint}"))
                 .unwrap_or_default(),
         );
+    }
+    if warnings.more > 0 {
+        println!("… and {} more warnings", warnings.more);
     }
     println!(
         "{} is good: {} routes, {} channels, {} models, {} callers (revision {})",

@@ -12,6 +12,7 @@ use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::{LineWriter, Sink};
 use crate::observe::metrics::Metrics;
 use crate::observe::process_log;
+use crate::reload::running::Listeners;
 use crate::reload::{self, Reloader};
 use crate::snapshot::Lasting;
 use std::net::{SocketAddr, TcpListener};
@@ -58,6 +59,12 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
     let access_log = Arc::new(AccessLog::new(sink(server.access_log)));
     let sockets = Sockets::open(args, server)?;
     let (listen, admin) = (sockets.gateway.address, sockets.admin.address);
+    reloader.set_listeners(Listeners {
+        listen: listen.to_string(),
+        admin: admin.to_string(),
+        is_listen_overridden: args.listen.is_some(),
+        is_admin_overridden: args.admin.is_some(),
+    });
     let predecessor = sockets.inheritance.as_ref().map(|from| from.pid);
     let workers = workers(server);
     let mut process = Process::new(workers);

@@ -1,19 +1,31 @@
 //! A file's values against the schema: every mistake found at once.
 
-use super::document::{Document, Finding};
+use super::document::{Document, Finding, Spot};
 use super::explain::{explain, keys, parent_schema};
+use super::pointer::child;
+use super::problem::PROBLEMS_MAX;
 use crate::protocol::nearest::nearest;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Number, Value};
+use std::collections::{HashMap, HashSet};
+
+/// Unknown keys that are compared with known ones; in a file with more, some consequences are printed, too.
+const COMPARED_KEYS_MAX: usize = 1_000;
 
 /// Everything about these values that the schema does not allow.
 ///
-/// A scalar that came from a variable becomes a number or boolean where the schema wants one.
+/// A scalar that came from a variable becomes a number or boolean where the schema wants one. Values
+/// at the `skipped` pointers have a problem already.
 ///
 /// # Panics
 /// If the schema is none: it is generated, and a test compiles it.
-pub fn check(value: &mut Value, schema: &Value, document: &Document) -> Vec<Finding> {
+pub fn check(
+    value: &mut Value,
+    schema: &Value,
+    document: &Document,
+    skipped: &HashSet<&str>,
+) -> Checked {
     let validator = jsonschema::draft202012::options()
         .build(schema)
         .expect("the generated schema is a schema");
@@ -32,53 +44,113 @@ pub fn check(value: &mut Value, schema: &Value, document: &Document) -> Vec<Find
         }
     }
     let errors: Vec<_> = validator.iter_errors(value).collect();
-    let unknown: Vec<_> = errors
-        .iter()
-        .filter_map(|error| unknown_keys(error, schema))
-        .collect();
-    let mut findings = Vec::new();
-    for error in &errors {
-        if !unknown.iter().any(|unknown| unknown.explains(error)) {
-            findings.extend(explain(error, schema, document));
+    let consequences = Consequences::of(&errors, schema);
+    let mut broken: Vec<Broken<'_>> = Vec::new();
+    for error in errors.iter().filter(|error| !consequences.has(error)) {
+        let pointer = error.instance_path().as_str();
+        if skipped.contains(pointer) {
+            continue;
+        }
+        match error.kind() {
+            Kind::AdditionalProperties { unexpected } => {
+                broken.extend(unexpected.iter().map(|key| Broken {
+                    start: document.bytes_at(&child(pointer, key), Spot::Key).start,
+                    error,
+                    key: Some(key),
+                }));
+            }
+            Kind::Required { .. } => broken.push(Broken {
+                start: document.bytes_at(pointer, Spot::Key).start,
+                error,
+                key: None,
+            }),
+            _ => broken.push(Broken {
+                start: document.bytes_at(pointer, Spot::Value).start,
+                error,
+                key: None,
+            }),
         }
     }
-    findings
-}
-
-/// Unknown keys of a mapping.
-struct UnknownKeys<'schema> {
-    pointer: String,
-    /// Known keys that were most likely meant.
-    meant: Vec<&'schema str>,
-}
-
-impl UnknownKeys<'_> {
-    /// Whether this other error vanishes with the unknown keys: a misspelt key is not missing as well.
-    fn explains(&self, error: &ValidationError<'_>) -> bool {
-        let is_consequence = match error.kind() {
-            Kind::Required { property } => self.meant.iter().any(|key| property == key),
-            Kind::MaxProperties { .. } => true,
-            _ => false,
-        };
-        is_consequence && self.pointer == error.instance_path().as_str()
+    broken.sort_by_key(|broken| broken.start);
+    // What an anchor names is wrong once, however many aliases repeat it.
+    broken.dedup_by(|next, kept| next.is_same(kept));
+    let more = broken.len().saturating_sub(PROBLEMS_MAX);
+    let shown = broken.into_iter().take(PROBLEMS_MAX);
+    Checked {
+        findings: shown
+            .flat_map(|broken| explain(broken.error, broken.key, schema, document))
+            .collect(),
+        more,
     }
 }
 
-fn unknown_keys<'schema>(
-    error: &ValidationError<'_>,
-    schema: &'schema Value,
-) -> Option<UnknownKeys<'schema>> {
-    let Kind::AdditionalProperties { unexpected } = error.kind() else {
-        return None;
-    };
-    let wanted = parent_schema(error, schema);
-    let meant = unexpected
-        .iter()
-        .flat_map(|key| nearest(key, keys(wanted), 1));
-    Some(UnknownKeys {
-        pointer: error.instance_path().as_str().to_owned(),
-        meant: meant.collect(),
-    })
+/// What the schema does not allow.
+pub struct Checked {
+    /// The first ones in the file, at most [`PROBLEMS_MAX`] broken rules.
+    pub findings: Vec<Finding>,
+    /// How many there are besides.
+    pub more: usize,
+}
+
+/// A rule of the schema that a value breaks.
+struct Broken<'error> {
+    /// The first byte to underline.
+    start: usize,
+    error: &'error ValidationError<'error>,
+    /// The unknown key, if the rule is that there be none.
+    key: Option<&'error String>,
+}
+
+impl Broken<'_> {
+    fn missing_key(&self) -> Option<&Value> {
+        match self.error.kind() {
+            Kind::Required { property } => Some(property),
+            _ => None,
+        }
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.start == other.start
+            && self.key == other.key
+            && self.missing_key() == other.missing_key()
+            && self.error.schema_path().as_str() == other.error.schema_path().as_str()
+    }
+}
+
+/// Errors that vanish with the unknown keys of the same mapping: a misspelt key is not missing as well.
+#[derive(Default)]
+struct Consequences<'schema> {
+    /// By the pointer of a mapping, known keys that were most likely meant by its unknown ones.
+    meant: HashMap<String, HashSet<&'schema str>>,
+}
+
+impl<'schema> Consequences<'schema> {
+    fn of(errors: &[ValidationError<'_>], schema: &'schema Value) -> Self {
+        let mut meant = HashMap::new();
+        let mut compared = 0;
+        for error in errors {
+            let Kind::AdditionalProperties { unexpected } = error.kind() else {
+                continue;
+            };
+            let wanted = parent_schema(error, schema);
+            let compared_here = unexpected.iter().take(COMPARED_KEYS_MAX - compared);
+            compared += compared_here.len();
+            let near = compared_here.flat_map(|key| nearest(key, keys(wanted), 1));
+            meant.insert(error.instance_path().as_str().to_owned(), near.collect());
+        }
+        Self { meant }
+    }
+
+    fn has(&self, error: &ValidationError<'_>) -> bool {
+        let Some(meant) = self.meant.get(error.instance_path().as_str()) else {
+            return false;
+        };
+        match error.kind() {
+            Kind::Required { property } => property.as_str().is_some_and(|key| meant.contains(key)),
+            Kind::MaxProperties { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Reads a text as the scalar that is wanted instead, if it is one.

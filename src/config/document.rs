@@ -1,14 +1,19 @@
 //! A configuration file as text and tree: where each value stands, and problems with their places.
 
-use super::mask;
+use super::mask::{self, Secrets};
 use super::node::{Content, Node};
-use super::pointer::tokens;
-use super::problem::{InvalidConfig, Problem, Severity};
+use super::pointer::{child, tokens};
+use super::problem::{InvalidConfig, More, PROBLEMS_MAX, Problem, Severity};
+use super::redactor::Redactor;
 use super::source::Source;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+
+/// What a problem says at most; names in it may be as long as the file.
+const REASON_CHARS_MAX: usize = 400;
+const HINT_CHARS_MAX: usize = 600;
 
 /// A parsed configuration file. Pointers are JSON pointers (RFC 6901) into it.
 ///
@@ -19,6 +24,7 @@ pub struct Document {
     root: Node,
     /// Pointers of scalars that took a variable's value.
     expanded: BTreeSet<String>,
+    redactor: Redactor,
 }
 
 /// A problem that was found at a pointer.
@@ -46,6 +52,7 @@ impl Document {
             source,
             root,
             expanded: BTreeSet::new(),
+            redactor: Redactor::default(),
         }
     }
 
@@ -67,6 +74,26 @@ impl Document {
         hint: Option<String>,
     ) -> Problem {
         self.locate(Finding::key(pointer, reason, hint))
+    }
+
+    /// These findings, at most [`PROBLEMS_MAX`] of them with their places, and a count of the others.
+    pub(super) fn invalid_findings(&self, findings: Vec<Finding>, more: usize) -> InvalidConfig {
+        let mut placed: Vec<(usize, Finding)> = findings
+            .into_iter()
+            .map(|finding| (self.bytes(&finding).start, finding))
+            .collect();
+        placed.sort_by_key(|(start, _)| *start);
+        placed.dedup_by(|(start, next), (kept_start, kept)| {
+            start == kept_start && next.reason == kept.reason && next.hint == kept.hint
+        });
+        let errors = more + placed.len().saturating_sub(PROBLEMS_MAX);
+        placed.truncate(PROBLEMS_MAX);
+        let problems = placed.into_iter().map(|(_, finding)| self.locate(finding));
+        let more = More {
+            errors,
+            warnings: 0,
+        };
+        self.invalid(problems.collect()).with_more(more)
     }
 
     /// These problems with the file they are of.
@@ -99,6 +126,21 @@ impl Document {
         }
     }
 
+    /// Whether nothing but a comment follows the key of the value at a pointer.
+    pub(super) fn is_before_comment(&self, pointer: &str) -> bool {
+        let key = self.root.target(pointer).key_range;
+        let rest = key.and_then(|key| self.source.text().get(key.end..));
+        rest.is_some_and(|rest| {
+            let value = rest.trim_start_matches(':').trim_start_matches(' ');
+            value.starts_with('#')
+        })
+    }
+
+    /// Whether the file has a chain of this name.
+    pub(super) fn has_chain(&self, name: &str) -> bool {
+        self.root.target(&child("/chains", name)).exact
+    }
+
     /// A pointer as a person writes it: `channels.primary.weight`, `routes[2].match`.
     pub fn path(&self, pointer: &str) -> String {
         let mut path = String::new();
@@ -107,8 +149,10 @@ impl Document {
             let parent = self.root.target(&walked);
             let is_plain =
                 |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
+            let shown = self.redactor.token(&token);
             let written = match &parent.node.content {
-                Content::List(_) => write!(path, "[{token}]"),
+                Content::List(_) => write!(path, "[{shown}]"),
+                _ if shown != token.as_str() => write!(path, "[{shown}]"),
                 _ if !token.chars().all(is_plain) => write!(path, "[{token:?}]"),
                 _ if path.is_empty() => write!(path, "{token}"),
                 _ => write!(path, ".{token}"),
@@ -127,8 +171,10 @@ impl Document {
             line: place.line,
             column: place.column,
             length: place.length,
-            reason: finding.reason,
-            hint: finding.hint,
+            reason: self.redactor.message(&finding.reason, REASON_CHARS_MAX),
+            hint: finding
+                .hint
+                .map(|hint| self.redactor.message(&hint, HINT_CHARS_MAX)),
             severity: Severity::Error,
         }
     }
@@ -141,14 +187,34 @@ impl Document {
         &self.source
     }
 
+    /// The bytes that a finding at this place underlines.
+    pub(super) fn bytes_at(&self, pointer: &str, spot: Spot) -> Range<usize> {
+        let mut finding = Finding::value(pointer, "", None);
+        finding.spot = spot;
+        self.bytes(&finding)
+    }
+
+    /// Masks these secrets from now on.
+    pub(super) fn mask(&mut self, secrets: Secrets) {
+        self.source.mask(secrets.ranges);
+        self.redactor.add_texts(secrets.texts);
+    }
+
     /// Masks the scalars of the values at these pointers from now on.
-    pub(super) fn mask(&mut self, pointers: &[String]) {
-        let values = pointers
-            .iter()
-            .map(|pointer| self.root.target(pointer).node);
-        let ranges = values.flat_map(|node| mask::in_secret(node, self.source.text()));
-        let ranges: Vec<_> = ranges.collect();
-        self.source.mask(ranges);
+    pub(super) fn mask_values(&mut self, pointers: &[String]) {
+        let mut secrets = Secrets::default();
+        for pointer in pointers {
+            let node = self.root.target(pointer).node;
+            let found = mask::in_secret(node, self.source.text());
+            secrets.ranges.extend(found.ranges);
+            secrets.texts.extend(found.texts);
+        }
+        self.mask(secrets);
+    }
+
+    /// Never repeats this value, which came from a variable or a file, but what it is printed as.
+    pub(super) fn hide(&mut self, value: &str, instead: &str) {
+        self.redactor.add_value(value, instead);
     }
 
     pub(super) fn set_expanded(&mut self, pointers: BTreeSet<String>) {

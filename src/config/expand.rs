@@ -5,7 +5,7 @@ use super::node::{Content, Node};
 use super::pointer;
 use super::source::Source;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// Where the file names keys that nobody else should choose: a default would be no secret.
@@ -19,6 +19,8 @@ pub struct Expanded {
     pub value: Value,
     /// Pointers of scalars that took a variable's value.
     pub pointers: BTreeSet<String>,
+    /// What variables hold, by their names.
+    pub variables: BTreeMap<String, String>,
     /// Variables that are not set, and references that are not written right.
     pub findings: Vec<Finding>,
 }
@@ -29,12 +31,14 @@ pub fn expand(root: &Node, source: &Source, env: Env<'_>) -> Expanded {
         source,
         env,
         pointers: BTreeSet::new(),
+        variables: BTreeMap::new(),
         findings: Vec::new(),
     };
     let value = expander.node(root, "");
     Expanded {
         value,
         pointers: expander.pointers,
+        variables: expander.variables,
         findings: expander.findings,
     }
 }
@@ -43,6 +47,7 @@ struct Expander<'file> {
     source: &'file Source,
     env: Env<'file>,
     pointers: BTreeSet<String>,
+    variables: BTreeMap<String, String>,
     findings: Vec<Finding>,
 }
 
@@ -114,7 +119,7 @@ impl Expander<'_> {
 
     /// The value of a variable, or a reason and a hint. A default stands in for an unset or empty one.
     fn variable(
-        &self,
+        &mut self,
         name: &str,
         default: Option<&str>,
         pointer: &str,
@@ -126,7 +131,10 @@ impl Expander<'_> {
         }
         match ((self.env)(name), default) {
             (Some(value), Some(default)) if value.is_empty() => Ok(default.to_owned()),
-            (Some(value), _) => Ok(value),
+            (Some(value), _) => {
+                self.variables.insert(name.to_owned(), value.clone());
+                Ok(value)
+            }
             (None, Some(default)) => Ok(default.to_owned()),
             (None, None) => {
                 let reason = format!("the environment variable `{name}` is not set");

@@ -8,20 +8,25 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-/// What a schema error says, one finding for each thing to change.
-pub fn explain(error: &ValidationError<'_>, schema: &Value, document: &Document) -> Vec<Finding> {
+/// What a schema error says, one finding for each thing to change; of unknown keys, this `key`.
+pub fn explain(
+    error: &ValidationError<'_>,
+    key: Option<&String>,
+    schema: &Value,
+    document: &Document,
+) -> Vec<Finding> {
     let pointer = error.instance_path().as_str();
     let place = Place {
+        document,
         pointer,
         found: error.instance(),
         quoted: document.quotable(pointer),
         wanted: parent_schema(error, schema),
     };
     match error.kind() {
-        Kind::AdditionalProperties { unexpected } => unexpected
-            .iter()
-            .map(|key| place.unknown_key(key))
-            .collect(),
+        Kind::AdditionalProperties { .. } => {
+            key.map(|key| place.unknown_key(key)).into_iter().collect()
+        }
         Kind::Required { property } => {
             vec![place.missing_key(property.as_str().unwrap_or_default())]
         }
@@ -65,6 +70,7 @@ pub fn keys(schema: &Value) -> impl Iterator<Item = &str> {
 
 /// The place a schema error is about.
 struct Place<'error> {
+    document: &'error Document,
     pointer: &'error str,
     found: &'error Value,
     /// The value found, if it is a scalar that may be shown.
@@ -80,7 +86,16 @@ impl Place<'_> {
 
     fn unknown_key(&self, key: &str) -> Finding {
         let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
-        let hint = did_you_mean(key, keys(self.wanted));
+        let known = |name: &str| self.wanted["properties"][name].is_object();
+        let hint = match key {
+            "api_key" | "bearer" if known("credential") => {
+                Some(format!("write `credential: {{{key}: …}}`"))
+            }
+            "key" | "api_key" | "token" | "secret" if known("key_sha256") => {
+                Some("write its digest as `key_sha256`; `headgate key digest` prints it".into())
+            }
+            _ => did_you_mean(key, keys(self.wanted)),
+        };
         Finding::key(
             pointer::child(self.pointer, key),
             format!("unknown {noun} `{key}`"),
@@ -121,6 +136,9 @@ impl Place<'_> {
 
     fn type_hint(&self, wanted: &[&str]) -> Option<String> {
         match (self.found, &self.quoted) {
+            (Value::Null, _) if self.document.is_before_comment(self.pointer) => {
+                Some("from `#` on it is a comment: put the value in quotes".into())
+            }
             (Value::Null, _) => Some("give it a value, or remove it".into()),
             _ if self.wanted[KEY_NOUN].is_string() => None,
             _ if self.wanted["enum"].is_array() => one_of(&texts(&self.wanted["enum"])),
@@ -129,10 +147,13 @@ impl Place<'_> {
                 Some(format!("put it in quotes: \"{quoted}\""))
             }
             (Value::String(_), Some(quoted)) if wanted == ["array"] => {
-                Some(format!("write a list: [{quoted}]"))
+                Some(format!("write a list: [{}]", in_flow(quoted)))
             }
             (Value::Object(_), _) if wanted == ["array"] => {
                 Some("write a list: each item starts with `- `".into())
+            }
+            (Value::Array(_), _) if wanted == ["object"] && keys(self.wanted).next().is_none() => {
+                Some("write `key: value` in each line, without `- `".into())
             }
             _ if wanted == ["object"] => one_of(&keys(self.wanted).collect::<Vec<_>>()),
             _ => None,
@@ -158,7 +179,10 @@ impl Place<'_> {
                 did_you_mean(word, options),
             );
         }
-        let hint = did_you_mean(word, keyed.iter().copied());
+        let hint = match self.document.has_chain(word) {
+            true => Some(format!("write `{{use: {word}}}` for the chain")),
+            false => did_you_mean(word, keyed.iter().copied()),
+        };
         self.finding(format!("unknown filter `{word}`"), hint)
     }
 
@@ -220,6 +244,15 @@ fn type_words(name: &str) -> &str {
         "object" => "a mapping",
         "null" => "nothing",
         other => other,
+    }
+}
+
+/// A scalar as it may stand within brackets.
+fn in_flow(scalar: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
+    match scalar.chars().all(is_plain) && !scalar.is_empty() {
+        true => scalar.to_owned(),
+        false => format!("{scalar:?}"),
     }
 }
 

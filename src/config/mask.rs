@@ -1,61 +1,98 @@
-//! Which bytes of a configuration file are secret: by the names of keys, typos of them included.
+//! Which bytes of a configuration file are secret: by where they stand, typos of keys included, and by their looks.
 //!
 //! The schema knows its secrets exactly, but a misspelt key is outside it and a broken file has none.
 
 use super::node::{Content, Node};
 use crate::protocol::nearest::is_close;
+use crate::protocol::secret_shape;
 use regex::Regex;
 use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Keys beneath a credential that hold no secret.
-const OPEN_KEYS: [&str; 2] = ["file", "name"];
+const OPEN_KEYS: [&str; 4] = ["file", "name", "of", "match"];
+/// Keys that people write beneath a credential; whatever else stands there may be the credential itself.
+const CREDENTIAL_KEYS: [&str; 18] = [
+    "api_key",
+    "authorization",
+    "basic",
+    "bearer",
+    "env",
+    "file",
+    "header",
+    "key",
+    "match",
+    "name",
+    "of",
+    "password",
+    "scheme",
+    "secret",
+    "token",
+    "type",
+    "username",
+    "value",
+];
+/// Keys of a caller that hold no secret.
+const CALLER_KEYS: [&str; 3] = ["name", "models", "limits"];
 
 /// A key and the white space after its colon.
 static KEY: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r#"([A-Za-z0-9_-]+)["']?[ \t]*:(?:[ \t]+|$)"#).expect("the pattern is constant")
 });
 
-/// Secret scalars of a tree that was read from this text.
-pub fn in_tree(root: &Node, text: &str) -> Vec<Range<usize>> {
-    let mut secrets = Vec::new();
-    collect(root, text, false, &mut secrets);
-    secrets
+/// What a file has that nobody may see.
+#[derive(Default)]
+pub struct Secrets {
+    pub ranges: Vec<Range<usize>>,
+    /// The scalars and keys as they were read, which is not always as they are written.
+    pub texts: Vec<String>,
+}
+
+/// The secrets of a tree that was read from this text, but for what merely looks like one.
+pub fn in_tree(root: &Node, text: &str) -> Secrets {
+    let mut found = Secrets::default();
+    found.collect(root, text, Surroundings::Plain);
+    found
 }
 
 /// The scalars of a value that is secret as a whole.
-pub fn in_secret(node: &Node, text: &str) -> Vec<Range<usize>> {
-    let mut secrets = Vec::new();
-    collect(node, text, true, &mut secrets);
-    secrets
+pub fn in_secret(node: &Node, text: &str) -> Secrets {
+    let mut found = Secrets::default();
+    found.collect(node, text, Surroundings::Secret);
+    found
 }
 
-/// What looks secret in a text that is not valid YAML. Rather too much than too little.
-pub fn in_text(text: &str) -> Vec<Range<usize>> {
-    let mut secrets = Vec::new();
+/// What stands in a secret's place in a text that is not valid YAML. Rather too much than too little.
+pub fn in_text(text: &str) -> Secrets {
+    let mut found = Secrets::default();
     let mut start = 0;
     let mut block: Option<usize> = None;
     for line in text.split_inclusive('\n') {
         let content = line.trim_end();
         let indent = content.len() - content.trim_start().len();
+        let mut secret = None;
         match block {
-            Some(outer) if indent > outer || content.is_empty() => {
-                secrets.push(start + first_value(content)..start + content.len());
+            Some(outer) if indent > outer || content.is_empty() || line.starts_with('\t') => {
+                secret = Some(first_value(content));
             }
             _ => {
                 block = None;
                 if let Some(value) = secret_value(content) {
-                    let is_open = value == content.len()
-                        || content[value..].starts_with(['|', '>', '"', '\'']);
-                    block = is_open.then_some(indent);
-                    secrets.push(start + value..start + content.len());
+                    block = Some(indent);
+                    secret = Some(value);
                 }
             }
         }
-        secrets.extend(user_info(content).map(|range| start + range.start..start + range.end));
+        if let Some(value) = secret.filter(|value| *value < content.len()) {
+            found.ranges.push(start + value..start + content.len());
+            let words =
+                content[value..].split(|c: char| c.is_whitespace() || "\"'{}[],:".contains(c));
+            let words = words.filter(|word| !CREDENTIAL_KEYS.contains(word));
+            found.texts.extend(words.map(str::to_owned));
+        }
         start += line.len();
     }
-    secrets
+    found
 }
 
 /// Whether a scalar is nothing but a variable's name, which may be shown.
@@ -70,96 +107,181 @@ pub fn is_reference(scalar: &str) -> bool {
     })
 }
 
-fn collect(node: &Node, text: &str, secret: bool, secrets: &mut Vec<Range<usize>>) {
-    match &node.content {
-        Content::Map(entries) => {
-            for entry in entries {
-                let open = OPEN_KEYS.contains(&entry.key.as_str());
-                let secret = !open && (secret || is_secret_key(&entry.key));
-                collect(&entry.value, text, secret, secrets);
+/// What the place of a value says of it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Surroundings {
+    Plain,
+    /// Every scalar is a secret, and a key that nobody knows may be one.
+    Secret,
+    /// The list of callers, whose items are mappings.
+    Callers,
+    /// A caller: what its known keys do not hold is likely its key.
+    Caller,
+    /// Certificates: `key` is a path.
+    Tls,
+}
+
+impl Surroundings {
+    /// Those of the value under a key.
+    fn under(self, key: &str) -> Self {
+        match self {
+            Self::Secret if OPEN_KEYS.contains(&key) => Self::Plain,
+            Self::Secret => Self::Secret,
+            Self::Callers if CALLER_KEYS.contains(&key) => Self::Plain,
+            Self::Callers => Self::Caller,
+            Self::Caller if CALLER_KEYS.iter().any(|known| is_close(key, known, 1)) => Self::Plain,
+            Self::Caller => Self::Secret,
+            Self::Tls if key == "key" => Self::Plain,
+            Self::Plain | Self::Tls if key == "tls" => Self::Tls,
+            Self::Plain | Self::Tls if is_close(key, "callers", 2) => Self::Callers,
+            Self::Plain | Self::Tls if is_secret_key(key) => Self::Secret,
+            Self::Plain | Self::Tls => Self::Plain,
+        }
+    }
+
+    /// Those of the items of a list.
+    fn of_items(self) -> Self {
+        match self {
+            Self::Callers => Self::Caller,
+            other => other,
+        }
+    }
+}
+
+impl Secrets {
+    fn collect(&mut self, node: &Node, text: &str, surroundings: Surroundings) {
+        match &node.content {
+            Content::Map(entries) => {
+                for entry in entries.iter() {
+                    let may_be_secret =
+                        surroundings == Surroundings::Secret && !is_credential_key(&entry.key);
+                    if may_be_secret || secret_shape::is_in(&entry.key) {
+                        self.add(entry.key_range.clone(), &entry.key, text);
+                    }
+                    self.collect(&entry.value, text, surroundings.under(&entry.key));
+                }
+            }
+            Content::List(items) => {
+                for item in items {
+                    self.collect(item, text, surroundings.of_items());
+                }
+            }
+            Content::Null | Content::Bool(_) => {}
+            Content::Number(number) => {
+                if surroundings.is_secret() {
+                    self.add(node.range.clone(), &number.to_string(), text);
+                }
+            }
+            Content::Text(read) => {
+                let written = text.get(node.range.clone()).unwrap_or_default();
+                let is_secret = surroundings.is_secret() && !is_reference(written);
+                // What is written with escapes or over several lines looks like nothing before it is read.
+                let is_disguised =
+                    read != written.trim_matches(['"', '\'']) && secret_shape::is_in(read);
+                if is_secret || is_disguised {
+                    self.add(node.range.clone(), read, text);
+                }
             }
         }
-        Content::List(items) => {
-            for item in items {
-                collect(item, text, secret, secrets);
+    }
+
+    fn add(&mut self, range: Range<usize>, read: &str, text: &str) {
+        let written = text.get(range.clone()).unwrap_or_default();
+        // A block scalar reaches into the indentation of the line below it.
+        let range = range.start..range.start + written.trim_end().len();
+        self.ranges.push(range);
+        for text in [read, read.trim(), written.trim()] {
+            if !CREDENTIAL_KEYS.contains(&text) {
+                self.texts.push(text.to_owned());
             }
         }
-        Content::Null | Content::Bool(_) => {}
-        Content::Number(_) | Content::Text(_) => {
-            let written = text.get(node.range.clone()).unwrap_or_default();
-            if secret && !is_reference(written) {
-                // A block scalar reaches into the indentation of the line below it.
-                secrets.push(node.range.start..node.range.start + written.trim_end().len());
-            } else if let Some(range) = user_info(written) {
-                let at = node.range.start;
-                secrets.push(at + range.start..at + range.end);
-            }
-        }
+    }
+}
+
+impl Surroundings {
+    /// Whether a scalar here is a secret; one in the place of a caller is likely its key.
+    fn is_secret(self) -> bool {
+        matches!(self, Self::Secret | Self::Callers | Self::Caller)
     }
 }
 
 /// Whether values under this key are secrets, the key perhaps misspelt.
 fn is_secret_key(key: &str) -> bool {
     // A key's hash is none, but the key itself is often pasted in its place.
-    const WHOLE: [(&str, usize); 5] = [
+    const WHOLE: [(&str, usize); 6] = [
         ("credential", 2),
+        ("credentials", 2),
         ("bearer", 1),
         ("api_key", 1),
         ("key_sha256", 2),
         ("password", 2),
     ];
-    const ENDS: [&str; 8] = [
-        "credentials",
-        "api-key",
-        "apikey",
-        "token",
-        "secret",
-        "password",
-        "authorization",
-        "cookie",
-    ];
     let key = key.to_ascii_lowercase();
-    ENDS.iter().any(|end| key.ends_with(end))
+    // `code` and `auth` are words of their own in a configuration.
+    let by_name = secret_shape::is_secret_name(&key) && !matches!(&*key, "code" | "auth");
+    by_name
         || WHOLE
             .iter()
             .any(|(word, edits)| is_close(&key, word, *edits))
 }
 
+/// Whether somebody may have meant this as a key beneath a credential.
+fn is_credential_key(key: &str) -> bool {
+    let known = CREDENTIAL_KEYS.iter();
+    let key = key.to_ascii_lowercase();
+    let edits = if key.len() > 5 { 2 } else { 1 };
+    key.starts_with("x-") && key.ends_with("-key") && key.len() < 32
+        || known.into_iter().any(|known| is_close(&key, known, edits))
+}
+
 /// Where the secret of a line starts, if one of its keys announces a secret.
 fn secret_value(line: &str) -> Option<usize> {
-    let mut within_secret = false;
-    KEY.captures_iter(line).find_map(|found| {
+    let mut within_secret = None;
+    for found in KEY.captures_iter(line) {
         let key = &found[1];
-        let start = found.get(0)?.end();
-        let value = line[start..].trim_end_matches(['}', ' ']);
-        let is_secret =
-            !OPEN_KEYS.contains(&key) && (within_secret || key == "value" || is_secret_key(key));
-        if value.starts_with('{') {
-            within_secret |= is_secret;
-            return None;
+        let (key_start, start) = (found.get(0)?.start(), found.get(0)?.end());
+        // A key that nobody knows may be the credential itself.
+        if within_secret.is_some() && !is_credential_key(key) {
+            return Some(key_start);
         }
-        let is_shown = is_reference(value) || is_reference(&format!("{value}}}"));
+        let is_open = OPEN_KEYS.contains(&key);
+        let is_secret =
+            !is_open && (within_secret.is_some() || key == "value" || is_secret_key(key));
+        let value = &line[start..];
         // What an anchor names may be a secret where its alias stands.
         let is_anchored = value.starts_with('&');
-        ((is_secret || is_anchored) && !is_shown).then_some(start)
-    })
+        if !is_secret && !is_anchored {
+            continue;
+        }
+        if value.starts_with('{') {
+            within_secret.get_or_insert(start);
+            continue;
+        }
+        let is_path = key == "key"
+            && [".pem", ".key", ".crt"]
+                .iter()
+                .any(|end| value.ends_with(end));
+        let value = value.trim_end_matches(['}', ' ']);
+        let is_shown = is_reference(value) || is_reference(&format!("{value}}}"));
+        if !is_shown && !is_path {
+            return Some(start);
+        }
+    }
+    // A mapping of which no key is known may hold the credential as a key.
+    within_secret.filter(|start| !KEY.is_match(&line[*start..]))
 }
 
-/// Where the value of a line starts; a line without a key is all value.
+/// Where the value of a line within a secret starts; a line without a known key is all value.
 fn first_value(line: &str) -> usize {
-    let indent = line.len() - line.trim_start().len();
-    KEY.find(line).map_or(indent, |found| found.end())
-}
-
-/// The `user:password` of a URL in this text.
-fn user_info(text: &str) -> Option<Range<usize>> {
-    let start = text.find("://")? + 3;
-    let rest = &text[start..];
-    let authority = rest
-        .find(['/', '?', '#', '"', '\'', ' ', ','])
-        .unwrap_or(rest.len());
-    let length = rest[..authority].rfind('@')?;
-    Some(start..start + length)
+    let indent = line.len() - line.trim_start_matches(['-', ' ', '\t']).len();
+    let key = KEY.captures(line).filter(|found| {
+        let starts_line = found
+            .get(0)
+            .is_some_and(|whole| whole.start() <= indent + 1);
+        starts_line && is_credential_key(&found[1])
+    });
+    key.and_then(|found| found.get(0))
+        .map_or(indent, |whole| whole.end())
 }
 
 #[cfg(test)]
@@ -169,9 +291,10 @@ mod tests {
 
     const SECRET: &str = "sk-123";
 
-    fn shown(text: &str, secrets: Vec<Range<usize>>) -> String {
+    fn shown(text: &str, secrets: Secrets) -> String {
         let mut source = Source::new(text);
-        source.mask(secrets);
+        source.mask(secrets.ranges);
+        source.mask(secret_shape::in_text(text));
         let lines = 1..=text.lines().count() as u32;
         let line = |line| {
             let place = super::super::source::Place {
@@ -203,12 +326,48 @@ mod tests {
             "credential: {bearer: \"${KEY:-sk-123}\"}",
             "x: &x sk-123\ncredential: {api_key: *x}",
             "state: {redis: {pasword: sk-123}}",
+            "credential: {sk-123: x}",
+            "credential: {'sk-123': {a: b}}",
+            "credential: sk-123",
+            "credentials: [sk-123, {bearer: sk-123}]",
+            "callers: [{name: ann, key: sk-12345}]",
+            "callers: [{name: ann, anything: sk-12345}]",
+            "callers: [sk-12345]",
+            "callers: {ann: sk-12345}",
+            "headers: {x-goog-api-key: sk-123}",
+            "task_keys: [sk-123]",
+            "credential: {bearer: {sk-123: x}}",
+            "a: \"sk-123456 and more\" # sk-1234567",
+            "models: {demo: Bearer sk-1234}",
         ];
         for text in cases {
             for shown in [in_valid(text), shown(text, in_text(text))] {
                 assert!(!shown.contains(SECRET), "{shown}");
                 assert!(shown.contains("[secret]"), "{shown}");
             }
+        }
+    }
+
+    #[test]
+    fn what_looks_like_nothing_is_masked_where_a_secret_belongs() {
+        for text in [
+            "credential: {hunter2x: x}",
+            "credential: {bearer: {hunter2x: x}}",
+            "credential: [hunter2x]",
+            "callers: [{name: ann, key: hunter2x}]",
+            "callers: [{name: ann, secret_of_ann: hunter2x}]",
+            "callers: [hunter2x]",
+            "callers: {ann: hunter2x}",
+            "calers: [hunter2x]",
+            "channels: {a: {credentals: [{bearer: hunter2x}]}}",
+            "a: &k hunter2x\ncredential: {bearer: *k}",
+            "credential:\n  bearer: >\n    hunter2x\n    hunter2x\n",
+        ] {
+            let shown = in_valid(text);
+            assert!(!shown.contains("hunter2x"), "{shown}");
+            let root: Node = serde_saphyr::from_str(text).unwrap();
+            let texts = in_tree(&root, text).texts;
+            assert!(texts.iter().any(|text| text.contains("hunter2x")), "{text}");
         }
     }
 
@@ -221,6 +380,9 @@ mod tests {
             "headers: {x-title: gate}",
             "base_url: https://host/v1",
             "tls: {key: gate.pem}",
+            "callers: [{name: ann, models: [demo-small], limits: {concurrent: 3}}]",
+            "set_headers: {x-v: {of: path, match: ^/v1, value: $1}}",
+            "credential: {beaer: \"${KEY}\", token: \"${KEY}\"}",
         ];
         for text in cases {
             assert_eq!(in_valid(text), text);
@@ -232,7 +394,7 @@ mod tests {
         let text =
             "credential:\n  bearr: sk-123\n  other: sk-123\nweight: 3\na: {api_key: sk-123, b: [";
         let expected =
-            "credential:\n  bearr: [secret]\n  other: [secret]\nweight: 3\na: {api_key: [secret]";
+            "credential:\n  bearr: [secret]\n  [secret]\nweight: 3\na: {api_key: [secret]";
         assert_eq!(shown(text, in_text(text)), expected);
     }
 }

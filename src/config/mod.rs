@@ -2,6 +2,7 @@
 //!
 //! Text → located tree (`syntax`, `node`) → values (`expand`) → check (`check`, `explain`) → types (`routes`).
 
+mod blame;
 pub mod channels;
 mod check;
 pub mod document;
@@ -11,10 +12,12 @@ mod explain;
 pub mod families;
 pub mod hint;
 pub mod images;
+mod layout;
 mod mask;
 mod node;
 pub mod pointer;
 pub mod problem;
+mod redactor;
 mod render;
 pub mod resilience;
 pub mod routes;
@@ -26,6 +29,7 @@ pub mod state;
 mod step;
 mod syntax;
 
+use crate::protocol::secret_shape;
 use document::{Document, Finding};
 use problem::{InvalidConfig, Problem};
 use routes::RoutesConfig;
@@ -96,27 +100,28 @@ pub fn parse(
     let mut document = read_document(path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
     let expanded = expand::expand(document.root(), document.source(), env);
     document.set_expanded(expanded.pointers);
+    for (name, value) in &expanded.variables {
+        document.hide(value, &format!("${{{name}}}"));
+    }
     let mut value = expanded.value;
     let mut findings = expanded.findings;
 
     let schema = schema::routes_schema(filters);
     let secrets = schema::secret_pointers(&schema, &value);
-    document.mask(&secrets);
+    document.mask_values(&secrets);
     // A value that could not be expanded has its problem already.
-    let mut broken = check::check(&mut value, &schema, &document);
-    broken.retain(|finding| {
-        findings
-            .iter()
-            .all(|known| known.pointer != finding.pointer)
-    });
-    findings.extend(broken);
+    let skipped = findings.iter().map(|known| known.pointer.as_str());
+    let checked = check::check(&mut value, &schema, &document, &skipped.collect());
+    findings.extend(checked.findings);
     let folder = path.parent().unwrap_or(Path::new(""));
     let secrets = secrets::read_files(&mut value, &secrets, folder);
     findings.extend(secrets.findings);
+    for content in &secrets.contents {
+        document.hide(content, secret_shape::MASK);
+    }
     let files = secrets.files;
     if !findings.is_empty() {
-        let problems = findings.into_iter().map(|finding| document.locate(finding));
-        let invalid = document.invalid(problems.collect());
+        let invalid = document.invalid_findings(findings, checked.more);
         return Err(InvalidConfig { files, ..invalid });
     }
     Ok(Loaded {
@@ -150,18 +155,20 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// The text as a located tree, its secrets masked from the start.
 fn read_document(path: &Path, text: &str) -> Result<Document, InvalidConfig> {
     let mut source = Source::new(text);
+    source.mask(secret_shape::in_text(text));
     let root = match syntax::read(&source) {
         Ok(root) => root,
         Err(finding) => {
-            source.mask(mask::in_text(text));
             let nothing = node::Node::nothing();
-            let document = Document::new(path, source, nothing);
-            return Err(document.invalid(vec![document.locate(finding)]));
+            let mut document = Document::new(path, source, nothing);
+            document.mask(mask::in_text(text));
+            return Err(document.invalid_findings(vec![finding], 0));
         }
     };
-    source.mask(mask::in_tree(&root, text));
+    let secrets = mask::in_tree(&root, text);
     let is_empty = matches!(root.content, node::Content::Null);
-    let document = Document::new(path, source, root);
+    let mut document = Document::new(path, source, root);
+    document.mask(secrets);
     if is_empty {
         let hint = "it needs at least `channels` and `routes`";
         let problem = Problem::of_file("the file is empty", Some(hint.into()));

@@ -18,7 +18,14 @@ pub enum Content {
     Number(serde_json::Number),
     Text(String),
     List(Vec<Node>),
-    Map(Vec<Entry>),
+    Map(Mapping),
+}
+
+/// The entries of a mapping in the order of the file, found by their keys in logarithmic time.
+pub struct Mapping {
+    entries: Vec<Entry>,
+    /// Indexes of the entries in the order of their keys.
+    by_key: Vec<u32>,
 }
 
 /// A key of a mapping with its value.
@@ -34,6 +41,31 @@ pub struct Target<'node> {
     pub key_range: Option<Range<usize>>,
     /// Whether the pointer was followed to its end; else the target is the last value on its way.
     pub exact: bool,
+}
+
+impl Mapping {
+    fn new(entries: Vec<Entry>) -> Self {
+        let mut by_key: Vec<u32> = (0..).take(entries.len()).collect();
+        // Stable, so that of equal keys the first one is found.
+        by_key.sort_by(|one, other| {
+            let key = |index: &u32| &entries[*index as usize].key;
+            key(one).cmp(key(other))
+        });
+        Self { entries, by_key }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+        self.entries.iter()
+    }
+
+    fn get(&self, key: &str) -> Option<&Entry> {
+        let entry = |index: &u32| &self.entries[*index as usize];
+        let at = self
+            .by_key
+            .partition_point(|index| entry(index).key.as_str() < key);
+        let found = self.by_key.get(at).map(entry)?;
+        (found.key == key).then_some(found)
+    }
 }
 
 impl Node {
@@ -85,7 +117,7 @@ impl Node {
     fn child(&self, token: &str) -> Option<(&Node, Option<Range<usize>>)> {
         match &self.content {
             Content::Map(entries) => {
-                let entry = entries.iter().find(|entry| entry.key == token)?;
+                let entry = entries.get(token)?;
                 Some((&entry.value, Some(entry.key_range.clone())))
             }
             Content::List(items) => Some((items.get(token.parse::<usize>().ok()?)?, None)),
@@ -176,7 +208,7 @@ impl<'de> Visitor<'de> for ContentVisitor {
                 value: entries.next_value()?,
             });
         }
-        Ok(Content::Map(map))
+        Ok(Content::Map(Mapping::new(map)))
     }
 }
 

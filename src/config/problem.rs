@@ -22,8 +22,18 @@ pub struct Problem {
     pub severity: Severity,
 }
 
+/// Problems of a file that are kept and printed; of the others there is a count.
+pub const PROBLEMS_MAX: usize = 100;
+
+/// Problems that are not printed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct More {
+    pub errors: usize,
+    pub warnings: usize,
+}
+
 /// Whether a problem keeps a configuration from being used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
     Error,
@@ -39,8 +49,10 @@ pub struct InvalidConfig {
     pub file: PathBuf,
     /// The text of the file, empty if it could not be read.
     pub source: Box<Source>,
-    /// What is wrong, in the order of the file.
+    /// What is wrong, in the order of the file; at most [`PROBLEMS_MAX`].
     pub problems: Vec<Problem>,
+    /// What is wrong besides.
+    pub more: More,
     /// Other files that were read, or wanted: mending one of them may mend this.
     pub files: Vec<PathBuf>,
 }
@@ -75,22 +87,55 @@ impl Problem {
 
 impl InvalidConfig {
     pub fn new(file: PathBuf, source: Source, mut problems: Vec<Problem>) -> Self {
-        problems.sort_by_key(|problem| (problem.line, problem.column));
+        let place = |problem: &Problem| (problem.line, problem.column);
+        problems.sort_by_key(place);
         // What an anchor names is wrong once, however many aliases repeat it.
         problems.dedup_by(|next, kept| next.line > 0 && next.is_same(kept));
+        let mut more = More::default();
+        if problems.len() > PROBLEMS_MAX {
+            // An error is never left out for a warning.
+            problems.sort_by_key(|problem| (problem.severity, place(problem)));
+            for left_out in problems.drain(PROBLEMS_MAX..) {
+                more.add(left_out.severity, 1);
+            }
+            problems.sort_by_key(place);
+        }
         Self {
             file,
             source: Box::new(source),
             problems,
+            more,
             files: Vec::new(),
         }
+    }
+
+    /// Counts problems that were not kept.
+    pub fn with_more(mut self, more: More) -> Self {
+        self.more.errors += more.errors;
+        self.more.warnings += more.warnings;
+        self
     }
 
     /// How many problems are errors, and how many are warnings.
     pub fn counts(&self) -> (usize, usize) {
         let is_error = |problem: &&Problem| problem.severity == Severity::Error;
         let errors = self.problems.iter().filter(is_error).count();
-        (errors, self.problems.len() - errors)
+        let warnings = self.problems.len() - errors;
+        (errors + self.more.errors, warnings + self.more.warnings)
+    }
+}
+
+impl More {
+    /// Counts so many problems that are not kept.
+    pub fn add(&mut self, severity: Severity, count: usize) {
+        match severity {
+            Severity::Error => self.errors += count,
+            Severity::Warning => self.warnings += count,
+        }
+    }
+
+    pub fn total(self) -> usize {
+        self.errors + self.warnings
     }
 }
 

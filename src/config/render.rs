@@ -10,6 +10,10 @@ impl Display for InvalidConfig {
             self.write_problem(problem, f)?;
             writeln!(f)?;
         }
+        if self.more.total() > 0 {
+            writeln!(f, "… and {}", Count(self.more.total(), "more problem"))?;
+            writeln!(f)?;
+        }
         let (errors, warnings) = self.counts();
         match (errors, warnings) {
             (_, 0) => write!(f, "{}", Count(errors, "error"))?,
@@ -122,6 +126,19 @@ warning: it is wrong
 
 1 error and 1 warning in f.yaml";
         assert_eq!(invalid.to_string(), expected);
+    }
+
+    #[test]
+    fn a_hundred_problems_are_printed_and_the_others_counted() {
+        let warnings = (0..150).map(|column| problem(1, column + 1, None).warning());
+        let mut problems: Vec<Problem> = warnings.collect();
+        problems.push(problem(2, 1, None));
+        let invalid = InvalidConfig::new("f.yaml".into(), Source::new("a: no\nb: x\n"), problems);
+        let text = invalid.to_string();
+        assert_eq!(text.matches("warning: ").count(), 99);
+        assert_eq!(text.matches("error: ").count(), 1);
+        let end = "… and 51 more problems\n\n1 error and 150 warnings in f.yaml";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]

@@ -15,11 +15,13 @@ pub struct FromFiles {
     pub findings: Vec<Finding>,
     /// The files that were read, or wanted.
     pub files: Vec<PathBuf>,
+    /// What the files hold.
+    pub contents: Vec<String>,
 }
 
 /// Puts the content of its file in the place of every `{file: path}` at these pointers.
 pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> FromFiles {
-    let (mut findings, mut files) = (Vec::new(), Vec::new());
+    let (mut findings, mut files, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     for pointer in pointers {
         let Some(secret) = value.pointer_mut(pointer) else {
             continue;
@@ -30,7 +32,10 @@ pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> From
         let file = folder.join(path);
         files.push(file.clone());
         match read(&file) {
-            Ok(content) => *secret = Value::String(content),
+            Ok(content) => {
+                contents.push(content.clone());
+                *secret = Value::String(content);
+            }
             Err(reason) => {
                 let hint = "the path is relative to the folder of this file";
                 findings.push(Finding::value(
@@ -41,7 +46,11 @@ pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> From
             }
         }
     }
-    FromFiles { findings, files }
+    FromFiles {
+        findings,
+        files,
+        contents,
+    }
 }
 
 /// The file's text without the line break at its end.

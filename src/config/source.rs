@@ -1,10 +1,15 @@
 //! The text of a configuration file: places in it, and its lines with secrets masked.
 
+use crate::protocol::secret_shape::MASK;
 use std::fmt;
 use std::ops::Range;
 
-/// What stands in a line where a secret was.
-const MASK: &str = "[secret]";
+/// Longer lines are shown around what is underlined.
+const SHOWN_CHARS_MAX: usize = 160;
+/// Characters of a long line that are shown before what is underlined.
+const SHOWN_BEFORE: usize = 40;
+/// What stands in a long line for what is left out.
+const CUT: &str = "…";
 
 /// The text of a configuration file and where its secrets are.
 ///
@@ -61,16 +66,16 @@ impl Source {
         self.secrets = merged;
     }
 
-    /// The text of a line, counted from 1, unmasked; empty where there is none.
-    pub(super) fn line(&self, number: usize) -> &str {
-        &self.text[self.line_range(number.saturating_sub(1))]
-    }
-
     /// Whether any of these bytes belongs to a secret.
     pub fn is_masked(&self, range: &Range<usize>) -> bool {
-        self.secrets
-            .iter()
-            .any(|secret| secret.start < range.end && range.start < secret.end)
+        let first = self.secrets_from(range.start).first();
+        first.is_some_and(|secret| secret.start < range.end)
+    }
+
+    /// The secrets that end behind this byte.
+    fn secrets_from(&self, at: usize) -> &[Range<usize>] {
+        let first = self.secrets.partition_point(|secret| secret.end <= at);
+        &self.secrets[first..]
     }
 
     /// The place of a byte range, as much of it as its first line holds.
@@ -108,25 +113,57 @@ impl Source {
             return None;
         }
         let line = self.line_range(index);
-        let offset = |characters: u32| {
-            let text = &self.text[line.clone()];
-            text.char_indices()
-                .nth(characters as usize)
-                .map_or(line.end, |(at, _)| line.start + at)
+        let first = place.column.saturating_sub(1) as usize;
+        let start = self.nth_char(&line, first);
+        let end = self.nth_char(&(start..line.end), place.length as usize);
+        let marked = self.around_secrets(start..end);
+        let shown = self.window(&line, &marked);
+        let marked = marked.start..marked.end.min(shown.end).max(marked.start);
+        let cut = |is_cut: bool| if is_cut { CUT } else { "" };
+        let before = cut(shown.start > line.start);
+        let text = self.shown(shown.clone());
+        let text = match shown.end < line.end {
+            true => format!("{before}{text}{CUT}"),
+            false => format!("{before}{}", text.trim_end()),
         };
-        let first = place.column.saturating_sub(1);
-        let marked = self.around_secrets(offset(first)..offset(first + place.length));
+        let indent = self.shown(shown.start..marked.start).chars().count();
         Some(Snippet {
-            text: self.shown(line.clone()).trim_end().to_owned(),
-            indent: self.shown(line.start..marked.start).chars().count(),
-            width: self.shown(marked).chars().count().max(1),
+            text,
+            indent: indent + before.chars().count(),
+            width: self.shown(marked).chars().count().clamp(1, SHOWN_CHARS_MAX),
         })
+    }
+
+    /// The part of a line that is shown: all of it, or what is around the marked part.
+    fn window(&self, line: &Range<usize>, marked: &Range<usize>) -> Range<usize> {
+        if line.len() <= SHOWN_CHARS_MAX {
+            return line.clone();
+        }
+        let start = marked.start.saturating_sub(SHOWN_BEFORE).max(line.start);
+        let end = (start + SHOWN_CHARS_MAX).min(line.end);
+        // A part of a secret is not masked as a whole one is.
+        let wide = self.around_secrets(self.char_boundary(start)..self.char_boundary(end));
+        wide.start.max(line.start)..wide.end.min(line.end)
+    }
+
+    /// The byte at which the character of this number begins; the end if there are fewer.
+    fn nth_char(&self, range: &Range<usize>, number: usize) -> usize {
+        let text = &self.text[range.clone()];
+        if text.is_ascii() {
+            return range.start + number.min(text.len());
+        }
+        text.char_indices()
+            .nth(number)
+            .map_or(range.end, |(at, _)| range.start + at)
     }
 
     /// The range widened to whole secrets, since a mask has no inside to point at.
     fn around_secrets(&self, range: Range<usize>) -> Range<usize> {
         let mut wide = range;
-        for secret in &self.secrets {
+        for secret in self.secrets_from(wide.start) {
+            if secret.start >= wide.end.max(wide.start + 1) {
+                break;
+            }
             if secret.contains(&wide.start) {
                 wide.start = secret.start;
             }
@@ -141,9 +178,9 @@ impl Source {
     fn shown(&self, range: Range<usize>) -> String {
         let mut shown = String::new();
         let mut at = range.start;
-        for secret in &self.secrets {
-            if secret.end <= at || secret.start >= range.end {
-                continue;
+        for secret in self.secrets_from(at) {
+            if secret.start >= range.end {
+                break;
             }
             push_printable(&mut shown, &self.text[at..secret.start.max(at)]);
             shown.push_str(MASK);
@@ -160,8 +197,9 @@ impl Source {
             .get(index)
             .copied()
             .unwrap_or(self.text.len());
-        let end = self.text[start..].find(['\n', '\r']);
-        start..end.map_or(self.text.len(), |length| start + length)
+        let next = self.line_starts.get(index + 1);
+        let line = &self.text[start..next.copied().unwrap_or(self.text.len())];
+        start..start + line.trim_end_matches(['\n', '\r']).len()
     }
 
     fn char_boundary(&self, at: usize) -> usize {
@@ -228,6 +266,30 @@ mod tests {
         assert_eq!(snippet("nme", 3), (line.clone(), 19, 3));
         assert_eq!(snippet("1234", 2), (line.clone(), 9, 8));
         assert_eq!(snippet("bearer", 6), (line, 1, 6));
+    }
+
+    #[test]
+    fn of_a_long_line_only_the_part_around_the_place_is_shown() {
+        let text = format!(
+            "{}, bearer: hunter2, nme: x, {}",
+            "a".repeat(1000),
+            "b".repeat(1000)
+        );
+        let mut source = Source::new(&text);
+        let secret = text.find("hunter2").unwrap();
+        source.mask(std::iter::once(secret..secret + 7));
+        for needle in ["nme", "bearer", "hunter2", "bbb", "aaa"] {
+            let start = text.find(needle).unwrap();
+            let place = source.place(&(start..start + needle.len()));
+            let snippet = source.snippet(place).unwrap();
+            assert!(snippet.text.chars().count() < 200, "{}", snippet.text);
+            assert!(snippet.indent <= 50, "{needle} {}", snippet.indent);
+            assert!(!snippet.text.contains("hunter"), "{}", snippet.text);
+            if needle == "nme" {
+                let marked: String = snippet.text.chars().skip(snippet.indent).take(3).collect();
+                assert_eq!((marked.as_str(), snippet.width), ("nme", 3));
+            }
+        }
     }
 
     #[test]

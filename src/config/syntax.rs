@@ -1,5 +1,6 @@
 //! YAML text to a located tree, and the parser's errors in our words.
 
+use super::blame;
 use super::document::Finding;
 use super::node::Node;
 use super::source::Source;
@@ -39,8 +40,12 @@ fn finding(error: &Error, source: &Source) -> Finding {
     let line = place.map_or(1, |place| place.line() as usize);
     let column = place.map_or(1, |place| place.column() as usize);
     let range = source.word_at(line, column);
-    let hint = hint(error).or_else(|| hint_of_line(source.line(line)));
-    Finding::bytes(range, reason(error), hint)
+    if let Error::ExternalMessage { msg, .. } = error
+        && let Some(finding) = blame::find(source.text(), range.clone(), msg)
+    {
+        return finding;
+    }
+    Finding::bytes(range, reason(error), hint(error))
 }
 
 /// The parser's message in our words. Messages that may quote a value are not repeated.
@@ -64,8 +69,8 @@ fn reason(error: &Error) -> String {
         Error::Budget { .. } => {
             format!("more than {EVENTS} values, or deeper than {DEPTH} levels")
         }
-        Error::ExternalMessage { msg, .. } => format!("not valid YAML: {msg}"),
-        _ => "not valid YAML".into(),
+        Error::ExternalMessage { msg, .. } => format!("invalid YAML: {msg}"),
+        _ => "invalid YAML".into(),
     }
 }
 
@@ -73,29 +78,12 @@ fn hint(error: &Error) -> Option<String> {
     let hint = match error {
         Error::AliasError { error, .. } => return hint(error),
         Error::DuplicateMappingKey { .. } => "keep one of the two",
-        Error::MultipleDocuments { .. } => "remove the `---` above",
+        Error::MultipleDocuments { .. } => "remove the `---` or `...` above",
         Error::UnknownAnchor { .. } => "an anchor is written `&name` before the value it names",
         Error::UnsupportedTag { .. } => "remove the word that starts with `!`",
         _ => return None,
     };
     Some(hint.into())
-}
-
-/// The two mistakes that YAML's own messages do not explain.
-fn hint_of_line(line: &str) -> Option<String> {
-    let indent = line.len() - line.trim_start().len();
-    if line[..indent].contains('\t') {
-        return Some("indent with spaces: YAML allows no tabs there".into());
-    }
-    let variable = line.find("${")?;
-    let in_flow = line[..variable].contains(['{', '[']);
-    let end = line[variable..].find('}')? + variable;
-    in_flow.then(|| {
-        let reference = &line[variable..=end];
-        let name = reference.split(":-").next().unwrap_or_default();
-        let name = name.trim_start_matches("${").trim_end_matches('}');
-        format!("within {{ }} and [ ] a variable needs quotes: \"${{{name}}}\"")
-    })
 }
 
 #[cfg(test)]
@@ -122,7 +110,7 @@ mod tests {
             ("a: !foo x\n", "YAML tags have no meaning here"),
             ("a: .nan\n", "this is no finite number"),
             ("? [a]\n: b\n", "a key must be plain text"),
-            ("a: !!int sk-123\n", "not valid YAML"),
+            ("a: !!int sk-123\n", "invalid YAML"),
         ];
         for (text, reason) in cases {
             assert_eq!(refused(text).0, reason, "{text:?}");

@@ -4,6 +4,7 @@
 
 pub mod authenticate;
 pub mod body;
+mod captures;
 pub mod chain;
 pub mod facts;
 pub mod fetch;
@@ -40,6 +41,7 @@ use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use facts::{Facts, Settlement};
 use http::{HeaderMap, StatusCode};
+use kind::InvalidSettings;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -72,6 +74,11 @@ pub trait Filter: Send + Sync {
     /// Whether it ends every request by itself, so that its route needs no channel.
     fn ends_requests(&self) -> bool {
         false
+    }
+
+    /// What the settings allow but cannot work, for whoever checks the configuration.
+    fn settings_warning(&self) -> Option<InvalidSettings> {
+        None
     }
 
     /// Before a byte of the body is read: may reply, so that a stranger never fills memory.

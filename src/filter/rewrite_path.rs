@@ -1,5 +1,6 @@
 //! `rewrite_path`: another path for the provider than the caller's.
 
+use super::captures;
 use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
 use super::view::RequestView;
 use super::{Filter, Step};
@@ -20,10 +21,10 @@ pub const KIND: FilterKind = FilterKind {
         if !to.starts_with('/') {
             return Err(InvalidSettings::new("`to` must start with `/`").at("/to"));
         }
+        let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
+        captures::check(&pattern, &to, "to").map_err(|invalid| invalid.at("/to"))?;
         Ok(Arc::new(RewritePath {
-            pattern: Regex::new(&r#match).map_err(|error| {
-                InvalidSettings::new(format!("not a regular expression: {error}")).at("/match")
-            })?,
+            pattern,
             template: to,
         }))
     },
@@ -45,16 +46,29 @@ struct RewritePath {
 }
 
 impl Filter for RewritePath {
+    fn settings_warning(&self) -> Option<InvalidSettings> {
+        let fixed = captures::fixed_text(&self.template);
+        let refused = fixed
+            .chars()
+            .find(|character| !is_forwarded(*character))?
+            .escape_default();
+        let reason = format!(
+            "every path that `match` matches is refused with 400: `to` has `{refused}`, which a path cannot have"
+        );
+        let hint = match refused.to_string().as_str() {
+            "?" => "remove the query: the caller's own is appended to the new path",
+            _ => "use letters, digits and punctuation other than `?` and `#`",
+        };
+        Some(InvalidSettings::new(reason).at("/to").hint(hint))
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let Some(captures) = self.pattern.captures(&request.path) else {
             return Step::next();
         };
         let mut path = String::new();
         captures.expand(&self.template, &mut path);
-        if path
-            .bytes()
-            .all(|byte| byte.is_ascii_graphic() && byte != b'?' && byte != b'#')
-        {
+        if path.chars().all(is_forwarded) {
             request.upstream_path = Some(path);
             Step::next()
         } else {
@@ -64,4 +78,9 @@ impl Filter for RewritePath {
             ))
         }
     }
+}
+
+/// Whether a path may have this character on its way to a provider.
+fn is_forwarded(character: char) -> bool {
+    character.is_ascii_graphic() && !matches!(character, '?' | '#')
 }

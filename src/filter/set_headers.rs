@@ -1,5 +1,6 @@
 //! `set_headers`: sets headers for the provider, or for the caller when it stands in the response chain.
 
+use super::captures;
 use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
 use super::view::{AnswerView, RequestView};
 use super::{Filter, Step};
@@ -110,9 +111,13 @@ fn build(
     let headers = headers
         .into_iter()
         .map(|(name, value)| {
-            let at = format!("/{name}");
+            let at = format!("/{}", name.replace('~', "~0").replace('/', "~1"));
             let name = header_name(&name).map_err(|invalid| invalid.at(&at))?;
-            Ok((name, source(value).map_err(|invalid| invalid.at(&at))?))
+            let placed = |invalid: InvalidSettings| {
+                let within = format!("{at}{}", invalid.pointer);
+                invalid.at(within)
+            };
+            Ok((name, source(value).map_err(placed)?))
         })
         .collect::<Result<_, InvalidSettings>>()?;
     Ok(Arc::new(SetHeaders { headers }))
@@ -142,10 +147,8 @@ fn source(config: HeaderValueConfig) -> Result<Source, InvalidSettings> {
                 InvalidSettings::new("the value has characters that headers cannot carry")
             }),
         HeaderValueConfig::Captured(CapturedConfig { of, r#match, value }) => {
-            let pattern = Regex::new(&r#match).map_err(|error| {
-                InvalidSettings::new(format!("`match` is no regular expression: {error}"))
-            })?;
-            check_captures(&pattern, &value)?;
+            let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
+            captures::check(&pattern, &value, "value").map_err(|invalid| invalid.at("/value"))?;
             Ok(Source::Captured {
                 of: match of.as_str() {
                     "path" => Subject::Path,
@@ -154,6 +157,7 @@ fn source(config: HeaderValueConfig) -> Result<Source, InvalidSettings> {
                             InvalidSettings::new(format!(
                                 "`{header}` is neither `path` nor a header name"
                             ))
+                            .at("/of")
                         },
                     )?),
                 },
@@ -162,32 +166,6 @@ fn source(config: HeaderValueConfig) -> Result<Source, InvalidSettings> {
             })
         }
     }
-}
-
-/// A capture that the expression does not have would always be empty.
-fn check_captures(pattern: &Regex, template: &str) -> Result<(), InvalidSettings> {
-    let mentioned = template.split('$').skip(1).map(|rest| {
-        let rest = rest.strip_prefix('{').unwrap_or(rest);
-        let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_';
-        rest.split(|c| !is_part(c)).next().unwrap_or_default()
-    });
-    for capture in mentioned.filter(|capture| !capture.is_empty()) {
-        let known = match capture.parse::<usize>() {
-            Ok(number) => number < pattern.captures_len(),
-            Err(_) => pattern
-                .capture_names()
-                .flatten()
-                .any(|name| name == capture),
-        };
-        if !known {
-            let reason =
-                format!("`value` names the capture `{capture}`, which `match` does not have");
-            return Err(
-                InvalidSettings::new(reason).hint("write `$${1}x` for a capture before letters")
-            );
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ pub mod nearest;
 pub mod redact;
 pub mod retry_after;
 pub mod schema;
+pub mod secret_shape;
 pub mod sse;
 pub mod stream;
 pub mod upstream_request_id;

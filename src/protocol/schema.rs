@@ -27,19 +27,27 @@ pub struct Violation {
     pub reason: String,
 }
 
+/// Why a JSON value is no schema.
+#[derive(Debug, PartialEq, Eq)]
+pub struct InvalidSchema {
+    /// JSON pointer into the schema, to the value at fault.
+    pub pointer: String,
+    pub reason: String,
+}
+
 impl Schema {
     /// Compiles a schema. References to other documents are not followed.
     ///
     /// # Errors
-    /// A sentence that says why this is no schema.
-    pub fn compile(schema: &Value) -> Result<Self, String> {
+    /// What is wrong with it, and where in it.
+    pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         jsonschema::options_for::<Tape>()
             .build(schema)
             .map(|validator| Self {
                 validator,
                 source: schema.clone(),
             })
-            .map_err(|error| format!("{} (at {})", error, error.schema_path()))
+            .map_err(|error| invalid_schema(&error, schema))
     }
 
     /// Whether the body keeps every rule; the quick question, asked first.
@@ -67,6 +75,44 @@ impl Schema {
     fn words(&self, path: &str) -> Option<&str> {
         let (schema, _rule) = path.rsplit_once('/')?;
         self.source.pointer(schema)?.get(WORDS)?.as_str()
+    }
+}
+
+fn invalid_schema(error: &ValidationError<'_>, schema: &Value) -> InvalidSchema {
+    let pointer = error.instance_path().to_string();
+    let keyword = pointer.rsplit('/').next().unwrap_or_default();
+    let (pointer, reason) = match error.kind() {
+        Kind::Referencing(cause) => (
+            dangling_reference(schema, schema, "").unwrap_or(pointer),
+            cause.to_string(),
+        ),
+        Kind::AnyOf { .. } if keyword == "type" => (
+            pointer,
+            "expected array, boolean, integer, null, number, object or string, or a list of them"
+                .into(),
+        ),
+        Kind::Enum { .. } => (pointer, reason(error)),
+        _ => (pointer, error.masked_with("the value").to_string()),
+    };
+    InvalidSchema { pointer, reason }
+}
+
+/// The pointer of the first `$ref` that leads nowhere within the schema.
+fn dangling_reference(root: &Value, schema: &Value, pointer: &str) -> Option<String> {
+    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
+    match schema {
+        Value::Object(members) => members.iter().find_map(|(key, value)| {
+            let at = format!("{pointer}/{}", escaped(key));
+            let target = value.as_str().filter(|_| key == "$ref");
+            match target.and_then(|target| target.strip_prefix('#')) {
+                Some(target) => root.pointer(target).is_none().then_some(at),
+                None => dangling_reference(root, value, &at),
+            }
+        }),
+        Value::Array(items) => items.iter().enumerate().find_map(|(index, item)| {
+            dangling_reference(root, item, &format!("{pointer}/{index}"))
+        }),
+        _ => None,
     }
 }
 
@@ -153,6 +199,37 @@ mod tests {
             let found = schema.violations(&document(body), 8);
             assert_eq!(found.len(), 1, "{found:?}");
             assert_eq!(found[0].reason, reason);
+        }
+    }
+
+    #[test]
+    fn an_invalid_schema_is_reported_with_its_own_place() {
+        for (schema, pointer, words) in [
+            (
+                json!({"properties": {"a": {"type": "strng"}}}),
+                "/properties/a/type",
+                "string",
+            ),
+            (
+                json!({"properties": {"a": {"minimum": "1"}}}),
+                "/properties/a/minimum",
+                "number",
+            ),
+            (json!({"required": "a"}), "/required", "array"),
+            (
+                json!({"items": {"$ref": "#/$defs/none"}}),
+                "/items/$ref",
+                "none",
+            ),
+            (
+                json!({"properties": {"a": {"pattern": "("}}}),
+                "/properties/a/pattern",
+                "regex",
+            ),
+        ] {
+            let invalid = Schema::compile(&schema).err().expect("it is refused");
+            assert_eq!(invalid.pointer, pointer, "{schema}: {}", invalid.reason);
+            assert!(invalid.reason.contains(words), "{}", invalid.reason);
         }
     }
 

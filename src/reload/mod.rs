@@ -1,17 +1,19 @@
 //! The configuration in use: watched, rebuilt completely, then swapped at once; a bad file changes nothing.
 
+pub mod running;
 pub mod watch;
 
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::observe::metrics::Metrics;
 use crate::polls::Polls;
-use crate::snapshot::{self, Built, Lasting, Snapshot};
+use crate::snapshot::{self, Built, Lasting, Snapshot, Warnings};
 use crate::state::Store;
 use crate::state::site::Site;
 use arc_swap::ArcSwap;
+use running::{Listeners, Running};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// Holds the snapshot in use and makes new ones.
@@ -20,6 +22,7 @@ pub struct Reloader {
     lasting: Lasting,
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
+    running: Mutex<Running>,
     /// One load at a time; holds what came of the last one.
     last: Mutex<Option<Refusal>>,
     /// Snapshots that were replaced, while exchanges still hold them.
@@ -40,11 +43,14 @@ pub struct Refusal {
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// The file says what is in use already.
-    Unchanged,
+    Unchanged {
+        /// As of [`Outcome::Swapped`].
+        needing_restart: Vec<&'static str>,
+    },
     Swapped {
         revision: Arc<str>,
-        /// Settings that take effect only when the process starts anew.
-        needs_restart: bool,
+        /// Settings that differ from those of the process, and need a restart.
+        needing_restart: Vec<&'static str>,
     },
     Refused(Refusal),
 }
@@ -66,14 +72,18 @@ impl Reloader {
             built = snapshot::build(path, &lasting)?;
         }
         let Built { snapshot, warnings } = built;
-        for warning in &warnings {
-            tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
-        }
+        log_warnings(&warnings);
         metrics.reloaded(&snapshot.revision);
+        let running = Running {
+            server: snapshot.server.clone(),
+            state: snapshot.state.clone(),
+            listeners: None,
+        };
         Ok(Self {
             path: path.to_path_buf(),
             lasting,
             metrics,
+            running: Mutex::new(running),
             current: ArcSwap::from_pointee(snapshot),
             last: Mutex::new(None),
             replaced: Mutex::default(),
@@ -83,6 +93,20 @@ impl Reloader {
     /// The snapshot in use; an exchange loads it once and keeps it.
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
+    }
+
+    /// The process listens at these addresses from now on.
+    pub fn set_listeners(&self, listeners: Listeners) {
+        self.lock_running().listeners = Some(listeners);
+    }
+
+    /// Calls `look` with what the process runs that no reload can change.
+    pub fn with_running<T>(&self, look: impl FnOnce(&Running) -> T) -> T {
+        look(&self.lock_running())
+    }
+
+    fn lock_running(&self) -> MutexGuard<'_, Running> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The revision of the file as it is now, if it can be read.
@@ -153,23 +177,17 @@ impl Reloader {
     }
 
     fn swap(&self, Built { snapshot, warnings }: Built) -> Outcome {
-        for warning in &warnings {
-            tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
-        }
+        log_warnings(&warnings);
         let old = self.current();
-        let changed = [
-            ("server", snapshot.server != old.server),
-            ("state", snapshot.state != old.state),
-        ];
-        for (section, _) in changed.iter().filter(|(_, changed)| *changed) {
-            tracing::warn!(
-                section,
-                "this section changed: it takes effect when headgate starts anew"
-            );
-        }
-        let needs_restart = changed.iter().any(|(_, changed)| *changed);
+        let needing_restart = self.lock_running().needing_restart(&snapshot);
         let revision = snapshot.revision.clone();
         let unchanged = revision == old.revision && snapshot.files.is_empty();
+        for setting in needing_restart.iter().filter(|_| !unchanged) {
+            tracing::warn!(
+                setting,
+                "this setting differs from that of the process: it needs a restart"
+            );
+        }
         self.current.store(Arc::new(snapshot));
         self.replaced
             .lock()
@@ -178,11 +196,20 @@ impl Reloader {
         self.metrics.reloaded(&revision);
         tracing::info!(%revision, "configuration in use");
         match unchanged {
-            true => Outcome::Unchanged,
+            true => Outcome::Unchanged { needing_restart },
             false => Outcome::Swapped {
                 revision,
-                needs_restart,
+                needing_restart,
             },
         }
+    }
+}
+
+fn log_warnings(warnings: &Warnings) {
+    for warning in &warnings.shown {
+        tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
+    }
+    if warnings.more > 0 {
+        tracing::warn!(count = warnings.more, "the configuration has more warnings");
     }
 }

@@ -151,6 +151,9 @@ fn check_models(
 ) {
     for name in config.models.keys() {
         let pattern = Pattern::new(name);
+        if problems.errors() > 0 {
+            return;
+        }
         if catalog.models().any(|model| pattern.matches(&model.name)) {
             continue;
         }

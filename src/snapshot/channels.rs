@@ -8,6 +8,7 @@ use crate::catalog::images::{ImageBody, ImageEdits, ResponseFormat};
 use crate::catalog::model::ChannelModel;
 use crate::config::channels::{ChannelConfig, ChannelTlsConfig, HttpVersionConfig, TimeoutsConfig};
 use crate::config::images::{ImageBodyConfig, ImageEditConfig, ResponseFormatConfig};
+use crate::config::pointer::child;
 use crate::filter::set_headers::header_name;
 use crate::protocol::Protocol;
 use http::{HeaderName, HeaderValue};
@@ -165,7 +166,7 @@ fn build_headers(
 ) -> Vec<(HeaderName, HeaderValue)> {
     let mut headers = Vec::new();
     for (name, value) in configs {
-        let pointer = format!("{at}/headers/{name}");
+        let pointer = child(&format!("{at}/headers"), name);
         match (header_name(name), HeaderValue::from_str(value)) {
             (Ok(name), Ok(mut value)) => {
                 // Some providers take their keys in headers of other names.
@@ -197,7 +198,7 @@ fn build_tls(
         server_name,
     } = config;
     let at = format!("{at}/tls");
-    let before = problems.found.len();
+    let before = problems.errors();
     let mut read =
         |member: &str, path: &Path, reader: fn(&Path) -> Result<Vec<Vec<u8>>, String>| {
             reader(&folder.join(path))
@@ -237,7 +238,7 @@ fn build_tls(
     {
         problems.error(&format!("{at}/key"), reason, None);
     }
-    (problems.found.len() == before).then_some(OriginTls {
+    (problems.errors() == before).then_some(OriginTls {
         server_name,
         authorities,
         identity,

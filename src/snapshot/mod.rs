@@ -15,10 +15,11 @@ pub mod schemas;
 pub mod server;
 pub mod spooling;
 mod state;
+mod usable;
 
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
-use crate::config::problem::{InvalidConfig, Problem, Severity};
+use crate::config::problem::{InvalidConfig, More, PROBLEMS_MAX, Problem, Severity};
 use crate::config::resilience::RetriesConfig;
 use crate::config::routes::{RoutesConfig, ServerConfig};
 use crate::config::{self, Loaded, document::Document};
@@ -69,10 +70,19 @@ pub struct Lasting {
 /// The value of a variable, if it has one.
 pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// A snapshot, and what should be told to the operator all the same.
+/// A snapshot, and what its configuration allows but hardly means.
 pub struct Built {
     pub snapshot: Snapshot,
-    pub warnings: Vec<Problem>,
+    pub warnings: Warnings,
+}
+
+/// Warnings of a configuration that is good.
+#[derive(Debug, Default)]
+pub struct Warnings {
+    /// The first ones in the file.
+    pub shown: Vec<Problem>,
+    /// How many there are besides.
+    pub more: usize,
 }
 
 /// Reads and builds the configuration at `path`, completely or not at all.
@@ -112,7 +122,11 @@ impl Default for Lasting {
 /// Problems found while building, each located in the file.
 pub(crate) struct Problems<'a> {
     document: &'a Document,
+    /// At most [`PROBLEMS_MAX`] of each severity.
     found: Vec<Problem>,
+    more: More,
+    /// Errors that were reported, the same one of a shared chain each time.
+    errors: usize,
 }
 
 fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built, InvalidConfig> {
@@ -139,6 +153,8 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     let mut problems = Problems {
         document: &document,
         found: Vec::new(),
+        more: More::default(),
+        errors: 0,
     };
     server::check_addresses(&server, &mut problems);
     server::check_dns(&server.dns, &mut problems);
@@ -154,7 +170,8 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         built: &tasks,
         declared: &families,
     };
-    let channels = channels::build(&channels, &families, &folder, &mut problems);
+    let declared_channels = channels;
+    let channels = channels::build(&declared_channels, &families, &folder, &mut problems);
     let shelf = schemas::Shelf::new(folder);
     let catalog = Arc::new(models::build(channels, &models, &shelf, &mut problems));
     let declared = callers;
@@ -171,6 +188,15 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     }
     .build(&routes, &mut problems);
     callers::check_kept(&declared, &router, &mut problems);
+    usable::Usable {
+        declared_callers: &declared,
+        declared_channels: &declared_channels,
+        declared_routes: &routes,
+        callers: &callers,
+        catalog: &catalog,
+        router: &router,
+    }
+    .check(&mut problems);
     files.extend(shelf.into_files());
     let warnings = match problems.into_result() {
         Ok(warnings) => warnings,
@@ -197,38 +223,58 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
 impl Problems<'_> {
     /// Reports an error at the value that `pointer` leads to.
     pub fn error(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
-        self.found.push(
-            self.document
-                .problem(pointer, reason, hint.map(String::from)),
-        );
+        self.errors += 1;
+        self.add(Severity::Error, |document| {
+            document.problem(pointer, reason, hint.map(String::from))
+        });
     }
 
     /// How many there are so far.
     pub fn errors(&self) -> usize {
-        let errors = self.found.iter();
-        errors
-            .filter(|problem| problem.severity == Severity::Error)
-            .count()
+        self.errors
     }
 
     /// Reports what is allowed but hardly meant.
     pub fn warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
-        self.found.push(
-            self.document
-                .problem(pointer, reason, hint.map(String::from))
-                .warning(),
-        );
+        self.add(Severity::Warning, |document| {
+            let problem = document.problem(pointer, reason, hint.map(String::from));
+            problem.warning()
+        });
+    }
+
+    /// As [`Problems::warning`], at the key of that value.
+    pub fn key_warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
+        self.add(Severity::Warning, |document| {
+            let problem = document.key_problem(pointer, reason, hint.map(String::from));
+            problem.warning()
+        });
+    }
+
+    fn add(&mut self, severity: Severity, problem: impl FnOnce(&Document) -> Problem) {
+        if self.kept(severity) == PROBLEMS_MAX {
+            return self.more.add(severity, 1);
+        }
+        let problem = problem(self.document);
+        // A chain that several routes use has its problems once.
+        if !self.found.contains(&problem) {
+            self.found.push(problem);
+        }
+    }
+
+    fn kept(&self, severity: Severity) -> usize {
+        let found = self.found.iter();
+        found.filter(|problem| problem.severity == severity).count()
     }
 
     /// The warnings, if there is no error among the problems.
-    fn into_result(self) -> Result<Vec<Problem>, InvalidConfig> {
-        match self
-            .found
-            .iter()
-            .any(|problem| problem.severity == Severity::Error)
-        {
-            true => Err(self.document.invalid(self.found)),
-            false => Ok(self.found),
+    fn into_result(self) -> Result<Warnings, InvalidConfig> {
+        let invalid = self.document.invalid(self.found).with_more(self.more);
+        match invalid.counts() {
+            (0, _) => Ok(Warnings {
+                shown: invalid.problems,
+                more: invalid.more.warnings,
+            }),
+            _ => Err(invalid),
         }
     }
 }

@@ -31,10 +31,10 @@ pub(crate) fn build(
         }
         channels.push(channel);
     }
-    for name in configs
-        .keys()
-        .filter(|name| !candidates.contains_key(*name))
-    {
+    // A channel that could not be built takes its models along.
+    let are_built = problems.errors() == 0;
+    let declared = configs.keys().filter(|_| are_built);
+    for name in declared.filter(|name| !candidates.contains_key(*name)) {
         problems.warning(
             &place(name),
             format!("no channel serves model `{name}`"),

@@ -136,7 +136,9 @@ impl Pattern {
                 "GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS" => {
                     Ok(method.parse().expect("a standard method"))
                 }
-                _ => Err(format!("`{method}` is not a method that can be routed")),
+                _ => Err(format!(
+                    "`{method}` is not a method that can be routed; write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS"
+                )),
             })
             .collect::<Result<_, _>>()?;
         let path = path.trim();
@@ -155,6 +157,22 @@ impl Pattern {
         self.segments
             .iter()
             .any(|segment| matches!(segment, Segment::Parameter(known) if **known == *name))
+    }
+
+    /// Whether each request that `other` matches is matched by this one as well.
+    pub fn covers(&self, other: &Self) -> bool {
+        let methods = other
+            .methods
+            .iter()
+            .all(|method| self.methods.contains(method));
+        let covers = |(own, other): (&Segment, &Segment)| match (own, other) {
+            (Segment::Parameter(_), Segment::Parameter(_)) => true,
+            (Segment::Parameter(_), Segment::Literal(text)) => !text.is_empty(),
+            (own, other) => own == other,
+        };
+        methods
+            && self.segments.len() == other.segments.len()
+            && self.segments.iter().zip(&other.segments).all(covers)
     }
 
     fn literal_path(&self) -> Option<String> {

@@ -1,11 +1,14 @@
 //! Routes from their configuration: patterns, and chains with their filters built.
 
+mod order;
+
 use super::Problems;
 use super::failover::Failover;
 use super::router::{Pattern, Route, Router};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::Egress;
 use crate::catalog::model::Catalog;
+use crate::config::pointer::child;
 use crate::config::routes::{RouteConfig, StepConfig};
 use crate::filter::chain::{Named, RequestChain, ResponseChain};
 use crate::filter::kind::{Parts, Schemas, Side};
@@ -33,6 +36,13 @@ pub(crate) struct Builder<'a> {
     pub egress: &'a Arc<Egress>,
 }
 
+/// A filter, and where it is written.
+struct BuiltStep {
+    named: Named,
+    /// Pointers of the steps that lead to it: the route's, then those of the chains it uses.
+    trail: Vec<String>,
+}
+
 /// The side and protocol that a chain is built for.
 #[derive(Clone, Copy)]
 struct Purpose {
@@ -53,19 +63,11 @@ impl Builder<'_> {
                     None,
                 );
             }
+            let built = self.route(config, &at, problems);
             for (end, pattern) in config.r#match.placed() {
-                let mut earlier = configs[..index].iter();
-                let first =
-                    earlier.find(|first| first.r#match.0.iter().any(|other| other == pattern));
-                if let Some(first) = first {
-                    problems.warning(
-                        &format!("{at}/match{end}"),
-                        format!("route `{}` takes all of these requests already", first.name),
-                        None,
-                    );
-                }
+                warn_if_taken(pattern, &routes, &format!("{at}/match{end}"), problems);
             }
-            routes.extend(self.route(config, &at, problems));
+            routes.extend(built);
         }
         for name in self
             .chains
@@ -73,7 +75,7 @@ impl Builder<'_> {
             .filter(|name| !self.is_used(name, configs))
         {
             problems.warning(
-                &format!("/chains/{name}"),
+                &child("/chains", name),
                 format!("chain `{name}` is used nowhere"),
                 None,
             );
@@ -102,8 +104,8 @@ impl Builder<'_> {
             request,
             &format!("{at}/request"),
             purpose(Side::Request),
+            &[],
             &mut asked,
-            0,
             problems,
         );
         let whole = problems.errors() == errors;
@@ -112,8 +114,8 @@ impl Builder<'_> {
             response,
             &format!("{at}/response"),
             purpose(Side::Response),
+            &[],
             &mut answered,
-            0,
             problems,
         );
         self.check_protocol(*protocol, at, problems);
@@ -126,10 +128,12 @@ impl Builder<'_> {
         }
         // Of what could not be built, the order tells nothing.
         if whole {
-            check_order(&asked, &patterns, at, problems);
+            order::check(&asked, &patterns, &format!("{at}/request"), problems);
         }
-        let response = ResponseChain::new(answered, &asked);
+        let asked = asked.into_iter().map(|step| step.named).collect();
+        let answered = answered.into_iter().map(|step| step.named).collect();
         let request = RequestChain::new(asked);
+        let response = ResponseChain::new(answered, request.filters());
         let name: Arc<str> = name.as_str().into();
         let route = |pattern| Route {
             name: name.clone(),
@@ -148,7 +152,9 @@ impl Builder<'_> {
             return;
         };
         let mut channels = self.catalog.channels();
-        if !channels.any(|channel| channel.protocols.contains(&protocol)) {
+        // A channel that could not be built takes its protocols along.
+        if problems.errors() == 0 && !channels.any(|channel| channel.protocols.contains(&protocol))
+        {
             problems.warning(
                 &format!("{at}/protocol"),
                 format!("no channel speaks {}", protocol.name()),
@@ -157,60 +163,77 @@ impl Builder<'_> {
         }
     }
 
+    /// Builds the filters of a list; `trail` are the steps that lead to it.
     fn steps(
         &self,
         steps: &[StepConfig],
-        at: &str,
+        list: &str,
         purpose: Purpose,
-        into: &mut Vec<Named>,
-        depth: usize,
+        trail: &[String],
+        into: &mut Vec<BuiltStep>,
         problems: &mut Problems<'_>,
     ) {
         for (index, step) in steps.iter().enumerate() {
-            let at = format!("{at}/{index}");
+            let mut trail = trail.to_vec();
+            trail.push(format!("{list}/{index}"));
             match step {
                 StepConfig::Filter { name, settings } => {
-                    self.filter(name, settings, &at, purpose, into, problems);
+                    self.filter(name, settings, purpose, trail, into, problems);
                 }
-                StepConfig::Use(_) if depth == USE_DEPTH_MAX => {
-                    problems.error(&at, "chains use each other in a circle, or too deep", None);
-                }
-                StepConfig::Use(name) => match self.chains.get(name) {
-                    Some(chain) => {
-                        self.steps(
-                            chain,
-                            &format!("/chains/{name}"),
-                            purpose,
-                            into,
-                            depth + 1,
-                            problems,
-                        );
-                    }
-                    None => {
-                        let known = nearest(name, self.chains.keys().map(String::as_str), 1);
-                        let hint = known
-                            .first()
-                            .map(|known| format!("did you mean `{known}`?"));
-                        problems.error(
-                            &format!("{at}/use"),
-                            format!("there is no chain `{name}`"),
-                            hint.as_deref(),
-                        );
-                    }
-                },
+                StepConfig::Use(name) => self.chain(name, purpose, &trail, into, problems),
             }
         }
+    }
+
+    /// Builds the filters of a chain that the last step of `trail` uses.
+    fn chain(
+        &self,
+        name: &str,
+        purpose: Purpose,
+        trail: &[String],
+        into: &mut Vec<BuiltStep>,
+        problems: &mut Problems<'_>,
+    ) {
+        let at = trail.last().map_or("", String::as_str);
+        let Some(chain) = self.chains.get(name) else {
+            let known = nearest(name, self.chains.keys().map(String::as_str), 1);
+            let hint = known
+                .first()
+                .map(|known| format!("did you mean `{known}`?"));
+            return problems.error(
+                &format!("{at}/use"),
+                format!("there is no chain `{name}`"),
+                hint.as_deref(),
+            );
+        };
+        let list = child("/chains", name);
+        let lists = trail
+            .iter()
+            .map(|at| at.rsplit_once('/').map_or("", |(list, _)| list));
+        let used: Vec<&str> = lists.skip_while(|used| *used != list).collect();
+        if !used.is_empty() {
+            let names = used.iter().map(|used| used.trim_start_matches("/chains/"));
+            let circle: Vec<&str> = names.chain([name]).collect();
+            let reason = format!("circular reference {}", circle.join(" → "));
+            return problems.error(at, reason, Some("remove one of these `use`"));
+        }
+        if trail.len() > USE_DEPTH_MAX {
+            let reason = format!("chains use each other deeper than {USE_DEPTH_MAX} levels");
+            return problems.error(at, reason, None);
+        }
+        self.steps(chain, &list, purpose, trail, into, problems);
     }
 
     fn filter(
         &self,
         name: &str,
         settings: &serde_json::Value,
-        at: &str,
         purpose: Purpose,
-        into: &mut Vec<Named>,
+        trail: Vec<String>,
+        into: &mut Vec<BuiltStep>,
         problems: &mut Problems<'_>,
     ) {
+        let at = trail.last().map_or("", String::as_str);
         // The configuration's schema has refused unknown names already.
         let Some(kind) = registry::find(name) else {
             return problems.error(at, format!("there is no filter `{name}`"), None);
@@ -241,17 +264,25 @@ impl Builder<'_> {
             protocol: purpose.protocol,
             side: purpose.side,
         };
+        let place = |pointer: &str| match settings.is_null() {
+            true => at.to_string(),
+            false => format!("{at}/{name}{pointer}"),
+        };
         match (kind.build)(settings, &parts) {
-            Ok(filter) => into.push(Named {
-                name: kind.name,
-                filter,
-            }),
-            Err(invalid) => {
-                let pointer = match settings.is_null() {
-                    true => at.to_string(),
-                    false => format!("{at}/{name}{}", invalid.pointer),
+            Ok(filter) => {
+                if let Some(warning) = filter.settings_warning() {
+                    let hint = warning.hint.as_deref();
+                    problems.warning(&place(&warning.pointer), warning.reason, hint);
+                }
+                let named = Named {
+                    name: kind.name,
+                    filter,
                 };
-                problems.error(&pointer, invalid.reason, invalid.hint.as_deref());
+                into.push(BuiltStep { named, trail });
+            }
+            Err(invalid) => {
+                let hint = invalid.hint.as_deref();
+                problems.error(&place(&invalid.pointer), invalid.reason, hint);
             }
         }
     }
@@ -269,89 +300,17 @@ impl Builder<'_> {
     }
 }
 
-/// Orders that would surprise at run time are refused when the file is read.
-fn check_order(filters: &[Named], patterns: &[Pattern], at: &str, problems: &mut Problems<'_>) {
-    let all_have = |name: &str| patterns.iter().all(|pattern| pattern.has_parameter(name));
-    let place = |wanted: &str| filters.iter().position(|named| named.name == wanted);
-    let at = format!("{at}/request");
-    match (
-        place("authenticate"),
-        place("list_models"),
-        place("route_model"),
-    ) {
-        (None, _, _) => problems.warning(
-            &at,
-            "anybody may use this route: it has no `authenticate`",
-            Some("put `authenticate` first"),
-        ),
-        (Some(first), Some(later), _) | (Some(first), _, Some(later)) if first > later => {
-            problems.error(
-                &at,
-                "`authenticate` must stand before filters that need the caller",
-                None,
-            );
-        }
-        _ => {}
-    }
-    // In both hooks the second of each pair builds on what the first has found.
-    for (first, second) in [
-        ("authenticate", "pin"),
-        ("authenticate", "follow_ids"),
-        ("pin", "follow_ids"),
-        ("route_model", "follow_ids"),
-        ("follow_ids", "first_channel"),
-        ("pin", "first_channel"),
-        ("authenticate", "map_task"),
-        ("route_model", "map_task"),
-        ("route_model", "map_images"),
-        ("validate", "map_images"),
-    ] {
-        if let (Some(before), Some(behind)) = (place(first), place(second))
-            && behind < before
-        {
-            problems.error(&at, format!("`{second}` must stand behind `{first}`"), None);
-        }
-    }
-    let is_about_a_task = all_have("id") || all_have("task_id");
-    if let (Some(limit), Some(map)) = (place("rate_limit"), place("map_task"))
-        && is_about_a_task
-        && map < limit
-    {
-        problems.error(
-            &at,
-            "`map_task` must stand behind `rate_limit`: on this route it answers by itself, and nothing behind it runs",
-            None,
-        );
-    }
-    if let (Some(validate), Some(route)) = (place("validate"), place("route_model"))
-        && validate < route
-    {
-        problems.error(
-            &at,
-            "`validate` must stand behind `route_model`, since models have rules of their own",
-            None,
-        );
-    }
-    if let (Some(limit), Some(route)) = (place("rate_limit"), place("route_model"))
-        && limit < route
-    {
-        problems.error(
-            &at,
-            "`rate_limit` must stand behind `route_model`, since models have limits too",
-            Some("put `rate_limit` last, so that requests which are refused count for nothing"),
-        );
-    }
-    let finds_channel = place("route_model").is_some()
-        || place("list_models").is_some()
-        || place("first_channel").is_some()
-        || (place("follow_ids").is_some() && all_have("id"))
-        || (place("map_task").is_some() && is_about_a_task)
-        || filters.iter().any(|named| named.filter.ends_requests());
-    if !finds_channel {
-        problems.error(
-            &at,
-            "no filter of this route finds a channel or answers by itself",
-            Some("add `route_model`, `follow_ids` (with `{id}` in the path), `first_channel` or `list_models`"),
+/// Warns of a match whose requests an earlier route takes: the first that matches wins.
+fn warn_if_taken(pattern: &str, earlier: &[Route], at: &str, problems: &mut Problems<'_>) {
+    let Ok(pattern) = Pattern::parse(pattern) else {
+        return;
+    };
+    let mut earlier = earlier.iter();
+    if let Some(first) = earlier.find(|first| first.pattern.covers(&pattern)) {
+        problems.warning(
+            at,
+            format!("route `{}` takes all of these requests already", first.name),
+            Some("put this route before it, or remove this one"),
         );
     }
 }

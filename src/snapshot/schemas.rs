@@ -1,7 +1,8 @@
 //! Compiled request schemas: from the configuration's folder, or the ones this program carries.
 
 use crate::filter::kind::Schemas;
-use crate::protocol::schema::Schema;
+use crate::protocol::json::{Document, Limits};
+use crate::protocol::schema::{InvalidSchema, Schema};
 use std::collections::HashMap;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -99,15 +100,35 @@ impl Schemas for Shelf {
         if let Some(schema) = known {
             return Ok(schema);
         }
-        let value = serde_json::from_str(&self.text(path)?)
+        let text = self.text(path)?;
+        let value = serde_json::from_str(&text)
             .map_err(|error| format!("schema `{}` is not JSON: {error}", path.display()))?;
-        let schema = Schema::compile(&value)
-            .map(Arc::new)
-            .map_err(|reason| format!("`{}` is not a JSON Schema: {reason}", path.display()))?;
+        let schema = Schema::compile(&value).map(Arc::new).map_err(|invalid| {
+            format!("`{}{}", path.display(), place_and_reason(text, &invalid))
+        })?;
         self.compiled
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(path.to_path_buf(), schema.clone());
         Ok(schema)
     }
+}
+
+/// The line and column of what is wrong with a schema, its pointer, and the reason.
+fn place_and_reason(text: String, invalid: &InvalidSchema) -> String {
+    let InvalidSchema { pointer, reason } = invalid;
+    let document = Document::parse(text.clone().into(), &Limits::default()).ok();
+    let value = document
+        .as_ref()
+        .and_then(|document| document.root().pointer(pointer));
+    let place = value.map(|value| {
+        let before = &text[..value.span().start];
+        let line = before.split('\n').count();
+        let start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        format!(":{line}:{}", before[start..].chars().count() + 1)
+    });
+    format!(
+        "{}` is not a JSON Schema: at `{pointer}`: {reason}",
+        place.unwrap_or_default()
+    )
 }

@@ -258,15 +258,15 @@ async fn a_pin_or_an_order_that_cannot_work_is_refused_with_its_reason() {
         ),
         (
             json!(["authenticate", "follow_ids", {"pin": "second"}, "first_channel"]),
-            "`follow_ids` must stand behind `pin`",
+            "`follow_ids` requires an earlier `pin`",
         ),
         (
             json!([{"pin": "second"}, "authenticate", "first_channel"]),
-            "`pin` must stand behind `authenticate`",
+            "`pin` requires an earlier `authenticate`",
         ),
         (
             json!(["authenticate", "first_channel", "follow_ids"]),
-            "`first_channel` must stand behind `follow_ids`",
+            "`first_channel` requires an earlier `follow_ids`",
         ),
         (
             json!(["authenticate", "follow_ids"]),

@@ -103,7 +103,7 @@ fn limits_that_nothing_keeps_to_are_told() {
     config["routes"][0]["request"] = json!(["authenticate", "rate_limit", "route_model"]);
     let (_folder, path) = written(&config);
     let said = run(&["check", &path], "");
-    let wrong = "`rate_limit` must stand behind `route_model`";
+    let wrong = "`rate_limit` requires an earlier `route_model`";
     assert!(
         !said.success && said.stderr.contains(wrong),
         "{}",
@@ -140,7 +140,7 @@ fn rules_of_models_are_not_checked_before_the_model_is_known() {
     config["routes"][0]["request"] = json!(["authenticate", "validate", "route_model"]);
     let (_folder, path) = written(&config);
     let said = run(&["check", &path], "");
-    let wrong = "`validate` must stand behind `route_model`";
+    let wrong = "`validate` requires an earlier `route_model`";
     assert!(
         !said.success && said.stderr.contains(wrong),
         "{}",

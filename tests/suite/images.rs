@@ -203,12 +203,12 @@ async fn what_could_not_work_is_refused_when_the_file_is_read() {
         (
             filters,
             json!(["authenticate", "map_images", "route_model"]),
-            "`map_images` must stand behind `route_model`",
+            "`map_images` requires an earlier `route_model`",
         ),
         (
             filters,
             json!(["authenticate", "route_model", "map_images", "validate"]),
-            "`map_images` must stand behind `validate`",
+            "`map_images` requires an earlier `validate`",
         ),
         (
             "/routes/0/protocol",

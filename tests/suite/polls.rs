@@ -326,6 +326,6 @@ async fn a_callers_limits_hold_for_polls_too_and_cannot_stand_where_they_would_n
     let text = format!("{config:#}");
     gateway.folder.write("routes.yaml", &text);
     let refused = gateway.page("POST", "/reload").await;
-    let reason = "`map_task` must stand behind `rate_limit`";
+    let reason = "`map_task` requires an earlier `rate_limit`";
     assert!(refused.text().contains(reason), "{}", refused.text());
 }

@@ -297,7 +297,7 @@ async fn a_reload_that_names_another_store_says_that_it_needs_a_restart() {
     gateway.page("POST", "/reload").await;
     let told = gateway
         .process
-        .said("this section changed: it takes effect when headgate starts anew")
+        .said("this setting differs from that of the process: it needs a restart")
         .await;
     assert_eq!(told["section"], "state");
     create(&gateway, Some(&id), false).await;

@@ -138,7 +138,7 @@ pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snaps
     };
     let Built { snapshot, warnings } =
         snapshot::build(path, &lasting).map_err(|invalid| invalid.to_string())?;
-    match warnings.first() {
+    match warnings.shown.first() {
         Some(warning) => Err(format!(
             "warning in line {}: {}",
             warning.line, warning.reason

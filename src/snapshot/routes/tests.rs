@@ -34,13 +34,13 @@ fn a_route_may_have_several_paths() {
         .map(|route| format!("{} {}", route.name, route.pattern))
         .collect();
     assert_eq!(shown, ["first GET /a", "first GET /b/{id}", "last GET /b"]);
-    assert!(built.warnings.is_empty(), "{:?}", built.warnings);
+    assert!(built.warnings.shown.is_empty(), "{:?}", built.warnings);
 }
 
 #[test]
 fn what_is_wrong_with_one_of_several_paths_is_told_with_its_place() {
     let built = build("[GET /a, GET /b]").unwrap();
-    let [warning] = &built.warnings[..] else {
+    let [warning] = &built.warnings.shown[..] else {
         panic!("{:?}", built.warnings);
     };
     assert_eq!(warning.path, "routes[1].match");

@@ -1,0 +1,177 @@
+//! Templates with captures of a regular expression, checked when the configuration is read.
+
+use super::kind::InvalidSettings;
+use crate::protocol::nearest::nearest;
+use regex::Regex;
+
+/// Reads a regular expression.
+///
+/// # Errors
+/// What is wrong with it, in one line.
+pub fn pattern(text: &str) -> Result<Regex, InvalidSettings> {
+    Regex::new(text).map_err(|error| {
+        let error = error.to_string();
+        let last = error.lines().last().unwrap_or_default();
+        let reason = last.trim().trim_start_matches("error: ");
+        InvalidSettings::new(format!("invalid regular expression: {reason}"))
+    })
+}
+
+/// Refuses a template that names a capture which `pattern` does not have: it would always be empty.
+///
+/// `key` is that of the template.
+///
+/// # Errors
+/// The capture, and those that there are.
+pub fn check(pattern: &Regex, template: &str, key: &str) -> Result<(), InvalidSettings> {
+    for capture in mentioned(template) {
+        let known = match capture.parse::<usize>() {
+            Ok(number) => number < pattern.captures_len(),
+            Err(_) => named(pattern).any(|name| name == capture),
+        };
+        if !known {
+            let reason =
+                format!("`{key}` names the capture `{capture}`, which `match` does not have");
+            return Err(InvalidSettings::new(reason).hint(hint(pattern, capture)));
+        }
+    }
+    Ok(())
+}
+
+/// The template without its captures, each replaced by one ordinary character.
+pub fn fixed_text(template: &str) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('$') {
+        text.push_str(&rest[..at]);
+        let after = &rest[at + 1..];
+        let length = match (after.starts_with('$'), after.strip_prefix('{')) {
+            (true, _) => 1,
+            (false, Some(inner)) => inner.find('}').map_or(after.len(), |end| end + 2),
+            (false, None) => capture_length(after),
+        };
+        text.push('x');
+        rest = &after[length..];
+    }
+    text + rest
+}
+
+/// The captures that a template names: `$1`, `$name`, `${name}`; `$$` is a plain `$`.
+fn mentioned(template: &str) -> Vec<&str> {
+    let mut captures = Vec::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('$') {
+        let after = &rest[at + 1..];
+        if let Some(behind) = after.strip_prefix('$') {
+            rest = behind;
+            continue;
+        }
+        let name = match after.strip_prefix('{') {
+            Some(inner) => inner.split('}').next().unwrap_or_default(),
+            None => &after[..capture_length(after)],
+        };
+        captures.extend((!name.is_empty()).then_some(name));
+        rest = after;
+    }
+    captures
+}
+
+fn capture_length(text: &str) -> usize {
+    let is_part = |character: char| character.is_ascii_alphanumeric() || character == '_';
+    text.find(|character| !is_part(character))
+        .unwrap_or(text.len())
+}
+
+fn hint(pattern: &Regex, capture: &str) -> String {
+    // `$1x` is the capture `1x`; longer prefixes are meant before shorter ones.
+    let prefixes = (1..capture.len()).rev().map(|end| capture.split_at(end));
+    let run_on = prefixes.into_iter().find(|(name, _)| match name.parse() {
+        Ok(number) => (1..pattern.captures_len()).contains(&number),
+        Err(_) => named(pattern).any(|known| known == *name),
+    });
+    if let Some((name, text)) = run_on {
+        // The file's own `${…}` are variables, so that one dollar sign more is needed there.
+        return format!("write `$${{{name}}}{text}` for the capture `{name}` before `{text}`");
+    }
+    if let Some(meant) = nearest(capture, named(pattern), 1).first() {
+        return format!("did you mean `${meant}`?");
+    }
+    let numbers = (0..pattern.captures_len()).map(|number| format!("`${number}`"));
+    let names = named(pattern).map(|name| format!("`${name}`"));
+    let known: Vec<String> = numbers.chain(names).take(16).collect();
+    format!("`match` has {}", known.join(", "))
+}
+
+fn named(pattern: &Regex) -> impl Iterator<Item = &str> {
+    pattern.capture_names().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(expression: &str, template: &str) -> Option<String> {
+        let pattern = pattern(expression).unwrap();
+        let invalid = check(&pattern, template, "value").err()?;
+        Some(invalid.hint.unwrap())
+    }
+
+    #[test]
+    fn a_capture_that_is_none_lists_those_that_are() {
+        let expression = "^/(?<version>v[0-9])/(.*)";
+        for (template, hint) in [
+            ("$verson", "did you mean `$version`?"),
+            ("${Version}", "did you mean `$version`?"),
+            ("$1x", "write `$${1}x` for the capture `1` before `x`"),
+            (
+                "$version_2",
+                "write `$${version}_2` for the capture `version` before `_2`",
+            ),
+            ("$7", "`match` has `$0`, `$1`, `$2`, `$version`"),
+            (
+                "$something_else",
+                "`match` has `$0`, `$1`, `$2`, `$version`",
+            ),
+        ] {
+            assert_eq!(
+                refused(expression, template).as_deref(),
+                Some(hint),
+                "{template}"
+            );
+        }
+        for template in [
+            "$version",
+            "${version}x",
+            "$1/$2",
+            "$0",
+            "$$1x",
+            "5$",
+            "plain",
+            "$${x}",
+        ] {
+            assert_eq!(refused(expression, template), None, "{template}");
+        }
+    }
+
+    #[test]
+    fn the_fixed_text_of_a_template_has_no_captures() {
+        for (template, fixed) in [
+            ("/a/$1/b", "/a/x/b"),
+            ("/${n?}?x=$1", "/x?x=x"),
+            ("/$$?", "/x?"),
+            ("/a", "/a"),
+        ] {
+            assert_eq!(fixed_text(template), fixed, "{template}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_expression_is_explained_in_one_line() {
+        let reason = pattern("a\nb(").unwrap_err().reason;
+        assert!(
+            reason.starts_with("invalid regular expression: "),
+            "{reason}"
+        );
+        assert!(!reason.contains('\n'), "{reason}");
+    }
+}

@@ -1,0 +1,101 @@
+//! What the process runs that no reload can change, compared with what a configuration wants.
+
+use crate::config::routes::ServerConfig;
+use crate::snapshot::Snapshot;
+use crate::state::site::Site;
+
+/// The addresses of the listeners that the process opened.
+#[derive(Clone, Debug)]
+pub struct Listeners {
+    pub listen: String,
+    pub admin: String,
+    /// Whether the command line names the address, so that `server.listen` does not count.
+    pub is_listen_overridden: bool,
+    /// Whether the command line names the address, so that `server.admin` does not count.
+    pub is_admin_overridden: bool,
+}
+
+/// The settings with which the process was started.
+#[derive(Debug)]
+pub struct Running {
+    pub server: ServerConfig,
+    pub state: Site,
+    /// Absent in a process that is not listening yet.
+    pub listeners: Option<Listeners>,
+}
+
+/// Settings of the listeners, for whoever shows them.
+#[derive(Clone, Debug)]
+pub struct ServerSettings {
+    pub listen: String,
+    pub admin: String,
+    pub tls: bool,
+    pub workers: Option<u16>,
+    pub connections_max: u32,
+}
+
+impl ServerSettings {
+    /// Those that a snapshot wants.
+    pub fn wanted_by(snapshot: &Snapshot) -> Self {
+        Self::of(&snapshot.server)
+    }
+
+    fn of(server: &ServerConfig) -> Self {
+        Self {
+            listen: server.listen.clone(),
+            admin: server.admin.clone(),
+            tls: server.tls.is_some(),
+            workers: server.workers,
+            connections_max: server.limits.connections,
+        }
+    }
+}
+
+impl Running {
+    /// The settings of the process; its addresses are those that it opened.
+    pub fn settings(&self) -> ServerSettings {
+        let mut settings = ServerSettings::of(&self.server);
+        if let Some(Listeners { listen, admin, .. }) = &self.listeners {
+            settings.listen.clone_from(listen);
+            settings.admin.clone_from(admin);
+        }
+        settings
+    }
+
+    /// The settings of this snapshot that differ from those of the process, as `server.listen`: they need a restart.
+    pub fn needing_restart(&self, snapshot: &Snapshot) -> Vec<&'static str> {
+        let ServerConfig {
+            listen,
+            admin,
+            tls,
+            workers,
+            access_log,
+            limits,
+            spool,
+            dns,
+        } = &self.server;
+        let wanted = &snapshot.server;
+        let overridden = |is_overridden: fn(&Listeners) -> bool| {
+            self.listeners.as_ref().is_some_and(is_overridden)
+        };
+        let differing = [
+            (
+                "server.listen",
+                *listen != wanted.listen && !overridden(|listeners| listeners.is_listen_overridden),
+            ),
+            (
+                "server.admin",
+                *admin != wanted.admin && !overridden(|listeners| listeners.is_admin_overridden),
+            ),
+            ("server.tls", *tls != wanted.tls),
+            ("server.workers", *workers != wanted.workers),
+            ("server.access_log", *access_log != wanted.access_log),
+            ("server.limits", *limits != wanted.limits),
+            ("server.spool", *spool != wanted.spool),
+            ("server.dns", *dns != wanted.dns),
+            ("state", self.state != snapshot.state),
+        ];
+        let differing = differing.into_iter().filter(|(_, differs)| *differs);
+        differing.map(|(setting, _)| setting).collect()
+    }
+}
