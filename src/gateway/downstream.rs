@@ -129,8 +129,11 @@ impl Downstream {
                 ),
             )
         })??;
-        if let Some(inspection) = &self.inspection {
-            inspection.end_body().map_err(fault_from::inspection)?;
+        match &self.inspection {
+            Some(inspection) => inspection.end_body().map_err(fault_from::inspection)?,
+            // Not by the letter: a malformed first size may have ended it.
+            None if body.is_empty() => self.session.set_keepalive(None),
+            None => {}
         }
         self.body = BodyState::Read;
         self.bytes_in = body.len() as u64;

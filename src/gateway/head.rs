@@ -4,6 +4,7 @@ use super::listen::http1_inspection::{BodyFraming, HeadOnWire, Http1Inspection};
 use super::listen::inspected_stream::InspectedStream;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, Version, header};
+use memchr::memchr_iter;
 use pingora_core::protocols::http::ServerSession;
 
 /// Path and query in the one form that routing, filters and providers see.
@@ -131,9 +132,15 @@ struct Lengths {
 impl Lengths {
     fn sent(raw: &[u8]) -> Self {
         let mut lengths = Self::default();
-        for line in raw.split(|byte| *byte == b'\n').skip(1) {
+        let mut start = 0;
+        for end in memchr_iter(b'\n', raw) {
+            let line = raw[start..end].trim_ascii_start();
+            start = end + 1;
+            if !matches!(line.first(), Some(b'C' | b'c' | b'T' | b't')) {
+                continue;
+            }
             let name = line.split(|byte| *byte == b':').next().unwrap_or_default();
-            let name = name.trim_ascii();
+            let name = name.trim_ascii_end();
             if name.eq_ignore_ascii_case(b"content-length") {
                 lengths.hyphened += 1;
             } else if name.eq_ignore_ascii_case(b"content_length")
