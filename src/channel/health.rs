@@ -17,6 +17,8 @@ const RECENT_REQUESTS_MIN: u32 = 20;
 const ASKED_MAX: Duration = Duration::from_secs(60 * 60);
 /// A probe whose request never ends lets another one through after this.
 const PROBE_MAX: Duration = Duration::from_secs(60);
+/// The first cool-down of a credential without which a model is not served.
+const SOLE_CREDENTIAL_FIRST: Duration = Duration::from_secs(2);
 /// The longest cool-down of a credential.
 const CREDENTIAL_MAX: Duration = Duration::from_secs(10 * 60);
 
@@ -83,6 +85,14 @@ struct Recent {
     since: Moment,
     requests: u32,
     failures: u32,
+}
+
+/// The policy for a credential without which a model is not served: it is tried again within seconds.
+pub fn of_sole_credential(policy: HealthPolicy) -> HealthPolicy {
+    HealthPolicy {
+        credential_cool_down: policy.credential_cool_down.min(SOLE_CREDENTIAL_FIRST),
+        ..policy
+    }
 }
 
 impl Health {

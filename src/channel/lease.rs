@@ -1,7 +1,7 @@
 //! A request's use of a channel, from the attempt's begin to its end; what became of it goes to the channel's health.
 
 use super::clock::Moment;
-use super::health::{Health, Leave};
+use super::health::{Health, Leave, of_sole_credential};
 use super::live::{Channels, Load};
 use super::outcome::{Outcome, Scope, Why};
 use super::select::chance;
@@ -113,10 +113,13 @@ impl Lease {
         if self.fingerprint(scope).is_none() {
             scope = Scope::Channel;
         }
-        let policy = match scope {
+        let mut policy = match scope {
             Scope::Channel => channel.health.of_whole_channel(),
             Scope::Model | Scope::Credential => channel.health,
         };
+        if why.is_about_a_key() && self.channels.serves_alone(channel, self.key, now) {
+            policy = of_sole_credential(policy);
+        }
         for asked in &self.asked {
             let (Some(fingerprint), true) = (asked.fingerprint, asked.scope == scope) else {
                 if let Some((health, leave)) = &asked.health {
@@ -168,6 +171,10 @@ impl Channels {
     ) {
         let channel = &*candidate.channel.name;
         self.metrics.channels.cool_down(channel, cooled.why.name());
+        let message = match cooled.why.is_about_a_key() {
+            true => "the provider refused a credential",
+            false => "left alone for a while",
+        };
         tracing::warn!(
             channel,
             model = candidate.model.as_ref().map(|model| &*model.name),
@@ -175,7 +182,7 @@ impl Channels {
             credential = key.map(|key| key + 1),
             why = cooled.why.name(),
             seconds = cooled.span.as_secs_f64(),
-            "left alone for a while"
+            "{message}"
         );
     }
 

@@ -2,10 +2,11 @@
 
 use super::clock::Moment;
 use super::health::{Health, Standing};
+use super::retained::Retained;
 use crate::catalog::channel::{Channel, ChannelLimits};
 use crate::observe::metrics::Metrics;
 use crate::state::window::Window;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -17,6 +18,7 @@ pub struct Channels {
     loads: RwLock<ByFingerprint<Arc<Load>>>,
     /// Of channels, models on them and keys; only what has failed once is here.
     healths: RwLock<ByFingerprint<Arc<Health>>>,
+    pub(super) retained: Mutex<Retained>,
     /// Told whenever a channel has room again.
     pub freed: Notify,
     pub(super) metrics: Arc<Metrics>,
@@ -57,6 +59,7 @@ impl Channels {
         Self {
             loads: RwLock::default(),
             healths: RwLock::default(),
+            retained: Mutex::default(),
             freed: Notify::new(),
             metrics,
         }
@@ -87,6 +90,23 @@ impl Channels {
             .unwrap_or_else(PoisonError::into_inner)
             .get(&fingerprint)
             .cloned()
+    }
+
+    /// Drops what has none of these fingerprints, unless it is under way; whether anything was.
+    pub(super) fn drop_all_but(&self, known: &HashSet<u64>) -> bool {
+        fn sweep<T>(all: &RwLock<ByFingerprint<Arc<T>>>, known: &HashSet<u64>) -> bool {
+            let mut is_anything_left = false;
+            let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
+            all.retain(|fingerprint, state| {
+                let is_under_way = Arc::strong_count(state) > 1;
+                let is_known = known.contains(fingerprint);
+                is_anything_left |= is_under_way && !is_known;
+                is_known || is_under_way
+            });
+            is_anything_left
+        }
+        let (loads, healths) = (sweep(&self.loads, known), sweep(&self.healths, known));
+        loads || healths
     }
 
     /// How what has this fingerprint stands.

@@ -9,5 +9,6 @@ pub mod live;
 pub mod outcome;
 pub mod probed;
 pub mod resolve;
+pub mod retained;
 pub mod select;
 pub mod usable;

@@ -4,7 +4,7 @@
 mod tests;
 
 use super::clock::Moment;
-use super::health::{Health, Leave, Standing};
+use super::health::{Health, Leave, Standing, of_sole_credential};
 use super::live::Channels;
 use super::outcome::{Scope, Why};
 use super::select::chance;
@@ -127,8 +127,11 @@ impl Probing {
             Some(refused) => (refused, Leave::Probe),
             None => (self.channels.health_or_new(fingerprint), Leave::Free),
         };
-        let (policy, why) = (&self.channel.health, Why::CredentialRefused);
-        if let Some(cooled) = health.failed(now, leave, policy, why, None, chance()) {
+        let (mut policy, why) = (self.channel.health, Why::CredentialRefused);
+        if self.channels.serves_alone(&self.channel, self.key, now) {
+            policy = of_sole_credential(policy);
+        }
+        if let Some(cooled) = health.failed(now, leave, &policy, why, None, chance()) {
             self.channels
                 .note_cool_down(&self.candidate(), scope, self.key, cooled);
         }

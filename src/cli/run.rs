@@ -81,6 +81,7 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         inheritance: sockets.inheritance,
     };
     let channels = Arc::new(Channels::new(metrics.clone()));
+    channels.retain(&snapshot.catalog);
     let gateway = Gateway::new(
         reloader.clone(),
         channels.clone(),

@@ -70,11 +70,12 @@ impl Prober {
         }
     }
 
-    /// Begins every probe that is due, forgets channels that are gone, and tells when to look again.
+    /// Begins every probe that is due, drops what is known of channels that are gone, and tells when to look again.
     fn look(&self, known: &mut Known) -> Instant {
         let now = Instant::now();
         let mut next = now + LOOK;
         let snapshot = self.reloader.current();
+        self.channels.retain(&snapshot.catalog);
         let probed: HashMap<u64, (&Arc<Channel>, Probe)> = snapshot
             .catalog
             .channels()

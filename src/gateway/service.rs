@@ -66,10 +66,14 @@ impl HttpServerApp for GatewayApp {
         self.begun.store(true, Ordering::Relaxed);
         let snapshot = self.gateway.reloader.current();
         let limits = &snapshot.server.limits;
-        let (keep_alive, deadline) = (
+        let (keep_alive, deadline, write_deadline) = (
             limits.keep_alive.duration(),
             limits.header_deadline.duration(),
+            limits.write_deadline.duration(),
         );
+        let head_size = header_size(limits);
+        // An idle connection keeps no configuration in memory.
+        drop(snapshot);
         session.set_keepalive(Some(keep_alive.as_secs().max(1)));
         let times = HeadTimes {
             idle: keep_alive,
@@ -77,19 +81,20 @@ impl HttpServerApp for GatewayApp {
         };
         let inspection = InspectedStream::inspection_of(&session);
         if let Some(inspection) = &inspection {
-            inspection.begin_message(header_size(limits));
+            inspection.begin_message(head_size);
         }
         match read_head(&mut session, inspection.as_ref(), times, shutdown).await {
             Some(Ok(true)) => {}
             Some(Ok(false)) | None => return None,
             Some(Err(error)) => {
                 let fault = fault_from::downstream_read(error);
+                let snapshot = self.gateway.reloader.current();
                 let refusal = Refusal::of_head(&self.gateway, &snapshot, self.client);
                 refusal.send_unread(session, &fault).await;
                 return None;
             }
         }
-        session.set_write_timeout(Some(limits.write_deadline.duration()));
+        session.set_write_timeout(Some(write_deadline));
         keep_connection(&mut session, keep_alive, *shutdown.borrow());
         // The configuration may have changed while the connection idled.
         let snapshot = self.gateway.reloader.current();

@@ -6,7 +6,7 @@
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
 use super::line_writer::{LineWriter, Sink};
 use crate::protocol::date::rfc3339;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::fmt::{self, Debug};
 use std::time::{SystemTime, UNIX_EPOCH};
 use tracing::field::{Field, Visit};
@@ -88,19 +88,24 @@ where
         let metadata = event.metadata();
         let mut fields = Fields::default();
         event.record(&mut fields);
-        let mut line = Map::new();
-        line.insert("timestamp".into(), timestamp().into());
-        line.insert("level".into(), metadata.level().as_str().into());
-        line.append(&mut fields.values);
-        let target = fields.logged_by.as_deref();
-        line.insert("target".into(), target.unwrap_or(metadata.target()).into());
-        writeln!(writer, "{}", Value::Object(line))
+        let level = metadata.level().as_str();
+        write!(
+            writer,
+            r#"{{"timestamp":"{}","level":"{level}""#,
+            timestamp()
+        )?;
+        for (name, value) in &fields.values {
+            write!(writer, r#","{name}":{value}"#)?;
+        }
+        let target = fields.logged_by.as_deref().unwrap_or(metadata.target());
+        writeln!(writer, r#","target":{}}}"#, Value::from(target))
     }
 }
 
 #[derive(Default)]
 struct Fields {
-    values: Map<String, Value>,
+    /// Names are identifiers, which JSON takes as they are.
+    values: Vec<(&'static str, Value)>,
     /// The target of an event that came through the `log` crate.
     logged_by: Option<String>,
 }
@@ -115,7 +120,7 @@ impl Fields {
     }
 
     fn add(&mut self, field: &Field, value: Value) {
-        self.values.insert(field.name().into(), value);
+        self.values.push((field.name(), value));
     }
 }
 

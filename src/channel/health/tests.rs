@@ -86,6 +86,35 @@ fn a_refused_key_is_left_alone_for_longer() {
 }
 
 #[test]
+fn a_refused_key_that_serves_alone_is_tried_within_seconds_and_then_ever_later() {
+    let policy = of_sole_credential(POLICY);
+    let health = Health::default();
+    let (mut now, mut leave) = (0, Leave::Free);
+    for seconds in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
+        let why = Why::CredentialRefused;
+        let cooled = health.failed(Moment(now), leave, &policy, why, None, 0.0);
+        assert_eq!(cooled.unwrap().span, Duration::from_secs(seconds));
+        now += seconds * 1000;
+        leave = health.ask(Moment(now)).unwrap();
+    }
+    health.well(Moment(now), leave);
+    let cooled = health.failed(
+        Moment(now),
+        Leave::Free,
+        &policy,
+        Why::AccountRefused,
+        None,
+        0.0,
+    );
+    assert_eq!(cooled.unwrap().span, Duration::from_secs(2));
+    let shorter = HealthPolicy {
+        credential_cool_down: Duration::from_millis(500),
+        ..POLICY
+    };
+    assert_eq!(of_sole_credential(shorter), shorter);
+}
+
+#[test]
 fn a_share_of_failures_cools_it_down_too() {
     let health = Health::default();
     let mut cooled = None;

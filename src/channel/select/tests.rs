@@ -207,7 +207,8 @@ fn a_channel_whose_keys_are_all_refused_is_not_used() {
         none.to_string().contains("credential account_refused"),
         "{none}"
     );
-    assert!(none.retry_after().unwrap() > Duration::from_secs(40));
+    // Nothing else serves the model.
+    assert!(none.retry_after().unwrap() <= Duration::from_secs(2));
 }
 
 #[test]
