@@ -1,10 +1,21 @@
 #!/usr/bin/env bash
 # Measures headgate beside a bare Pingora proxy: `make bench`, or `make bench ARGS=0.2` for a short run,
-# `make bench ARGS=hot` for the single steps of the hot path.
+# `make bench ARGS=hot` for the single steps of the hot path, `make bench ARGS=mask` for the instructions that the search
+# for secrets takes of each event (by valgrind).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = hot ]; then
   exec cargo bench --locked -p headgate-benches
+fi
+if [ "${1:-}" = mask ]; then
+  cargo build --release --locked -p headgate-benches --bin mask-cost
+  count() {
+    valgrind --tool=callgrind --callgrind-out-file=/dev/null target/release/mask-cost "$@" 2>&1 | awk '/Collected/ {print $4}'
+  }
+  target/release/mask-cost | while read -r case name; do
+    echo "$name: $((($(count "$case" 20000) - $(count "$case" 10000)) / 10000)) instructions an event"
+  done
+  exit
 fi
 cargo build --release --locked --bin headgate
 cargo build --release --locked -p headgate-benches --bins

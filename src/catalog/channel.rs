@@ -2,6 +2,7 @@
 
 use super::images::ImageEdits;
 use crate::protocol::Protocol;
+use crate::protocol::mask::Secrets;
 use crate::task::family::Family;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
@@ -14,6 +15,8 @@ pub struct Channel {
     pub origin: Origin,
     /// Keys of the same account, used in turn; none where the provider asks for none.
     pub credentials: Vec<Credential>,
+    /// What of `credentials` and `headers` no response may reveal.
+    pub secrets: Arc<Secrets>,
     pub protocols: Vec<Protocol>,
     /// It gets no new requests, and only answers for what it has made.
     pub retired: bool,
@@ -112,7 +115,7 @@ pub enum HttpVersion {
 pub struct Credential {
     pub name: HeaderName,
     pub value: HeaderValue,
-    /// The secret itself, for redaction.
+    /// The secret itself, without the scheme of a bearer.
     pub secret: SecretText,
     /// Of the channel and this key together: connections, and what is known of the key, go by it.
     pub fingerprint: u64,

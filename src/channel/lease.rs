@@ -55,12 +55,13 @@ impl Lease {
         self.candidate.channel.credentials.get(self.key?)
     }
 
-    /// Whether the credential stands in `bytes`.
+    /// Whether `bytes` reveal a secret of the channel, or the credential however short it is.
     pub fn shows(&self, bytes: &[u8]) -> bool {
-        self.credential().is_some_and(|credential| {
+        let is_sent = self.credential().is_some_and(|credential| {
             let secret = credential.secret.expose().as_bytes();
             !secret.is_empty() && memmem::find(bytes, secret).is_some()
-        })
+        });
+        is_sent || self.candidate.channel.secrets.are_in_header(bytes)
     }
 
     /// What became of the attempt. A success may still be followed by the failure of its stream.

@@ -6,9 +6,9 @@ use super::exchange::attempts::{LOOK_AGAIN, no_channel, why};
 use super::exchange::judge::ERROR_BYTES_MAX;
 use super::exchange::prepare::prepare_errand;
 use super::exchange::relay::{foreign, odd_status, refused_ourselves};
-use super::upstream::Connection;
+use super::upstream::{Connection, ConnectionSource};
 use super::{Gateway, fault_from, hygiene};
-use crate::catalog::channel::Timeouts;
+use crate::catalog::channel::Channel;
 use crate::channel::clock::Moment;
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
@@ -92,11 +92,14 @@ impl Gateway {
         let mut stale = 0;
         loop {
             let until = deadline.min(Instant::now() + channel.timeouts.connect);
-            let connecting = self.upstream.connect(channel, credential);
+            let source = match stale {
+                0 => ConnectionSource::Pool,
+                _ => ConnectionSource::Fresh,
+            };
+            let connecting = self.upstream.connect(channel, credential, source);
             let mut connection = timeout_at(until, connecting)
                 .await
                 .unwrap_or_else(|_| Err(too_late("no connection")))?;
-            let secret = credential.map(|credential| credential.secret.expose());
             let carried = async {
                 let prepared = prepare_errand(channel, credential, errand);
                 let (head, body) = prepared.into_wire(&connection.session, channel)?;
@@ -104,7 +107,7 @@ impl Gateway {
                 let sending = attempt::send(session, head, &body, channel.timeouts.idle);
                 let sent = in_time(deadline, sending).await?;
                 connection.sent_in_part = matches!(sent, Sent::InPart(_));
-                read(&mut connection, secret, channel.timeouts, deadline).await
+                read(&mut connection, channel, deadline).await
             };
             match carried.await {
                 Ok(answer) => {
@@ -165,13 +168,9 @@ impl Gateway {
         if is_error && !kind.is_protocols_error(&body) {
             return Err(foreign(&body));
         }
-        let secret = lease
-            .credential()
-            .map(|credential| credential.secret.expose());
-        let secrets: Vec<&str> = secret.into_iter().collect();
         Ok(Returned {
             status,
-            headers: hygiene::for_caller(&headers, &secrets),
+            headers: hygiene::for_caller(&headers, &channel.secrets),
             body: match is_error {
                 true => redact(&body, &[]).into_owned().into(),
                 false => body,
@@ -183,18 +182,18 @@ impl Gateway {
 /// Reads an answer to its end.
 async fn read(
     connection: &mut Connection,
-    secret: Option<&str>,
-    timeouts: Timeouts,
+    channel: &Channel,
     deadline: Instant,
 ) -> Result<Answer, Fault> {
+    let timeouts = channel.timeouts;
     let session = &mut connection.session;
     let until = deadline.min(Instant::now() + timeouts.first_byte);
-    in_time(until, attempt::read_head(session)).await?;
+    connection.is_informed = in_time(until, attempt::read_head(session)).await?;
     let head = session
         .response_header()
         .expect("the answer's head was read");
     let (status, headers) = (head.status, head.headers.clone());
-    let mut masker = Masker::new(secret);
+    let mut masker = Masker::new(channel.secrets.clone());
     let mut body = BytesMut::new();
     loop {
         let until = deadline.min(Instant::now() + timeouts.idle);

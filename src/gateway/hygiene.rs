@@ -1,5 +1,6 @@
 //! Which headers cross the gateway, in either direction.
 
+use crate::protocol::mask::Secrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 
 /// Caller headers that never reach a provider: the connection's own, the caller's credentials,
@@ -106,16 +107,16 @@ pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
 
 /// The headers of an answer for the caller, from those the provider sent.
 ///
-/// A value that contains one of `secrets` is left out. A header that stands once is passed on once;
+/// A value that reveals one of `secrets` is left out. A header that stands once is passed on once;
 /// where its lines contradict each other, not at all.
-pub fn for_caller(from_provider: &HeaderMap, secrets: &[&str]) -> HeaderMap {
+pub fn for_caller(from_provider: &HeaderMap, secrets: &Secrets) -> HeaderMap {
     let nominated = Nominated::by(from_provider);
     let has_repeated = has_repeated(from_provider);
     let mut headers = HeaderMap::with_capacity(from_provider.len() + 4);
     for (name, value) in from_provider {
         let is_shown = is_shown_to_callers(name.as_str())
             && !nominated.has(name.as_str())
-            && !reveals(value, secrets);
+            && !secrets.are_in_header(value.as_bytes());
         if !is_shown {
             continue;
         }
@@ -153,12 +154,6 @@ fn length(value: &HeaderValue) -> Option<u64> {
     let mut lengths = text.split(',').map(|length| length.trim().parse().ok());
     let first = lengths.next()??;
     lengths.all(|other| other == Some(first)).then_some(first)
-}
-
-fn reveals(value: &HeaderValue, secrets: &[&str]) -> bool {
-    secrets
-        .iter()
-        .any(|secret| memchr::memmem::find(value.as_bytes(), secret.as_bytes()).is_some())
 }
 
 /// Headers that a `Connection` header declares as its connection's own.
@@ -252,7 +247,7 @@ mod tests {
             ("server", "provider"),
             ("cache-control", "sk-upstream-secret"),
         ]);
-        let shown = for_caller(&sent, &["sk-upstream-secret"]);
+        let shown = for_caller(&sent, &Secrets::new(["sk-upstream-secret"]));
         assert_eq!(names(&shown), ["content-type", "retry-after"]);
     }
 }

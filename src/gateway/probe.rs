@@ -6,7 +6,7 @@
 use super::exchange::attempt::{self, STALE_CONNECTIONS_MAX};
 use super::exchange::prepare::prepare_probe;
 use super::listen::stages::{Stages, reached};
-use super::upstream::{Connection, Upstream};
+use super::upstream::{Connection, ConnectionSource, Upstream};
 use crate::catalog::channel::{Channel, Probe};
 use crate::channel::addresses::Addresses;
 use crate::channel::clock::Moment;
@@ -154,7 +154,7 @@ async fn ask(
 ) -> Result<(), Why> {
     let until = Instant::now() + timeout;
     for _ in 0..STALE_CONNECTIONS_MAX {
-        let connecting = upstream.connect(channel, probing.credential());
+        let connecting = upstream.connect(channel, probing.credential(), ConnectionSource::Pool);
         let mut connection = match timeout_at(until, connecting).await {
             Ok(Ok(connection)) => connection,
             Ok(Err(_)) | Err(_) => return Err(Why::Unreachable),
@@ -195,7 +195,7 @@ async fn exchange(
     attempt::send(session, head, &body, channel.timeouts.idle)
         .await
         .ok()?;
-    attempt::read_head(session).await.ok()?;
+    connection.is_informed = attempt::read_head(session).await.ok()?;
     Some(session.response_header()?.status)
 }
 

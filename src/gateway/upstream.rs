@@ -2,6 +2,9 @@
 
 mod dial;
 pub(super) mod fetch;
+mod provider_stream;
+mod response_bytes;
+mod reuse;
 
 use super::fault_from;
 use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
@@ -60,6 +63,17 @@ pub struct Connection {
     pub reused: bool,
     /// Not all of the request went out: what is sent next would be taken for the rest of it.
     pub sent_in_part: bool,
+    /// The provider sent informational responses, which nobody asked for: more may follow.
+    pub is_informed: bool,
+}
+
+/// Where a connection comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionSource {
+    /// The pool, where it has one; else a new one.
+    Pool,
+    /// The provider: what idles in the pool may be as dead as the one before.
+    Fresh,
 }
 
 impl Upstream {
@@ -76,8 +90,8 @@ impl Upstream {
         self.addresses.clone()
     }
 
-    /// A connection to `channel`: from the pool of any of its addresses, or a new one to the first
-    /// address that takes it.
+    /// A connection to `channel`: from the pool of any of its addresses if `source` says so, or a new
+    /// one to the first address that takes it.
     ///
     /// # Errors
     /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers at any address.
@@ -85,16 +99,13 @@ impl Upstream {
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
+        source: ConnectionSource,
     ) -> Result<Connection, Fault> {
         let provider = self.provider(channel, credential).await?;
-        for (_, peer) in provider.in_order() {
+        let pools = provider.in_order();
+        for (_, peer) in pools.filter(|_| source == ConnectionSource::Pool) {
             if let Some(session) = self.dialer.pooled(peer).await {
-                return Ok(Connection {
-                    session,
-                    peer: peer.clone(),
-                    reused: true,
-                    sent_in_part: false,
-                });
+                return Ok(Connection::new(session, peer, true));
             }
         }
         self.dial(channel, &provider).await
@@ -112,9 +123,11 @@ impl Upstream {
         }
     }
 
-    /// Gives a connection back if its answer was read to its end, and up if not.
+    /// Gives a connection back if its answer was read to its end and was odd in no way, and up if not.
     pub async fn give_back(&self, mut connection: Connection) {
-        match connection.session.response_done() && !connection.sent_in_part {
+        let is_clean = !connection.sent_in_part && !connection.is_informed;
+        let session = &mut connection.session;
+        match is_clean && session.response_done() && reuse::is_plain(session) {
             true => self.release(connection).await,
             false => self.discard(connection).await,
         }
@@ -140,24 +153,19 @@ impl Upstream {
         let raced = dial::race(provider.in_order(), |(index, peer)| async move {
             match self.dialer.dial(peer).await {
                 // Pingora speaks HTTP/1.1 where a provider negotiates nothing.
-                Ok((session, _)) if is_too_old(channel, &session) => {
+                Ok(session) if is_too_old(channel, &session) => {
                     Err(no_connection("the provider does not negotiate HTTP/2"))
                 }
-                Ok((session, reused)) => Ok((index, session, reused)),
+                Ok(session) => Ok((index, session)),
                 Err(error) => Err(unreachable(fault_from::upstream(error))),
             }
         });
         let raced = raced.await;
         unfinished.over = true;
         match raced {
-            Ok((index, session, reused)) => {
+            Ok((index, session)) => {
                 provider.preferred.store(index, Ordering::Relaxed);
-                Ok(Connection {
-                    session,
-                    peer: provider.peers[index].clone(),
-                    reused,
-                    sent_in_part: false,
-                })
+                Ok(Connection::new(session, &provider.peers[index], false))
             }
             Err(faults) => Err(all_of(faults)),
         }
@@ -195,6 +203,18 @@ impl Upstream {
         }
         providers.insert(pool, provider.clone());
         Ok(provider)
+    }
+}
+
+impl Connection {
+    fn new(session: HttpSession, peer: &Arc<HttpPeer>, reused: bool) -> Self {
+        Self {
+            session,
+            peer: peer.clone(),
+            reused,
+            sent_in_part: false,
+            is_informed: false,
+        }
     }
 }
 

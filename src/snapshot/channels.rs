@@ -100,6 +100,7 @@ fn build_one(
     let http = http_version(*http);
     let fingerprint = fingerprint(name, base_url, http, tls.as_ref());
     let credentials = credentials::build(config, fingerprint, at, problems)?;
+    let secrets = Arc::new(credentials::secrets(&credentials, &headers));
     if models.is_empty() && !retired {
         let hint = "add them as `platform model: provider's model`, or write `retired: true`";
         problems.error(at, "the channel serves no `models`", Some(hint));
@@ -125,6 +126,7 @@ fn build_one(
                 tls,
             },
             credentials,
+            secrets,
             protocols: protocols.clone(),
             retired: *retired,
             family,

@@ -4,6 +4,7 @@ use super::Problems;
 use crate::catalog::channel::{Credential, SecretText};
 use crate::config::channels::{ChannelConfig, CredentialConfig, CredentialHeaderConfig};
 use crate::filter::set_headers::header_name;
+use crate::protocol::mask::{SECRET_BYTES_MIN, Secrets};
 use http::{HeaderName, HeaderValue, header};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -39,7 +40,14 @@ pub(crate) fn build(
                 problems.error(&at, "this key is in the list already", None);
                 complete = false;
             }
-            Ok(credential) => built.push(credential),
+            Ok(credential) => {
+                if credential.secret.expose().len() < SECRET_BYTES_MIN {
+                    let reason = "the secret is so short that responses are not searched for it";
+                    let hint = format!("use one of {SECRET_BYTES_MIN} bytes or more");
+                    problems.warning(&at, reason, Some(&hint));
+                }
+                built.push(credential);
+            }
             Err(reason) => {
                 problems.error(&at, reason, None);
                 complete = false;
@@ -47,6 +55,35 @@ pub(crate) fn build(
         }
     }
     complete.then_some(built)
+}
+
+/// Parts of names of headers that carry credentials.
+const CREDENTIAL_NAMES: [&str; 7] = [
+    "auth",
+    "key",
+    "token",
+    "secret",
+    "password",
+    "credential",
+    "cookie",
+];
+
+/// What no response of the channel may reveal: its credentials, whichever of them was sent, and those
+/// of its headers that are named like one.
+pub(crate) fn secrets(
+    credentials: &[Credential],
+    headers: &[(HeaderName, HeaderValue)],
+) -> Secrets {
+    let credentials = credentials.iter().map(|one| one.secret.expose());
+    let carries_credential = |name: &HeaderName| {
+        let mut parts = CREDENTIAL_NAMES.iter();
+        parts.any(|part| name.as_str().contains(part))
+    };
+    let headers = headers
+        .iter()
+        .filter(|(name, _)| carries_credential(name))
+        .filter_map(|(_, value)| value.to_str().ok());
+    Secrets::new(credentials.chain(headers))
 }
 
 fn build_one(config: &CredentialConfig, channel_fingerprint: u64) -> Result<Credential, String> {

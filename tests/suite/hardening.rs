@@ -46,7 +46,11 @@ async fn a_request_that_a_provider_took_is_not_sent_again_and_again() {
         let taken = provider.requests();
         let taken = taken.iter().filter(|request| request.contains("x-mark"));
         assert_eq!(taken.count(), sent_most, "{working:?}: {}", answer.text());
-        assert_error_body(Protocol::Chat, &answer, 502);
+        match sent_most {
+            // Sent again it goes to a connection that is not dead.
+            2 => assert_eq!(answer.status, 200, "{}", answer.text()),
+            _ => drop(assert_error_body(Protocol::Chat, &answer, 502)),
+        }
     }
 }
 

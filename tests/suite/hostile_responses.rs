@@ -3,6 +3,7 @@
 use crate::harness::{Act, Gateway, Request, Scripted, config};
 use headgate::protocol::Protocol;
 use std::time::Duration;
+use tokio::time::sleep;
 
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"id\":\"ok\"}";
 const JSON: &str = "Content-Type: application/json\r\n";
@@ -122,6 +123,8 @@ fn odd_responses() -> Vec<String> {
         chunked("fffffffffffffffffff\r\n{}\r\n0\r\n\r\n"),
         chunked("2\r\n{}0\r\n\r\n"),
         chunked("3\r\n{}\r\n0\r\n\r\n"),
+        chunked("2;a=b\r\n{}\r\n0\r\n\r\n"),
+        chunked("2\r\n{}\r\n0\r\nx-t: 1\r\n\r\n"),
     ]
 }
 
@@ -132,13 +135,14 @@ async fn a_connection_whose_response_was_odd_is_not_used_again() {
     config::without_cool_downs(&mut config);
     for name in ["openai", "messages"] {
         config["channels"][name]["timeouts"] =
-            serde_json::json!({"first_byte": "2s", "idle": "2s"});
+            serde_json::json!({"first_byte": "1s", "idle": "1s"});
     }
     let gateway = Gateway::start(&config).await;
     for odd in odd_responses() {
         provider.next(vec![Act::Send(odd.clone().into())]);
+        let before = provider.connections().len();
         let first = gateway.ask(&Request::ask(Protocol::Chat)).await;
-        let spoiled = provider.connections();
+        let asked = provider.connections().len();
         for _ in 0..2 {
             let next = gateway.ask(&Request::ask(Protocol::Chat)).await;
             assert_eq!(
@@ -149,34 +153,22 @@ async fn a_connection_whose_response_was_odd_is_not_used_again() {
                 first.text()
             );
         }
-        let after = &provider.connections()[spoiled.len()..];
-        let last = spoiled.last().unwrap();
-        // What was sent again within the first request went to a fresh connection too.
-        let met_it = match first.text() == "{\"id\":\"ok\"}" && spoiled.len() > 1 {
-            true => continue,
-            false => after.contains(last),
-        };
-        assert!(!met_it, "behind {odd:?}: {after:?} with {last}");
+        let connections = provider.connections();
+        let (spoiled, after) = (connections[before], &connections[asked..]);
+        assert!(!after.contains(&spoiled), "behind {odd:?}: {connections:?}");
     }
 }
 
 #[tokio::test]
 async fn an_ordinary_response_leaves_its_connection_to_the_next_request() {
     let with = |lines: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{JSON}{lines}\r\n{body}");
+    let chunked = |body: &str| with("Transfer-Encoding: chunked\r\n", body);
     for good in [
         GOOD.to_string(),
-        with("Transfer-Encoding: chunked\r\n", "2\r\n{}\r\n0\r\n\r\n"),
+        chunked("2\r\n{}\r\n0\r\n\r\n"),
         with(
             "transfer-encoding: Chunked\r\nKeep-Alive: timeout=5\r\n",
             "1\r\n{\r\n1\r\n}\r\n0\r\n\r\n",
-        ),
-        with(
-            "Transfer-Encoding: chunked\r\n",
-            "2;a=b;c=\"d [\"\r\n{}\r\n0\r\n\r\n",
-        ),
-        with(
-            "Transfer-Encoding: chunked\r\nTrailer: x-t\r\n",
-            "2\r\n{}\r\n0\r\nx-t: 1\r\n\r\n",
         ),
         with("Connection: keep-alive\r\nContent-Length: 2\r\n", "{}"),
         with("connection: Keep-Alive\r\nContent-Length: 2\r\n", "{}"),
@@ -187,6 +179,8 @@ async fn an_ordinary_response_leaves_its_connection_to_the_next_request() {
         let gateway = before(&provider).await;
         for _ in 0..3 {
             gateway.ask(&Request::ask(Protocol::Chat)).await;
+            // A caller has its response a moment before the connection is free.
+            sleep(Duration::from_millis(100)).await;
         }
         assert_eq!(provider.connections(), [0, 0, 0], "{good:?}");
     }

@@ -14,6 +14,7 @@ mod check_secrets;
 mod check_syntax;
 mod chunks;
 mod cli;
+mod credential_echo;
 mod crowds;
 mod deadlines;
 mod demo;

@@ -2,6 +2,7 @@
 
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_event;
+use crate::harness::whole_streams::whole;
 use crate::harness::{Act, Answer, Gateway, Request, Scripted, config};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
@@ -23,49 +24,6 @@ const STREAMING: [Protocol; 4] = [
 enum Framing {
     Chunked,
     UntilClose,
-}
-
-/// A whole stream in events without their blank line; those from the second number on end it.
-fn whole(protocol: Protocol) -> (&'static [&'static str], usize) {
-    match protocol {
-        Protocol::Chat => (
-            &[
-                r#"data: {"choices":[{"index":0,"delta":{"role":"assistant"},"finish_reason":null}]}"#,
-                r#"data: {"choices":[{"index":0,"delta":{"content":"a \"finish_reason\":\"stop\" b"},"finish_reason":null}]}"#,
-                r#"data: {"choices":[{"index":0,"delta":{"content":"word"},"finish_reason":""}]}"#,
-                r#"data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#,
-                r#"data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2,"total_tokens":3}}"#,
-                "data: [DONE]",
-            ],
-            4,
-        ),
-        Protocol::Messages => (
-            &[
-                "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"model\":\"m\",\"usage\":{\"input_tokens\":1}}}",
-                "event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"delta\":{\"type\":\"text_delta\",\"text\":\"message_stop\"}}",
-                "event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}",
-                "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\"usage\":{\"output_tokens\":2}}",
-                "event: message_stop\ndata: {\"type\":\"message_stop\"}",
-            ],
-            5,
-        ),
-        Protocol::Responses => (
-            &[
-                "event: response.created\ndata: {\"type\":\"response.created\",\"sequence_number\":0,\"response\":{\"id\":\"resp_1\"}}",
-                "event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"sequence_number\":1,\"delta\":\"response.completed\"}",
-                "event: response.output_text.done\ndata: {\"type\":\"response.output_text.done\",\"sequence_number\":2,\"text\":\"x\"}",
-                "event: response.completed\ndata: {\"type\":\"response.completed\",\"sequence_number\":3,\"response\":{\"id\":\"resp_1\"}}",
-            ],
-            4,
-        ),
-        _ => (
-            &[
-                "event: image_edit.partial_image\ndata: {\"type\":\"image_edit.partial_image\",\"b64_json\":\"QUJD\"}",
-                "event: image_edit.completed\ndata: {\"type\":\"image_edit.completed\",\"b64_json\":\"QUJD\",\"usage\":{\"input_tokens\":1,\"output_tokens\":1,\"total_tokens\":2}}",
-            ],
-            2,
-        ),
-    }
 }
 
 /// The standard configuration with a route for image edits, all before `provider`.
@@ -382,4 +340,30 @@ async fn a_stream_without_a_protocol_is_left_alone() {
     );
     assert_eq!(answer.text(), "data: {}\n\nhalf");
     assert_eq!(gateway.log_of(&answer).await["settlement"], "complete");
+}
+
+#[tokio::test]
+async fn a_break_behind_the_last_event_breaks_nothing_and_behind_an_error_event_adds_none() {
+    let Streams { provider, gateway } = Streams::start(|_| {}).await;
+    for protocol in STREAMING {
+        let (events, _) = whole(protocol);
+        for (end, error) in [(Act::Close, false), (Act::Reset, false), (Act::Close, true)] {
+            let stream = match error {
+                false => joined(events, "\n"),
+                true => {
+                    "event: error\ndata: {\"type\":\"error\",\"error\":{\"message\":\"no\"}}\n\n"
+                        .into()
+                }
+            };
+            // The last chunk is missing.
+            let body = format!("{CHUNKED}{:x}\r\n{stream}\r\n", stream.len());
+            let pause = Act::Wait(std::time::Duration::from_millis(100));
+            provider.next(vec![Act::Send(body.into()), pause, end]);
+            let answer = gateway.ask(&Request::ask_stream(protocol)).await;
+            assert_eq!((answer.status, answer.whole), (200, !error), "{protocol:?}");
+            assert_eq!(answer.text(), stream, "there is no second error event");
+            let settlement = gateway.log_of(&answer).await["settlement"].clone();
+            assert_eq!(settlement == "upstream_cut", error, "{settlement}");
+        }
+    }
 }

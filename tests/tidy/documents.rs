@@ -150,7 +150,7 @@ pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snaps
 /// Values for variables that name a key or its digest; there are no others.
 pub fn keys(variable: &str) -> Option<String> {
     match variable.rsplit('_').next() {
-        Some("KEY") => Some("sk-tidy".to_string()),
+        Some("KEY") => Some("sk-tidy-key".to_string()),
         Some("SHA256") => Some("0".repeat(63) + "1"),
         _ => None,
     }

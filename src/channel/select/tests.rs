@@ -8,6 +8,7 @@ use crate::catalog::images::ImageEdits;
 use crate::catalog::model::ChannelModel;
 use crate::channel::outcome::Outcome;
 use crate::observe::metrics::Metrics;
+use crate::protocol::mask::Secrets;
 use http::{HeaderValue, header};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,6 +26,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
             tls: None,
         },
         credentials: Vec::new(),
+        secrets: Arc::new(Secrets::new([])),
         retired: false,
         protocols: Vec::new(),
         family: None,

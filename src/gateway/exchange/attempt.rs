@@ -6,7 +6,7 @@ use crate::catalog::channel::{Channel, Timeouts};
 use crate::channel::lease::Lease;
 use crate::filter::view::RequestView;
 use crate::gateway::downstream::{Downstream, Interrupted};
-use crate::gateway::upstream::{Connection, Upstream};
+use crate::gateway::upstream::{Connection, ConnectionSource, Upstream};
 use crate::gateway::{fault_from, hygiene};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
@@ -39,7 +39,7 @@ pub struct Answer {
     pub timeouts: Timeouts,
     /// When the whole attempt must be over.
     pub deadline: Instant,
-    /// Keeps the channel's credential from the caller, should the provider repeat it.
+    /// Keeps the channel's credentials from the caller, should the provider repeat one.
     masker: Masker,
     /// What was read of the body before the answer was kept.
     held: VecDeque<Bytes>,
@@ -69,11 +69,13 @@ pub async fn attempt(
     let (channel, credential) = (&*lease.candidate.channel, lease.credential());
     let timeouts = route.timeouts(channel.timeouts);
     let deadline = Instant::now() + timeouts.total;
-    for sent_before in 0..STALE_CONNECTIONS_MAX {
+    let mut source = ConnectionSource::Pool;
+    for _ in 0..STALE_CONNECTIONS_MAX {
         let prepared = prepare(route, request, &lease.candidate, credential)
             .await
             .map_err(Failed::untouched)?;
-        let mut connection = connect(upstream, downstream, lease, timeouts, deadline).await?;
+        let connecting = upstream.connect(channel, credential, source);
+        let mut connection = connect(downstream, connecting, timeouts, deadline).await?;
         let answered = exchange_heads(
             downstream,
             &mut connection,
@@ -89,7 +91,7 @@ pub async fn attempt(
                     status,
                     timeouts,
                     deadline,
-                    masker: Masker::new(credential.map(|credential| credential.secret.expose())),
+                    masker: Masker::new(channel.secrets.clone()),
                     held: VecDeque::new(),
                     held_whole: false,
                 });
@@ -97,7 +99,11 @@ pub async fn attempt(
             Err(Unanswered { fault, taken }) => {
                 let reused = connection.reused;
                 upstream.discard(connection).await;
-                let hardly = taken == Taken::Hardly && sent_before == 0 && replay.may_repeat();
+                let hardly = taken == Taken::Hardly && replay.may_repeat();
+                if hardly {
+                    // Once, and with a connection that is not reused never again.
+                    source = ConnectionSource::Fresh;
+                }
                 // What a fresh connection refuses too is for other channels to answer.
                 let again = taken == Taken::Not && reused || hardly;
                 if !again {
@@ -120,18 +126,14 @@ pub async fn attempt(
 }
 
 async fn connect(
-    upstream: &Upstream,
     downstream: &mut Downstream,
-    lease: &Lease,
+    connecting: impl Future<Output = Result<Connection, Fault>>,
     timeouts: Timeouts,
     deadline: Instant,
 ) -> Result<Connection, Failed> {
     let until = deadline.min(Instant::now() + timeouts.connect);
     downstream
-        .unless_gone(
-            until,
-            upstream.connect(&lease.candidate.channel, lease.credential()),
-        )
+        .unless_gone(until, connecting)
         .await
         .unwrap_or_else(|interrupted| Err(connect_interrupted(interrupted, timeouts.connect)))
         .map_err(Failed::untouched)
@@ -159,8 +161,8 @@ struct Unanswered {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Taken {
     Perhaps,
-    /// Its pooled connection broke at once, as one does that was closed before our request came:
-    /// it may go out once more.
+    /// Its pooled connection broke at once, as one does that was closed before our request came, or
+    /// what came on it is no response: it may go out once more, on a fresh one.
     Hardly,
     /// HTTP/2 says so.
     Not,
@@ -179,6 +181,7 @@ async fn exchange_heads(
         session,
         reused,
         sent_in_part,
+        is_informed,
         ..
     } = connection;
     let is_h2 = matches!(session, HttpSession::H2(_));
@@ -198,7 +201,7 @@ async fn exchange_heads(
         .map_err(|interrupted| answer_interrupted(interrupted, timeouts.first_byte))?;
     match (sent, read) {
         // A provider may refuse a request before it has taken all of it: its answer counts.
-        (_, Ok(())) => {}
+        (_, Ok(informed)) => *is_informed = informed,
         // What resets an HTTP/2 stream is told to its reader only.
         (Sent::InPart(error), Err(_)) if !is_h2 => return Err(broken(error)),
         (_, Err(error)) => return Err(broken(error)),
@@ -211,12 +214,13 @@ impl Unanswered {
     fn broken(mut error: Box<Error>, reused: bool, is_h2: bool, began: Instant) -> Self {
         error.retry.decide_reuse(reused);
         let refused = is_h2 && error.retry();
+        // Bytes that came behind an earlier response are what most often looks like this.
+        let is_unreadable = *error.etype() == ErrorType::InvalidHTTPHeader;
         let fault = fault_from::upstream(error);
+        let at_once = is_unreadable || began.elapsed() < STALE_SHOWS_WITHIN;
         let taken = match fault.kind {
             FaultKind::Upstream if refused => Taken::Not,
-            FaultKind::Upstream if !is_h2 && reused && began.elapsed() < STALE_SHOWS_WITHIN => {
-                Taken::Hardly
-            }
+            FaultKind::Upstream if !is_h2 && reused && at_once => Taken::Hardly,
             _ => Taken::Perhaps,
         };
         Self { fault, taken }
@@ -303,20 +307,22 @@ fn pieces(body: &Segments) -> Vec<Bytes> {
         .collect()
 }
 
-/// Reads the head of an answer, behind informational ones.
+/// Reads the head of an answer; tells whether informational ones came before it.
 ///
 /// # Errors
 /// The connection broke, or the head says in two ways how the body is read.
-pub(in crate::gateway) async fn read_head(session: &mut HttpSession) -> Result<(), Box<Error>> {
+pub(in crate::gateway) async fn read_head(session: &mut HttpSession) -> Result<bool, Box<Error>> {
+    let mut is_informed = false;
     loop {
         session.read_response_header().await?;
         let head = session.response_header();
         let head = head.expect("the answer's head was read");
         if head.status.is_informational() {
+            is_informed = true;
             continue;
         }
         return match hygiene::contradiction(&head.headers) {
-            None => Ok(()),
+            None => Ok(is_informed),
             Some(name) => Error::e_explain(
                 CONTRADICTION,
                 format!("two lines of `{name}` differ in the provider's response"),
@@ -375,7 +381,7 @@ impl Answer {
         }
     }
 
-    /// The next piece of the body without the channel's credential; `None` at its end.
+    /// The next piece of the body without the channel's credentials; `None` at its end.
     pub fn mask(&mut self, piece: Option<Bytes>) -> Option<Bytes> {
         match piece {
             Some(piece) => Some(self.masker.push(piece)),

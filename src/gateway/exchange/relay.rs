@@ -43,12 +43,8 @@ impl Exchange<'_> {
         blame: Option<Blame>,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
-        let secret = lease
-            .credential()
-            .map(|credential| credential.secret.expose());
-        let secrets: Vec<&str> = secret.into_iter().collect();
         let head = answer.head();
-        let mut headers = hygiene::for_caller(&head.headers, &secrets);
+        let mut headers = hygiene::for_caller(&head.headers, &candidate.channel.secrets);
         let kind = kind_for(self.request.protocol, &head.headers);
         self.record.status = Some(answer.status);
         self.record.committed = Some(self.record.started.elapsed());

@@ -31,7 +31,9 @@ impl Stream {
 
     /// Whether the last event came, and nothing behind it that is half an event.
     fn has_ended(&self) -> bool {
-        self.is_over() && self.framer.is_between_events()
+        let progress = self.progress.as_ref();
+        let is_good = progress.is_some_and(StreamProgress::has_last_event);
+        is_good && self.framer.is_between_events()
     }
 
     fn is_whole(&self, partial: Option<&Event>) -> bool {

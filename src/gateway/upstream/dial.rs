@@ -1,10 +1,12 @@
 //! New connections and idle ones: where a provider has several addresses, they race (RFC 8305).
 
-use pingora_core::connectors::ConnectorOptions;
-use pingora_core::connectors::http::{v1, v2};
-use pingora_core::protocols::ALPN;
+use super::provider_stream::ProviderStream;
+use pingora_core::connectors::http::v2;
+use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
-use pingora_core::upstreams::peer::HttpPeer;
+use pingora_core::protocols::http::v1::client::HttpSession as Http1Session;
+use pingora_core::protocols::{ALPN, Stream};
+use pingora_core::upstreams::peer::{HttpPeer, Peer};
 use pingora_error::Error;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,7 +19,7 @@ const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Pingora's connectors of both versions, with their pools.
 pub struct Dialer {
-    h1: v1::Connector,
+    h1: TransportConnector,
     h2: v2::Connector,
 }
 
@@ -26,7 +28,7 @@ impl Dialer {
     pub fn new(pool_max: usize) -> Self {
         let options = ConnectorOptions::new(pool_max);
         Self {
-            h1: v1::Connector::new(Some(options.clone())),
+            h1: TransportConnector::new(Some(options.clone())),
             h2: v2::Connector::new(Some(options)),
         }
     }
@@ -44,28 +46,30 @@ impl Dialer {
         if peer.options.alpn.get_min_http_version() == 2 {
             return None;
         }
-        let session = self.h1.reused_http_session(peer).await?;
-        Some(HttpSession::H1(session))
+        let stream = self.h1.reused_stream(peer).await?;
+        Some(http1_session(stream, peer))
     }
 
-    /// A new connection, TLS included; of HTTP/1.1 also one that came into the pool meanwhile, which
-    /// then counts as reused.
-    pub async fn dial(&self, peer: &HttpPeer) -> Result<(HttpSession, bool), Box<Error>> {
-        if may_be_h2(peer) {
-            let session = self.h2.new_http_session(peer).await?;
-            return Ok((session, false));
+    /// A new connection, TLS included.
+    pub async fn dial(&self, peer: &HttpPeer) -> Result<HttpSession, Box<Error>> {
+        if !may_be_h2(peer) {
+            return Ok(http1_session(self.h1.new_stream(peer).await?, peer));
         }
-        let (session, reused) = self.h1.get_http_session(peer).await?;
-        Ok((HttpSession::H1(session), reused))
+        Ok(match self.h2.new_http_session(peer).await? {
+            HttpSession::H1(session) => http1_session(session.into_inner(), peer),
+            session => session,
+        })
     }
 
     /// Gives a connection back whose answer was read to its end; of HTTP/2 it may also be cut short.
     pub async fn release(&self, session: HttpSession, peer: &HttpPeer, idle: Duration) {
         match session {
-            HttpSession::H1(session) => {
-                self.h1
-                    .release_http_session(session, peer, Some(idle))
-                    .await;
+            HttpSession::H1(mut session) => {
+                session.respect_keepalive();
+                if let Some(stream) = session.reuse().await.and_then(ProviderStream::into_pooled) {
+                    self.h1
+                        .release_stream(stream, peer.reuse_hash(), Some(idle));
+                }
             }
             HttpSession::H2(session) => self.h2.release_http_session(session, peer, Some(idle)),
             HttpSession::Custom(()) => {}
@@ -121,6 +125,11 @@ async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize,
         Poll::Pending
     })
     .await
+}
+
+fn http1_session(stream: Stream, peer: &HttpPeer) -> HttpSession {
+    let stream = Box::new(ProviderStream::new(stream));
+    HttpSession::H1(Http1Session::new_with_options(stream, peer))
 }
 
 fn may_be_h2(peer: &HttpPeer) -> bool {

@@ -96,7 +96,7 @@ impl Fetcher {
             self.dialer.dial(&peer).await.map_err(fault_from::upstream)
         });
         match dialled.await {
-            Ok((session, _)) => Ok(session),
+            Ok(session) => Ok(session),
             Err(faults) => Err(faults
                 .into_iter()
                 .next_back()

@@ -78,6 +78,11 @@ impl StreamProgress {
         end == StreamEnd::Failure && is_first
     }
 
+    /// Whether the last event of a good stream has gone by.
+    pub fn has_last_event(&self) -> bool {
+        self.end == StreamEnd::LastEvent
+    }
+
     /// Whether the last event has gone by, or an error in its place.
     pub fn is_over(&self) -> bool {
         matches!(self.end, StreamEnd::LastEvent | StreamEnd::Failure)

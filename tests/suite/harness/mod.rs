@@ -19,6 +19,7 @@ pub mod request;
 pub mod scripted;
 pub mod simulator;
 pub mod video;
+pub mod whole_streams;
 pub mod world;
 
 pub use accounts::Accounts;

@@ -1,0 +1,141 @@
+//! Whether a connection may carry another request: only behind a response that everybody reads alike.
+
+use super::provider_stream::ProviderStream;
+use http::{StatusCode, Version, header};
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_http::ResponseHeader;
+
+/// Whether the response was odd in no way: where its end could be read differently, what follows it
+/// may belong to it. HTTP/2 has frames for that.
+pub fn is_plain(session: &HttpSession) -> bool {
+    let HttpSession::H1(session) = session else {
+        return true;
+    };
+    let Some(head) = session.resp_header() else {
+        return false;
+    };
+    let framing = Framing::read(&session.get_headers_raw_bytes());
+    let ends_plainly = match framing {
+        None => false,
+        Some(Framing::Chunked) => ProviderStream::ended_in_chunks(session),
+        Some(Framing::Silent | Framing::Length) => true,
+    };
+    stays_open(head) && ends_plainly && framing.is_some_and(|framing| framing.fits(head.status))
+}
+
+fn stays_open(head: &ResponseHeader) -> bool {
+    let options = head.headers.get_all(header::CONNECTION).iter();
+    let says_close = options
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|option| option.trim().eq_ignore_ascii_case("close"));
+    head.version == Version::HTTP_11 && !says_close
+}
+
+/// How a head says where its body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Framing {
+    /// In no header.
+    Silent,
+    Length,
+    Chunked,
+}
+
+impl Framing {
+    /// Of a head as it came; none where another reader may take it for another head.
+    fn read(head: &[u8]) -> Option<Self> {
+        let mut rest = head.strip_suffix(b"\r\n")?;
+        if !take_line(&mut rest)?.starts_with(b"HTTP/1.1 ") {
+            return None;
+        }
+        let mut framing = Self::Silent;
+        while !rest.is_empty() {
+            let line = take_line(&mut rest)?;
+            let colon = memchr::memchr(b':', line)?;
+            let (name, value) = line.split_at(colon);
+            if name.last()?.is_ascii_whitespace() || name[0].is_ascii_whitespace() {
+                return None;
+            }
+            let value = value[1..].trim_ascii();
+            let declared = if name.eq_ignore_ascii_case(b"content-length") {
+                value
+                    .iter()
+                    .all(u8::is_ascii_digit)
+                    .then_some(Self::Length)?
+            } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
+                value
+                    .eq_ignore_ascii_case(b"chunked")
+                    .then_some(Self::Chunked)?
+            } else {
+                continue;
+            };
+            if framing != Self::Silent {
+                return None;
+            }
+            framing = declared;
+        }
+        Some(framing)
+    }
+
+    /// Whether a response of this status may have a body that is framed so.
+    fn fits(self, status: StatusCode) -> bool {
+        match status {
+            StatusCode::NO_CONTENT => self == Self::Silent,
+            StatusCode::NOT_MODIFIED => self != Self::Chunked,
+            _ => true,
+        }
+    }
+}
+
+/// The next line; none if it does not end in CRLF.
+fn take_line<'h>(rest: &mut &'h [u8]) -> Option<&'h [u8]> {
+    let (line, behind) = rest.split_at(memchr::memchr(b'\n', rest)? + 1);
+    *rest = behind;
+    line.strip_suffix(b"\r\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_head_that_everybody_reads_alike_says_where_its_body_ends() {
+        for (head, framing) in [
+            ("HTTP/1.1 200 OK\r\n\r\n", Some(Framing::Silent)),
+            (
+                "HTTP/1.1 200 \r\nA: b\r\nContent-Length: 2\r\n\r\n",
+                Some(Framing::Length),
+            ),
+            (
+                "HTTP/1.1 200 OK\r\ntransfer-encoding:  Chunked \r\nA:\r\n\r\n",
+                Some(Framing::Chunked),
+            ),
+            ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n", None),
+            ("\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", None),
+            ("HTTP/1.1 200 OK\nContent-Length: 2\n\n", None),
+            ("HTTP/1.1 200 OK\r\nA: b\nContent-Length: 2\r\n\r\n", None),
+            ("HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\n", None),
+            ("HTTP/1.1 200 OK\r\nA: b\r\n c\r\n\r\n", None),
+            ("HTTP/1.1 200 OK\r\nA: b\r\n c: d\r\n\r\n", None),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 2\r\ncontent-length: 2\r\n\r\n",
+                None,
+            ),
+            ("HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\n", None),
+            (
+                "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n",
+                None,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: x, chunked\r\n\r\n",
+                None,
+            ),
+            (
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
+                None,
+            ),
+        ] {
+            assert_eq!(Framing::read(head.as_bytes()), framing, "{head:?}");
+        }
+    }
+}

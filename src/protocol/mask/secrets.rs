@@ -1,0 +1,138 @@
+//! The secrets of a channel: what of its credentials is searched for, in bodies and in headers.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+use super::matcher::{SECRET_BYTES_MIN, SecretMatcher};
+
+/// So often a header value is read as percent-encoded, one reading after another.
+const PERCENT_READINGS: usize = 3;
+
+/// The secrets that a channel sends to its provider, ready to be searched for in what comes back.
+///
+/// Made once for a snapshot.
+#[derive(Debug)]
+pub struct Secrets {
+    plain: SecretMatcher,
+    /// The secrets in base64, for headers: each at any place within what was encoded.
+    base64: SecretMatcher,
+    shortest_form: usize,
+}
+
+impl Secrets {
+    /// Of the values of headers, each with or without a scheme before its token.
+    pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
+        let secrets: Vec<Vec<u8>> = values.into_iter().flat_map(secrets_of).collect();
+        let plain = SecretMatcher::new(secrets.iter().map(Vec::as_slice));
+        let encoded: Vec<String> = secrets
+            .iter()
+            .filter(|secret| secret.len() >= SECRET_BYTES_MIN)
+            .flat_map(|secret| in_base64(secret))
+            .collect();
+        let base64 = SecretMatcher::new(encoded.iter().map(String::as_bytes));
+        Self {
+            shortest_form: plain.shortest().min(base64.shortest()),
+            plain,
+            base64,
+        }
+    }
+
+    /// None of what is sent can be searched for.
+    pub fn is_empty(&self) -> bool {
+        self.plain.is_empty()
+    }
+
+    /// Where secrets lie in a body, in no order; ranges may overlap.
+    pub fn find(&self, body: &[u8]) -> Vec<Range<usize>> {
+        self.plain.find(body)
+    }
+
+    /// Where the beginning of a secret lies that a piece of a body ends with.
+    pub fn begun(&self, piece: &[u8]) -> usize {
+        self.plain.begun(piece)
+    }
+
+    /// Whether the value of a header has a secret in it, as it is, percent-encoded or in base64.
+    pub fn are_in_header(&self, value: &[u8]) -> bool {
+        if value.len() < self.shortest_form {
+            return false;
+        }
+        let mut value = Cow::Borrowed(value);
+        for _ in 0..=PERCENT_READINGS {
+            if !self.plain.find(&value).is_empty() || !self.base64.find(&value).is_empty() {
+                return true;
+            }
+            if !value.contains(&b'%') {
+                return false;
+            }
+            value = Cow::Owned(percent_decoded(&value));
+        }
+        false
+    }
+}
+
+/// What is searched for of a header's value: its token without the scheme. Where that is too short,
+/// the whole value.
+fn secrets_of(value: &str) -> Vec<Vec<u8>> {
+    let value = value.trim();
+    let Some((scheme, token)) = value.split_once([' ', '\t']) else {
+        return vec![value.into()];
+    };
+    let token = token.trim();
+    if token.len() < SECRET_BYTES_MIN {
+        return vec![value.into()];
+    }
+    let mut secrets = vec![Vec::from(token)];
+    // `Token token="…", id=…`: a provider repeats what is in the quotes.
+    secrets.extend(token.split([',', ';']).filter_map(|parameter| {
+        let (_, value) = parameter.trim().split_once('=')?;
+        Some(value.trim().trim_matches('"').into())
+    }));
+    // `Basic …`: a provider reads what is encoded.
+    if scheme.eq_ignore_ascii_case("basic")
+        && let Ok(login) = STANDARD
+            .decode(token)
+            .or_else(|_| STANDARD_NO_PAD.decode(token))
+    {
+        let password = login.splitn(2, |byte| *byte == b':').nth(1);
+        secrets.extend(password.map(Vec::from));
+        secrets.push(login);
+    }
+    secrets
+}
+
+/// What of a secret's base64 depends on the secret alone, for each place that it may have among the
+/// groups of three bytes, in both alphabets.
+fn in_base64(secret: &[u8]) -> impl Iterator<Item = String> {
+    [STANDARD_NO_PAD, URL_SAFE_NO_PAD]
+        .into_iter()
+        .flat_map(move |engine| {
+            (0..3).map(move |before| {
+                let encoded = engine.encode([&[0; 2][..before], secret].concat());
+                let first = (before * 8).div_ceil(6);
+                let last = (before + secret.len()) * 8 / 6;
+                encoded[first..last].to_owned()
+            })
+        })
+}
+
+fn percent_decoded(value: &[u8]) -> Vec<u8> {
+    let mut decoded = Vec::with_capacity(value.len());
+    let mut at = 0;
+    while let Some(&byte) = value.get(at) {
+        let digit = |at: usize| char::from(*value.get(at)?).to_digit(16);
+        let escaped = match byte {
+            b'%' => digit(at + 1).zip(digit(at + 2)),
+            _ => None,
+        };
+        match escaped.and_then(|(high, low)| u8::try_from(high * 16 + low).ok()) {
+            Some(escaped) => decoded.push(escaped),
+            None => decoded.push(byte),
+        }
+        at += if escaped.is_some() { 3 } else { 1 };
+    }
+    decoded
+}
