@@ -12,6 +12,7 @@ use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::{LineWriter, Sink};
 use crate::observe::metrics::Metrics;
 use crate::observe::process_log;
+use crate::protocol::secret_shape;
 use crate::reload::running::Listeners;
 use crate::reload::{self, Reloader};
 use crate::snapshot::Lasting;
@@ -215,5 +216,6 @@ fn workers(server: &ServerConfig) -> usize {
 }
 
 fn cannot_listen(address: &str, error: &std::io::Error) -> Failure {
+    let address = secret_shape::masked(address);
     Failure::new(format!("error: cannot listen on {address}: {error}"))
 }

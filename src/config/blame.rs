@@ -102,7 +102,7 @@ impl<'text> Broken<'text> {
             return None;
         }
         let (above, line) = self.lines_at()?;
-        let before = self.at.start - line.start - line.indent;
+        let before = self.at.start.checked_sub(line.start + line.indent)?;
         if line.key_end().is_some_and(|end| end <= before) {
             let hint = "put the value in quotes, since it has `: ` in it";
             return Some(finding(self.at.clone(), "a second `: ` in one value", hint));

@@ -31,6 +31,10 @@ static ASSIGNED: LazyLock<Regex> = LazyLock::new(|| {
 /// `?name=value` and `&name=value`.
 static QUERY: LazyLock<Regex> =
     LazyLock::new(|| pattern(r#"[?&#;]([A-Za-z0-9_.%-]{1,64})=([^\s&#"'`,;(){}\[\]$]+)"#));
+/// `user:password@host` without a scheme.
+static ACCOUNT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r#"([^\s/:@"'`,<>{}\[\]()]{1,64}:[^\s/:@"'`,<>{}\[\]()]{1,256})@[A-Za-z0-9\[]"#)
+});
 /// A value of a query that is no secret: a number, a date, a word.
 static TAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[a-z]{1,12}|[0-9.-]{1,12})$"));
 static UUID: LazyLock<Regex> = LazyLock::new(|| {
@@ -63,6 +67,8 @@ pub fn in_text(text: &str) -> Vec<Range<usize>> {
             secrets.push(value.range());
         }
     }
+    let accounts = ACCOUNT.captures_iter(text);
+    secrets.extend(accounts.filter_map(|found| Some(found.get(1)?.range())));
     secrets.extend(user_infos(text));
     secrets.extend(private_keys(text));
     random_runs(text, &mut secrets);
@@ -275,6 +281,7 @@ mod tests {
             "https://user:CANARY@host/v1",
             "https://user:CAN/CANARY@host/v1",
             "https://CANARY@host",
+            "user:CANARY@host:6379",
             "redis://:CANARY@host:6379/0",
             "https://host/v1?key=CANARY&x=1",
             "https://host/v1?x=CANARY1",
