@@ -5,8 +5,9 @@ use super::view::RequestView;
 use super::{Filter, Step};
 use crate::catalog::caller::{Caller, Callers};
 use crate::protocol::Protocol;
+use crate::protocol::credential_names::{member_names_credential, names_credential};
 use crate::protocol::fault::{Fault, FaultKind};
-use http::{HeaderMap, header};
+use http::{HeaderMap, HeaderName, header};
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
@@ -31,23 +32,25 @@ struct Authenticate {
 
 impl Filter for Authenticate {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        Step::from(self.caller_of(&request.headers).map(|caller| {
+        let caller = self.caller_of(&request.headers, request.query.as_deref());
+        Step::from(caller.map(|caller| {
             request.caller = Some(caller);
         }))
     }
 }
 
 impl Authenticate {
-    fn caller_of(&self, headers: &HeaderMap) -> Result<Arc<Caller>, Fault> {
-        let key = self.key(headers)?;
+    fn caller_of(&self, headers: &HeaderMap, query: Option<&str>) -> Result<Arc<Caller>, Fault> {
+        let key = self.key(headers, query)?;
+        // SDKs and people look for the words of the first half.
         self.callers.holder_of(key).cloned().ok_or_else(|| {
             refuse(
-                "the key is not known here; check it, or ask the operator of this gateway for one",
+                "Incorrect API key provided; check it, or ask the operator of this gateway for one",
             )
         })
     }
 
-    fn key<'h>(&self, headers: &'h HeaderMap) -> Result<&'h [u8], Fault> {
+    fn key<'h>(&self, headers: &'h HeaderMap, query: Option<&str>) -> Result<&'h [u8], Fault> {
         let bearer = bearer(headers)?;
         let api_key = match self.also_api_key {
             true => single(headers, "x-api-key")?,
@@ -58,14 +61,39 @@ impl Authenticate {
                 "`authorization` and `x-api-key` carry different keys; send one of them",
             )),
             (Some(key), _) | (None, Some(key)) => Ok(key),
-            (None, None) if self.also_api_key => Err(refuse(
-                "no key was sent; send `authorization: Bearer <key>` or `x-api-key: <key>`",
-            )),
-            (None, None) => Err(refuse(
-                "no key was sent; send `authorization: Bearer <key>`",
-            )),
+            (None, None) => {
+                let sent = sent_elsewhere(headers, query).unwrap_or("no API key provided".into());
+                let or = match self.also_api_key {
+                    true => " or `x-api-key: <key>`",
+                    false => "",
+                };
+                Err(refuse(format!(
+                    "{sent}; send `authorization: Bearer <key>`{or}"
+                )))
+            }
         }
     }
+}
+
+/// Where a key seems to have been sent that is not looked for there.
+fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
+    const NAME_BYTES_MAX: usize = 64;
+    let mut folded = Vec::new();
+    let header = headers
+        .keys()
+        .map(HeaderName::as_str)
+        .find(|name| names_credential(name.as_bytes()) && !name.contains("cookie"))
+        .map(|name| (name, "the header"));
+    let member = query
+        .into_iter()
+        .flat_map(|query| query.split('&'))
+        .map(|member| member.split_once('=').map_or(member, |(name, _)| name))
+        .find(|name| member_names_credential(name, &mut folded))
+        .map(|name| (name, "the query's"));
+    let (name, what) = header
+        .or(member)
+        .filter(|(name, _)| name.len() <= NAME_BYTES_MAX)?;
+    Some(format!("no key is read from {what} `{name}` here"))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
@@ -102,7 +130,6 @@ fn refuse(message: impl Into<String>) -> Fault {
 mod tests {
     use super::*;
     use crate::catalog::caller::KeyDigest;
-    use http::HeaderName;
 
     fn outcome(also_api_key: bool, sent: &[(&str, &str)]) -> Result<String, String> {
         let mut callers = Callers::default();
@@ -128,7 +155,7 @@ mod tests {
                 headers
             });
         filter
-            .caller_of(&headers)
+            .caller_of(&headers, None)
             .map(|caller| caller.name.to_string())
             .map_err(|fault| fault.message)
     }
@@ -160,6 +187,25 @@ mod tests {
                 .unwrap_err()
                 .contains("different keys")
         );
+    }
+
+    #[test]
+    fn a_key_where_none_is_looked_for_is_named_by_its_place() {
+        for (also_api_key, name, wanted) in [
+            (false, "x-api-key", "`x-api-key`"),
+            (false, "api-key", "`api-key`"),
+            (true, "x-goog-api-key", "`x-goog-api-key`"),
+            (true, "cookie", "no API key provided"),
+            (true, "content-type", "no API key provided"),
+        ] {
+            let message = outcome(also_api_key, &[(name, "sk-ann")]).unwrap_err();
+            assert!(message.contains(wanted), "{message}");
+            assert!(
+                message.contains("send `authorization: Bearer <key>`"),
+                "{message}"
+            );
+            assert!(!message.contains("sk-ann"), "{message}");
+        }
     }
 
     #[test]

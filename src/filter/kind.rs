@@ -48,9 +48,18 @@ pub struct Parts<'a> {
     pub tasks: &'a Arc<Tasks>,
     pub polls: &'a Arc<Polls>,
     pub egress: &'a Arc<Egress>,
+    pub endpoints: &'a Arc<[Endpoint]>,
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,
     pub side: Side,
+}
+
+/// Where requests of a protocol that name a model go.
+#[derive(Debug)]
+pub struct Endpoint {
+    pub protocol: Protocol,
+    /// Method and path: `POST /v1/images/edits`.
+    pub pattern: String,
 }
 
 /// Compiled request schemas, by the path they have in `routes.yaml`.

@@ -5,7 +5,7 @@ use super::view::RequestView;
 use super::{Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use http::header;
+use http::{HeaderMap, HeaderValue, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -58,52 +58,112 @@ impl Filter for RequireJson {
 
 impl RequireJson {
     fn check(&self, request: &RequestView) -> Result<(), Fault> {
-        let content_type = request.header("content-type");
-        if !request.takes_form && !content_type.is_some_and(is_json) {
-            let wanted = match self.or {
-                None => "send `application/json`",
-                Some(Or::Form) => {
-                    "send `application/json`, or `multipart/form-data` with its boundary"
-                }
-            };
-            return Err(Fault::new(
-                FaultKind::UnsupportedMedia,
-                match content_type {
-                    Some(sent) => format!("content-type is `{sent}`; {wanted}"),
-                    None => format!("content-type is missing; {wanted}"),
-                },
-            )
-            .param("content-type"));
+        if !request.takes_form {
+            self.check_type(&request.headers)?;
         }
-        check_coding(request)
+        check_coding(&request.headers)
+    }
+
+    fn check_type(&self, headers: &HeaderMap) -> Result<(), Fault> {
+        let wanted = match self.or {
+            None => "send `application/json`",
+            Some(Or::Form) => "send `application/json`, or `multipart/form-data` with its boundary",
+        };
+        let mut sent = headers.get_all(header::CONTENT_TYPE).iter();
+        let problem = match (sent.next(), sent.next()) {
+            (Some(only), None) if only.to_str().is_ok_and(is_json) => return Ok(()),
+            (Some(only), None) => format!("is `{}`", start_of(only)),
+            (None, _) => "is missing".into(),
+            (Some(_), Some(_)) => "was sent twice".into(),
+        };
+        Err(Fault::new(
+            FaultKind::UnsupportedMedia,
+            format!("content-type {problem}; {wanted}, once"),
+        )
+        .param("content-type"))
     }
 }
 
-fn check_coding(request: &RequestView) -> Result<(), Fault> {
-    match request.header("content-encoding") {
-        None | Some("identity") => Ok(()),
-        Some(sent) if request.headers.contains_key(header::CONTENT_ENCODING) => Err(Fault::new(
+/// No line of several may name a coding: some readers look at the first one only, some at the last.
+fn check_coding(headers: &HeaderMap) -> Result<(), Fault> {
+    let is_coded = |value: &&HeaderValue| {
+        !value
+            .as_bytes()
+            .trim_ascii()
+            .eq_ignore_ascii_case(b"identity")
+    };
+    let mut sent = headers.get_all(header::CONTENT_ENCODING).iter();
+    match sent.find(is_coded) {
+        None => Ok(()),
+        Some(coding) => Err(Fault::new(
             FaultKind::UnsupportedMedia,
-            format!("content-encoding `{sent}` is not accepted; send the body uncompressed"),
+            format!(
+                "content-encoding `{}` is not accepted; send the body uncompressed",
+                start_of(coding)
+            ),
         )
         .param("content-encoding")),
-        Some(_) => Ok(()),
     }
 }
 
+/// A header's value may be of any length; an error message need not.
+fn start_of(value: &HeaderValue) -> String {
+    const MOST: usize = 100;
+    let text = String::from_utf8_lossy(value.as_bytes());
+    text.chars().take(MOST).collect()
+}
+
+/// Whether all readers take this for JSON in UTF-8. What one reader could read otherwise than another is
+/// not: a charset twice or in pieces (RFC 2231), and quoted text with separators or escapes in it.
 fn is_json(content_type: &str) -> bool {
-    let (essence, parameters) = content_type.split_once(';').unwrap_or((content_type, ""));
-    let charset = parameters.split(';').find_map(|parameter| {
-        let (name, value) = parameter.split_once('=')?;
-        name.trim().eq_ignore_ascii_case("charset").then_some(value)
-    });
-    essence.trim().eq_ignore_ascii_case("application/json")
-        && charset.is_none_or(|charset| {
-            charset
-                .trim()
-                .trim_matches('"')
-                .eq_ignore_ascii_case("utf-8")
+    let mut pieces = content_type.split(';').map(trimmed);
+    let is_type = |essence: &str| essence.eq_ignore_ascii_case("application/json");
+    let mut has_charset = false;
+    pieces.next().is_some_and(is_type)
+        && pieces.all(|parameter| match parameter.split_once('=') {
+            // Some write the value alone.
+            None => parameter.is_empty() || is_utf8(parameter),
+            Some((name, value)) => {
+                let (name, value) = (trimmed(name), trimmed(value));
+                let plain = unquoted(value);
+                match name
+                    .get(..7)
+                    .filter(|start| start.eq_ignore_ascii_case("charset"))
+                {
+                    Some(_) if name.len() == 7 => {
+                        !std::mem::replace(&mut has_charset, true) && plain.is_some_and(is_utf8)
+                    }
+                    Some(_) if name[7..].starts_with('*') => false,
+                    _ => is_token(name) && plain.is_some(),
+                }
+            }
         })
+}
+
+fn is_utf8(charset: &str) -> bool {
+    ["utf-8", "utf8"]
+        .iter()
+        .any(|known| charset.eq_ignore_ascii_case(known))
+}
+
+/// The value of a parameter: a token, or what is quoted.
+fn unquoted(value: &str) -> Option<&str> {
+    match value.strip_prefix('"') {
+        None => Some(value).filter(|value| is_token(value)),
+        Some(rest) => rest
+            .strip_suffix('"')
+            .filter(|text| !text.contains(['"', '\\', ','])),
+    }
+}
+
+fn is_token(text: &str) -> bool {
+    let is_token_char =
+        |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    !text.is_empty() && text.bytes().all(is_token_char)
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches([' ', '\t'])
 }
 
 #[cfg(test)]
@@ -116,6 +176,14 @@ mod tests {
             ("application/json", true),
             ("Application/JSON; charset=UTF-8", true),
             ("application/json; charset=\"utf-8\"", true),
+            ("application/json;charset=utf8", true),
+            ("application/json; UTF8", true),
+            ("application/json; profile=\"a b\"", true),
+            ("application/json; charset=utf-8; charset=utf-8", false),
+            ("application/json; charset*=utf-8''utf-8", false),
+            ("application/json; charset=\"utf-8", false),
+            ("application/json; a=\"b; charset=utf-8\"", false),
+            ("application/json; charset='utf-8'", false),
             ("application/json; charset=utf-16", false),
             ("application/jsonl", false),
             ("text/json", false),

@@ -1,6 +1,6 @@
 //! `route_model`: platform model to candidates, and its name to the channel's, byte for byte.
 
-use super::kind::{FilterKind, Side};
+use super::kind::{Endpoint, FilterKind, Side};
 use super::view::{AttemptView, Destination, RequestView};
 use super::{BodyNeed, Filter, Step};
 use crate::catalog::caller::Caller;
@@ -25,6 +25,7 @@ pub const KIND: FilterKind = FilterKind {
         })?;
         Ok(Arc::new(RouteModel {
             catalog: parts.catalog.clone(),
+            endpoints: parts.endpoints.clone(),
             protocol,
         }))
     },
@@ -35,6 +36,7 @@ const NEAREST_MAX: usize = 3;
 
 struct RouteModel {
     catalog: Arc<Catalog>,
+    endpoints: Arc<[Endpoint]>,
     protocol: Protocol,
 }
 
@@ -78,13 +80,7 @@ impl RouteModel {
         let model = self.model(&name, request.caller.as_deref())?;
         let candidates = model.candidates(self.protocol);
         if candidates.is_empty() {
-            return Err(unknown(
-                format!(
-                    "model `{name}` is not offered over the {} protocol",
-                    self.protocol.name()
-                ),
-                self.nearest_names(&name, request.caller.as_deref()),
-            ));
+            return Err(self.not_here(model, request.caller.as_deref()));
         }
         Ok(Destination {
             model: Some(model.clone()),
@@ -111,6 +107,25 @@ impl RouteModel {
         }
     }
 
+    /// A model that exists, and that no channel serves over this protocol: where to send the request.
+    fn not_here(&self, model: &Model, caller: Option<&Caller>) -> Fault {
+        let what = format!(
+            "model `{}` is not offered over the {} protocol",
+            model.name,
+            self.protocol.name()
+        );
+        let serving: Vec<&str> = self
+            .endpoints
+            .iter()
+            .filter(|endpoint| model.speaks(endpoint.protocol))
+            .map(|endpoint| endpoint.pattern.as_str())
+            .collect();
+        match serving.as_slice() {
+            [] => unknown(what, self.nearest_names(&model.name, caller)),
+            endpoints => unknown_model(format!("{what}; send it to {}", endpoints.join(" or "))),
+        }
+    }
+
     /// Only names that this caller may use and that speak this protocol: others would be no help.
     fn nearest_names(&self, name: &str, caller: Option<&Caller>) -> Vec<&str> {
         let usable = self
@@ -133,10 +148,11 @@ fn model_named(body: &Document) -> Result<std::borrow::Cow<'_, str>, Fault> {
         );
         return Err(Fault::new(FaultKind::Invalid, message).param(&*other));
     }
-    let model = body
-        .root()
-        .get("model")
-        .ok_or_else(|| wanted("`model` is missing; name the model to use"))?;
+    let missing = || {
+        let message = "missing required field `model`; name the model to use";
+        Fault::new(FaultKind::Missing, message).param("model")
+    };
+    let model = body.root().get("model").ok_or_else(missing)?;
     match model.as_str() {
         Some(name) if !name.is_empty() => Ok(name),
         Some(_) => Err(wanted("`model` is empty; name the model to use")),
@@ -149,7 +165,11 @@ fn unknown(what: String, nearest: Vec<&str>) -> Fault {
         [] => "; GET /v1/models lists those you may use".to_string(),
         names => format!("; did you mean `{}`?", names.join("`, `")),
     };
-    Fault::new(FaultKind::UnknownModel, what + &advice).param("model")
+    unknown_model(what + &advice)
+}
+
+fn unknown_model(message: String) -> Fault {
+    Fault::new(FaultKind::UnknownModel, message).param("model")
 }
 
 /// A made-up name may be of any length; an error message need not.

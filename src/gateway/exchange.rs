@@ -219,7 +219,7 @@ impl Exchange<'_> {
             };
             self.record.broken = sent.is_err() || fault.kind == FaultKind::BadHead;
         }
-        if fault.kind == FaultKind::Invalid {
+        if matches!(fault.kind, FaultKind::Invalid | FaultKind::Missing) {
             self.gateway.metrics.validation_failure(&self.route.name);
         }
         self.record.fault = Some(fault);

@@ -1,7 +1,9 @@
-//! Which headers cross the gateway, in either direction.
+//! Which headers and query members cross the gateway, in either direction.
 
+use crate::protocol::credential_names::{decoded, member_names_credential, names_credential};
 use crate::protocol::mask::Secrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
+use std::borrow::Cow;
 
 /// Caller headers that never reach a provider: the connection's own, the caller's credentials,
 /// where it comes from, and those by which a caller could speak for the operator's account.
@@ -9,11 +11,10 @@ fn is_kept_from_providers(name: &str) -> bool {
     matches!(
         name,
         "accept-encoding"
-            | "api-key"
-            | "authorization"
+            | "anthropic-organization-id"
+            | "anthropic-workspace-id"
             | "connection"
             | "content-length"
-            | "cookie"
             | "expect"
             | "forwarded"
             | "host"
@@ -21,18 +22,47 @@ fn is_kept_from_providers(name: &str) -> bool {
             | "openai-organization"
             | "openai-project"
             | "proxy-authenticate"
-            | "proxy-authorization"
             | "proxy-connection"
             | "te"
             | "trailer"
             | "transfer-encoding"
             | "upgrade"
             | "via"
-            | "x-api-key"
-            | "x-goog-api-key"
+            | "x-dashscope-workspace"
+            | "x-goog-user-project"
             | "x-real-ip"
             | "x-request-id"
     ) || name.starts_with("x-forwarded-")
+        || names_credential(name.as_bytes())
+}
+
+/// The key that a caller showed, in either header that `authenticate` reads.
+pub struct ShownKey<'h>([Option<&'h [u8]>; 2]);
+
+impl<'h> ShownKey<'h> {
+    /// Shorter ones could be the end of any value.
+    const BYTES_MIN: usize = 8;
+
+    pub fn of(from_caller: &'h HeaderMap) -> Self {
+        let bytes = |name: &str| from_caller.get(name).map(HeaderValue::as_bytes);
+        let bearer = bytes("authorization").map(|value| {
+            let scheme_ends = value.iter().position(|byte| *byte == b' ').unwrap_or(0);
+            value[scheme_ends..].trim_ascii()
+        });
+        let keys = [bearer, bytes("x-api-key")];
+        Self(keys.map(|key| key.filter(|key| key.len() >= Self::BYTES_MIN)))
+    }
+
+    /// Whether a value is the key, perhaps behind a scheme.
+    fn is_in(&self, value: &[u8]) -> bool {
+        self.0.iter().flatten().any(|key| value.ends_with(key))
+    }
+
+    /// The same of a member of a query.
+    fn is_encoded_in(&self, member: &str) -> bool {
+        self.is_in(member.as_bytes())
+            || member.contains('%') && self.is_in(&decoded(member.as_bytes()).collect::<Vec<_>>())
+    }
 }
 
 /// Provider headers that reach the caller. Everything else stays here: a provider's headers name
@@ -59,6 +89,7 @@ fn is_shown_to_callers(name: &str) -> bool {
 /// The headers of a request for a provider, from those the caller sent.
 pub fn for_provider(from_caller: &HeaderMap) -> HeaderMap {
     let nominated = Nominated::by(from_caller);
+    let key = ShownKey::of(from_caller);
     let mut headers = HeaderMap::with_capacity(from_caller.len() + 6);
     for (name, value) in from_caller {
         let text = name.as_str();
@@ -67,7 +98,7 @@ pub fn for_provider(from_caller: &HeaderMap) -> HeaderMap {
             true => is_kept_from_providers(&text.replace('_', "-")),
             false => is_kept_from_providers(text),
         };
-        if !is_kept && !nominated.has(text) {
+        if !is_kept && !nominated.has(text) && !key.is_in(value.as_bytes()) {
             headers.append(name, value.clone());
         }
     }
@@ -103,6 +134,31 @@ pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
         let first = values.next();
         values.any(|other| first.is_some_and(|first| !is_same(name, first, other)))
     })
+}
+
+/// The query of a request for a provider, from the one that the caller sent: without members that
+/// carry credentials. What is left of it is as it was.
+pub fn query_for_provider<'q>(query: &'q str, from_caller: &HeaderMap) -> Cow<'q, str> {
+    let key = ShownKey::of(from_caller);
+    let mut folded = Vec::new();
+    let mut is_kept = |member: &str| {
+        let name = member.split_once('=').map_or(member, |(name, _)| name);
+        !member_names_credential(name, &mut folded) && !key.is_encoded_in(member)
+    };
+    // Some servers take a semicolon for a separator, too.
+    if query.split(['&', ';']).all(&mut is_kept) {
+        return Cow::Borrowed(query);
+    }
+    let mut left = String::with_capacity(query.len());
+    for member in query.split_inclusive(['&', ';']) {
+        if is_kept(member.trim_end_matches(['&', ';'])) {
+            left.push_str(member);
+        }
+    }
+    if !query.ends_with(['&', ';']) {
+        left.truncate(left.trim_end_matches(['&', ';']).len());
+    }
+    Cow::Owned(left)
 }
 
 /// The headers of an answer for the caller, from those the provider sent.

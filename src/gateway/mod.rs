@@ -14,6 +14,7 @@ mod reply;
 mod request_id;
 pub mod service;
 mod upstream;
+mod websocket_refusal;
 
 use crate::channel::addresses::{Addresses, Pace};
 use crate::channel::budget::RetryBudget;

@@ -93,7 +93,7 @@ impl<'a> Refusal<'a> {
         close_and_discard_h1(&mut session).await;
     }
 
-    fn tell(
+    pub(super) fn tell(
         &self,
         protocol: Option<Protocol>,
         head: Option<&RequestHeader>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// Read by SDKs before `retry-after`, since it is finer.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-/// `false` keeps SDKs from what they would do for a 429, and for all from 500 on.
+/// `false` keeps SDKs from sending a request again, which some do whatever the status.
 const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An answer for `fault`, in the shape of the protocol that the caller speaks.
@@ -25,8 +25,7 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     if let Some(wait) = fault.retry_after {
         tell_when(&mut headers, wait);
     }
-    if fault.kind == FaultKind::OverBudget {
-        // Trying again helps nobody before the day or month is over.
+    if !fault.kind.may_pass_later() {
         forbid_retry(&mut headers);
     }
     if fault.kind == FaultKind::Unauthenticated {

@@ -9,7 +9,7 @@ use super::listen::http1_inspection::Http1Inspection;
 use super::listen::inspected_stream::InspectedStream;
 use super::listen::stages::reached;
 use super::refusal::Refusal;
-use super::{Gateway, fault_from, head, reply, request_id};
+use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
 use crate::config::routes::LimitsConfig;
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -167,12 +167,15 @@ impl GatewayApp {
         let (route, params) = match snapshot.router.find(&request.method, &target.path) {
             Found::Route(route, params) => (route.clone(), params),
             Found::OtherMethods(methods) => {
+                if websocket_refusal::is_due(&session) {
+                    // Rare, and large: it takes no room in every exchange.
+                    return Box::pin(refusal(id).send_upgrade_required(session, &methods)).await;
+                }
                 let (fault, headers) = method_not_allowed(&methods);
                 return refusal(id).send(session, fault, headers).await;
             }
             Found::Nothing => {
-                let message = format!("there is nothing at {}; check the path", target.path);
-                let fault = Fault::new(FaultKind::NoRoute, message);
+                let fault = unknown_path(&snapshot, &request.method, &target.path);
                 return refusal(id).send(session, fault, HeaderMap::new()).await;
             }
         };
@@ -258,6 +261,18 @@ fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_d
 fn header_size(limits: &LimitsConfig) -> usize {
     usize::try_from(limits.header_size.bytes())
         .map_or(HEADER_SIZE_MAX, |bytes| bytes.min(HEADER_SIZE_MAX))
+}
+
+fn unknown_path(snapshot: &Snapshot, method: &Method, path: &str) -> Fault {
+    const SHOWN_CHARS_MAX: usize = 128;
+    let advice = match snapshot.router.nearest(method, path) {
+        Some(pattern) => format!("did you mean `{pattern}`?"),
+        None => "check the path".into(),
+    };
+    // A head check has refused paths that are not ASCII.
+    let shown = path.get(..SHOWN_CHARS_MAX).unwrap_or(path);
+    let message = format!("unknown path `{shown}`; {advice}");
+    Fault::new(FaultKind::NoRoute, message)
 }
 
 fn method_not_allowed(methods: &[Method]) -> (Fault, HeaderMap) {

@@ -29,14 +29,9 @@ pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
 pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Bytes {
     match protocol {
         Some(Protocol::Messages) => json(&MessagesBody::new(fault, request_id)),
+        Some(Protocol::FamilyA) => json(&ChatBody::of_family_a(fault)),
         Some(Protocol::FamilyB) => json(&FamilyBBody::new(fault, request_id)),
-        Some(
-            Protocol::Chat
-            | Protocol::Responses
-            | Protocol::ImageEdit
-            | Protocol::Video
-            | Protocol::FamilyA,
-        )
+        Some(Protocol::Chat | Protocol::Responses | Protocol::ImageEdit | Protocol::Video)
         | None => json(&ChatBody::new(fault)),
     }
 }
@@ -118,6 +113,16 @@ impl<'a> ChatBody<'a> {
         };
         Self { error }
     }
+
+    /// The family's own interface has the same keys; its SDK knows a refused key by these words.
+    fn of_family_a(fault: &'a Fault) -> Self {
+        let mut body = Self::new(fault);
+        if fault.kind == FaultKind::Unauthenticated {
+            body.error.class = "Unauthorized";
+            body.error.code = "AuthenticationError";
+        }
+        body
+    }
 }
 
 impl<'a> MessagesBody<'a> {
@@ -163,10 +168,12 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::HeadTooLarge
         | FaultKind::BadJson
         | FaultKind::Invalid
+        | FaultKind::Missing
         | FaultKind::BadHeader
         | FaultKind::Unauthenticated
         | FaultKind::NoRoute
         | FaultKind::MethodNotAllowed
+        | FaultKind::UpgradeRequired
         | FaultKind::UnknownModel
         | FaultKind::UnknownId
         | FaultKind::Gone
@@ -199,8 +206,10 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::HeadTooLarge
         | FaultKind::BadJson
         | FaultKind::Invalid
+        | FaultKind::Missing
         | FaultKind::BadHeader
         | FaultKind::MethodNotAllowed
+        | FaultKind::UpgradeRequired
         | FaultKind::NotCancellable
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
@@ -231,6 +240,7 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         | FaultKind::HeadTooLarge
         | FaultKind::BadJson
         | FaultKind::Invalid
+        | FaultKind::Missing
         | FaultKind::BadHeader
         | FaultKind::UnsupportedMedia
         | FaultKind::ClientGone
@@ -238,7 +248,9 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         FaultKind::Unauthenticated => "InvalidApiKey",
         FaultKind::Forbidden => "AccessDenied",
         FaultKind::NoRoute | FaultKind::UnknownId | FaultKind::Gone => "NotFound",
-        FaultKind::MethodNotAllowed | FaultKind::NotCancellable => "UnsupportedOperation",
+        FaultKind::MethodNotAllowed | FaultKind::UpgradeRequired | FaultKind::NotCancellable => {
+            "UnsupportedOperation"
+        }
         FaultKind::UnknownModel => "ModelNotFound",
         FaultKind::TooLarge => "BadRequest.TooLarge",
         FaultKind::RequestTimeout => "RequestTimeOut",

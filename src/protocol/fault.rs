@@ -15,6 +15,8 @@ pub enum FaultKind {
     BadJson,
     /// The body breaks the protocol's schema.
     Invalid,
+    /// The body lacks a field that it must have.
+    Missing,
     /// A header that the protocol requires is missing or malformed.
     BadHeader,
     /// No key, an unknown key, or two different ones.
@@ -25,6 +27,8 @@ pub enum FaultKind {
     NoRoute,
     /// A route has this path, but not with this method.
     MethodNotAllowed,
+    /// A WebSocket was asked for at a path that takes other methods only.
+    UpgradeRequired,
     /// No model of this name.
     UnknownModel,
     /// Nothing that a provider made has this id, or it was made for another caller.
@@ -88,7 +92,7 @@ impl FaultKind {
     /// The HTTP status of a reply for this kind.
     pub fn status(self) -> u16 {
         match self {
-            Self::BadHead | Self::BadJson | Self::Invalid | Self::BadHeader => 400,
+            Self::BadHead | Self::BadJson | Self::Invalid | Self::Missing | Self::BadHeader => 400,
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
             Self::NoRoute | Self::UnknownModel | Self::UnknownId => 404,
@@ -98,6 +102,7 @@ impl FaultKind {
             Self::Gone => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
+            Self::UpgradeRequired => 426,
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
             Self::HeadTooLarge => 431,
             Self::ClientGone | Self::WriteDeadline => 499,
@@ -115,11 +120,13 @@ impl FaultKind {
             Self::HeadTooLarge => "request_header_fields_too_large",
             Self::BadJson => "invalid_json",
             Self::Invalid => "invalid_value",
+            Self::Missing => "missing_required_parameter",
             Self::BadHeader => "invalid_header",
             Self::Unauthenticated => "invalid_api_key",
             Self::Forbidden => "permission_denied",
             Self::NoRoute => "unknown_url",
             Self::MethodNotAllowed => "method_not_allowed",
+            Self::UpgradeRequired => "upgrade_required",
             Self::UnknownModel => "model_not_found",
             Self::UnknownId => "id_not_found",
             Self::Gone => "id_gone",
@@ -140,6 +147,43 @@ impl FaultKind {
             Self::Ending => "gateway_restarting",
             Self::NoChannel => "no_channel_available",
             Self::UpstreamTimeout => "upstream_timeout",
+        }
+    }
+
+    /// Whether the same request, sent again a moment later, may fare better.
+    pub fn may_pass_later(self) -> bool {
+        match self {
+            Self::BadHead
+            | Self::BadJson
+            | Self::Invalid
+            | Self::Missing
+            | Self::BadHeader
+            | Self::Unauthenticated
+            | Self::Forbidden
+            | Self::NoRoute
+            | Self::MethodNotAllowed
+            | Self::UpgradeRequired
+            | Self::UnknownModel
+            | Self::UnknownId
+            | Self::Gone
+            | Self::NotCancellable
+            | Self::TooLarge
+            | Self::UnsupportedMedia
+            | Self::OverBudget => false,
+            Self::RequestTimeout
+            | Self::TooManyRequests
+            | Self::TooManyTokens
+            | Self::Overloaded
+            | Self::Ending
+            | Self::NoChannel
+            | Self::Connect
+            | Self::Upstream
+            | Self::UnreadableAnswer
+            | Self::OutcomeUnknown
+            | Self::UpstreamTimeout
+            | Self::ClientGone
+            | Self::WriteDeadline
+            | Self::Internal => true,
         }
     }
 }

@@ -270,7 +270,8 @@ impl Found {
         for (index, tool) in tools.elements().enumerate() {
             self.below(index, |found| {
                 found.member(tool, "container", Self::tool_container);
-                found.member(tool, "environment", Self::tool_container);
+                // Of a screen it is the name of its system.
+                found.member(tool, "environment", Self::container_object);
                 found.member(tool, "input_image_mask", |found, mask| {
                     found.member(mask, "file_id", Self::file);
                 });
@@ -281,6 +282,10 @@ impl Found {
     /// One that is there already, or the files for a new one.
     fn tool_container(&mut self, container: Node<'_>) {
         self.id(container, IdKind::Container);
+        self.container_object(container);
+    }
+
+    fn container_object(&mut self, container: Node<'_>) {
         self.member(container, "container_id", |found, id| {
             found.id(id, IdKind::Container);
         });

@@ -2,6 +2,7 @@
 
 pub mod allowance;
 pub mod blame;
+pub mod credential_names;
 pub mod date;
 pub mod error_body;
 pub mod estimate;

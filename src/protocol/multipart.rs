@@ -36,7 +36,7 @@ fn unquoted(value: &str) -> Option<&str> {
 fn is_utf8(name: &str, charset: &str) -> bool {
     let charset = charset.trim().trim_matches('"');
     name == "charset"
-        && ["utf-8", "us-ascii"]
+        && ["utf-8", "utf8", "us-ascii"]
             .iter()
             .any(|known| charset.eq_ignore_ascii_case(known))
 }
@@ -114,6 +114,7 @@ mod tests {
                 "Multipart/Form-Data; charset=utf-8; Boundary=\"x=y\";",
                 Some("x=y"),
             ),
+            ("multipart/form-data; boundary=x; charset=UTF8", Some("x")),
             ("multipart/form-data; boundary=x; boundary=y", None),
             ("multipart/form-data; boundary=\"x;y\"", None),
             ("multipart/form-data; boundary=x,y", None),

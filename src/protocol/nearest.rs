@@ -38,6 +38,12 @@ pub fn is_close(left: &str, right: &str, allowed: usize) -> bool {
     distance_within(&folded(left), &folded(right), allowed).is_some()
 }
 
+/// In how many places two names differ, case apart, if in no more than `allowed`.
+pub fn differences(left: &str, right: &str, allowed: usize) -> Option<usize> {
+    let folded = |name: &str| name.to_lowercase().chars().collect::<Vec<_>>();
+    distance_within(&folded(left), &folded(right), allowed)
+}
+
 fn folded(name: &str) -> Vec<char> {
     name.chars()
         .take(COMPARED_CHARS + 1)

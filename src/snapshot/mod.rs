@@ -185,6 +185,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         tasks: &tasks,
         polls: &lasting.polls,
         egress: &egress,
+        endpoints: &routes::endpoints(&routes, &chains),
     }
     .build(&routes, &mut problems);
     callers::check_kept(&declared, &router, &mut problems);

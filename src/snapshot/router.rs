@@ -1,5 +1,7 @@
 //! Finds the route of a request: by method and path, the first one written wins.
 
+mod path_hint;
+
 use super::failover::Failover;
 use crate::catalog::channel::Timeouts;
 use crate::config::channels::TimeoutsConfig;
@@ -263,7 +265,7 @@ mod tests {
     use super::*;
     use crate::config::resilience::FailoverConfig;
 
-    fn router(patterns: &[&str]) -> Router {
+    pub(super) fn router(patterns: &[&str]) -> Router {
         Router::new(
             patterns
                 .iter()

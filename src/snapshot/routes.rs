@@ -1,5 +1,6 @@
 //! Routes from their configuration: patterns, and chains with their filters built.
 
+mod endpoints;
 mod order;
 
 use super::Problems;
@@ -11,7 +12,7 @@ use crate::catalog::model::Catalog;
 use crate::config::pointer::child;
 use crate::config::routes::{RouteConfig, StepConfig};
 use crate::filter::chain::{Named, RequestChain, ResponseChain};
-use crate::filter::kind::{Parts, Schemas, Side};
+use crate::filter::kind::{Endpoint, Parts, Schemas, Side};
 use crate::filter::registry;
 use crate::polls::Polls;
 use crate::protocol::Protocol;
@@ -20,6 +21,8 @@ use crate::state::Store;
 use crate::task::Tasks;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
+
+pub(super) use endpoints::endpoints;
 
 /// Chains may use chains; deeper than this is a circle or a riddle.
 const USE_DEPTH_MAX: usize = 8;
@@ -34,6 +37,7 @@ pub(crate) struct Builder<'a> {
     pub tasks: &'a Arc<Tasks>,
     pub polls: &'a Arc<Polls>,
     pub egress: &'a Arc<Egress>,
+    pub endpoints: &'a Arc<[Endpoint]>,
 }
 
 /// A filter, and where it is written.
@@ -261,6 +265,7 @@ impl Builder<'_> {
             tasks: self.tasks,
             polls: self.polls,
             egress: self.egress,
+            endpoints: self.endpoints,
             protocol: purpose.protocol,
             side: purpose.side,
         };

@@ -3,7 +3,8 @@
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::BOB;
-use crate::harness::{PROTOCOLS, Request, World, body_of};
+use crate::harness::video::video_config;
+use crate::harness::{PROTOCOLS, Request, World, body_of, path_of};
 use headgate::protocol::Protocol;
 use serde_json::json;
 
@@ -113,6 +114,11 @@ async fn every_fault_is_told_in_the_words_of_each_protocol() {
             assert_error_body(protocol, &answer, row.status);
             let error = &answer.json()["error"];
             let told = format!("{}, {protocol:?}: {}", row.what, answer.text());
+            if row.status < 500 {
+                // Some SDKs repeat whatever is no success.
+                let retry = answer.headers.get("x-should-retry");
+                assert_eq!(retry, Some("false"), "{told}");
+            }
             match protocol {
                 Protocol::Messages => assert_eq!(error["type"], row.messages_type, "{told}"),
                 _ => {
@@ -125,6 +131,79 @@ async fn every_fault_is_told_in_the_words_of_each_protocol() {
             }
         }
     }
+}
+
+#[tokio::test]
+async fn a_wrong_key_is_told_in_the_words_that_the_sdk_of_each_protocol_knows() {
+    let world = World::between(|config, simulator| {
+        let video = video_config(simulator, "");
+        let edits = json!({"name": "edits", "match": "POST /v1/images/edits", "protocol": "image_edit",
+            "request": [{"use": "body"}]});
+        let routes = config["routes"].as_array_mut().unwrap();
+        routes.extend(video["routes"].as_array().unwrap().iter().cloned());
+        routes.push(edits);
+        config["task_keys"] = video["task_keys"].clone();
+        for name in ["a", "b"] {
+            config["channels"][name] = video["channels"][name].clone();
+        }
+    })
+    .await;
+    for (protocol, at, code) in [
+        (Protocol::Chat, "/error/code", "invalid_api_key"),
+        (Protocol::Responses, "/error/code", "invalid_api_key"),
+        (Protocol::ImageEdit, "/error/code", "invalid_api_key"),
+        (Protocol::Video, "/error/code", "invalid_api_key"),
+        (Protocol::Messages, "/error/type", "authentication_error"),
+        (Protocol::FamilyA, "/error/code", "AuthenticationError"),
+        (Protocol::FamilyB, "/code", "InvalidApiKey"),
+    ] {
+        let poll = Request::get(&format!("{}/x", path_of(protocol)));
+        let requests = match protocol {
+            Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
+                vec![Request::ask(protocol), poll]
+            }
+            _ => vec![Request::ask(protocol)],
+        };
+        for request in requests {
+            let answer = world.ask(&request.key("sk-eve")).await;
+            let message = assert_error_body(protocol, &answer, 401);
+            assert!(message.contains("Incorrect API key provided"), "{message}");
+            assert_eq!(
+                answer.json().pointer(at),
+                Some(&json!(code)),
+                "{}",
+                answer.text()
+            );
+            assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
+            assert!(!answer.text().contains("sk-eve"), "{}", answer.text());
+        }
+    }
+    let models = world.ask(&Request::get("/v1/models").key("sk-eve")).await;
+    assert_error_body(Protocol::Chat, &models, 401);
+    assert_eq!(models.headers.get("x-should-retry"), Some("false"));
+}
+
+#[tokio::test]
+async fn what_a_repetition_cannot_mend_is_not_to_be_repeated_on_any_path() {
+    let world = World::start().await;
+    for (request, status) in [
+        (Request::get("/v1/models/none"), 404),
+        (Request::get("/v1/nothing"), 404),
+        (Request::get("/v1/messages"), 405),
+        (Request::get("/v1/responses/resp_none"), 404),
+        (Request::get("/v1/models/a%2fb"), 400),
+        (Request::to(Protocol::Chat, "{}"), 400),
+    ] {
+        let answer = world.ask(&request).await;
+        assert_eq!(answer.status, status, "{}", request.target);
+        let retry = answer.headers.get("x-should-retry");
+        assert_eq!(retry, Some("false"), "{}", request.target);
+    }
+    let busy = Request::ask(Protocol::Chat).simulate("status=404; message=none");
+    let answer = world.ask(&busy).await;
+    assert_eq!(answer.status, 404);
+    let retry = answer.headers.get("x-should-retry");
+    assert_eq!(retry, None, "a provider's own answer says what it says");
 }
 
 fn with_member(protocol: Protocol, key: &str, value: serde_json::Value) -> Request {

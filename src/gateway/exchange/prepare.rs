@@ -201,8 +201,12 @@ fn upstream_path(channel: &Channel, request: &RequestView) -> String {
     let path = request.upstream_path.as_deref().unwrap_or(&request.path);
     let path = path_at(channel, path);
     match &request.query {
-        Some(query) => format!("{path}?{query}"),
         None => path,
+        Some(query) => match &*hygiene::query_for_provider(query, &request.headers) {
+            // It had nothing else.
+            "" if !query.is_empty() => path,
+            query => format!("{path}?{query}"),
+        },
     }
 }
 

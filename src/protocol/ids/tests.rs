@@ -48,6 +48,10 @@ fn ids_are_found_wherever_a_request_may_name_them() {
             "tools.0.environment.container_id=c",
         ),
         (
+            json!({"tools": [{"type": "shell", "environment": {"type": "container_auto", "file_ids": ["f"]}}]}),
+            "tools.0.environment.file_ids.0=f",
+        ),
+        (
             json!({"tools": [{"type": "image_generation", "input_image_mask": {"file_id": "f"}}]}),
             "tools.0.input_image_mask.file_id=f",
         ),
@@ -151,6 +155,11 @@ fn history_and_free_form_values_name_nothing() {
         json!({"messages": [{"content": [{"type": "code_execution_tool_result", "content":
             {"content": [{"type": "code_execution_output", "file_id": "f"}]}}]}]}),
         json!({"tools": [{"type": "code_interpreter", "container": {"type": "auto"}}]}),
+        json!({"tools": [
+            {"type": "computer_use_preview", "environment": "browser", "display_width": 1, "display_height": 1},
+            {"type": "computer", "environment": "ubuntu"},
+            {"type": "shell", "environment": {"type": "local"}},
+            {"type": "shell", "environment": {"type": "container_auto", "network_policy": {"type": "disabled"}}}]}),
     ] {
         assert_eq!(named(&body.to_string()), [""; 0], "{body}");
     }

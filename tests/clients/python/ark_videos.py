@@ -138,7 +138,7 @@ def a_wrong_key_is_an_authentication_error():
     wrong = ark_client("sk-wrong").content_generation.tasks
     for call in (lambda: create(wrong), lambda: wrong.get(task_id="task_x")):
         error = raised(ark.ArkAuthenticationError, call)
-        equal("code", error.code, "invalid_api_key")
+        equal("code", error.code, "AuthenticationError")
 
 
 @cases(unknown=("demo-video-z",), of_the_other_family=(VIDEO_B,))

@@ -1,0 +1,106 @@
+//! 426 for clients that ask for a WebSocket at a path that takes other methods only (RFC 9110, 15.5.22).
+
+use super::downstream::early_reply::Remainder;
+use super::refusal::Refusal;
+use super::reply;
+use crate::filter::Reply;
+use crate::protocol::fault::{Fault, FaultKind};
+use bytes::{BufMut, BytesMut};
+use http::{HeaderValue, Method, Version, header};
+use pingora_core::protocols::http::{ServerSession, date};
+use pingora_timeout::fast_timeout::fast_timeout;
+use std::io;
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+/// For the client to take the answer, and to close.
+const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
+/// What a client may have sent behind its handshake.
+const DRAINED_BYTES_MAX: usize = 256 << 10;
+
+/// Whether a request that no route takes for its method is the begin of a WebSocket. HTTP/2 has no upgrades.
+pub(super) fn is_due(session: &ServerSession) -> bool {
+    let request = session.req_header();
+    let is_websocket = |protocol: &str| {
+        let name = protocol.split('/').next().unwrap_or_default();
+        name.trim().eq_ignore_ascii_case("websocket")
+    };
+    let mut asked = request.headers.get_all(header::UPGRADE).iter();
+    request.method == Method::GET
+        && request.version == Version::HTTP_11
+        && asked.any(|value| {
+            value
+                .to_str()
+                .is_ok_and(|list| list.split(',').any(is_websocket))
+        })
+}
+
+impl Refusal<'_> {
+    /// Answers the begin of a WebSocket, and closes.
+    pub async fn send_upgrade_required(
+        self,
+        session: Box<ServerSession>,
+        methods: &[Method],
+    ) -> Remainder {
+        let allow = reply::allow(methods);
+        let names = allow.to_str().unwrap_or_default();
+        let fault = Fault::new(
+            FaultKind::UpgradeRequired,
+            format!(
+                "WebSockets are not served at this path; send {names} over plain HTTP, whose answer may stream as server-sent events"
+            ),
+        );
+        let request = session.req_header();
+        let protocol = reply::guessed_protocol(&request.headers);
+        let mut answer = reply::from_fault(protocol, &fault, &self.id);
+        reply::name_request(&mut answer.headers, protocol, &self.id);
+        let headers = &mut answer.headers;
+        headers.insert(header::ALLOW, allow);
+        headers.insert(header::DATE, date::get_cached_date());
+        headers.insert(header::CONTENT_LENGTH, answer.body.len().into());
+        // Both belong together: what the connection could be upgraded to is what it is already.
+        headers.insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
+        let connection = HeaderValue::from_static("upgrade, close");
+        headers.insert(header::CONNECTION, connection);
+        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        self.tell(protocol, Some(request), status, bytes, &fault);
+        // The client may be gone, and then there is nobody to tell.
+        let _ = fast_timeout(ANSWER_DEADLINE, write_and_close(*session, &answer)).await;
+        Remainder::Nothing
+    }
+}
+
+/// Pingora writes a `Connection` of its own, without `upgrade`: this answer goes out past it.
+async fn write_and_close(session: ServerSession, answer: &Reply) -> io::Result<()> {
+    let ServerSession::H1(session) = session else {
+        return Ok(());
+    };
+    let mut stream = session.into_inner();
+    stream.write_all(&wire(answer)).await?;
+    stream.flush().await?;
+    stream.shutdown().await?;
+    // Closing with unread input would make the kernel reset the connection, and the answer be lost.
+    let mut unread = vec![0; 4096];
+    let mut drained = 0;
+    while drained < DRAINED_BYTES_MAX {
+        match stream.read(&mut unread).await? {
+            0 => break,
+            bytes => drained += bytes,
+        }
+    }
+    Ok(())
+}
+
+fn wire(answer: &Reply) -> BytesMut {
+    let mut bytes = BytesMut::with_capacity(1024);
+    let reason = answer.status.canonical_reason().unwrap_or_default();
+    bytes.put_slice(format!("HTTP/1.1 {} {reason}\r\n", answer.status.as_str()).as_bytes());
+    for (name, value) in &answer.headers {
+        for piece in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+            bytes.put_slice(piece);
+        }
+    }
+    bytes.put_slice(b"\r\n");
+    bytes.put_slice(&answer.body);
+    bytes
+}

@@ -1,0 +1,177 @@
+//! Names of headers and query members that carry credentials by convention.
+
+/// Names whose last word is `key`, and which carry none.
+const OTHER_KEYS: [&[u8]; 3] = [b"idempotency", b"idempotent", b"cache"];
+/// Names whose last word is `token`, and which lead to the next page of a list.
+const PAGES: [&[u8]; 5] = [b"page", b"next", b"continuation", b"cursor", b"sync"];
+/// Endings with `key` that are written without a separator.
+const JOINED_KEYS: [&[u8]; 5] = [
+    b"apikey",
+    b"accesskey",
+    b"authkey",
+    b"secretkey",
+    b"subscriptionkey",
+];
+
+/// Whether a header or a query member of this name carries a credential by convention. Words are
+/// separated by anything but letters and digits; letters are lower case.
+///
+/// Asked for each header of each request: the last letter decides most of them.
+pub fn names_credential(name: &[u8]) -> bool {
+    let is_word = |word: &[u8]| ends_with_word(name, word);
+    let by_its_end = match name.last() {
+        Some(b'y') => {
+            JOINED_KEYS.iter().any(|joined| name.ends_with(joined))
+                || is_word(b"key") && !is_behind(name, b"key", &OTHER_KEYS)
+        }
+        Some(b'n') => {
+            name.ends_with(b"authorization")
+                || is_word(b"authentication")
+                || is_word(b"jwt-assertion")
+                || name.ends_with(b"token") && !is_behind(name, b"token", &PAGES)
+        }
+        Some(b't') => name.ends_with(b"secret") || is_word(b"jwt") || is_word(b"client-cert"),
+        Some(b'd') => name.ends_with(b"password") || is_word(b"passwd") || is_word(b"pwd"),
+        Some(b'e') => name.ends_with(b"cookie") || is_word(b"passphrase"),
+        Some(b'2') => is_word(b"cookie2"),
+        Some(b'h') => is_word(b"auth"),
+        Some(b'l') => is_word(b"credential"),
+        Some(b's') => is_word(b"credentials"),
+        Some(b'a') => is_word(b"oidc-data"),
+        _ => false,
+    };
+    by_its_end || begins_with_auth(name)
+}
+
+/// As [`names_credential`], for a query member: in any letters, percent-encoded, in camel case or
+/// with an index behind it. `folded` is room to write in.
+pub fn member_names_credential(member: &str, folded: &mut Vec<u8>) -> bool {
+    [false, true].into_iter().any(|is_camel_case| {
+        folded.clear();
+        let mut before = 0_u8;
+        for byte in decoded(member.as_bytes()).take_while(|byte| *byte != b'[') {
+            if is_camel_case && byte.is_ascii_uppercase() && before.is_ascii_lowercase() {
+                folded.push(b'-');
+            }
+            folded.push(byte.to_ascii_lowercase());
+            before = byte;
+        }
+        names_credential(folded) || folded == b"sig"
+    })
+}
+
+/// What a percent-encoded text means. What is no escape stands for itself.
+pub fn decoded(text: &[u8]) -> impl Iterator<Item = u8> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (byte, behind) = match rest {
+            [b'%', high, low, behind @ ..]
+                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+            {
+                (digit(*high) << 4 | digit(*low), behind)
+            }
+            [byte, behind @ ..] => (*byte, behind),
+            [] => return None,
+        };
+        rest = behind;
+        Some(byte)
+    })
+}
+
+fn digit(hex: u8) -> u8 {
+    match hex {
+        b'0'..=b'9' => hex - b'0',
+        _ => (hex | 0x20) - b'a' + 10,
+    }
+}
+
+fn ends_with_word(name: &[u8], word: &[u8]) -> bool {
+    name.strip_suffix(word).is_some_and(|before| {
+        before
+            .last()
+            .is_none_or(|byte| !byte.is_ascii_alphanumeric())
+    })
+}
+
+/// Whether one of `words` stands before the last word of a name.
+fn is_behind(name: &[u8], last: &[u8], words: &[&[u8]]) -> bool {
+    let before = name.strip_suffix(last).unwrap_or_default();
+    let before = match before.split_last() {
+        Some((byte, rest)) if !byte.is_ascii_alphanumeric() => rest,
+        _ => before,
+    };
+    words.iter().any(|word| ends_with_word(before, word))
+}
+
+/// `auth-user`, `x-auth-email`: they go with a credential.
+fn begins_with_auth(name: &[u8]) -> bool {
+    let name = match name {
+        [b'x', b'-' | b'_', rest @ ..] => rest,
+        _ => name,
+    };
+    name.strip_prefix(b"auth").is_some_and(|rest| {
+        rest.first()
+            .is_some_and(|byte| !byte.is_ascii_alphanumeric())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_is_judged_by_its_words() {
+        for (name, carries) in [
+            ("authorization", true),
+            ("x-authorization", true),
+            ("api-key", true),
+            ("apikey", true),
+            ("x_api_key", true),
+            ("ocp-apim-subscription-key", true),
+            ("x-amz-security-token", true),
+            ("x-auth-email", true),
+            ("auth", true),
+            ("cookie", true),
+            ("x-jwt-assertion", true),
+            ("idempotency-key", false),
+            ("prompt-cache-key", false),
+            ("x-monkey", false),
+            ("x-author", false),
+            ("page-token", false),
+            ("nexttoken", false),
+            ("x-max-tokens", false),
+            ("content-type", false),
+            ("user-agent", false),
+            ("", false),
+        ] {
+            assert_eq!(names_credential(name.as_bytes()), carries, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_query_member_is_judged_by_what_it_means() {
+        let mut folded = Vec::new();
+        for (member, carries) in [
+            ("key", true),
+            ("apiKey", true),
+            ("api%5Fkey", true),
+            ("%6b%45%79", true),
+            ("accessToken", true),
+            ("functionsKey", true),
+            ("token[0]", true),
+            ("sig", true),
+            ("pageToken", false),
+            ("monkey", false),
+            ("%zz_key", true),
+            ("aPi_kEy", true),
+            ("100%", false),
+            ("", false),
+        ] {
+            assert_eq!(
+                member_names_credential(member, &mut folded),
+                carries,
+                "{member}"
+            );
+        }
+    }
+}

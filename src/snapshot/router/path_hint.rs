@@ -1,0 +1,183 @@
+//! The route that a request with an unknown path was probably meant for.
+
+use super::{Pattern, Router, Segment};
+use crate::protocol::nearest::differences;
+use http::Method;
+
+/// Longer paths are compared with none.
+const PATH_BYTES_MAX: usize = 200;
+/// Characters that may differ where no whole segments are the same.
+const SLIPS_MAX: usize = 3;
+
+impl Router {
+    /// The pattern whose path is nearest to an unknown one, of those that take `method` if any of them is near.
+    ///
+    /// Near is what ends in the same segments (a `/v1` that is missing, twice there, or another one; a slash
+    /// at the end), and else what differs in a few characters.
+    pub fn nearest(&self, method: &Method, path: &str) -> Option<&Pattern> {
+        if path.len() > PATH_BYTES_MAX {
+            return None;
+        }
+        let given: Vec<&str> = path.split('/').filter(|text| !text.is_empty()).collect();
+        let patterns = || self.routes.iter().map(|route| &route.pattern);
+        let taking = patterns().filter(|pattern| pattern.methods.contains(method));
+        nearest_of(taking, &given).or_else(|| nearest_of(patterns(), &given))
+    }
+}
+
+fn nearest_of<'p>(
+    patterns: impl Iterator<Item = &'p Pattern> + Clone,
+    given: &[&str],
+) -> Option<&'p Pattern> {
+    let by_end = patterns.clone().filter_map(|pattern| {
+        let same = same_literals_at_end(pattern, given);
+        let apart = differences(&like(pattern, given), &given.join("/"), PATH_BYTES_MAX)?;
+        (same > 0).then_some(((usize::MAX - same, apart), pattern))
+    });
+    let by_slip = patterns.filter_map(|pattern| Some(((slips(pattern, given)?, 0), pattern)));
+    let first = |(_, pattern): (_, &'p Pattern)| pattern;
+    by_end
+        .min_by_key(|(distance, _)| *distance)
+        .map(first)
+        .or_else(|| by_slip.min_by_key(|(distance, _)| *distance).map(first))
+}
+
+/// In how many characters a path differs from a pattern, or from the end of a longer one, if in few.
+fn slips(pattern: &Pattern, given: &[&str]) -> Option<usize> {
+    let differ = |meant: &str, given: &str| {
+        let allowed = SLIPS_MAX.min(given.len() / 5);
+        differences(meant, given, allowed)
+    };
+    let length = pattern.segments.len().min(given.len());
+    let (ahead, skipped) = (pattern.segments.len() - length, given.len() - length);
+    let is_literal = |segment: &Segment| matches!(segment, Segment::Literal(_));
+    if !pattern.segments[ahead..].iter().any(is_literal) {
+        return None;
+    }
+    let meant = like(pattern, given);
+    let end_of_meant = meant.split('/').skip(ahead).collect::<Vec<_>>().join("/");
+    let ends = differ(&end_of_meant, &given[skipped..].join("/"));
+    ends.into_iter()
+        .chain(differ(&meant, &given.join("/")))
+        .min()
+}
+
+/// How many literal segments two paths have in common, from their ends until they differ.
+fn same_literals_at_end(pattern: &Pattern, given: &[&str]) -> usize {
+    let pairs = pattern.segments.iter().rev().zip(given.iter().rev());
+    pairs
+        .map_while(|(segment, given)| match segment {
+            Segment::Literal(text) => text.eq_ignore_ascii_case(given).then_some(1),
+            Segment::Parameter(_) => Some(0),
+        })
+        .sum()
+}
+
+/// The pattern's path with the values that were given for its parameters, counted from the end.
+fn like(pattern: &Pattern, given: &[&str]) -> String {
+    let ahead = pattern.segments.len().saturating_sub(given.len());
+    let skipped = given.len().saturating_sub(pattern.segments.len());
+    let values = std::iter::repeat_n("", ahead).chain(given[skipped..].iter().copied());
+    let segments = pattern.segments.iter().zip(values);
+    let texts: Vec<&str> = segments
+        .map(|(segment, value)| match segment {
+            Segment::Literal(text) => text,
+            Segment::Parameter(_) => value,
+        })
+        .collect();
+    texts.join("/")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::snapshot::router::tests::router;
+
+    #[test]
+    fn a_slip_in_a_path_leads_to_the_route_that_was_meant() {
+        let router = router(&[
+            "POST /v1/chat/completions",
+            "POST /v1/messages",
+            "POST /v1/messages/count_tokens",
+            "POST /v1/responses",
+            "GET|DELETE /v1/responses/{id}",
+            "POST /v1/responses/{id}/cancel",
+            "POST /v1/conversations",
+            "GET|POST /v1/files",
+            "GET /v1/files/{id}/content",
+            "POST /v1/images/edits",
+            "POST /v1/video/generations",
+            "GET /v1/video/generations/{task_id}",
+            "POST /v1/family-a/video/generations",
+            "GET /v1/models",
+            "GET /v1/models/{id}",
+        ]);
+        let chat = Some("POST /v1/chat/completions");
+        for (method, path, meant) in [
+            ("POST", "/v1/chat/completion", chat),
+            ("POST", "/v1/chat/completions/", chat),
+            ("POST", "/chat/completions", chat),
+            ("POST", "/v1/v1/chat/completions", chat),
+            ("POST", "/v1/v1/chat/completion", chat),
+            ("POST", "/v2/chat/completions", chat),
+            ("POST", "/openai/v1/chat/completions", chat),
+            ("POST", "/V1/Chat/Completions", chat),
+            ("POST", "/v1/chat/compeltions", chat),
+            ("POST", "/v1/chatcompletions", chat),
+            ("POST", "/v1/completions", chat),
+            ("POST", "/completions", chat),
+            ("POST", "/v1/message", Some("POST /v1/messages")),
+            ("POST", "/messages", Some("POST /v1/messages")),
+            (
+                "POST",
+                "/v1/messages/count-tokens",
+                Some("POST /v1/messages/count_tokens"),
+            ),
+            ("POST", "/v1/response", Some("POST /v1/responses")),
+            (
+                "GET",
+                "/v1/response/resp_1",
+                Some("GET|DELETE /v1/responses/{id}"),
+            ),
+            (
+                "GET",
+                "/responses/resp_1",
+                Some("GET|DELETE /v1/responses/{id}"),
+            ),
+            (
+                "POST",
+                "/responses/r/cancel",
+                Some("POST /v1/responses/{id}/cancel"),
+            ),
+            ("POST", "/v1/image/edits", Some("POST /v1/images/edits")),
+            ("POST", "/v1/images/edit", Some("POST /v1/images/edits")),
+            (
+                "POST",
+                "/v1/videos/generations",
+                Some("POST /v1/video/generations"),
+            ),
+            (
+                "POST",
+                "/v1/family_a/video/generations",
+                Some("POST /v1/family-a/video/generations"),
+            ),
+            ("GET", "/v1/model", Some("GET /v1/models")),
+            ("POST", "/v1/model", Some("GET /v1/models")),
+            ("GET", "/models", Some("GET /v1/models")),
+            ("GET", "/models/demo", Some("GET /v1/models/{id}")),
+            ("POST", "/", None),
+            ("GET", "/v1", None),
+            ("GET", "/v1/", None),
+            ("GET", "/metrics", None),
+            ("POST", "/v1/embeddings", None),
+            ("POST", "/v1/moderations", None),
+            ("POST", "/v1/audio/speech", None),
+            ("GET", "/favicon.ico", None),
+        ] {
+            let found = router.nearest(&method.parse().unwrap(), path);
+            let found = found.map(ToString::to_string);
+            assert_eq!(found.as_deref(), meant, "{method} {path}");
+        }
+        let long = format!("/{}/v1/models", "x".repeat(10_000));
+        assert!(router.nearest(&http::Method::GET, &long).is_none());
+    }
+}

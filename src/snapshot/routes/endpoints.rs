@@ -1,0 +1,49 @@
+//! Where requests of each protocol that name a model go, for callers who sent one elsewhere.
+
+use super::USE_DEPTH_MAX;
+use crate::config::routes::{RouteConfig, StepConfig};
+use crate::filter::kind::Endpoint;
+use crate::protocol::Protocol;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// One endpoint for each protocol that has any: of several the shortest, which others extend.
+pub(in crate::snapshot) fn endpoints(
+    routes: &[RouteConfig],
+    chains: &BTreeMap<String, Vec<StepConfig>>,
+) -> Arc<[Endpoint]> {
+    let mut shortest: BTreeMap<Protocol, &str> = BTreeMap::new();
+    for route in routes {
+        let mut patterns = route.r#match.0.iter().map(String::as_str);
+        let literal = patterns.find(|pattern| !pattern.contains('{'));
+        if let (Some(protocol), Some(pattern)) = (route.protocol, literal)
+            && routes_models(&route.request, chains, 0)
+        {
+            let known = shortest.entry(protocol).or_insert(pattern);
+            if pattern.len() < known.len() {
+                *known = pattern;
+            }
+        }
+    }
+    let endpoint = |(protocol, pattern): (_, &str)| Endpoint {
+        protocol,
+        pattern: pattern.to_owned(),
+    };
+    shortest.into_iter().map(endpoint).collect()
+}
+
+fn routes_models(
+    steps: &[StepConfig],
+    chains: &BTreeMap<String, Vec<StepConfig>>,
+    depth: usize,
+) -> bool {
+    steps.iter().any(|step| match step {
+        StepConfig::Filter { name, .. } => name == "route_model",
+        StepConfig::Use(name) => {
+            depth < USE_DEPTH_MAX
+                && chains
+                    .get(name)
+                    .is_some_and(|chain| routes_models(chain, chains, depth + 1))
+        }
+    })
+}
