@@ -14,16 +14,34 @@ pub fn of(violations: &[Violation], named: impl Fn(&str) -> (String, String)) ->
     let mut message = String::new();
     for violation in violations {
         let separator = if message.is_empty() { "" } else { "; " };
-        let place = match violation.pointer.as_str() {
-            "" => "the body".into(),
-            pointer => named(pointer).0,
-        };
         let Violation { reason, rule, .. } = violation;
-        let _ = write!(message, "{separator}{reason} at {place} (rule: {rule})");
+        let _ = match missing_field(violation) {
+            Some(pointer) if rule == "required" && reason.starts_with(LACKS) => {
+                let (_, field) = named(&pointer);
+                write!(message, "{separator}{LACKS} `{field}` (rule: {rule})")
+            }
+            _ => {
+                let place = match violation.pointer.as_str() {
+                    "" => "the body".into(),
+                    pointer => named(pointer).0,
+                };
+                write!(message, "{separator}{reason} at {place} (rule: {rule})")
+            }
+        };
     }
-    let fault = Fault::new(FaultKind::Invalid, message);
-    Some(match first.pointer.as_str() {
-        "" => fault,
-        pointer => fault.param(named(pointer).1),
+    Some(match (missing_field(first), first.pointer.as_str()) {
+        (Some(pointer), _) => Fault::new(FaultKind::Missing, message).param(named(&pointer).1),
+        (None, "") => Fault::new(FaultKind::Invalid, message),
+        (None, pointer) => Fault::new(FaultKind::Invalid, message).param(named(pointer).1),
     })
+}
+
+/// How the reason begins where a schema has no words of its own for a missing field.
+const LACKS: &str = "missing required field";
+
+/// The pointer to the field that is missing.
+fn missing_field(violation: &Violation) -> Option<String> {
+    let member = violation.missing.as_ref()?;
+    let member = member.replace('~', "~0").replace('/', "~1");
+    Some(format!("{}/{member}", violation.pointer))
 }

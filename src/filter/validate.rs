@@ -83,7 +83,7 @@ impl Validate {
         let schemas = [Some(&*self.schema), profile];
         let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
         let place = |pointer: &str| match form {
-            None => (pointer.into(), dotted(pointer)),
+            None => (pointer.into(), spelled(pointer, self.protocol)),
             Some(form) => {
                 let field = field_at(pointer, form);
                 (format!("field `{field}`"), field)
@@ -111,12 +111,15 @@ fn field_at(pointer: &str, form: &Form) -> String {
     }
 }
 
-/// `/messages/0/role` as `messages[0].role`, the form that the protocols' own `param` has.
-fn dotted(pointer: &str) -> String {
+/// `/messages/0/role` as a protocol's own errors spell it: `messages.0.role` in the messages protocol, and
+/// `messages[0].role` in the others.
+fn spelled(pointer: &str, protocol: Option<Protocol>) -> String {
+    let has_brackets = protocol != Some(Protocol::Messages);
     let mut path = String::new();
     for step in pointer.split('/').skip(1) {
         let step = step.replace("~1", "/").replace("~0", "~");
-        if !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit()) {
+        let is_index = !step.is_empty() && step.bytes().all(|byte| byte.is_ascii_digit());
+        if is_index && has_brackets {
             let _ = write!(path, "[{step}]");
         } else {
             let separator = if path.is_empty() { "" } else { "." };
@@ -128,7 +131,8 @@ fn dotted(pointer: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::dotted;
+    use super::spelled;
+    use crate::protocol::Protocol;
 
     #[test]
     fn a_pointer_reads_as_a_path() {
@@ -137,7 +141,9 @@ mod tests {
             ("/messages/0/content/1/type", "messages[0].content[1].type"),
             ("/metadata/a~1b", "metadata.a/b"),
         ] {
-            assert_eq!(dotted(pointer), path);
+            assert_eq!(spelled(pointer, Some(Protocol::Chat)), path);
         }
+        let path = spelled("/messages/0/content/1/type", Some(Protocol::Messages));
+        assert_eq!(path, "messages.0.content.1.type");
     }
 }

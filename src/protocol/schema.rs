@@ -25,6 +25,8 @@ pub struct Violation {
     pub rule: String,
     /// What is wrong, without quoting the value: it may be large, and is the caller's.
     pub reason: String,
+    /// The member that the value lacks, where that is all that is wrong; of several that would do the first.
+    pub missing: Option<String>,
 }
 
 /// Why a JSON value is no schema.
@@ -63,6 +65,7 @@ impl Schema {
             .map(|error| Violation {
                 pointer: error.instance_path().to_string(),
                 rule: rule(&error).to_owned(),
+                missing: missing(&error),
                 reason: match self.words(error.schema_path().as_str()) {
                     Some(words) => words.to_owned(),
                     None => reason(&error),
@@ -151,9 +154,29 @@ fn rule<'e>(error: &'e ValidationError<'_>) -> &'e str {
     }
 }
 
+/// The member whose absence is the error.
+fn missing(error: &ValidationError<'_>) -> Option<String> {
+    match error.kind() {
+        Kind::Required { property } => property.as_str().map(str::to_owned),
+        // Any of several would do, and none is there.
+        Kind::AnyOf { context } if context.len() > 1 => {
+            let of_branch = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
+                [only] if only.instance_path() == error.instance_path() => missing(only),
+                _ => None,
+            };
+            let members: Option<Vec<String>> = context.iter().map(of_branch).collect();
+            members?.into_iter().next()
+        }
+        _ => None,
+    }
+}
+
 /// What is wrong, in the words of the rule. All values that would be right are told; null is among them
 /// only where an absent value is meant.
 fn reason(error: &ValidationError<'_>) -> String {
+    if let Kind::Required { property } = error.kind() {
+        return format!("missing required field {property}");
+    }
     if let Kind::Enum { options } = error.kind()
         && let Some(options) = options.as_array()
     {
@@ -230,6 +253,26 @@ mod tests {
             let invalid = Schema::compile(&schema).err().expect("it is refused");
             assert_eq!(invalid.pointer, pointer, "{schema}: {}", invalid.reason);
             assert!(invalid.reason.contains(words), "{}", invalid.reason);
+        }
+    }
+
+    #[test]
+    fn a_member_that_is_missing_is_named() {
+        let schema = Schema::compile(&json!({
+            "required": ["a"],
+            "properties": {"list": {"items": {"required": ["b"]}}},
+            "anyOf": [{"required": ["c"], "properties": {"c": {"not": {"const": null}}}}, {"required": ["d"]}],
+        }))
+        .unwrap();
+        for (body, missing) in [
+            (r#"{"d": 1}"#, Some("a")),
+            (r#"{"a": 1, "d": 1, "list": [{}]}"#, Some("b")),
+            (r#"{"a": 1}"#, Some("c")),
+            (r#"{"a": 1, "c": null}"#, None),
+        ] {
+            let found = schema.violations(&document(body), 8);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert_eq!(found[0].missing.as_deref(), missing, "{body}");
         }
     }
 

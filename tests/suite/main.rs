@@ -43,6 +43,7 @@ mod limits;
 mod log_fields;
 mod log_levels;
 mod metrics_page;
+mod missing_fields;
 mod names;
 mod operations;
 mod paid_answers;

@@ -64,7 +64,9 @@ impl MapTask {
         let profile = model.and_then(|model| model.profile(protocol));
         let schemas = [self.rules.schema(protocol), profile.map(|schema| &**schema)];
         let body = Document::parse(mapped.body.clone(), &Limits::default())?;
-        let violations = violations_of(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
+        let mut violations = violations_of(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
+        // What the family's own request lacks is no field of the caller's.
+        violations.iter_mut().for_each(|one| one.missing = None);
         let named = |pointer: &str| {
             let param = mapped.param_of(pointer).unwrap_or(pointer);
             (format!("`{param}`"), param.to_owned())

@@ -8,6 +8,7 @@ import './openai_images.mjs';
 import './anthropic_messages.mjs';
 import './anthropic_refusals.mjs';
 import './models.mjs';
+import './client_habits.mjs';
 import './behind_the_gateway.mjs';
 import './ai_text.mjs';
 import './ai_refusals.mjs';

@@ -48,7 +48,7 @@ def an_unknown_model_is_not_found_and_the_nearest_named(call):
 @cases(
     out_of_range=({"extra_body": {"temperature": 3}}, "temperature"),
     bad_role=({"messages": [{"role": "keeper", "content": "x"}]}, "role"),
-    bad_tool_choice=({"extra_body": {"tool_choice": {"type": "perhaps"}}}, "tool_choice"),
+    bad_tool_choice=({"extra_body": {"tool_choice": {"type": "tool"}}}, "tool_choice"),
 )
 def a_bad_parameter_is_named(options, name):
     error = raised(anthropic.BadRequestError, lambda: send(**options))

@@ -13,6 +13,7 @@ import ark_videos  # noqa: F401
 import dashscope_videos  # noqa: F401
 import video_cancels  # noqa: F401
 import models  # noqa: F401
+import client_habits  # noqa: F401
 import behind_the_gateway  # noqa: F401
 import stream_ends  # noqa: F401
 import http2_refusals  # noqa: F401
