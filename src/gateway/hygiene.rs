@@ -41,7 +41,7 @@ pub struct ShownKey<'h>([Option<&'h [u8]>; 2]);
 
 impl<'h> ShownKey<'h> {
     /// Shorter ones could be the end of any value.
-    const BYTES_MIN: usize = 8;
+    const BYTES_MIN: usize = 6;
 
     pub fn of(from_caller: &'h HeaderMap) -> Self {
         let bytes = |name: &str| from_caller.get(name).map(HeaderValue::as_bytes);
@@ -55,7 +55,10 @@ impl<'h> ShownKey<'h> {
 
     /// Whether a value is the key, perhaps behind a scheme.
     fn is_in(&self, value: &[u8]) -> bool {
-        self.0.iter().flatten().any(|key| value.ends_with(key))
+        self.0.iter().flatten().any(|key| {
+            let before = value.strip_suffix(*key);
+            before.is_some_and(|before| before.last().is_none_or(|byte| b" =:".contains(byte)))
+        })
     }
 
     /// The same of a member of a query.

@@ -50,8 +50,7 @@ impl<'a> Refusal<'a> {
         headers: HeaderMap,
     ) -> Remainder {
         let request = session.req_header();
-        let family = self.snapshot.router.family_near(request.uri.path());
-        let protocol = family.or_else(|| reply::guessed_protocol(&request.headers));
+        let protocol = self.protocol_of(request);
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
         answer.headers.extend(headers);
         reply::name_request(&mut answer.headers, protocol, &self.id);
@@ -91,6 +90,12 @@ impl<'a> Refusal<'a> {
             .write_error_response(ResponseHeader::from(parts), answer.body)
             .await;
         close_and_discard_h1(&mut session).await;
+    }
+
+    /// The protocol that a caller seems to speak who reached no route.
+    pub(super) fn protocol_of(&self, request: &RequestHeader) -> Option<Protocol> {
+        let family = self.snapshot.router.family_near(request.uri.path());
+        family.or_else(|| reply::guessed_protocol(&request.headers))
     }
 
     pub(super) fn tell(

@@ -51,7 +51,7 @@ impl Refusal<'_> {
             ),
         );
         let request = session.req_header();
-        let protocol = reply::guessed_protocol(&request.headers);
+        let protocol = self.protocol_of(request);
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
         reply::name_request(&mut answer.headers, protocol, &self.id);
         let headers = &mut answer.headers;

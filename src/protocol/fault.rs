@@ -154,6 +154,7 @@ impl FaultKind {
     pub fn may_pass_later(self) -> bool {
         match self {
             Self::BadHead
+            | Self::HeadTooLarge
             | Self::BadJson
             | Self::Invalid
             | Self::Missing
