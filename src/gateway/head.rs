@@ -1,5 +1,7 @@
 //! The strict check of a request's head: what two readers could read differently is refused.
 
+mod http2;
+
 use super::listen::http1_inspection::{BodyFraming, HeadOnWire, Http1Inspection};
 use super::listen::inspected_stream::InspectedStream;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -20,6 +22,10 @@ pub struct Target {
 /// [`FaultKind::BadHead`], with a sentence on what is ambiguous.
 pub fn check(session: &ServerSession) -> Result<Target, Fault> {
     let uri = &session.req_header().uri;
+    if session.is_http2() {
+        http2::check(uri, &session.req_header().headers)?;
+        return target(uri);
+    }
     let Some(inspection) = InspectedStream::inspection_of(session) else {
         return target(uri);
     };
@@ -156,20 +162,18 @@ impl Lengths {
 fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Fault> {
     let mut hosts = headers.get_all(header::HOST).iter();
     match (hosts.next(), hosts.next()) {
-        (Some(host), None) => {
-            let valid = !host.is_empty()
-                && host
-                    .as_bytes()
-                    .iter()
-                    .all(|byte| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(byte));
-            valid
-                .then_some(())
-                .ok_or_else(|| bad("`host` is not a host name"))
-        }
+        (Some(host), None) => is_host(host.as_bytes())
+            .then_some(())
+            .ok_or_else(|| bad("`host` is not a host name")),
         (None, _) if version == Version::HTTP_10 => Ok(()),
         (None, _) => Err(bad("`host` is missing")),
         (Some(_), Some(_)) => Err(bad("`host` was sent twice")),
     }
+}
+
+fn is_host(host: &[u8]) -> bool {
+    let is_allowed = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~:[]%".contains(byte);
+    !host.is_empty() && host.iter().all(is_allowed)
 }
 
 fn target(uri: &http::Uri) -> Result<Target, Fault> {

@@ -9,7 +9,7 @@ mod client_tls;
 mod connections;
 mod head_scan;
 pub(super) mod http1_inspection;
-mod http2_inspector;
+pub(super) mod http2;
 pub(super) mod inspected_stream;
 pub mod stages;
 

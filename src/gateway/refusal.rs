@@ -2,6 +2,7 @@
 
 use super::downstream::Downstream;
 use super::downstream::early_reply::{Remainder, close_and_discard_h1};
+use super::listen::http2::FIELDS_MAX;
 use super::{Gateway, reply, request_id};
 use crate::filter::facts::Settlement;
 use crate::observe::access_log::Line;
@@ -96,6 +97,17 @@ impl<'a> Refusal<'a> {
     pub(super) fn protocol_of(&self, request: &RequestHeader) -> Option<Protocol> {
         let family = self.snapshot.router.family_near(request.uri.path());
         family.or_else(|| reply::guessed_protocol(&request.headers))
+    }
+
+    /// Logs a request that the HTTP/2 library has answered, for the size of its header list.
+    pub fn log_large_head(gateway: &Gateway, client: Option<SocketAddr>) {
+        let snapshot = gateway.reloader.current();
+        let message = format!(
+            "the header list is larger than `server.limits.header_size`, or has more than {FIELDS_MAX} fields"
+        );
+        let fault = Fault::new(FaultKind::HeadTooLarge, message);
+        let refusal = Refusal::of_head(gateway, &snapshot, client);
+        refusal.tell(None, None, fault.kind.status(), 0, &fault);
     }
 
     pub(super) fn tell(

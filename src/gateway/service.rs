@@ -115,8 +115,11 @@ impl HttpServerApp for GatewayApp {
     }
 
     fn h2_options(&self) -> Option<H2Options> {
+        let snapshot = self.gateway.reloader.current();
+        let header_size = header_size(&snapshot.server.limits);
         let mut options = default_h2_options();
         options
+            .max_header_list_size(u32::try_from(header_size).unwrap_or(u32::MAX))
             .initial_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
             .max_send_buffer_size(SEND_BUFFER);
@@ -258,7 +261,7 @@ fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_d
 }
 
 /// The bytes that a head may have: Pingora itself takes no more than 1 MiB.
-fn header_size(limits: &LimitsConfig) -> usize {
+pub(super) fn header_size(limits: &LimitsConfig) -> usize {
     usize::try_from(limits.header_size.bytes())
         .map_or(HEADER_SIZE_MAX, |bytes| bytes.min(HEADER_SIZE_MAX))
 }

@@ -33,6 +33,7 @@ mod heartbeats;
 mod hints;
 mod hostile_responses;
 mod http2;
+mod http2_heads;
 mod http2_refusals;
 mod identity;
 mod image_answers;

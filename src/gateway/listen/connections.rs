@@ -1,9 +1,11 @@
 //! Client connections, once they are let in: served until they end, closed where no request comes.
 
+use super::http2::Http2Reader;
 use super::inspected_stream::InspectedStream;
 use crate::config::routes::LimitsConfig;
 use crate::gateway::Gateway;
-use crate::gateway::service::GatewayApp;
+use crate::gateway::refusal::Refusal;
+use crate::gateway::service::{GatewayApp, header_size};
 use async_trait::async_trait;
 use pingora_core::apps::{HttpServerOptions, ServerApp};
 use pingora_core::protocols::{ALPN, Stream};
@@ -36,6 +38,17 @@ impl Connections {
             keep_alive,
         }
     }
+
+    fn http2_reader(&self, client: Option<SocketAddr>) -> Http2Reader {
+        let snapshot = self.gateway.reloader.current();
+        let limits = &snapshot.server.limits;
+        let gateway = self.gateway.clone();
+        Http2Reader::new(
+            header_size(limits),
+            limits.header_deadline.duration(),
+            move || Refusal::log_large_head(&gateway, client),
+        )
+    }
 }
 
 #[async_trait]
@@ -47,8 +60,12 @@ impl ServerApp for Connections {
     ) -> Option<Stream> {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
-        let app = Arc::new(GatewayApp::new(gateway, options, client_of(&connection)));
-        let connection = Box::new(InspectedStream::new(connection));
+        let client = client_of(&connection);
+        let app = Arc::new(GatewayApp::new(gateway, options, client));
+        let connection = Box::new(match is_h2 {
+            true => InspectedStream::http2(connection, self.http2_reader(client)),
+            false => InspectedStream::new(connection),
+        });
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,

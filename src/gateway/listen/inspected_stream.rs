@@ -4,7 +4,7 @@
 mod tests;
 
 use super::http1_inspection::{Http1Inspection, Http1Inspector, InspectedPiece, ReadMode};
-use super::http2_inspector::Http2Inspector;
+use super::http2::Http2Reader;
 use async_trait::async_trait;
 use bytes::{Buf, BytesMut};
 use pingora_core::protocols::http::ServerSession;
@@ -37,7 +37,7 @@ pub(in crate::gateway) struct InspectedStream {
 
 enum Inspector {
     Http1(Http1Reader),
-    Http2(Http2Inspector),
+    Http2(Box<Http2Reader>),
 }
 
 struct Http1Reader {
@@ -47,15 +47,18 @@ struct Http1Reader {
 }
 
 impl InspectedStream {
-    /// ALPN has chosen the protocol; a connection without ALPN carries HTTP/1.1.
+    /// A connection of HTTP/1.1.
     pub fn new(stream: Stream) -> Self {
-        let inspector = match stream.selected_alpn_proto() {
-            Some(ALPN::H2) => Inspector::Http2(Http2Inspector::new()),
-            _ => Inspector::Http1(Http1Reader {
-                inspection: Http1Inspection::default(),
-                early: BytesMut::new(),
-            }),
-        };
+        let inspector = Inspector::Http1(Http1Reader {
+            inspection: Http1Inspection::default(),
+            early: BytesMut::new(),
+        });
+        Self { stream, inspector }
+    }
+
+    /// A connection of HTTP/2.
+    pub fn http2(stream: Stream, reader: Http2Reader) -> Self {
+        let inspector = Inspector::Http2(Box::new(reader));
         Self { stream, inspector }
     }
 
@@ -166,11 +169,7 @@ impl AsyncRead for InspectedStream {
         let this = &mut *self;
         match &mut this.inspector {
             Inspector::Http1(reader) => reader.poll_read(&mut this.stream, context, buffer),
-            Inspector::Http2(inspector) => {
-                let before = buffer.filled().len();
-                ready!(Pin::new(&mut this.stream).poll_read(context, buffer))?;
-                Poll::Ready(inspector.inspect(&buffer.filled()[before..]))
-            }
+            Inspector::Http2(reader) => reader.poll_read(&mut this.stream, context, buffer),
         }
     }
 }

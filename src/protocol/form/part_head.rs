@@ -8,9 +8,6 @@ use std::ops::Range;
 /// Bytes of the headers of one part.
 const HEAD_BYTES_MAX: usize = 8192;
 
-/// Folds in the headers of one part: each is a change to the form.
-const FOLDS_MAX: usize = 16;
-
 /// What the headers of a part say.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PartHead {
@@ -110,7 +107,6 @@ fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), Reason> {
         match line.starts_with([' ', '\t']) {
             // To some readers a line of white space ends the headers.
             true if at == 0 || line.trim().is_empty() => return Err(Reason::BadHeader),
-            true if folds.len() == FOLDS_MAX => return Err(Reason::LongHead),
             true => folds.push(at - 2),
             false if at > 0 => whole.push_str("\r\n"),
             false => {}

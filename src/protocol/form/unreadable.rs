@@ -53,9 +53,7 @@ impl fmt::Display for Unreadable {
             }
             Reason::NoEnd => "it does not end with `--`, its boundary and `--`",
             Reason::TooManyParts => "it has more than 128 parts",
-            Reason::LongHead => {
-                "the headers of a part are longer than 8192 bytes, have more than 16 folds, or have no end"
-            }
+            Reason::LongHead => "the headers of a part are longer than 8192 bytes, or have no end",
             Reason::BadHeader => "a part has a header that is no `name: value` in UTF-8",
             Reason::RepeatedHeader => "a part has the same header twice",
             Reason::NoDisposition => "a part has no `Content-Disposition`",

@@ -9,6 +9,7 @@ pub mod flood;
 pub mod folder;
 pub mod gateway;
 pub mod http2;
+pub mod http2_frames;
 pub mod http2_provider;
 pub mod images;
 pub mod name_server;

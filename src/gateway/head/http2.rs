@@ -1,0 +1,34 @@
+//! What is checked of the head of an HTTP/2 request beyond its target, where its library is lenient.
+
+use super::super::listen::http2::{MALFORMED, MalformedHead};
+use super::{bad, decimal, is_host};
+use crate::protocol::fault::Fault;
+use http::{HeaderMap, Uri, header};
+
+pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
+    if let Some(digit) = headers.get(MALFORMED) {
+        // The field that the connection's inspection appends; nobody else has a reason to send it.
+        let malformed = MalformedHead::of_digit(digit.as_bytes());
+        let message = malformed.map_or("the head is malformed", MalformedHead::message);
+        return Err(bad(message));
+    }
+    let authority = uri
+        .authority()
+        .map(|authority| authority.as_str().as_bytes());
+    let host = headers.get(header::HOST).map(|host| host.as_bytes());
+    // Where there are both, they are equal.
+    if !authority.or(host).is_some_and(is_host) {
+        return Err(bad("`:authority` is not a host name"));
+    }
+    let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
+    let length = lengths.next().map(|length| decimal(length.as_bytes()));
+    if length == Some(None) || lengths.next().is_some() {
+        return Err(bad("`content-length` is not one number; send it once"));
+    }
+    if headers.contains_key("content_length") || headers.contains_key("transfer_encoding") {
+        return Err(bad(
+            "`content-length` and `transfer-encoding` have a hyphen",
+        ));
+    }
+    Ok(())
+}

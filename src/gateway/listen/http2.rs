@@ -1,0 +1,119 @@
+//! Reads a client's HTTP/2 connection: what is malformed, too large or too slow is found before it is stored.
+
+mod field;
+mod hpack;
+mod huffman;
+mod inspector;
+mod static_table;
+#[cfg(test)]
+mod tests;
+
+pub(in crate::gateway) use field::{FIELDS_MAX, MalformedHead};
+pub(in crate::gateway) use inspector::MALFORMED;
+
+use inspector::Http2Inspector;
+use pingora_core::protocols::Stream;
+use pingora_timeout::fast_timeout::fast_sleep;
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// What is kept of the room for what passes late.
+const READY_BYTES: usize = 1 << 10;
+
+/// Gives the HTTP/2 library what it may read of a connection.
+pub(in crate::gateway) struct Http2Reader {
+    inspector: Http2Inspector,
+    /// Inspected, and not yet taken.
+    ready: Vec<u8>,
+    taken: usize,
+    header_deadline: Duration,
+    /// Runs while the end of a header block is waited for.
+    late: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
+    on_refused_list: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Http2Reader {
+    /// Calls `on_refused_list` for each request that the library refuses for its header list.
+    pub fn new(
+        header_size: usize,
+        header_deadline: Duration,
+        on_refused_list: impl Fn() + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            inspector: Http2Inspector::new(header_size),
+            ready: Vec::new(),
+            taken: 0,
+            header_deadline,
+            late: None,
+            on_refused_list: Box::new(on_refused_list),
+        }
+    }
+
+    pub fn poll_read(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            if self.give_ready(buffer) || self.inspector.is_over() {
+                return Poll::Ready(Ok(()));
+            }
+            let before = buffer.filled().len();
+            let read = Pin::new(&mut *stream).poll_read(context, buffer);
+            if read.is_pending() {
+                ready!(self.poll_late(context));
+                return Poll::Ready(Err(io::ErrorKind::TimedOut.into()));
+            }
+            ready!(read)?;
+            let received = &buffer.filled()[before..];
+            if received.is_empty() {
+                return Poll::Ready(Ok(()));
+            }
+            let in_place = self.inspector.inspect(received, &mut self.ready);
+            buffer.set_filled(before + in_place);
+            for _ in 0..self.inspector.take_refused_lists() {
+                (self.on_refused_list)();
+            }
+            if !self.inspector.is_in_head() {
+                self.late = None;
+            }
+            if in_place > 0 {
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+
+    /// Whether there was something.
+    fn give_ready(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let rest = &self.ready[self.taken..];
+        if rest.is_empty() {
+            return false;
+        }
+        let given = rest.len().min(buffer.remaining());
+        buffer.put_slice(&rest[..given]);
+        self.taken += given;
+        if self.taken == self.ready.len() {
+            self.taken = 0;
+            self.ready.clear();
+            self.ready.shrink_to(READY_BYTES);
+        }
+        true
+    }
+
+    /// Ends when a header block takes too long.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.inspector.is_in_head() {
+            return Poll::Pending;
+        }
+        let deadline = self.header_deadline;
+        let late = self
+            .late
+            .get_or_insert_with(|| Box::pin(fast_sleep(deadline)));
+        late.as_mut().poll(context)
+    }
+}

@@ -1,0 +1,146 @@
+//! What is checked of the header fields of an HTTP/2 request, one by one and as a list (RFC 9113, section 8).
+
+/// What each field counts beside its name and value (RFC 9113, section 6.5.2).
+const FIELD_OVERHEAD: usize = 32;
+/// Fields of a request; real clients send thirty.
+pub(in crate::gateway) const FIELDS_MAX: usize = 100;
+
+/// What a name means to the gateway.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Name {
+    Path,
+    Scheme,
+    OtherPseudo,
+    /// Frames or routes a message, and so has no place in trailers (RFC 9110, section 6.5.1).
+    Framing,
+    Regular,
+}
+
+/// Why a request's head is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::gateway) enum MalformedHead {
+    Fragment,
+    NoSlash,
+    TargetCharacter,
+    Scheme,
+    ValueBlank,
+}
+
+/// A header field, without its text.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Field {
+    pub name: Name,
+    pub name_bytes: usize,
+    /// What it counts in a header list and in the dynamic table.
+    pub bytes: usize,
+    malformed: Option<MalformedHead>,
+}
+
+/// The fields of a header block so far.
+#[derive(Debug, Default)]
+pub(super) struct HeaderList {
+    pub fields: usize,
+    pub bytes: usize,
+    /// What is wrong with it as the head of a request.
+    pub malformed: Option<MalformedHead>,
+    /// It has fields that trailers must not have.
+    pub frames: bool,
+}
+
+impl Name {
+    pub fn of(name: &[u8]) -> Self {
+        match name {
+            b":path" => Self::Path,
+            b":scheme" => Self::Scheme,
+            [b':', ..] => Self::OtherPseudo,
+            b"content-length" | b"transfer-encoding" | b"te" | b"host" => Self::Framing,
+            _ => Self::Regular,
+        }
+    }
+}
+
+impl MalformedHead {
+    const ALL: [Self; 5] = [
+        Self::Fragment,
+        Self::NoSlash,
+        Self::TargetCharacter,
+        Self::Scheme,
+        Self::ValueBlank,
+    ];
+
+    /// The digit that stands for it in [`super::MALFORMED`].
+    pub(super) fn digit(self) -> u8 {
+        let at = Self::ALL.iter().position(|known| *known == self);
+        b'0' + at.map_or(0, |at| at as u8)
+    }
+
+    /// What a value of [`super::MALFORMED`] stands for.
+    pub(in crate::gateway) fn of_digit(digit: &[u8]) -> Option<Self> {
+        Self::ALL.into_iter().find(|known| [known.digit()] == digit)
+    }
+
+    pub(in crate::gateway) fn message(self) -> &'static str {
+        match self {
+            Self::Fragment => "the request target has a fragment",
+            Self::NoSlash => "`:path` does not begin with a slash",
+            Self::TargetCharacter => {
+                "`:path` has blanks or control characters, which must be percent-encoded"
+            }
+            Self::Scheme => "`:scheme` is neither `http` nor `https`",
+            Self::ValueBlank => "a header value begins or ends with a blank",
+        }
+    }
+}
+
+/// Checks a field.
+pub(super) fn inspect(name: Name, name_bytes: usize, value: &[u8]) -> Field {
+    let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
+    let malformed = match name {
+        Name::Path => path(value),
+        Name::Scheme => {
+            let known = [&b"https"[..], b"http"];
+            let known = known.iter().any(|known| value.eq_ignore_ascii_case(known));
+            (!known).then_some(MalformedHead::Scheme)
+        }
+        _ => {
+            (is_blank(value.first()) || is_blank(value.last())).then_some(MalformedHead::ValueBlank)
+        }
+    };
+    Field {
+        name,
+        name_bytes,
+        bytes: name_bytes + value.len() + FIELD_OVERHEAD,
+        malformed,
+    }
+}
+
+fn path(path: &[u8]) -> Option<MalformedHead> {
+    if path.contains(&b'#') {
+        return Some(MalformedHead::Fragment);
+    }
+    if path.iter().any(|byte| *byte <= b' ' || *byte == 0x7f) {
+        return Some(MalformedHead::TargetCharacter);
+    }
+    (path.first() != Some(&b'/')).then_some(MalformedHead::NoSlash)
+}
+
+impl Field {
+    /// A field whose value is too large to be looked at.
+    pub fn skipped(name: Name, name_bytes: usize, value_bytes: usize) -> Self {
+        Self {
+            name,
+            name_bytes,
+            bytes: name_bytes + value_bytes + FIELD_OVERHEAD,
+            malformed: None,
+        }
+    }
+}
+
+impl HeaderList {
+    pub fn add(&mut self, field: &Field) {
+        self.fields += 1;
+        self.bytes += field.bytes;
+        self.malformed = self.malformed.or(field.malformed);
+        self.frames |= field.name != Name::Regular;
+    }
+}

@@ -1,0 +1,288 @@
+//! HPACK (RFC 7541), as far as the inspection of header blocks needs it: what each field is, not its text.
+
+use super::field::{Field, HeaderList, Name, inspect};
+use super::huffman;
+use super::static_table::STATIC_TABLE;
+use std::collections::VecDeque;
+use std::sync::LazyLock;
+
+/// What a client may have in its dynamic table, as long as SETTINGS say nothing else.
+const TABLE_BYTES_MAX: usize = 4096;
+/// Longer strings are skipped. Even with the longest Huffman codes their text is larger than the table.
+const STRING_BYTES_MIN: usize = 32 << 10;
+
+static STATIC_FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
+    STATIC_TABLE
+        .iter()
+        .map(|(name, value)| inspect(Name::of(name.as_bytes()), name.len(), value.as_bytes()))
+        .collect()
+});
+
+/// The header blocks of a connection are malformed: the connection cannot go on.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct CompressionError;
+
+/// Decodes the header blocks of one connection in their order, in any fragments.
+#[derive(Debug)]
+pub(super) struct HpackDecoder {
+    table: VecDeque<Field>,
+    table_bytes: usize,
+    table_bytes_max: usize,
+    /// Where in a representation the next fragment continues.
+    next: Next,
+    /// The begin of a string or of an integer that a fragment cut.
+    tail: Vec<u8>,
+    /// What is left of a string that is skipped.
+    skip: usize,
+    string_bytes_max: usize,
+    text: Vec<u8>,
+}
+
+/// What comes next of a representation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Representation,
+    Name {
+        indexed: bool,
+    },
+    Value {
+        indexed: bool,
+        name: Name,
+        name_bytes: usize,
+    },
+}
+
+/// A string, or how much of it is to be skipped.
+enum Text {
+    Decoded,
+    Skipped(usize),
+}
+
+impl HpackDecoder {
+    /// Header lists of more than `list_bytes_max` are refused in any case.
+    pub fn new(list_bytes_max: usize) -> Self {
+        Self {
+            table: VecDeque::new(),
+            table_bytes: 0,
+            table_bytes_max: TABLE_BYTES_MAX,
+            next: Next::Representation,
+            tail: Vec::new(),
+            skip: 0,
+            string_bytes_max: list_bytes_max.max(STRING_BYTES_MIN),
+            text: Vec::new(),
+        }
+    }
+
+    /// Adds the fields of a fragment to `list`.
+    pub fn decode(
+        &mut self,
+        fragment: &[u8],
+        list: &mut HeaderList,
+    ) -> Result<(), CompressionError> {
+        if self.tail.is_empty() {
+            let used = self.decode_all(fragment, list)?;
+            self.tail.extend_from_slice(&fragment[used..]);
+            return Ok(());
+        }
+        let mut whole = std::mem::take(&mut self.tail);
+        whole.extend_from_slice(fragment);
+        let used = self.decode_all(&whole, list)?;
+        self.tail.extend_from_slice(&whole[used..]);
+        Ok(())
+    }
+
+    /// Ends a header block.
+    pub fn finish(&mut self) -> Result<(), CompressionError> {
+        let whole = self.tail.is_empty() && self.skip == 0 && self.next == Next::Representation;
+        whole.then_some(()).ok_or(CompressionError)
+    }
+
+    /// Returns how much of `input` was used; the rest is the begin of something.
+    fn decode_all(
+        &mut self,
+        input: &[u8],
+        list: &mut HeaderList,
+    ) -> Result<usize, CompressionError> {
+        let mut rest = input;
+        loop {
+            let skipped = self.skip.min(rest.len());
+            self.skip -= skipped;
+            rest = &rest[skipped..];
+            if rest.is_empty() {
+                return Ok(input.len());
+            }
+            let before = rest;
+            if self.decode_one(&mut rest, list)?.is_none() {
+                return Ok(input.len() - before.len());
+            }
+        }
+    }
+
+    /// `None` if more is needed.
+    fn decode_one(
+        &mut self,
+        rest: &mut &[u8],
+        list: &mut HeaderList,
+    ) -> Result<Option<()>, CompressionError> {
+        match self.next {
+            Next::Representation => self.representation(rest, list),
+            Next::Name { indexed } => {
+                let Some(text) = self.string(rest)? else {
+                    return Ok(None);
+                };
+                let (name, name_bytes) = match text {
+                    Text::Decoded => (Name::of(&self.text), self.text.len()),
+                    Text::Skipped(bytes) => (Name::Regular, bytes),
+                };
+                self.next = Next::Value {
+                    indexed,
+                    name,
+                    name_bytes,
+                };
+                Ok(Some(()))
+            }
+            Next::Value {
+                indexed,
+                name,
+                name_bytes,
+            } => {
+                let Some(text) = self.string(rest)? else {
+                    return Ok(None);
+                };
+                let field = match text {
+                    Text::Decoded => inspect(name, name_bytes, &self.text),
+                    Text::Skipped(bytes) => Field::skipped(name, name_bytes, bytes),
+                };
+                list.add(&field);
+                if indexed {
+                    self.insert(field);
+                }
+                self.next = Next::Representation;
+                Ok(Some(()))
+            }
+        }
+    }
+
+    fn representation(
+        &mut self,
+        rest: &mut &[u8],
+        list: &mut HeaderList,
+    ) -> Result<Option<()>, CompressionError> {
+        let Some(first) = rest.first() else {
+            return Ok(None);
+        };
+        let prefix = match first {
+            0x80.. => 7,
+            0x40.. => 6,
+            0x20.. => 5,
+            _ => 4,
+        };
+        let Some(value) = integer(rest, prefix)? else {
+            return Ok(None);
+        };
+        match prefix {
+            7 => list.add(self.field(value)?),
+            5 => {
+                // Only at the begin of a block.
+                if list.fields > 0 || value > TABLE_BYTES_MAX {
+                    return Err(CompressionError);
+                }
+                self.table_bytes_max = value;
+                self.evict(0);
+            }
+            _ => {
+                let indexed = prefix == 6;
+                self.next = match value {
+                    0 => Next::Name { indexed },
+                    index => {
+                        let field = self.field(index)?;
+                        Next::Value {
+                            indexed,
+                            name: field.name,
+                            name_bytes: field.name_bytes,
+                        }
+                    }
+                };
+            }
+        }
+        Ok(Some(()))
+    }
+
+    fn field(&self, index: usize) -> Result<&Field, CompressionError> {
+        let field = match index.checked_sub(1 + STATIC_TABLE.len()) {
+            Some(at) => self.table.get(at),
+            None => index.checked_sub(1).and_then(|at| STATIC_FIELDS.get(at)),
+        };
+        field.ok_or(CompressionError)
+    }
+
+    fn insert(&mut self, field: Field) {
+        self.evict(field.bytes);
+        if self.table_bytes + field.bytes <= self.table_bytes_max {
+            self.table_bytes += field.bytes;
+            self.table.push_front(field);
+        }
+    }
+
+    /// Makes room for `bytes`, or empties the table.
+    fn evict(&mut self, bytes: usize) {
+        while self.table_bytes + bytes > self.table_bytes_max
+            && let Some(oldest) = self.table.pop_back()
+        {
+            self.table_bytes -= oldest.bytes;
+        }
+    }
+
+    /// The next string, in `self.text`; `None` if more is needed.
+    fn string(&mut self, rest: &mut &[u8]) -> Result<Option<Text>, CompressionError> {
+        let mut after = *rest;
+        let Some(first) = after.first() else {
+            return Ok(None);
+        };
+        let is_huffman = first & 0x80 != 0;
+        let Some(length) = integer(&mut after, 7)? else {
+            return Ok(None);
+        };
+        if length > self.string_bytes_max {
+            self.skip = length;
+            *rest = after;
+            return Ok(Some(Text::Skipped(length)));
+        }
+        let Some((encoded, after)) = after.split_at_checked(length) else {
+            return Ok(None);
+        };
+        self.text.clear();
+        match is_huffman {
+            true => huffman::decode(encoded, &mut self.text).ok_or(CompressionError)?,
+            false => self.text.extend_from_slice(encoded),
+        }
+        *rest = after;
+        Ok(Some(Text::Decoded))
+    }
+}
+
+/// An integer whose first byte has `prefix` bits of it; `None` if more is needed.
+fn integer(rest: &mut &[u8], prefix: u32) -> Result<Option<usize>, CompressionError> {
+    /// As the HTTP/2 library reads it.
+    const BYTES_MAX: usize = 5;
+    let Some(first) = rest.first() else {
+        return Ok(None);
+    };
+    let mask = (1_usize << prefix) - 1;
+    let mut value = usize::from(*first) & mask;
+    if value < mask {
+        *rest = &rest[1..];
+        return Ok(Some(value));
+    }
+    for at in 1..BYTES_MAX {
+        let Some(byte) = rest.get(at) else {
+            return Ok(None);
+        };
+        value += usize::from(byte & 0x7f) << (7 * (at - 1));
+        if byte & 0x80 == 0 {
+            *rest = &rest[at + 1..];
+            return Ok(Some(value));
+        }
+    }
+    Err(CompressionError)
+}

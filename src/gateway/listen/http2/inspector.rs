@@ -1,0 +1,290 @@
+//! Inspects the header blocks that an HTTP/2 client sends, each as a whole, before the HTTP/2 library stores them.
+//!
+//! What is good passes as it came. What is not gets fields appended, so that the library or the
+//! gateway refuses that request alone: the state of HPACK is the connection's, and no block may be left out.
+
+use super::field::{FIELDS_MAX, HeaderList};
+use super::hpack::{CompressionError, HpackDecoder};
+
+/// A field that is appended to a malformed head. A client that sends it refuses itself.
+pub(in crate::gateway) const MALFORMED: &str = "headgate-malformed";
+
+const PREFACE_BYTES: usize = 24;
+const FRAME_HEAD_BYTES: usize = 9;
+/// Room that is kept for the begin of a frame.
+const PARTIAL_BYTES: usize = 1 << 10;
+/// The library announces none larger, and ends a connection that has one.
+const FRAME_BYTES_MAX: usize = 16 << 10;
+/// Frames of a header block after which its library counts them.
+const CONTINUATIONS_MAX: u32 = 8;
+
+const HEADERS: u8 = 1;
+const CONTINUATION: u8 = 9;
+const END_HEADERS: u8 = 0x4;
+const PADDED: u8 = 0x8;
+const PRIORITY: u8 = 0x20;
+
+/// Fields that make a list too large for the library: each a byte that stands for `accept-encoding: gzip, deflate`.
+const LARGE_FIELD: u8 = 0x80 | 16;
+const LARGE_FIELD_BYTES: usize = 60;
+
+/// Follows the bytes of one connection, the preface included.
+#[derive(Debug)]
+pub(super) struct Http2Inspector {
+    /// How much follows that passes uninspected.
+    pass: usize,
+    /// The begin of a frame that is inspected as a whole.
+    partial: Vec<u8>,
+    /// Frames of the open header block that wait for its end.
+    held: Vec<u8>,
+    block: Option<OpenBlock>,
+    newest_stream: u32,
+    hpack: HpackDecoder,
+    list_bytes_max: usize,
+    /// The library ends the connection at what has passed.
+    is_over: bool,
+    refused_lists: u32,
+}
+
+/// What is at the begin of some bytes, and how many bytes that is.
+enum Piece {
+    Uninspected(usize),
+    HeaderFrame(usize),
+}
+
+/// A header block whose last frame has not come.
+#[derive(Debug)]
+struct OpenBlock {
+    stream: u32,
+    is_trailers: bool,
+    list: HeaderList,
+    continuations: u32,
+    /// It is refused at its end, and passes meanwhile.
+    is_passing: bool,
+}
+
+impl Http2Inspector {
+    /// Header lists may have `list_bytes_max`, as the library was told.
+    pub fn new(list_bytes_max: usize) -> Self {
+        Self {
+            pass: PREFACE_BYTES,
+            partial: Vec::new(),
+            held: Vec::new(),
+            block: None,
+            newest_stream: 0,
+            hpack: HpackDecoder::new(list_bytes_max),
+            list_bytes_max,
+            is_over: false,
+            refused_lists: 0,
+        }
+    }
+
+    /// Inspects the next bytes. Returns how many of them pass where they are; behind these comes what is
+    /// appended to `ready`.
+    pub fn inspect(&mut self, received: &[u8], ready: &mut Vec<u8>) -> usize {
+        let mut in_place = 0;
+        if self.is_over {
+            return in_place;
+        }
+        if self.partial.is_empty() {
+            while let Some(Piece::Uninspected(bytes)) = self.next_piece(&received[in_place..]) {
+                in_place += bytes;
+                self.passed(bytes);
+            }
+            if in_place == received.len() {
+                return in_place;
+            }
+        }
+        let mut rest = std::mem::take(&mut self.partial);
+        rest.extend_from_slice(&received[in_place..]);
+        let mut used = 0;
+        while let Some(piece) = self.next_piece(&rest[used..]) {
+            match piece {
+                Piece::Uninspected(bytes) => {
+                    ready.extend_from_slice(&rest[used..used + bytes]);
+                    self.passed(bytes);
+                    used += bytes;
+                }
+                Piece::HeaderFrame(bytes) => {
+                    self.header_frame(&rest[used..used + bytes], ready);
+                    used += bytes;
+                }
+            }
+        }
+        rest.drain(..used);
+        rest.shrink_to(PARTIAL_BYTES);
+        self.partial = rest;
+        in_place
+    }
+
+    /// Whether the library ends the connection, and gets nothing more of it.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Whether the end of a frame or of a header block is waited for.
+    pub fn is_in_head(&self) -> bool {
+        self.block.is_some() || !self.partial.is_empty()
+    }
+
+    /// How many header lists of requests were too large since this was asked last.
+    pub fn take_refused_lists(&mut self) -> u32 {
+        std::mem::take(&mut self.refused_lists)
+    }
+
+    /// What is at the begin of `bytes`; `None` if that is not there as a whole.
+    fn next_piece(&mut self, bytes: &[u8]) -> Option<Piece> {
+        if bytes.is_empty() || self.is_over {
+            return None;
+        }
+        if self.pass == 0 {
+            let head = bytes.get(..FRAME_HEAD_BYTES)?;
+            let payload =
+                usize::from(head[0]) << 16 | usize::from(head[1]) << 8 | usize::from(head[2]);
+            let frame = FRAME_HEAD_BYTES + payload;
+            let is_inspected = matches!(head[3], HEADERS | CONTINUATION) || self.block.is_some();
+            if is_inspected && payload <= FRAME_BYTES_MAX {
+                return (bytes.len() >= frame).then_some(Piece::HeaderFrame(frame));
+            }
+            self.pass = frame;
+        }
+        Some(Piece::Uninspected(self.pass.min(bytes.len())))
+    }
+
+    fn passed(&mut self, bytes: usize) {
+        self.pass -= bytes;
+    }
+
+    /// A whole frame of a header block.
+    fn header_frame(&mut self, frame: &[u8], ready: &mut Vec<u8>) {
+        let ends = frame[4] & END_HEADERS != 0;
+        let stream = u32::from_be_bytes([frame[5] & 0x7f, frame[6], frame[7], frame[8]]);
+        let block = self.block.take();
+        let fragment = match (&block, frame[3]) {
+            (None, HEADERS) => fragment_of(frame),
+            (Some(block), CONTINUATION) if block.stream == stream => {
+                Some(&frame[FRAME_HEAD_BYTES..])
+            }
+            _ => None,
+        };
+        let mut block = block.unwrap_or_else(|| self.open(stream));
+        // What comes between the frames of a block, or is none of its, has no fragment.
+        let decoded = match fragment {
+            Some(fragment) => self.hpack.decode(fragment, &mut block.list),
+            None => Err(CompressionError),
+        };
+        let finished = decoded.and_then(|()| match ends {
+            true => self.hpack.finish(),
+            false => Ok(()),
+        });
+        self.held.extend_from_slice(frame);
+        if finished.is_err() {
+            // The library finds the same, and says so to the client.
+            self.is_over = true;
+            ready.append(&mut self.held);
+            return;
+        }
+        if !ends {
+            block.continuations += 1;
+            block.is_passing |=
+                self.held.len() > self.list_bytes_max || block.continuations > CONTINUATIONS_MAX;
+            if block.is_passing {
+                ready.append(&mut self.held);
+            }
+            self.block = Some(block);
+            return;
+        }
+        if let Some(refusal) = self.refusal_of(&block) {
+            self.held.truncate(self.held.len() - frame.len());
+            append_extended(&mut self.held, frame, &refusal);
+        }
+        ready.append(&mut self.held);
+        self.held.shrink_to(PARTIAL_BYTES);
+    }
+
+    fn open(&mut self, stream: u32) -> OpenBlock {
+        let is_trailers = stream <= self.newest_stream;
+        self.newest_stream = self.newest_stream.max(stream);
+        OpenBlock {
+            stream,
+            is_trailers,
+            list: HeaderList::default(),
+            continuations: 0,
+            is_passing: false,
+        }
+    }
+
+    /// What is appended to a block so that it is refused.
+    fn refusal_of(&mut self, block: &OpenBlock) -> Option<Vec<u8>> {
+        let list = &block.list;
+        let is_large =
+            block.is_passing || list.fields > FIELDS_MAX || list.bytes >= self.list_bytes_max;
+        if block.is_trailers {
+            let refused = is_large || list.frames || list.malformed.is_some();
+            // A field that no message of HTTP/2 may have.
+            return refused.then(|| literal("connection", b"close"));
+        }
+        if is_large {
+            self.refused_lists += 1;
+            let missing = self.list_bytes_max.saturating_sub(list.bytes) / LARGE_FIELD_BYTES;
+            return Some(vec![LARGE_FIELD; missing + 1]);
+        }
+        let malformed = list.malformed?;
+        Some(literal(MALFORMED, &[malformed.digit()]))
+    }
+}
+
+/// The header block fragment of a HEADERS frame; `None` if its padding is malformed.
+fn fragment_of(frame: &[u8]) -> Option<&[u8]> {
+    let flags = frame[4];
+    let mut payload = &frame[FRAME_HEAD_BYTES..];
+    let mut padding = 0;
+    if flags & PADDED != 0 {
+        let (first, rest) = payload.split_first()?;
+        (padding, payload) = (usize::from(*first), rest);
+    }
+    if flags & PRIORITY != 0 {
+        let (dependency, rest) = payload.split_at_checked(5)?;
+        // The library decodes no block of a stream that depends on itself.
+        if dependency[0] & 0x7f == frame[5] & 0x7f && dependency[1..4] == frame[6..9] {
+            return None;
+        }
+        payload = rest;
+    }
+    payload.get(..payload.len().checked_sub(padding)?)
+}
+
+/// A literal field that is not indexed, with a short name and value.
+fn literal(name: &str, value: &[u8]) -> Vec<u8> {
+    let mut field = vec![0, name.len() as u8];
+    field.extend_from_slice(name.as_bytes());
+    field.push(value.len() as u8);
+    field.extend_from_slice(value);
+    field
+}
+
+/// Appends the last frame of a header block with further fields: in that frame where they fit, since the
+/// library takes no CONTINUATION behind a frame that is malformed by itself.
+fn append_extended(block: &mut Vec<u8>, frame: &[u8], fields: &[u8]) {
+    let (head, payload) = frame.split_at(FRAME_HEAD_BYTES);
+    let (mut payload, mut flags) = (payload, head[4]);
+    if head[3] == HEADERS
+        && flags & PADDED != 0
+        && let Some((padding, rest)) = payload.split_first()
+    {
+        payload = &rest[..rest.len().saturating_sub(usize::from(*padding))];
+        flags &= !PADDED;
+    }
+    let whole = [payload, fields].concat();
+    let mut kind = head[3];
+    let count = whole.len().div_ceil(FRAME_BYTES_MAX);
+    for (at, piece) in whole.chunks(FRAME_BYTES_MAX).enumerate() {
+        flags &= !END_HEADERS;
+        flags |= if at + 1 == count { END_HEADERS } else { 0 };
+        block.extend_from_slice(&(piece.len() as u32).to_be_bytes()[1..]);
+        block.extend_from_slice(&[kind, flags]);
+        block.extend_from_slice(&head[5..]);
+        block.extend_from_slice(piece);
+        (kind, flags) = (CONTINUATION, 0);
+    }
+}
