@@ -1,7 +1,7 @@
 //! The gateway as Pingora's HTTP application: from a connection to exchanges.
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::Remainder;
+use super::downstream::early_reply::{BlockedReplies, Remainder};
 use super::exchange::Exchange;
 use super::exchange::record::Record;
 use super::listen::caller_connections::Places;
@@ -50,6 +50,7 @@ pub struct GatewayApp {
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
     places: Places,
+    blocked_replies: BlockedReplies,
     /// The other end of the connection.
     client: Option<SocketAddr>,
 }
@@ -111,7 +112,7 @@ impl HttpServerApp for GatewayApp {
             None => (&mut exchange).await,
         };
         drop(exchange);
-        remainder.finish().await
+        remainder.finish(&self.blocked_replies).await
     }
 
     fn h2_options(&self) -> Option<H2Options> {
@@ -143,6 +144,7 @@ impl GatewayApp {
             options,
             places,
             begun: AtomicBool::new(false),
+            blocked_replies: BlockedReplies::default(),
             client,
         }
     }

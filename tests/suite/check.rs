@@ -146,7 +146,7 @@ fn what_cannot_work_is_a_warning_with_its_place_and_the_nearest_name() {
         ),
         (
             "bearer: \"${KEY}\"",
-            "bearer: $KEY",
+            "bearer: $PROVIDER_KEY",
             "10:26",
             &["a variable has braces"],
         ),

@@ -299,7 +299,7 @@ async fn a_reload_that_names_another_store_says_that_it_needs_a_restart() {
         .process
         .said("this setting differs from that of the process: it needs a restart")
         .await;
-    assert_eq!(told["section"], "state");
+    assert_eq!(told["setting"], "state");
     create(&gateway, Some(&id), false).await;
     assert!(!gateway.folder.path().join("other.sqlite").exists());
     assert_eq!(gateway.config_page().await["state"]["store"], "memory");

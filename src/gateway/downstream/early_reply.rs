@@ -12,6 +12,7 @@ use pingora_http::RequestHeader;
 use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// How much of a body is read and discarded.
@@ -26,6 +27,8 @@ const DISCARD_BYTES_PER_SECOND: u64 = 128 << 10;
 const DISCARD_IDLE: Duration = Duration::from_secs(2);
 /// How long the window of an HTTP/2 client may stay closed to a refusal.
 const UNSENT_MAX: Duration = Duration::from_secs(3);
+/// How many refusals of one HTTP/2 connection may wait for its client's window; further ones are reset at once.
+const BLOCKED_REPLIES_MAX: usize = 8;
 
 /// The end of a reply's body that waits for the window of its HTTP/2 client; `false` if it broke off.
 pub(super) type Unsent = Pin<Box<dyn Future<Output = bool> + Send>>;
@@ -39,16 +42,39 @@ pub enum Remainder {
 }
 
 impl Remainder {
-    /// Ends an HTTP/2 stream, and gives a connection back.
-    pub async fn finish(self) -> Option<ReusedHttpStream> {
+    /// Ends an HTTP/2 stream, and gives a connection back. `blocked` counts for the client's connection.
+    pub async fn finish(self, blocked: &BlockedReplies) -> Option<ReusedHttpStream> {
         match self {
             Self::Nothing => None,
             Self::Connection(connection) => Some(connection),
             Self::Stream(early_reply) => {
-                early_reply.finish().await;
+                early_reply.finish(blocked).await;
                 None
             }
         }
+    }
+}
+
+/// The refusals of one HTTP/2 connection that wait for their client's window. A client that keeps it
+/// closed would hold a stream's memory for the price of a few bytes.
+#[derive(Default)]
+pub struct BlockedReplies(AtomicUsize);
+
+impl BlockedReplies {
+    /// `None` if as many wait already as may.
+    fn enter(&self) -> Option<BlockedReply<'_>> {
+        let waiting = self.0.fetch_add(1, Ordering::Relaxed);
+        let entered = BlockedReply(self);
+        (waiting < BLOCKED_REPLIES_MAX).then_some(entered)
+    }
+}
+
+/// Counts one refusal for as long as it waits.
+struct BlockedReply<'a>(&'a BlockedReplies);
+
+impl Drop for BlockedReply<'_> {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -70,11 +96,14 @@ impl EarlyReply {
 
     /// Sends what is unsent, then discards the request's body. Dropping the session resets the stream: with
     /// NO_ERROR behind a whole response, with CANCEL where the client took none.
-    async fn finish(mut self) {
-        if let Some(unsent) = self.unsent.take()
-            && !matches!(fast_timeout(UNSENT_MAX, unsent).await, Ok(true))
-        {
-            return;
+    async fn finish(mut self, blocked: &BlockedReplies) {
+        if let Some(unsent) = self.unsent.take() {
+            let Some(_waiting) = blocked.enter() else {
+                return;
+            };
+            if !matches!(fast_timeout(UNSENT_MAX, unsent).await, Ok(true)) {
+                return;
+            }
         }
         discard_h2(&mut self.session).await;
     }

@@ -3,6 +3,7 @@
 use super::stages::Stages;
 use crate::filter::Reply;
 use crate::gateway::downstream::Downstream;
+use crate::gateway::downstream::early_reply::BlockedReplies;
 use crate::protocol::fault::Fault;
 use crate::serve::{Answer, App, Body, Chunk};
 use async_trait::async_trait;
@@ -58,10 +59,11 @@ impl<A: App> HttpServerApp for AppService<A> {
             session.set_keepalive(Some(KEEP_ALIVE_SECONDS));
         }
         let mut downstream = Downstream::new(Box::new(session), self.stages.clone());
-        match self.answer(&mut downstream).await {
-            Ok(()) => downstream.finish().await.finish().await,
-            Err(_) => downstream.abort().await.finish().await,
-        }
+        let remainder = match self.answer(&mut downstream).await {
+            Ok(()) => downstream.finish().await,
+            Err(_) => downstream.abort().await,
+        };
+        remainder.finish(&BlockedReplies::default()).await
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {
