@@ -35,15 +35,14 @@ pub fn start() -> LineWriter {
     let filter = wanted.as_deref().map(EnvFilter::try_new);
     let is_readable = !matches!(filter, Some(Err(_)));
     let filter = filter.and_then(Result::ok);
-    let cap = Targets::new()
-        .with_target(OWN_TARGET, LevelFilter::TRACE)
-        .with_default(LIBRARIES_MAX);
+    let filter = filter.unwrap_or_else(|| EnvFilter::new(DEFAULT_DIRECTIVES));
+    let cap = cap_of_libraries(&filter);
     let lines = tracing_subscriber::fmt::layer()
         .event_format(JsonLine)
         .with_writer(move || writer.clone())
         .log_internal_errors(false);
     tracing_subscriber::registry()
-        .with(filter.unwrap_or_else(|| EnvFilter::new(DEFAULT_DIRECTIVES)))
+        .with(filter)
         .with(cap)
         .with(lines)
         .init();
@@ -55,6 +54,16 @@ pub fn start() -> LineWriter {
         );
     }
     log
+}
+
+/// Caps events of libraries at [`LIBRARIES_MAX`]. Our own are capped at what the filter passes anyway: the
+/// higher of the two levels holds for the `log` crate, and decides whether Pingora prepares an event for
+/// each piece of a body before anybody can refuse it.
+fn cap_of_libraries(filter: &EnvFilter) -> Targets {
+    let own_max = filter.max_level_hint().unwrap_or(LevelFilter::TRACE);
+    Targets::new()
+        .with_target(OWN_TARGET, own_max)
+        .with_default(LIBRARIES_MAX)
 }
 
 /// Whether a directive asks for what libraries print below [`LIBRARIES_MAX`].
@@ -171,6 +180,22 @@ fn timestamp() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_event_is_prepared_that_the_filter_refuses() {
+        for (directives, expected) in [
+            (DEFAULT_DIRECTIVES, LevelFilter::INFO),
+            ("error", LevelFilter::ERROR),
+            ("headgate=debug", LevelFilter::DEBUG),
+            ("trace", LevelFilter::TRACE),
+        ] {
+            let filter = EnvFilter::new(directives);
+            let cap = cap_of_libraries(&filter);
+            let subscriber = tracing_subscriber::registry().with(filter).with(cap);
+            let level = subscriber.max_level_hint();
+            assert_eq!(level, Some(expected), "{directives}");
+        }
+    }
 
     #[test]
     fn only_directives_for_libraries_ask_too_much() {
