@@ -2,7 +2,8 @@
 //!
 //! `ARCHITECTURE.md` is the map; the modules below stand in the order of their arrows, the lowest first.
 
-pub mod protocol;
+pub use headgate_protocol as protocol;
+
 pub mod scalar;
 pub mod serve;
 

@@ -3,7 +3,8 @@
 use super::tree::{TextFile, assert_none, read, sources};
 use regex::Regex;
 
-/// Every module in the order of `src/lib.rs`, and those that it may name.
+/// Every module in the order of `src/lib.rs`, and those that it may name. A crate of its own that the program names by
+/// a module's name is among them; what a crate may name, its manifest says, and the compiler enforces.
 const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("scalar", &[]),
@@ -102,7 +103,17 @@ fn the_arrows_are_those_of_the_modules_in_their_order_and_none_points_up() {
     let lib = read("src/lib.rs");
     let declared: Vec<&str> = lib
         .lines()
-        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .filter_map(|line| {
+            let line = line.strip_suffix(';')?;
+            let module = line.strip_prefix("pub mod ");
+            module.or_else(|| {
+                Some(
+                    line.strip_prefix("pub use headgate_")?
+                        .split_once(" as ")?
+                        .1,
+                )
+            })
+        })
         .collect();
     let listed: Vec<&str> = ARROWS.iter().map(|(module, _)| *module).collect();
     assert_eq!(
@@ -122,12 +133,13 @@ fn the_arrows_are_those_of_the_modules_in_their_order_and_none_points_up() {
 #[test]
 fn a_module_names_only_those_it_has_an_arrow_to() {
     let mut offenders = Vec::new();
-    for file in sources() {
-        let Some((module, allowed)) = arrows_of(&file) else {
+    for file in sources_of_the_program() {
+        let arrows = ARROWS.iter().find(|(module, _)| *module == file.module());
+        let Some((module, allowed)) = arrows else {
             continue;
         };
         for (line, name) in crate_names(&file) {
-            if name != module && !allowed.contains(&name.as_str()) {
+            if name != *module && !allowed.contains(&name.as_str()) {
                 offenders.push(format!("{}:{line}: `{module}` names `{name}`", file.path));
             }
         }
@@ -138,7 +150,7 @@ fn a_module_names_only_those_it_has_an_arrow_to() {
 #[test]
 fn nobody_climbs_to_the_root_of_the_crate_by_other_words_than_crate() {
     let mut offenders = Vec::new();
-    for file in sources() {
+    for file in sources_of_the_program() {
         let depth = depth(&file.path);
         let tests_from = file.tests_begin();
         for (line, code) in code_lines(&file) {
@@ -155,9 +167,7 @@ fn nobody_climbs_to_the_root_of_the_crate_by_other_words_than_crate() {
 fn what_lies_outside_the_crate_is_named_only_where_it_belongs() {
     let mut offenders = Vec::new();
     for file in sources().iter().filter(|file| !file.is_test()) {
-        let Some((module, _)) = arrows_of(file) else {
-            continue;
-        };
+        let module = file.module();
         let tests_from = file.tests_begin();
         for (line, code) in code_lines(file).take_while(|(line, _)| *line < tests_from) {
             let elsewhere = OUTSIDE
@@ -172,15 +182,10 @@ fn what_lies_outside_the_crate_is_named_only_where_it_belongs() {
     assert_none("each module stays within its reach", &offenders);
 }
 
-/// The top-level module of a file and what it may name; none for `lib.rs` and `main.rs`.
-fn arrows_of(file: &TextFile) -> Option<(&'static str, &'static [&'static str])> {
-    let top = file
-        .path
-        .strip_prefix("src/")?
-        .split('/')
-        .next()?
-        .trim_end_matches(".rs");
-    ARROWS.iter().find(|(module, _)| *module == top).copied()
+/// The sources of the root package.
+fn sources_of_the_program() -> impl Iterator<Item = TextFile> {
+    let files = sources().into_iter();
+    files.filter(|file| file.path.starts_with("src/"))
 }
 
 /// Top-level modules that a file names, with their lines; several in braces are several.

@@ -74,14 +74,13 @@ fn every_dependency_has_its_row_in_the_architecture_and_no_row_is_left_over() {
         .filter_map(|line| line.strip_prefix("| `")?.split_once('`'))
         .map(|(name, _)| name)
         .collect();
-    let manifest = read("Cargo.toml");
-    let headings = manifest
-        .lines()
-        .filter(|line| line.starts_with('[') && line.ends_with("dependencies]"));
-    let dependencies: BTreeSet<&str> = headings
-        .flat_map(|heading| section(&manifest, heading))
-        .filter_map(|line| line.split_once(" = "))
-        .map(|(name, _)| name)
+    let mut manifests = files_below("crates");
+    manifests.retain(|file| file.path.ends_with("/Cargo.toml"));
+    let mut manifests: Vec<String> = manifests.into_iter().map(|file| file.text).collect();
+    manifests.push(read("Cargo.toml"));
+    let dependencies: BTreeSet<&str> = manifests
+        .iter()
+        .flat_map(|manifest| dependencies_of(manifest))
         .collect();
     let missing = dependencies
         .difference(&rows)
@@ -169,6 +168,18 @@ pub fn yaml_blocks(page: &str) -> Vec<(usize, String)> {
         }
     }
     blocks
+}
+
+/// Names of what a manifest depends on; the crates of this repository are not among them.
+fn dependencies_of(manifest: &str) -> impl Iterator<Item = &str> {
+    let headings = manifest
+        .lines()
+        .filter(|line| line.starts_with('[') && line.ends_with("dependencies]"));
+    headings
+        .flat_map(|heading| section(manifest, heading))
+        .filter(|line| !line.contains("path = "))
+        .filter_map(|line| line.split_once(" = "))
+        .map(|(name, _)| name)
 }
 
 fn pages() -> impl Iterator<Item = TextFile> {

@@ -123,9 +123,10 @@ fn names_registries(path: &str) -> bool {
 }
 
 fn written() -> impl Iterator<Item = TextFile> {
-    let mut files = files_below("src");
-    files.extend(files_below("tests"));
-    files.extend(files_below("benches"));
+    let mut files = Vec::new();
+    for folder in ["src", "crates", "tests", "benches"] {
+        files.extend(files_below(folder));
+    }
     files.into_iter().filter(|file| file.has_extension(WRITTEN))
 }
 

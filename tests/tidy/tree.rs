@@ -45,6 +45,16 @@ impl TextFile {
         extension.is_some_and(|found| wanted.iter().any(|extension| found == *extension))
     }
 
+    /// The top-level module that it belongs to: the crate's name below `crates`, and nothing for `lib.rs` and `main.rs`.
+    pub fn module(&self) -> &str {
+        let mut parts = self.path.split('/');
+        match (parts.next(), parts.next()) {
+            (Some("crates"), Some(name)) => name,
+            (Some("src"), Some("lib.rs" | "main.rs")) | (_, None) => "",
+            (_, Some(name)) => name.trim_end_matches(".rs"),
+        }
+    }
+
     /// Whether it consists of tests alone.
     pub fn is_test(&self) -> bool {
         self.path.starts_with("tests/")
@@ -61,9 +71,10 @@ pub fn files_below(folder: &str) -> Vec<TextFile> {
     paths.iter().filter_map(|path| text_file(path)).collect()
 }
 
-/// The Rust sources of the crate.
+/// The Rust sources of the program and of the crates that it is made of.
 pub fn sources() -> Vec<TextFile> {
     let mut files = files_below("src");
+    files.extend(files_below("crates"));
     files.retain(|file| file.has_extension(&["rs"]));
     files
 }

@@ -190,7 +190,7 @@ fn reason(error: &ValidationError<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::json::Limits;
+    use crate::json::Limits;
     use bytes::Bytes;
     use serde_json::json;
 

@@ -10,7 +10,7 @@ mod tests;
 pub use part_head::is_plain_name;
 pub use unreadable::{Reason, Unreadable};
 
-use crate::protocol::json::edit::Edits;
+use crate::json::edit::Edits;
 use bytes::Bytes;
 use memchr::memmem::Finder;
 use part_head::PartHead;

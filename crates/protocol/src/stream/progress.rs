@@ -4,9 +4,9 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 use super::{EventClass, classify, event_type, says_something};
-use crate::protocol::Protocol;
-use crate::protocol::json::skim;
-use crate::protocol::sse::Event;
+use crate::Protocol;
+use crate::json::skim;
+use crate::sse::Event;
 use memchr::memmem::Finder;
 
 /// So much of an event that is too long to be kept is searched for its name.

@@ -1,7 +1,7 @@
 //! Each place that an id can stand in, and places that look like one.
 
 use super::*;
-use crate::protocol::json::Limits;
+use crate::json::Limits;
 use serde_json::{Value, json};
 
 fn named(body: &str) -> Vec<String> {

@@ -1,9 +1,9 @@
 //! Image edits from form to JSON and back, and answers that lack something.
 
 use super::*;
-use crate::protocol::form::Form;
-use crate::protocol::json::edit::Edits;
-use crate::protocol::json::{Document, Limits};
+use crate::form::Form;
+use crate::json::edit::Edits;
+use crate::json::{Document, Limits};
 use bytes::Bytes;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::fmt;
 
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind};
 
 /// The first thing that is wrong with a body.
 #[derive(Clone, Debug, PartialEq, Eq)]

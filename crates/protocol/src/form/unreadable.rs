@@ -1,6 +1,6 @@
 //! Why a form is not read, and where.
 
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind};
 use std::error::Error;
 use std::fmt;
 

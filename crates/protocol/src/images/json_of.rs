@@ -3,8 +3,8 @@
 use super::field_name::{FieldName, is_member_of_field};
 use super::media::{encode_onto, encoded_len, type_of};
 use super::{RESPONSE_FORMAT, Rewrite, Unfit};
-use crate::protocol::form::{Form, Part};
-use crate::protocol::json::quoted;
+use crate::form::{Form, Part};
+use crate::json::quoted;
 use bytes::Bytes;
 
 /// Fields that are numbers in JSON.

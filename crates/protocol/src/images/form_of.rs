@@ -2,8 +2,8 @@
 
 use super::media::{data_url, decode_onto, decoded_len, ending_of};
 use super::{RESPONSE_FORMAT, Rewrite, Unfit};
-use crate::protocol::form::is_plain_name;
-use crate::protocol::json::{Document, Kind, Node};
+use crate::form::is_plain_name;
+use crate::json::{Document, Kind, Node};
 use bytes::Bytes;
 use memchr::memmem;
 

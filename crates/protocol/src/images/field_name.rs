@@ -1,7 +1,7 @@
 //! The names that a form gives its images: `image`, once or repeated, `image[]`, or `image[0]` and so on.
 
-use crate::protocol::form::{Form, Part};
-use crate::protocol::json::edit::Edits;
+use crate::form::{Form, Part};
+use crate::json::edit::Edits;
 
 /// Several images go to providers under this name, whichever their caller used.
 const LIST: &str = "\"image[]\"";

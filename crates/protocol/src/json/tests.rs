@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::*;
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind};
 
 fn parse(body: &[u8]) -> Result<Document, Malformed> {
     Document::parse(Bytes::copy_from_slice(body), &Limits::default())

@@ -15,7 +15,7 @@ pub use form_of::{WrittenForm, fits_form, form_of};
 pub use json_of::{FilesAs, fits_json, json_of};
 pub use media::{encode_onto, type_of};
 
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::fault::{Fault, FaultKind};
 
 /// The field that this gateway takes care of where providers do not know it.
 pub const RESPONSE_FORMAT: &str = "response_format";

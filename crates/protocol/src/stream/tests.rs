@@ -1,7 +1,7 @@
 //! Events are classified by what their protocols say they mean.
 
 use super::*;
-use crate::protocol::sse::{Framer, frame};
+use crate::sse::{Framer, frame};
 
 const END: EventClass = EventClass::Terminal { failed: false };
 

@@ -2,8 +2,8 @@
 //! than was asked for.
 
 use super::RESPONSE_FORMAT;
-use crate::protocol::json::edit::Edits;
-use crate::protocol::json::{Document, Kind, Node, quoted};
+use crate::json::edit::Edits;
+use crate::json::{Document, Kind, Node, quoted};
 use bytes::Bytes;
 use std::borrow::Cow;
 

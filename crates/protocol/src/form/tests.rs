@@ -1,7 +1,7 @@
 //! Forms that read one way only, and the bytes around a change.
 
 use super::*;
-use crate::protocol::json::edit::Edits;
+use crate::json::edit::Edits;
 use proptest::prelude::*;
 
 fn parse(body: &str) -> Result<Form, Unreadable> {
