@@ -7,7 +7,7 @@ mod waits;
 
 use super::fault_from;
 use super::listen::http1_inspection::Http1Inspection;
-use super::listen::inspected_stream::InspectedStream;
+use super::listen::http1_reader::Http1Reader;
 use super::listen::stages::Stages;
 use crate::filter::Reply;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -69,7 +69,7 @@ impl Downstream {
             true => BodyState::Read,
             false => BodyState::Unread,
         };
-        let inspection = InspectedStream::inspection_of(&session);
+        let inspection = Http1Reader::inspection_of(&session);
         Self {
             session,
             inspection,

@@ -3,7 +3,7 @@
 mod http2;
 
 use super::listen::http1_inspection::{BodyFraming, HeadOnWire, Http1Inspection};
-use super::listen::inspected_stream::InspectedStream;
+use super::listen::http1_reader::Http1Reader;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, Version, header};
 use memchr::memchr_iter;
@@ -26,7 +26,7 @@ pub fn check(session: &ServerSession) -> Result<Target, Fault> {
         http2::check(uri, &session.req_header().headers)?;
         return target(uri);
     }
-    let Some(inspection) = InspectedStream::inspection_of(session) else {
+    let Some(inspection) = Http1Reader::inspection_of(session) else {
         return target(uri);
     };
     let checked = check_http1(session, &inspection).and_then(|framing| Ok((target(uri)?, framing)));

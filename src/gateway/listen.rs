@@ -3,14 +3,13 @@
 mod accept;
 pub mod app_service;
 pub(super) mod caller_connections;
-mod chunk_grammar;
 mod client_stream;
 mod client_tls;
 mod connections;
 mod head_scan;
 pub(super) mod http1_inspection;
+pub(super) mod http1_reader;
 pub(super) mod http2;
-pub(super) mod inspected_stream;
 pub mod stages;
 
 use super::Gateway;

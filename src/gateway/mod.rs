@@ -1,11 +1,13 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
+mod chunk_grammar;
 mod downstream;
 mod errand;
 mod exchange;
 mod fault_from;
 mod head;
 mod hygiene;
+mod intercepted_stream;
 pub mod listen;
 pub mod preview;
 pub mod probe;

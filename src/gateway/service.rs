@@ -6,7 +6,7 @@ use super::exchange::Exchange;
 use super::exchange::record::Record;
 use super::listen::caller_connections::Places;
 use super::listen::http1_inspection::Http1Inspection;
-use super::listen::inspected_stream::InspectedStream;
+use super::listen::http1_reader::Http1Reader;
 use super::listen::stages::reached;
 use super::refusal::Refusal;
 use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
@@ -80,7 +80,7 @@ impl HttpServerApp for GatewayApp {
             idle: keep_alive,
             deadline,
         };
-        let inspection = InspectedStream::inspection_of(&session);
+        let inspection = Http1Reader::inspection_of(&session);
         if let Some(inspection) = &inspection {
             inspection.begin_message(head_size);
         }

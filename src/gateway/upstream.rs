@@ -2,7 +2,6 @@
 
 mod dial;
 pub(super) mod fetch;
-mod provider_stream;
 mod response_bytes;
 mod reuse;
 

@@ -4,7 +4,7 @@
 //! reset of the stream overtakes. The stream's and the connection's windows therefore stay open until the
 //! body ends, and only a body without an end is reset, with NO_ERROR (RFC 9113, section 8.1).
 
-use crate::gateway::listen::inspected_stream::InspectedStream;
+use crate::gateway::listen::http1_reader::Http1Reader;
 use bytes::Bytes;
 use pingora_core::apps::ReusedHttpStream;
 use pingora_core::protocols::http::ServerSession;
@@ -157,7 +157,7 @@ pub(super) async fn discard_h1(session: &mut ServerSession) {
 /// Closes an HTTP/1.1 connection behind its last reply, and discards whatever the client still sends
 /// until it closes its side.
 pub(in crate::gateway) async fn close_and_discard_h1(session: &mut ServerSession) {
-    let Some(inspection) = InspectedStream::inspection_of(session) else {
+    let Some(inspection) = Http1Reader::inspection_of(session) else {
         return;
     };
     inspection.discard(DISCARD_BYTES_MAX);

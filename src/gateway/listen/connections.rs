@@ -1,9 +1,10 @@
 //! Client connections, once they are let in: served until they end, closed where no request comes.
 
+use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
-use super::inspected_stream::InspectedStream;
 use crate::config::routes::LimitsConfig;
 use crate::gateway::Gateway;
+use crate::gateway::intercepted_stream::InterceptedStream;
 use crate::gateway::refusal::Refusal;
 use crate::gateway::service::{GatewayApp, header_size};
 use async_trait::async_trait;
@@ -62,10 +63,10 @@ impl ServerApp for Connections {
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
         let client = client_of(&connection);
         let app = Arc::new(GatewayApp::new(gateway, options, client));
-        let connection = Box::new(match is_h2 {
-            true => InspectedStream::http2(connection, self.http2_reader(client)),
-            false => InspectedStream::new(connection),
-        });
+        let connection = match is_h2 {
+            true => InterceptedStream::boxed(connection, self.http2_reader(client)),
+            false => InterceptedStream::boxed(connection, Http1Reader::default()),
+        };
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,

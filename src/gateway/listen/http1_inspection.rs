@@ -1,7 +1,7 @@
 //! The inspection of what an HTTP/1.1 client sends: where each message begins and ends, and what is refused.
 
-use super::chunk_grammar::{ChunkGrammar, ChunkProgress};
 use super::head_scan::{HeadProgress, HeadScan};
+use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkProgress};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -11,6 +11,7 @@ mod tests;
 pub(in crate::gateway) use field::{FIELDS_MAX, MalformedHead};
 pub(in crate::gateway) use inspector::MALFORMED;
 
+use crate::gateway::intercepted_stream::ReadInterceptor;
 use inspector::Http2Inspector;
 use pingora_core::protocols::Stream;
 use pingora_timeout::fast_timeout::fast_sleep;
@@ -53,7 +54,38 @@ impl Http2Reader {
         }
     }
 
-    pub fn poll_read(
+    /// Whether there was something.
+    fn give_ready(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+        let rest = &self.ready[self.taken..];
+        if rest.is_empty() {
+            return false;
+        }
+        let given = rest.len().min(buffer.remaining());
+        buffer.put_slice(&rest[..given]);
+        self.taken += given;
+        if self.taken == self.ready.len() {
+            self.taken = 0;
+            self.ready.clear();
+            self.ready.shrink_to(READY_BYTES);
+        }
+        true
+    }
+
+    /// Ends when a header block takes too long.
+    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        if !self.inspector.is_in_head() {
+            return Poll::Pending;
+        }
+        let deadline = self.header_deadline;
+        let late = self
+            .late
+            .get_or_insert_with(|| Box::pin(fast_sleep(deadline)));
+        late.as_mut().poll(context)
+    }
+}
+
+impl ReadInterceptor for Http2Reader {
+    fn poll_read(
         &mut self,
         stream: &mut Stream,
         context: &mut Context<'_>,
@@ -86,34 +118,5 @@ impl Http2Reader {
                 return Poll::Ready(Ok(()));
             }
         }
-    }
-
-    /// Whether there was something.
-    fn give_ready(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
-        let rest = &self.ready[self.taken..];
-        if rest.is_empty() {
-            return false;
-        }
-        let given = rest.len().min(buffer.remaining());
-        buffer.put_slice(&rest[..given]);
-        self.taken += given;
-        if self.taken == self.ready.len() {
-            self.taken = 0;
-            self.ready.clear();
-            self.ready.shrink_to(READY_BYTES);
-        }
-        true
-    }
-
-    /// Ends when a header block takes too long.
-    fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        if !self.inspector.is_in_head() {
-            return Poll::Pending;
-        }
-        let deadline = self.header_deadline;
-        let late = self
-            .late
-            .get_or_insert_with(|| Box::pin(fast_sleep(deadline)));
-        late.as_mut().poll(context)
     }
 }

@@ -1,6 +1,7 @@
 //! New connections and idle ones: where a provider has several addresses, they race (RFC 8305).
 
-use super::provider_stream::ProviderStream;
+use super::response_bytes::ResponseBytes;
+use crate::gateway::intercepted_stream::InterceptedStream;
 use pingora_core::connectors::http::v2;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
@@ -66,7 +67,10 @@ impl Dialer {
         match session {
             HttpSession::H1(mut session) => {
                 session.respect_keepalive();
-                if let Some(stream) = session.reuse().await.and_then(ProviderStream::into_pooled) {
+                let reusable = session.reuse().await;
+                if let Some(stream) =
+                    reusable.and_then(InterceptedStream::<ResponseBytes>::into_inner)
+                {
                     self.h1
                         .release_stream(stream, peer.reuse_hash(), Some(idle));
                 }
@@ -128,7 +132,7 @@ async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize,
 }
 
 fn http1_session(stream: Stream, peer: &HttpPeer) -> HttpSession {
-    let stream = Box::new(ProviderStream::new(stream));
+    let stream = InterceptedStream::boxed(stream, ResponseBytes::default());
     HttpSession::H1(Http1Session::new_with_options(stream, peer))
 }
 

@@ -1,100 +1,107 @@
-//! The bytes of one HTTP/1.1 response as they come: whether its chunks are the plainest there are.
+//! The bytes of one HTTP/1.1 response as they come: whether it ends in chunks that every reader reads alike.
 //!
-//! Pingora's decoder takes chunks that the grammar forbids (RFC 9112, 7.1), and ends a body where another
-//! reader would not. Extensions and trailers, which nobody sends, count as odd here too.
+//! Pingora's decoder takes chunks that the grammar forbids, and ends a body where another reader would
+//! not. Extensions and trailers, which nobody sends, count as odd here too.
+
+use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkProgress};
+use crate::gateway::intercepted_stream::{InterceptedStream, ReadInterceptor};
+use pingora_core::protocols::Stream;
+use pingora_core::protocols::http::v1::client::HttpSession;
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
 
 /// What a provider sends for one request.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseBytes {
-    /// Within the head; so many bytes of its current line have come, a CR among them or not.
-    Head {
-        line: usize,
-        is_return: bool,
-    },
-    Size {
-        size: u64,
-        digits: u32,
-    },
-    SizeEnd(u64),
-    Data(u64),
-    DataReturn,
-    DataEnd,
-    LastReturn,
-    LastEnd,
+    Head(HeadLine),
+    /// Within a body that is plainly chunked so far.
+    Chunks(ChunkGrammar),
     /// Behind the last byte of a chunked body.
     End,
     /// No chunked body, or one that is odd.
     Other,
 }
 
+/// The current line of a head.
+#[derive(Default)]
+pub struct HeadLine {
+    bytes: usize,
+    begins_with_return: bool,
+}
+
+impl Default for ResponseBytes {
+    fn default() -> Self {
+        Self::Head(HeadLine::default())
+    }
+}
+
 impl ResponseBytes {
-    pub fn new() -> Self {
-        Self::Head {
-            line: 0,
-            is_return: false,
-        }
+    /// Whether the chunked body that `session` has read ended as every reader ends it.
+    pub fn ended_in_plain_chunks(session: &HttpSession) -> bool {
+        let response = InterceptedStream::<Self>::interceptor(session.stream());
+        matches!(response, Some(Self::End))
     }
 
     /// Takes the next bytes of the connection.
-    pub fn take(&mut self, mut bytes: &[u8]) {
-        while !bytes.is_empty() && *self != Self::Other {
-            let taken = match *self {
-                Self::Head { line, is_return } => self.take_head(line, is_return, bytes),
-                Self::Data(left) => {
-                    let taken =
-                        usize::try_from(left).map_or(bytes.len(), |left| left.min(bytes.len()));
-                    *self = match left - taken as u64 {
-                        0 => Self::DataReturn,
-                        left => Self::Data(left),
-                    };
-                    taken
-                }
-                state => {
-                    *self = state.next(bytes[0]);
-                    1
-                }
+    fn take(&mut self, bytes: &[u8]) {
+        let mut body = bytes;
+        if let Self::Head(line) = self {
+            let Some(end) = line.find_end(bytes) else {
+                return;
             };
-            bytes = &bytes[taken..];
+            *self = Self::Chunks(ChunkGrammar::default());
+            body = &bytes[end..];
         }
-    }
-
-    fn take_head(&mut self, line: usize, is_return: bool, bytes: &[u8]) -> usize {
-        let end = memchr::memchr(b'\n', bytes);
-        let part = &bytes[..end.unwrap_or(bytes.len())];
-        let line = line + part.len();
-        let is_return = match part.first() {
-            Some(first) if line == part.len() => *first == b'\r',
-            _ => is_return,
-        };
-        *self = match end {
-            None => Self::Head { line, is_return },
-            // The empty line.
-            Some(_) if line == 0 || line == 1 && is_return => Self::Size { size: 0, digits: 0 },
-            Some(_) => Self::new(),
-        };
-        part.len() + usize::from(end.is_some())
-    }
-
-    fn next(self, byte: u8) -> Self {
-        match (self, byte) {
-            (Self::Size { size, digits }, b'\r') if digits > 0 => Self::SizeEnd(size),
-            (Self::Size { size, digits }, _) if digits < u64::BITS / 4 => {
-                match char::from(byte).to_digit(16) {
-                    Some(digit) => Self::Size {
-                        size: size << 4 | u64::from(digit),
-                        digits: digits + 1,
-                    },
-                    None => Self::Other,
-                }
-            }
-            (Self::SizeEnd(0), b'\n') => Self::LastReturn,
-            (Self::SizeEnd(size), b'\n') => Self::Data(size),
-            (Self::DataReturn, b'\r') => Self::DataEnd,
-            (Self::DataEnd, b'\n') => Self::Size { size: 0, digits: 0 },
-            (Self::LastReturn, b'\r') => Self::LastEnd,
-            (Self::LastEnd, b'\n') => Self::End,
+        if body.is_empty() {
+            return;
+        }
+        *self = match self {
+            Self::Chunks(grammar) => match grammar.scan(body) {
+                ChunkProgress::Open if grammar.is_plain() => return,
+                ChunkProgress::End(at) if at == body.len() && grammar.is_plain() => Self::End,
+                _ => Self::Other,
+            },
             _ => Self::Other,
+        };
+    }
+}
+
+impl HeadLine {
+    /// Behind the empty line that ends the head, if it is among `bytes`.
+    fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut start = 0;
+        for end in memchr::memchr_iter(b'\n', bytes) {
+            self.extend(&bytes[start..end]);
+            start = end + 1;
+            if self.bytes == 0 || self.bytes == 1 && self.begins_with_return {
+                return Some(start);
+            }
+            *self = Self::default();
         }
+        self.extend(&bytes[start..]);
+        None
+    }
+
+    fn extend(&mut self, piece: &[u8]) {
+        if self.bytes == 0 {
+            self.begins_with_return = piece.first() == Some(&b'\r');
+        }
+        self.bytes += piece.len();
+    }
+}
+
+impl ReadInterceptor for ResponseBytes {
+    fn poll_read(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        ready!(Pin::new(stream).poll_read(context, buffer))?;
+        self.take(&buffer.filled()[before..]);
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -125,12 +132,12 @@ mod tests {
             for head in ["HTTP/1.1 200 OK\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\n\n"] {
                 let response = format!("{head}{body}");
                 for size in [1, 2, 3, 5, 7, response.len()] {
-                    let mut bytes = ResponseBytes::new();
+                    let mut bytes = ResponseBytes::default();
                     for piece in response.as_bytes().chunks(size) {
                         bytes.take(piece);
                     }
                     assert_eq!(
-                        bytes == ResponseBytes::End,
+                        matches!(bytes, ResponseBytes::End),
                         ends,
                         "{body:?} in pieces of {size}"
                     );

@@ -1,6 +1,6 @@
 //! Whether a connection may carry another request: only behind a response that everybody reads alike.
 
-use super::provider_stream::ProviderStream;
+use super::response_bytes::ResponseBytes;
 use http::{StatusCode, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::ResponseHeader;
@@ -17,7 +17,7 @@ pub fn is_plain(session: &HttpSession) -> bool {
     let framing = Framing::read(&session.get_headers_raw_bytes());
     let ends_plainly = match framing {
         None => false,
-        Some(Framing::Chunked) => ProviderStream::ended_in_chunks(session),
+        Some(Framing::Chunked) => ResponseBytes::ended_in_plain_chunks(session),
         Some(Framing::Silent | Framing::Length) => true,
     };
     stays_open(head) && ends_plainly && framing.is_some_and(|framing| framing.fits(head.status))

@@ -67,6 +67,11 @@ enum State {
 }
 
 impl ChunkGrammar {
+    /// Whether the body has neither extensions nor trailers so far.
+    pub fn is_plain(&self) -> bool {
+        self.extra_bytes == 0
+    }
+
     /// Takes the next piece.
     pub fn scan(&mut self, piece: &[u8]) -> ChunkProgress {
         let mut at = 0;
@@ -117,7 +122,8 @@ impl ChunkGrammar {
             return (self.digits <= DIGITS_MAX).then_some(State::Size);
         }
         match (self.state, byte) {
-            (State::Size, b'\r' | b';' | b' ' | b'\t') => self.extension(byte),
+            (State::Size, b'\r') => Some(State::SizeLineFeed),
+            (State::Size, b';' | b' ' | b'\t') => self.extension(byte),
             _ => None,
         }
     }
@@ -159,12 +165,14 @@ impl ChunkGrammar {
 
     /// `trailer-section = *( field-line CRLF )`, and the line break that ends the body.
     fn trailer(&mut self, byte: u8) -> Option<State> {
+        if let (State::TrailerBegin, b'\r') = (self.state, byte) {
+            return Some(State::LastLineFeed);
+        }
         self.extra_bytes += 1;
         if self.extra_bytes > EXTRAS_MAX {
             return None;
         }
         match (self.state, byte) {
-            (State::TrailerBegin, b'\r') => Some(State::LastLineFeed),
             (State::TrailerName, b':') => Some(State::TrailerValue),
             (State::TrailerBegin | State::TrailerName, _) => {
                 is_token(byte).then_some(State::TrailerName)

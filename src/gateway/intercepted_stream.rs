@@ -1,8 +1,6 @@
-//! A provider's HTTP/1.1 connection above TLS: the bytes of its response are followed before Pingora parses them.
+//! A connection above TLS whose received bytes pass an interceptor before Pingora parses them.
 
-use super::response_bytes::ResponseBytes;
 use async_trait::async_trait;
-use pingora_core::protocols::http::v1::client::HttpSession;
 use pingora_core::protocols::raw_connect::ProxyDigest;
 use pingora_core::protocols::tls::{SslDigest, TlsRef};
 use pingora_core::protocols::{
@@ -13,50 +11,65 @@ use std::fmt;
 use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// A connection for the time of one request.
-pub struct ProviderStream {
-    stream: Stream,
-    response: ResponseBytes,
+/// What stands between a connection and the HTTP session that reads it.
+pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
+    /// Reads from `stream` when the session reads: the session gets what is put into `buffer`.
+    ///
+    /// # Errors
+    /// The connection's own, and those of the interceptor: the session reads no further.
+    fn poll_read(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>>;
 }
 
-impl ProviderStream {
-    pub fn new(stream: Stream) -> Self {
-        Self {
+/// A connection that is read through an interceptor, and written as it is.
+pub(super) struct InterceptedStream<R> {
+    stream: Stream,
+    interceptor: R,
+}
+
+impl<R: ReadInterceptor> InterceptedStream<R> {
+    pub fn boxed(stream: Stream, interceptor: R) -> Stream {
+        Box::new(Self {
             stream,
-            response: ResponseBytes::new(),
-        }
+            interceptor,
+        })
     }
 
-    /// The connection itself, for the pool.
-    pub fn into_pooled(stream: Stream) -> Option<Stream> {
+    /// The interceptor of `stream`, if it has one of this type.
+    pub fn interceptor(stream: &Stream) -> Option<&R> {
+        let stream = stream.as_any().downcast_ref::<Self>()?;
+        Some(&stream.interceptor)
+    }
+
+    /// The connection itself, without its interceptor.
+    pub fn into_inner(stream: Stream) -> Option<Stream> {
         let stream = stream.into_any().downcast::<Self>().ok()?;
         Some(stream.stream)
     }
-
-    /// Whether the chunked body that `session` has read ended as every reader ends it.
-    pub fn ended_in_chunks(session: &HttpSession) -> bool {
-        let stream = session.stream().as_any().downcast_ref::<Self>();
-        stream.is_some_and(|stream| stream.response == ResponseBytes::End)
-    }
 }
 
-impl AsyncRead for ProviderStream {
+impl<R: ReadInterceptor> AsyncRead for InterceptedStream<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let before = buffer.filled().len();
-        ready!(Pin::new(&mut self.stream).poll_read(context, buffer))?;
-        self.response.take(&buffer.filled()[before..]);
-        Poll::Ready(Ok(()))
+        let Self {
+            stream,
+            interceptor,
+        } = &mut *self;
+        interceptor.poll_read(stream, context, buffer)
     }
 }
 
-impl AsyncWrite for ProviderStream {
+impl<R: ReadInterceptor> AsyncWrite for InterceptedStream<R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -87,26 +100,26 @@ impl AsyncWrite for ProviderStream {
 }
 
 #[async_trait]
-impl Shutdown for ProviderStream {
+impl<R: ReadInterceptor> Shutdown for InterceptedStream<R> {
     async fn shutdown(&mut self) {
         self.stream.shutdown().await;
     }
 }
 
 #[async_trait]
-impl Peek for ProviderStream {
+impl<R: ReadInterceptor> Peek for InterceptedStream<R> {
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         self.stream.try_peek(begin).await
     }
 }
 
-impl UniqueID for ProviderStream {
+impl<R> UniqueID for InterceptedStream<R> {
     fn id(&self) -> UniqueIDType {
         self.stream.id()
     }
 }
 
-impl Ssl for ProviderStream {
+impl<R> Ssl for InterceptedStream<R> {
     fn get_ssl(&self) -> Option<&TlsRef> {
         self.stream.get_ssl()
     }
@@ -120,28 +133,28 @@ impl Ssl for ProviderStream {
     }
 }
 
-impl GetTimingDigest for ProviderStream {
+impl<R> GetTimingDigest for InterceptedStream<R> {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         self.stream.get_timing_digest()
     }
 }
 
-impl GetProxyDigest for ProviderStream {
+impl<R> GetProxyDigest for InterceptedStream<R> {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         self.stream.get_proxy_digest()
     }
 }
 
-impl GetSocketDigest for ProviderStream {
+impl<R> GetSocketDigest for InterceptedStream<R> {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
         self.stream.get_socket_digest()
     }
 }
 
-/// Pingora prints streams in its log events.
-impl fmt::Debug for ProviderStream {
+/// Pingora prints streams in its log events: received bytes hold keys and prompts.
+impl<R> fmt::Debug for InterceptedStream<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ProviderStream")
+        f.debug_struct("InterceptedStream")
             .field("id", &self.stream.id())
             .finish_non_exhaustive()
     }

@@ -1,0 +1,126 @@
+//! Reads a client's HTTP/1.1 connection: a session gets the inspected bytes of one message and no more.
+
+#[cfg(test)]
+mod tests;
+
+use super::http1_inspection::{Http1Inspection, Http1Inspector, InspectedPiece, ReadMode};
+use crate::gateway::intercepted_stream::{InterceptedStream, ReadInterceptor};
+use bytes::{Buf, BytesMut};
+use pingora_core::protocols::Stream;
+use pingora_core::protocols::http::ServerSession;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use tokio::io::{AsyncRead, ReadBuf};
+
+/// What is read ahead of a connection whose current message has ended: enough to notice that the
+/// client has sent its next request, or has left.
+const EARLY_BYTES_MAX: usize = 8 << 10;
+/// Room for one read whose bytes the session does not get.
+const SCRATCH_BYTES: usize = 4 << 10;
+
+/// Gives an HTTP/1.1 session the bytes of its message; what follows the message stays here for the
+/// next session.
+#[derive(Default)]
+pub(in crate::gateway) struct Http1Reader {
+    inspection: Http1Inspection,
+    /// Received behind the current message.
+    early: BytesMut,
+}
+
+impl Http1Reader {
+    /// The inspection of the connection that `session` reads, if it is one of HTTP/1.1.
+    pub fn inspection_of(session: &ServerSession) -> Option<Http1Inspection> {
+        let reader = InterceptedStream::<Self>::interceptor(session.stream()?)?;
+        Some(reader.inspection.clone())
+    }
+}
+
+impl ReadInterceptor for Http1Reader {
+    fn poll_read(
+        &mut self,
+        stream: &mut Stream,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { inspection, early } = self;
+        let mut inspector = inspection.lock();
+        loop {
+            match inspector.read_mode()? {
+                ReadMode::Message => {}
+                ReadMode::EndOfFile => return poll_end_of_file(stream, early, context),
+                ReadMode::Discard => {
+                    early.clear();
+                    return poll_discard(stream, &mut inspector, context);
+                }
+            }
+            let passed = if early.is_empty() {
+                let before = buffer.filled().len();
+                ready!(Pin::new(&mut *stream).poll_read(context, buffer))?;
+                let received = &mut buffer.filled_mut()[before..];
+                if received.is_empty() {
+                    return Poll::Ready(Ok(()));
+                }
+                let InspectedPiece { skipped, passed } = inspector.inspect(received)?;
+                let end = skipped + passed;
+                early.extend_from_slice(&received[end..]);
+                if skipped > 0 {
+                    received.copy_within(skipped..end, 0);
+                }
+                buffer.set_filled(before + passed);
+                passed
+            } else {
+                let received = &early[..early.len().min(buffer.remaining())];
+                let InspectedPiece { skipped, passed } = inspector.inspect(received)?;
+                let end = skipped + passed;
+                buffer.put_slice(&received[skipped..end]);
+                early.advance(end);
+                passed
+            };
+            if passed > 0 {
+                if early.is_empty() {
+                    // Gives its memory back.
+                    *early = BytesMut::new();
+                }
+                return Poll::Ready(Ok(()));
+            }
+        }
+    }
+}
+
+/// The message is over: the session learns that the client has left, and nothing else.
+fn poll_end_of_file(
+    stream: &mut Stream,
+    early: &mut BytesMut,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    while early.len() < EARLY_BYTES_MAX {
+        let mut scratch = [MaybeUninit::uninit(); SCRATCH_BYTES];
+        let mut read = ReadBuf::uninit(&mut scratch);
+        ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
+        if read.filled().is_empty() {
+            return Poll::Ready(Ok(()));
+        }
+        early.extend_from_slice(read.filled());
+    }
+    // The client waits for its response, and the session for something else.
+    Poll::Pending
+}
+
+/// Throws away what the client still sends; ends like a connection that the client has closed.
+fn poll_discard(
+    stream: &mut Stream,
+    inspector: &mut Http1Inspector,
+    context: &mut Context<'_>,
+) -> Poll<io::Result<()>> {
+    loop {
+        let mut scratch = [MaybeUninit::uninit(); SCRATCH_BYTES];
+        let mut read = ReadBuf::uninit(&mut scratch);
+        ready!(Pin::new(&mut *stream).poll_read(context, &mut read))?;
+        let count = read.filled().len();
+        if count == 0 || !inspector.discard(count) {
+            return Poll::Ready(Ok(()));
+        }
+    }
+}
