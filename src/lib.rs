@@ -27,6 +27,5 @@ pub mod channel;
 pub mod gateway;
 
 pub mod admin;
-pub mod simulate;
 
 pub mod cli;

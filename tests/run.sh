@@ -137,6 +137,8 @@ tests/set_up.sh test || { echo "0 passed, 1 failed"; exit 1; }
 export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 stage fmt count_one cargo fmt --all --check
 stage clippy count_one cargo clippy --all-targets --locked -- -D warnings
+# The gateway alone, without the simulated provider and the commands that run it.
+stage gateway count_one cargo clippy --package headgate --no-default-features --lib --bins --locked -- -D warnings
 stage cargo count_log_of_cargo run_cargo
 stage demo count_nothing start_demo
 stage clients count_suite run_clients

@@ -1,10 +1,11 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and what to paste into a terminal.
 
 use super::{Failure, key, run};
-use crate::gateway::listen::{AppLimits, Socket};
+use crate::gateway::listen::Socket;
 use crate::observe::process_log;
-use crate::simulate::{Simulator, SimulatorOptions};
 use crate::snapshot::Lasting;
+use headgate_simulator::server::Server;
+use headgate_simulator::{Simulator, SimulatorOptions};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -50,7 +51,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         ..Lasting::default()
     };
     let run::Ready {
-        mut process,
+        process,
         listen,
         admin,
     } = run::gateway(
@@ -64,8 +65,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         log,
     )?;
     let app = Simulator::new(SimulatorOptions::default());
-    let limits = AppLimits::simulator(SIMULATOR_THREADS);
-    process.add_app("simulator", app, simulator, limits);
+    let _server = Server::start(app, simulator.into_listener(), SIMULATOR_THREADS)?;
     eprintln!("{}", what_to_try(listen, admin, address));
     process.run()
 }

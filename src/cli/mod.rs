@@ -1,6 +1,7 @@
 //! The command line.
 
 mod check;
+#[cfg(feature = "simulator")]
 mod demo;
 mod explain;
 mod families;
@@ -15,6 +16,7 @@ mod limits;
 mod live;
 mod run;
 mod schema;
+#[cfg(feature = "simulator")]
 mod simulate;
 mod supervisor;
 
@@ -45,17 +47,33 @@ enum Command {
     #[command(subcommand)]
     Key(key::Command),
     /// Runs a simulated provider.
+    #[cfg(feature = "simulator")]
     Simulate(simulate::Args),
     /// Runs the simulated provider and the gateway, and prints what to try.
+    #[cfg(feature = "simulator")]
     Demo(demo::Args),
+}
+
+impl Command {
+    /// Whether it goes on, and has connections.
+    fn serves(&self) -> bool {
+        match self {
+            Self::Run(_) => true,
+            #[cfg(feature = "simulator")]
+            Self::Simulate(_) | Self::Demo(_) => true,
+            Self::Check(_) | Self::Explain(_) | Self::Schema | Self::Families(_) | Self::Key(_) => {
+                false
+            }
+        }
+    }
 }
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
-    match command {
-        Command::Run(_) | Command::Simulate(_) | Command::Demo(_) => limits::raise_open_files(),
-        _ => limits::end_quietly_with_reader(),
+    match command.serves() {
+        true => limits::raise_open_files(),
+        false => limits::end_quietly_with_reader(),
     }
     let result = match command {
         Command::Run(args) => run::run(&args),
@@ -64,7 +82,9 @@ pub fn main() -> ExitCode {
         Command::Schema => schema::run(),
         Command::Families(args) => families::run(&args),
         Command::Key(command) => key::run(&command),
+        #[cfg(feature = "simulator")]
         Command::Simulate(args) => simulate::run(&args),
+        #[cfg(feature = "simulator")]
         Command::Demo(args) => demo::run(&args),
     };
     match result {

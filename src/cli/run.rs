@@ -45,6 +45,10 @@ pub fn run(args: &Args) -> Result<(), Failure> {
 }
 
 /// A gateway that is ready to run.
+#[cfg_attr(
+    not(feature = "simulator"),
+    expect(dead_code, reason = "the demo alone prints the addresses")
+)]
 pub struct Ready {
     pub process: Process,
     pub listen: SocketAddr,

@@ -1,9 +1,10 @@
 //! `headgate simulate`: a provider that answers without a model.
 
 use super::Failure;
-use crate::gateway::listen::{AppLimits, Process, Socket};
+use crate::gateway::listen::Socket;
 use crate::observe::process_log;
-use crate::simulate::{Simulator, SimulatorOptions};
+use headgate_simulator::server::Server;
+use headgate_simulator::{Simulator, SimulatorOptions};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -42,9 +43,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         record: !args.no_record,
         ..SimulatorOptions::default()
     });
-    let mut process = Process::new(args.workers);
-    let limits = AppLimits::simulator(args.workers);
-    process.add_app("simulator", simulator, socket, limits);
+    let server = Server::start(simulator, socket.into_listener(), args.workers)?;
     tracing::info!(listen = %address, "simulated provider is listening");
-    process.run_until_signal()
+    Ok(server.run_until_signal()?)
 }

@@ -76,15 +76,6 @@ impl AppLimits {
         body_bytes_max: 64 << 10,
         connections: 256,
     };
-
-    /// Of a simulated provider, which takes whatever a gateway forwards.
-    pub fn simulator(threads: usize) -> Self {
-        Self {
-            threads,
-            body_bytes_max: 1 << 30,
-            connections: Semaphore::MAX_PERMITS,
-        }
-    }
 }
 
 /// A socket that listens, from before anybody accepts its connections.
@@ -198,11 +189,6 @@ impl Process {
         });
         unreachable!("the signal that the server waits for never comes")
     }
-
-    /// Runs until SIGTERM, SIGINT or SIGQUIT, and then ends at once.
-    pub fn run_until_signal(self) -> ! {
-        self.server.run_forever()
-    }
 }
 
 /// Signals are heard elsewhere.
@@ -241,6 +227,11 @@ impl Socket {
             address: listener.local_addr()?,
             listener,
         })
+    }
+
+    /// The socket itself, for a server that is not the gateway's.
+    pub fn into_listener(self) -> TcpListener {
+        self.listener
     }
 
     /// The same socket for another process.

@@ -49,12 +49,11 @@ const ARROWS: &[(&str, &[&str])] = &[
             "protocol", "serve", "catalog", "snapshot", "observe", "reload", "channel",
         ],
     ),
-    ("simulate", &["protocol", "serve"]),
     (
         "cli",
         &[
             "protocol", "scalar", "serve", "task", "catalog", "state", "filter", "config",
-            "snapshot", "observe", "reload", "channel", "gateway", "admin", "simulate",
+            "snapshot", "observe", "reload", "channel", "gateway", "admin",
         ],
     ),
 ];
@@ -64,6 +63,9 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("aes_siv", &["task"]),
     ("arc_swap", &["reload"]),
     ("clap", &["cli"]),
+    ("headgate_simulator", &["cli"]),
+    ("hyper", &["simulator"]),
+    ("hyper_util", &["simulator"]),
     ("jsonschema", &["protocol", "config"]),
     ("memmap2", &["gateway"]),
     ("nix", &["cli"]),
@@ -87,13 +89,25 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "std::net",
         &[
-            "catalog", "snapshot", "observe", "channel", "gateway", "cli",
+            "catalog",
+            "snapshot",
+            "observe",
+            "channel",
+            "gateway",
+            "cli",
+            "simulator",
         ],
     ),
     (
         "tokio",
         &[
-            "serve", "state", "polls", "channel", "gateway", "admin", "simulate", "cli",
+            "state",
+            "polls",
+            "channel",
+            "gateway",
+            "admin",
+            "cli",
+            "simulator",
         ],
     ),
 ];

@@ -1,20 +1,18 @@
-//! Runs an [`App`] of ours (the admin pages, the simulated provider) on Pingora.
+//! Runs an [`App`] of the gateway's own (the admin pages) on Pingora.
 
 use super::stages::Stages;
 use crate::filter::Reply;
 use crate::gateway::downstream::Downstream;
 use crate::gateway::downstream::early_reply::BlockedReplies;
 use crate::protocol::fault::Fault;
-use crate::serve::{Answer, App, Body, Chunk};
+use crate::serve::{Answer, App};
 use async_trait::async_trait;
-use bytes::Bytes;
 use http::{Request, StatusCode};
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_core::server::ShutdownWatch;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 const KEEP_ALIVE_SECONDS: u64 = 60;
@@ -71,7 +69,7 @@ impl<A: App> HttpServerApp for AppService<A> {
     }
 }
 
-/// The connection cannot be used on: the client left, or the answer was cut on purpose.
+/// The connection cannot be used on: the client left.
 struct Over;
 
 impl From<Fault> for Over {
@@ -118,32 +116,10 @@ async fn send(downstream: &mut Downstream, answer: Answer) -> Result<(), Over> {
         headers,
         body,
     } = answer;
-    match body {
-        Body::Full(body) => {
-            let reply = Reply {
-                status,
-                headers,
-                body,
-            };
-            Ok(downstream.reply(reply).await?)
-        }
-        Body::Stream(chunks) => {
-            downstream.write_head(status, headers).await?;
-            stream(downstream, chunks).await
-        }
-    }
-}
-
-async fn stream(
-    downstream: &mut Downstream,
-    mut chunks: mpsc::Receiver<Chunk>,
-) -> Result<(), Over> {
-    let until = Instant::now() + ANSWER_DEADLINE;
-    loop {
-        match downstream.unless_gone(until, chunks.recv()).await {
-            Ok(Some(Chunk::Data(data))) => downstream.write(data, false).await?,
-            Ok(None) => return Ok(downstream.write(Bytes::new(), true).await?),
-            Ok(Some(Chunk::Cut)) | Err(_) => return Err(Over),
-        }
-    }
+    let reply = Reply {
+        status,
+        headers,
+        body,
+    };
+    Ok(downstream.reply(reply).await?)
 }

@@ -1,10 +1,10 @@
 //! A response as a stream: every event from `response.created` to its terminal one, numbered.
 
 use super::object::{ResponseObject, Status, output_text};
-use crate::simulate::json::{Json, NULL, Object, object};
-use crate::simulate::record::Ending;
-use crate::simulate::reply::{Content, Reply};
-use crate::simulate::stream::{Delta, EventStream, sse};
+use crate::json::{Json, NULL, Object, object};
+use crate::record::Ending;
+use crate::reply::{Content, Reply};
+use crate::stream::{Delta, EventStream, sse};
 use bytes::Bytes;
 
 /// A response, ready to be streamed.

@@ -1,11 +1,11 @@
 //! What an image edit asks for, read from JSON or from a form into one shape.
 
 use super::png::Size;
-use crate::protocol::multipart;
-use crate::simulate::headers::form_boundary;
-use crate::simulate::refusal::Refusal;
-use crate::simulate::{Call, ask, text};
+use crate::headers::form_boundary;
+use crate::refusal::Refusal;
+use crate::{Call, ask, text};
 use bytes::Bytes;
+use headgate_protocol::multipart;
 use http::request::Parts;
 use serde_json::Value;
 use std::ops::RangeInclusive;

@@ -1,8 +1,8 @@
 //! What the simulated provider remembers of its requests.
 
 use super::{get, ordinary, post, request, send, simulator, with};
-use crate::serve::{App, Body};
-use crate::simulate::{Simulator, SimulatorOptions};
+use crate::answer::Body;
+use crate::{Simulator, SimulatorOptions};
 use serde_json::{Value, json};
 use std::time::Duration;
 

@@ -2,7 +2,7 @@
 
 use super::dialect::Dialect;
 use super::refusal::Refusal;
-use crate::protocol::multipart;
+use headgate_protocol::multipart;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
 /// The headers every answer of the OpenAI protocols has.

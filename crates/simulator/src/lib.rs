@@ -1,5 +1,8 @@
 //! The simulated provider: three text protocols, image edits and both video families, with realistic answers, faults on demand, and a record of what came.
 
+pub mod answer;
+pub mod server;
+
 mod ask;
 mod chat;
 mod clock;
@@ -38,7 +41,7 @@ use self::ledger::Ledger;
 use self::orders::Orders;
 use self::record::Ending;
 use self::stream::EventStream;
-use crate::serve::{Answer, App};
+use crate::answer::Answer;
 use bytes::Bytes;
 use http::Request;
 use http::request::Parts;
@@ -112,10 +115,10 @@ impl Simulator {
             options,
         }
     }
-}
 
-impl App for Simulator {
-    async fn answer(&self, request: Request<Bytes>) -> Answer {
+    /// Answers one request whose body was read whole. A client that leaves drops the future; once an
+    /// answer streams, its channel is closed instead, so that a sender waiting on it learns of it at once.
+    pub async fn answer(&self, request: Request<Bytes>) -> Answer {
         if request.uri().path().starts_with(control::PREFIX) {
             control::answer(self, &request)
         } else {

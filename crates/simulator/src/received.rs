@@ -12,9 +12,9 @@ use super::{
     Call, Outcome, Script, Simulator, chat, images, media, messages, models, orders, responses,
     shelf, video,
 };
-use crate::protocol::multipart;
-use crate::serve::{Answer, Body, Chunk};
+use crate::answer::{Answer, Body, Chunk};
 use bytes::Bytes;
+use headgate_protocol::multipart;
 use http::request::Parts;
 use http::{Request, StatusCode};
 use serde_json::Value;

@@ -2,8 +2,8 @@
 
 use super::Family;
 use super::task::Task;
-use crate::simulate::json::Json;
-use crate::simulate::refusal::Refusal;
+use crate::json::Json;
+use crate::refusal::Refusal;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 

@@ -1,7 +1,6 @@
 //! Directives for streams, each shown to do what it says.
 
 use super::{DELTA_AT, post, receive, request, simulator, streams, wholes};
-use crate::serve::App;
 use serde_json::json;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};

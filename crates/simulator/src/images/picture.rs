@@ -1,9 +1,9 @@
 //! An edit that was made, as a whole answer or as a stream of events.
 
 use super::asked::Usage;
-use crate::simulate::json::{Json, Object, object};
-use crate::simulate::record::Ending;
-use crate::simulate::stream::{EventStream, sse};
+use crate::json::{Json, Object, object};
+use crate::record::Ending;
+use crate::stream::{EventStream, sse};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 

@@ -13,7 +13,7 @@ mod video;
 mod video_deeds;
 
 use super::{Simulator, SimulatorOptions};
-use crate::serve::{Answer, App, Body, Chunk};
+use crate::answer::{Answer, Body, Chunk};
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 use serde_json::{Value, json};

@@ -3,7 +3,7 @@
 use super::Simulator;
 use super::directive::KNOWN;
 use super::json::{Json, NULL, object};
-use crate::serve::Answer;
+use crate::answer::Answer;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 

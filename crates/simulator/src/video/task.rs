@@ -3,8 +3,8 @@
 use super::Family;
 use super::course::Course;
 use super::directives::End;
-use crate::simulate::json::{Json, object};
-use crate::simulate::{Call, clock};
+use crate::json::{Json, object};
+use crate::{Call, clock};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -41,7 +41,7 @@ impl Task {
             id,
             family,
             account: call.account.to_owned(),
-            model: crate::simulate::ask::text_at(&asked, "model").to_owned(),
+            model: crate::ask::text_at(&asked, "model").to_owned(),
             asked,
             course,
             queries: 0,

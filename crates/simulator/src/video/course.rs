@@ -1,7 +1,7 @@
 //! The course a video task takes: how long each state lasts, how it ends, and what is told of it.
 
 use super::directives::End;
-use crate::simulate::Call;
+use crate::Call;
 use std::time::Duration;
 
 /// What was settled when the task was made.

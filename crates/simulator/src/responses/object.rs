@@ -1,8 +1,8 @@
 //! The response object, in each of its states, with the request's settings echoed.
 
-use crate::simulate::clock;
-use crate::simulate::json::{Json, NULL, Object, ToJson, object};
-use crate::simulate::reply::{Content, Reply, Usage};
+use crate::clock;
+use crate::json::{Json, NULL, Object, ToJson, object};
+use crate::reply::{Content, Reply, Usage};
 use serde_json::Value;
 
 /// What a response object is made from.

@@ -1,7 +1,7 @@
 //! The directives for video tasks: their pace, their end, and what is wrong with what is told of them.
 
-use crate::simulate::directive::DirectiveError;
-use crate::simulate::given::Given;
+use crate::directive::DirectiveError;
+use crate::given::Given;
 use std::time::Duration;
 
 /// What a running task is called where `unknown_status` gives no word.

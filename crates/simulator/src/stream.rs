@@ -7,7 +7,7 @@ use super::json::Json;
 use super::ledger::Visit;
 use super::record::Ending;
 use super::refusal::Refusal;
-use crate::serve::Chunk;
+use crate::answer::Chunk;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::sync::mpsc;

@@ -1,6 +1,6 @@
 //! The two clocks of the simulated provider: the machine's monotonic one, and the time of day.
 
-use crate::protocol::date::rfc3339;
+use headgate_protocol::date::rfc3339;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, comparable between all processes of this machine.

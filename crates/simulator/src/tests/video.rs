@@ -1,7 +1,7 @@
 //! Video tasks of both families: their way through their states, and what is told of them.
 
 use super::{Seen, get, request, send, simulator};
-use crate::simulate::Simulator;
+use crate::Simulator;
 use bytes::Bytes;
 use http::Request;
 use serde_json::{Value, json};

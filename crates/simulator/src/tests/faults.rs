@@ -1,8 +1,8 @@
 //! Directives for any answer, each shown to do what it says.
 
-use super::super::directive::KNOWN;
 use super::{get, ordinary, post, request, send, simulator, streams, wholes, with};
-use crate::serve::{App, Body};
+use crate::answer::Body;
+use crate::directive::KNOWN;
 use serde_json::json;
 
 #[tokio::test]

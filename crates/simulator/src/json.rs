@@ -22,7 +22,7 @@ pub struct Object(Vec<u8>);
 /// Builds an object: `object! { "id": id, "usage": NULL }`.
 macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => {
-        $crate::simulate::json::Object::new()$(.with($key, &$value))*.end()
+        $crate::json::Object::new()$(.with($key, &$value))*.end()
     };
 }
 pub(super) use object;

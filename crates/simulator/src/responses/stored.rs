@@ -1,8 +1,8 @@
 //! The responses kept for later: retrieved, cancelled, deleted, continued by their id.
 
-use crate::simulate::ask;
-use crate::simulate::json::{Json, object};
-use crate::simulate::refusal::Refusal;
+use crate::ask;
+use crate::json::{Json, object};
+use crate::refusal::Refusal;
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::collections::{HashMap, VecDeque};

@@ -1,0 +1,195 @@
+//! The simulated provider's server: HTTP/1.1 and HTTP/2 without TLS, by hyper and not by what the gateway is built on.
+
+use crate::Simulator;
+use crate::answer::{Answer, Body, Chunk};
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body::{Frame, SizeHint};
+use http_body_util::{BodyExt, Limited};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use std::error::Error;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Larger request bodies get a 413; a simulated provider takes whatever a gateway forwards.
+const BODY_BYTES_MAX: usize = 1 << 30;
+/// Of one HTTP/1.1 connection: the longest head that is read, and how much of a response waits for a slow client.
+const BUFFER_BYTES_MAX: usize = 256 << 10;
+const HEADERS_MAX: usize = 1000;
+/// How long the server pauses where a connection cannot be accepted, mostly because too many files are open.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// The threads that a [`Simulator`] is served by, for as long as this lives.
+pub struct Server {
+    runtime: Runtime,
+}
+
+impl Server {
+    /// Serves on a socket that listens already.
+    ///
+    /// # Errors
+    /// The threads cannot be started, or the socket cannot be used.
+    pub fn start(
+        simulator: Simulator,
+        listener: std::net::TcpListener,
+        threads: usize,
+    ) -> io::Result<Self> {
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(threads.max(1))
+            .thread_name("simulator")
+            .enable_all()
+            .build()?;
+        listener.set_nonblocking(true)?;
+        let listener = {
+            let _inside = runtime.enter();
+            TcpListener::from_std(listener)?
+        };
+        runtime.spawn(accept(Arc::new(simulator), listener));
+        Ok(Self { runtime })
+    }
+
+    /// Serves until SIGTERM, SIGINT or SIGQUIT, and then ends at once.
+    ///
+    /// # Errors
+    /// The signals cannot be listened for.
+    pub fn run_until_signal(self) -> io::Result<()> {
+        let signalled = self.runtime.block_on(signalled());
+        self.runtime.shutdown_background();
+        signalled
+    }
+}
+
+async fn signalled() -> io::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut quit = signal(SignalKind::quit())?;
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+        _ = quit.recv() => {}
+    }
+    Ok(())
+}
+
+async fn accept(simulator: Arc<Simulator>, listener: TcpListener) {
+    loop {
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(serve(simulator.clone(), stream));
+            }
+            Err(_) => tokio::time::sleep(PAUSE).await,
+        }
+    }
+}
+
+/// Serves one connection to its end, which is no error whatever it is: clients leave, and answers are cut.
+async fn serve(simulator: Arc<Simulator>, stream: TcpStream) {
+    let _ = stream.set_nodelay(true);
+    let service = service_fn(move |request| respond(simulator.clone(), request));
+    let mut server = auto::Builder::new(TokioExecutor::new());
+    server
+        .http1()
+        .max_buf_size(BUFFER_BYTES_MAX)
+        .max_headers(HEADERS_MAX);
+    server.http2().max_header_list_size(BUFFER_BYTES_MAX as u32);
+    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+}
+
+async fn respond(
+    simulator: Arc<Simulator>,
+    request: Request<Incoming>,
+) -> Result<Response<ResponseBody>, Box<dyn Error + Send + Sync>> {
+    let (head, body) = request.into_parts();
+    let answer = match Limited::new(body, BODY_BYTES_MAX).collect().await {
+        Ok(body) => {
+            let request = Request::from_parts(head, body.to_bytes());
+            simulator.answer(request).await
+        }
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => Answer::full(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "text/plain",
+            "the request's body is larger than 1 GiB\n",
+        ),
+        Err(left) => return Err(left),
+    };
+    let mut response = Response::new(answer.body.into());
+    *response.status_mut() = answer.status;
+    *response.headers_mut() = answer.headers;
+    Ok(response)
+}
+
+/// The body of an answer as hyper sends it.
+enum ResponseBody {
+    Full(Bytes),
+    Stream(mpsc::Receiver<Chunk>),
+    /// What came before the cut is still to be flushed.
+    BeforeCut,
+    Cut,
+}
+
+/// The connection is torn down on purpose.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer is cut off, as a directive asks")]
+struct CutOff;
+
+impl From<Body> for ResponseBody {
+    fn from(body: Body) -> Self {
+        match body {
+            Body::Full(bytes) => Self::Full(bytes),
+            Body::Stream(chunks) => Self::Stream(chunks),
+        }
+    }
+}
+
+impl http_body::Body for ResponseBody {
+    type Data = Bytes;
+    type Error = CutOff;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+        loop {
+            match &mut *self {
+                Self::Full(bytes) if bytes.is_empty() => return Poll::Ready(None),
+                Self::Full(bytes) => {
+                    let bytes = std::mem::take(bytes);
+                    return Poll::Ready(Some(Ok(Frame::data(bytes))));
+                }
+                Self::Stream(chunks) => match ready!(chunks.poll_recv(context)) {
+                    Some(Chunk::Data(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                    Some(Chunk::Cut) => *self = Self::BeforeCut,
+                    None => return Poll::Ready(None),
+                },
+                // hyper flushes when a body has nothing ready, and would drop what it holds upon an error.
+                Self::BeforeCut => {
+                    *self = Self::Cut;
+                    context.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                Self::Cut => return Poll::Ready(Some(Err(CutOff))),
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        matches!(self, Self::Full(bytes) if bytes.is_empty())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match self {
+            Self::Full(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Stream(_) | Self::BeforeCut | Self::Cut => SizeHint::default(),
+        }
+    }
+}
