@@ -1,10 +1,10 @@
 //! A request's use of a channel, from the attempt's begin to its end; what became of it goes to the channel's health.
 
+use super::chance::chance;
 use super::clock::Moment;
 use super::health::{Health, Leave, of_sole_credential};
 use super::live::{Channels, Load};
 use super::outcome::{Outcome, Scope, Why};
-use super::select::chance;
 use crate::catalog::channel::Credential;
 use crate::catalog::model::Candidate;
 use memchr::memmem;

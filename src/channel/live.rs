@@ -4,6 +4,7 @@ use super::clock::Moment;
 use super::health::{Health, Standing};
 use super::retained::Retained;
 use crate::catalog::channel::{Channel, ChannelLimits};
+use crate::catalog::model::Catalog;
 use crate::observe::metrics::Metrics;
 use crate::state::window::Window;
 use std::collections::{HashMap, HashSet};
@@ -18,7 +19,7 @@ pub struct Channels {
     loads: RwLock<ByFingerprint<Arc<Load>>>,
     /// Of channels, models on them and keys; only what has failed once is here.
     healths: RwLock<ByFingerprint<Arc<Health>>>,
-    pub(super) retained: Mutex<Retained>,
+    retained: Mutex<Retained>,
     /// Told whenever a channel has room again.
     pub freed: Notify,
     pub(super) metrics: Arc<Metrics>,
@@ -65,6 +66,19 @@ impl Channels {
         }
     }
 
+    /// Takes note of the configuration in use, and drops what is known of channels that are in none any
+    /// more. Cheap where nothing has changed.
+    pub fn retain(&self, catalog: &Arc<Catalog>) {
+        let mut retained = self.retained.lock().unwrap_or_else(PoisonError::into_inner);
+        retained.update(catalog, |known| self.drop_all_but(known));
+    }
+
+    /// The catalog of the configuration in use, while there is one.
+    pub(super) fn catalog(&self) -> Option<Arc<Catalog>> {
+        let retained = self.retained.lock().unwrap_or_else(PoisonError::into_inner);
+        retained.current()
+    }
+
     /// What `channel` is doing.
     pub fn load(&self, channel: &Channel) -> Arc<Load> {
         let known = self
@@ -93,7 +107,7 @@ impl Channels {
     }
 
     /// Drops what has none of these fingerprints, unless it is under way; whether anything was.
-    pub(super) fn drop_all_but(&self, known: &HashSet<u64>) -> bool {
+    fn drop_all_but(&self, known: &HashSet<u64>) -> bool {
         fn sweep<T>(all: &RwLock<ByFingerprint<Arc<T>>>, known: &HashSet<u64>) -> bool {
             let mut is_anything_left = false;
             let mut all = all.write().unwrap_or_else(PoisonError::into_inner);

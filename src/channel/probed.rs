@@ -3,11 +3,11 @@
 #[cfg(test)]
 mod tests;
 
+use super::chance::chance;
 use super::clock::Moment;
 use super::health::{Health, Leave, Standing, of_sole_credential};
 use super::live::Channels;
 use super::outcome::{Scope, Why};
-use super::select::chance;
 use crate::catalog::channel::{Channel, Credential, Probe};
 use crate::catalog::model::Candidate;
 use std::sync::Arc;

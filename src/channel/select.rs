@@ -12,15 +12,14 @@
 #[cfg(test)]
 pub(super) mod tests;
 
+use super::chance::draw_below;
 use super::clock::Moment;
 use super::health::{Health, Leave, Standing};
 use super::lease::{Asked, Lease};
 use super::live::{Channels, Load, Reached};
 use super::outcome::{Scope, Why};
 use crate::catalog::model::Candidate;
-use std::hash::{BuildHasher, RandomState};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A candidate that was lost to another request meanwhile is drawn again so often.
@@ -318,11 +317,6 @@ impl std::fmt::Display for Reason {
     }
 }
 
-/// A number from 0 to 1 by chance.
-pub fn chance() -> f64 {
-    f64::from(draw_below(1 << 20)) / f64::from(1 << 20)
-}
-
 /// How leave is asked for: in the usual way, or as a last resort.
 type AskFor = fn(&Health, Moment) -> Option<Leave>;
 
@@ -374,15 +368,4 @@ fn give_back(asked: &Asked) {
     if let Some((health, leave @ Leave::Probe)) = &asked.health {
         health.untold(*leave);
     }
-}
-
-/// A number below `below`; no secret hangs on it.
-fn draw_below(below: u32) -> u32 {
-    static STATE: LazyLock<AtomicU64> =
-        LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));
-    let mut x = STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let scaled = ((x ^ (x >> 31)) >> 32) * u64::from(below.max(1));
-    u32::try_from(scaled >> 32).expect("a product of two 32-bit numbers, shifted by 32")
 }

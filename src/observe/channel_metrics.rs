@@ -1,7 +1,7 @@
 //! Metrics of channels: whether they are usable, cool-downs, probes, keys that are refused, attempts
 //! that the budget did not allow.
 
-use super::metrics::registered;
+use super::registration::registered;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -3,6 +3,7 @@
 use super::channel_metrics::ChannelMetrics;
 use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
+use super::registration::{raise, registered};
 use super::state_metrics::StateMetrics;
 use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use super::token_metrics::{TokenMetrics, TokenSeries};
@@ -11,7 +12,6 @@ use crate::filter::held::Passage;
 use crate::protocol::Protocol;
 use crate::protocol::usage::Usage;
 use crate::state::health::Health;
-use prometheus::core::Collector;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, Opts, Registry, TextEncoder,
@@ -341,20 +341,4 @@ impl Default for Metrics {
     fn default() -> Self {
         Self::new()
     }
-}
-
-/// Brings a counter to what somebody else has counted.
-pub(super) fn raise(counter: &IntCounter, count: u64) {
-    counter.inc_by(count.saturating_sub(counter.get()));
-}
-
-pub(super) fn registered<C: Collector + Clone + 'static>(
-    registry: &Registry,
-    metric: prometheus::Result<C>,
-) -> C {
-    let metric = metric.expect("names and labels are constants of this file");
-    registry
-        .register(Box::new(metric.clone()))
-        .expect("each metric is registered once");
-    metric
 }

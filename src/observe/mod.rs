@@ -8,6 +8,7 @@ pub mod metrics;
 mod poll_metrics;
 pub mod process_log;
 mod process_metrics;
+mod registration;
 mod state_metrics;
 pub mod time_spent;
 mod token_metrics;

@@ -1,6 +1,6 @@
 //! Metrics of questions for video tasks, which are counted where they are answered.
 
-use super::metrics::{raise, registered};
+use super::registration::{raise, registered};
 use crate::polls::{Outcome, Tally};
 use prometheus::{IntCounterVec, Opts, Registry};
 

@@ -1,6 +1,6 @@
 //! Metrics of the process and its build, under the names that client libraries of Prometheus use.
 
-use super::metrics::registered;
+use super::registration::registered;
 use prometheus::{Counter, Gauge, GaugeVec, IntGauge, Opts, Registry};
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

@@ -1,6 +1,6 @@
 //! Metrics of the state store, which counts for itself.
 
-use super::metrics::{raise, registered};
+use super::registration::{raise, registered};
 use crate::state::health::{Health, Operation};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 

@@ -1,6 +1,6 @@
 //! Where the time of an exchange went: waiting for the provider, for the caller, or with the gateway.
 
-use super::metrics::registered;
+use super::registration::registered;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, Registry};
 use std::time::Duration;
 

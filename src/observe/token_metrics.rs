@@ -1,6 +1,6 @@
 //! Tokens as providers counted them, by kind.
 
-use super::metrics::registered;
+use super::registration::registered;
 use crate::protocol::Protocol;
 use crate::protocol::usage::{Usage, detail_names};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};

@@ -1,6 +1,6 @@
 //! Calendar days and months, UTC: when a budget begins anew.
 
-use super::demand::Measure;
+use super::measure::Measure;
 use crate::protocol::date::{civil, days_before};
 use std::time::{SystemTime, UNIX_EPOCH};
 

@@ -1,14 +1,9 @@
-//! Where state is kept, and how that store is opened.
+//! Where state is kept.
 
-use super::clock::Clock;
-use super::embedded::Embedded;
-use super::memory::Memory;
-use super::shared::Shared;
-use super::{Store, WhenAway};
+use super::WhenAway;
 use crate::scalar::Secret;
 use redis::{Client, IntoConnectionInfo, TlsCertificates};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Where state is kept.
@@ -52,37 +47,6 @@ impl Site {
         match self {
             Self::File(site) => Some(&site.path),
             Self::Memory | Self::Redis(_) => None,
-        }
-    }
-
-    /// Opens the store. What cannot be had is told and counted, and never keeps the gateway from starting.
-    pub fn open(&self) -> Arc<dyn Store> {
-        match self {
-            Self::Memory => Arc::new(Memory::default()),
-            Self::File(FileSite { path, keep }) => {
-                match Embedded::open(path, *keep, Clock::default()) {
-                    Ok(store) => Arc::new(store),
-                    Err(reason) => {
-                        tracing::warn!(
-                            file = %path.display(), %reason,
-                            "the state file cannot be used: state is kept in memory, and forgotten when headgate stops"
-                        );
-                        Arc::new(Memory::instead_of("sqlite"))
-                    }
-                }
-            }
-            Self::Redis(site) => {
-                let opened = site.client().and_then(|client| {
-                    Shared::open(client, site).map_err(|error| error.to_string())
-                });
-                match opened {
-                    Ok(store) => Arc::new(store),
-                    Err(reason) => {
-                        tracing::error!(reason, "Redis cannot be used: state is kept in memory");
-                        Arc::new(Memory::instead_of("redis"))
-                    }
-                }
-            }
         }
     }
 }

@@ -1,12 +1,16 @@
 //! The chat protocol: completions whole or as a stream of chunks.
 
 use super::ask::{self, Ask, Tool};
+use super::call::Call;
+use super::clock;
+use super::event::sse;
 use super::json::{Json, NULL, Object, object};
+use super::outcome::{Outcome, Script};
 use super::record::Ending;
 use super::refusal::Refusal;
 use super::reply::{Content, Reply, Usage};
-use super::stream::{EventStream, sse};
-use super::{Call, Outcome, Script, clock};
+use super::stream::EventStream;
+use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -39,7 +43,7 @@ pub fn complete(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
         obfuscate: stream_options.get("include_obfuscation") != Some(&Value::Bool(false)),
     };
     Ok(if ask::is_set(body, "stream") {
-        Outcome::Stream(Script::Chat(Box::new(completion)))
+        Outcome::Stream(Box::new(completion))
     } else {
         Outcome::Whole(completion.json())
     })
@@ -58,9 +62,10 @@ pub struct Completion {
     obfuscate: bool,
 }
 
-impl Completion {
+#[async_trait]
+impl Script for Completion {
     /// Sends the completion as a stream.
-    pub async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+    async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
         for index in 0..self.choices {
             stream
                 .event(self.chunk(index, &self.opening(), None, ""))
@@ -88,7 +93,9 @@ impl Completion {
         }
         stream.event(Bytes::from_static(b"data: [DONE]\n\n")).await
     }
+}
 
+impl Completion {
     fn json(&self) -> Json {
         let choices: Vec<_> = (0..self.choices).map(|index| self.choice(index)).collect();
         let mut json = self.head("chat.completion");

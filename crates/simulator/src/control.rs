@@ -1,8 +1,8 @@
 //! `/_simulate/…`: reading the records, and giving the standing order.
 
 use super::Simulator;
-use super::directive::KNOWN;
 use super::json::{Json, NULL, object};
+use super::known_directives::KNOWN;
 use crate::answer::Answer;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};

@@ -1,7 +1,8 @@
 //! The endpoints of the simulated provider, found by method and path.
 
+use super::media;
 use super::refusal::Refusal;
-use super::{media, video};
+use super::video::{Deed as TaskDeed, Family};
 use http::{Method, StatusCode};
 
 /// What a method and path ask for.
@@ -19,7 +20,7 @@ pub enum Endpoint<'p> {
     Model(&'p str),
     Shelf(Shelf, Deed<'p>),
     EditImage,
-    Video(video::Family, video::Deed<'p>),
+    Video(Family, TaskDeed<'p>),
     /// A video or an image that an answer pointed to.
     Media(&'p str),
 }
@@ -54,7 +55,7 @@ impl<'p> Endpoint<'p> {
     /// `404` where the path is unknown, `405` where only the method is.
     pub fn find(method: &Method, path: &'p str) -> Result<Self, Refusal> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
-        if let Some((family, deed)) = video::Deed::find(method.as_str(), &segments) {
+        if let Some((family, deed)) = TaskDeed::find(method.as_str(), &segments) {
             return Ok(Self::Video(family, deed));
         }
         let endpoint = match (method.as_str(), segments.as_slice()) {

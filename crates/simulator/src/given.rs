@@ -1,14 +1,33 @@
 //! One directive as written, and its value read as what it must be.
 
-use super::directive::{DirectiveError, MAX_TEXT_BYTES};
+use super::known_directives::KNOWN;
 use http::{Method, StatusCode};
 use std::time::Duration;
+use thiserror::Error;
+
+/// The largest answer text that may be asked for, in bytes.
+pub const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// One directive as written.
 #[derive(Clone, Copy)]
 pub struct Given<'t> {
     pub name: &'t str,
     pub value: &'t str,
+}
+
+/// Why directives cannot be read.
+#[derive(Debug, Error, PartialEq, Eq)]
+pub enum DirectiveError {
+    #[error("unknown directive `{0}`; known are {known}", known = KNOWN.map(|(name, _)| name).join(", "))]
+    Unknown(String),
+    #[error("directive `{name}`: `{value}` is not {wanted}")]
+    Value {
+        name: String,
+        value: String,
+        wanted: &'static str,
+    },
+    #[error("directives ask for more than {MAX_TEXT_BYTES} bytes of text")]
+    TooMuchText,
 }
 
 impl Given<'_> {

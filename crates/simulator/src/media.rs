@@ -26,7 +26,7 @@ pub fn url(head: &Parts, name: &str, bytes: Option<usize>, signature: &str) -> S
 /// The content type and the bytes of the file `name`; `uri_query` may tell its size.
 pub fn file(name: &str, uri_query: &str) -> (&'static str, Bytes) {
     let size = query::number(uri_query, "bytes");
-    let size = size.filter(|size| *size <= super::directive::MAX_TEXT_BYTES);
+    let size = size.filter(|size| *size <= super::given::MAX_TEXT_BYTES);
     if name.ends_with(".png") {
         let image = png::image(png::Size::ORDINARY, size.unwrap_or(0));
         ("image/png", image.into())

@@ -1,12 +1,16 @@
 //! The messages protocol: messages whole or as a stream of named events, and the counting of tokens.
 
 use super::ask::{self, Ask, Tool, ToolChoice};
+use super::call::Call;
+use super::event::sse;
 use super::json::{Json, NULL, Object, object};
+use super::outcome::{Outcome, Script};
 use super::record::Ending;
 use super::refusal::Refusal;
 use super::reply::{Content, Reply, Usage};
-use super::stream::{EventStream, sse};
-use super::{Call, Outcome, Script, text};
+use super::stream::EventStream;
+use super::text;
+use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
@@ -36,7 +40,7 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
         reply,
     };
     Ok(if ask::is_set(body, "stream") {
-        Outcome::Stream(Script::Messages(Box::new(message)))
+        Outcome::Stream(Box::new(message))
     } else {
         Outcome::Whole(message.json())
     })
@@ -48,7 +52,10 @@ fn container(body: &Value, call: &Call) -> Option<String> {
     tools.find(|tool| ask::text_at(tool, "type").starts_with("code_execution"))?;
     let given = body.get("container");
     let given = given.and_then(|given| given.get("id").unwrap_or(given).as_str());
-    Some(given.map_or_else(|| call.shelves.new_container(call), str::to_owned))
+    Some(given.map_or_else(
+        || call.shelves.new_container(call.account, call.ids),
+        str::to_owned,
+    ))
 }
 
 /// Answers a request to count tokens.
@@ -68,9 +75,10 @@ pub struct Message {
     usage: Option<Usage>,
 }
 
-impl Message {
+#[async_trait]
+impl Script for Message {
     /// Sends the message as a stream.
-    pub async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+    async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
         let start = object! {"type": "message_start", "message": self.opening()};
         stream.event(sse(Some("message_start"), &start)).await?;
         if self.thinks {
@@ -97,7 +105,9 @@ impl Message {
             .event(sse(Some("message_stop"), &object! {"type": "message_stop"}))
             .await
     }
+}
 
+impl Message {
     async fn play_thought(&self, stream: &mut EventStream) -> Result<(), Ending> {
         let block = object! {"type": "thinking", "thinking": "", "signature": ""};
         stream.event(block_start(0, &block)).await?;

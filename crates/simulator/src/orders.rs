@@ -1,6 +1,7 @@
 //! Where directives come from: the request's header, its path, and the standing order for the whole process.
 
-use super::directive::{DirectiveError, Directives};
+use super::directive::Directives;
+use super::given::DirectiveError;
 use super::query::percent_decoded;
 use http::Method;
 use http::request::Parts;

@@ -1,17 +1,16 @@
 //! One request's way through the simulated provider: wait, fail or answer as directed, and note how it ended.
 
+use super::call::Call;
 use super::dialect::Dialect;
 use super::directive::{Directives, InterruptedBy};
 use super::endpoint::Endpoint;
 use super::headers::{add_provider_headers, add_refusal_headers, credential, form_boundary};
 use super::ledger::Visit;
+use super::outcome::{Outcome, Script};
 use super::record::Ending;
 use super::refusal::Refusal;
 use super::stream::{Course, EventStream};
-use super::{
-    Call, Outcome, Script, Simulator, chat, images, media, messages, models, orders, responses,
-    shelf, video,
-};
+use super::{Simulator, chat, images, media, messages, models, orders, responses, shelf, video};
 use crate::answer::{Answer, Body, Chunk};
 use bytes::Bytes;
 use headgate_protocol::multipart;
@@ -193,7 +192,7 @@ impl Received<'_> {
             Endpoint::InputItems(id) => store.input_items(account, id).map(Outcome::Whole),
             Endpoint::Shelf(shelf, deed) => {
                 let form = shelf::Form::of(self.head, raw);
-                shelf::answer(shelf, deed, form, self.dialect, &call)
+                shelves.answer(shelf, deed, form, self.dialect, account, ids)
             }
             Endpoint::Video(family, deed) => video::answer(family, deed, body, &call),
             Endpoint::EditImage => images::edit(&images::Asked::read(self.head, raw)?, &call),
@@ -253,7 +252,12 @@ impl Received<'_> {
         answer
     }
 
-    fn send_stream(&self, script: Script, directives: &Directives, visit: Visit) -> Answer {
+    fn send_stream(
+        &self,
+        script: Box<dyn Script>,
+        directives: &Directives,
+        visit: Visit,
+    ) -> Answer {
         let overloaded = match self.dialect {
             Dialect::Messages => StatusCode::from_u16(529).expect("529 is a status"),
             _ => StatusCode::SERVICE_UNAVAILABLE,
@@ -298,7 +302,7 @@ impl Opening {
     }
 }
 
-async fn perform(script: Script, mut stream: EventStream, opening: Opening) {
+async fn perform(script: Box<dyn Script>, mut stream: EventStream, opening: Opening) {
     const MALFORMED: &[u8] = b"data: {\"id\":\"simulated\",\"choices\":[{\n\n";
     let ending = match opening {
         Opening::Play => script.play(&mut stream).await.err(),

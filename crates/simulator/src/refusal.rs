@@ -2,8 +2,8 @@
 
 use super::dialect::Dialect;
 use super::directive::Directives;
+use super::event::sse;
 use super::json::{Json, object};
-use super::stream::sse;
 use bytes::Bytes;
 use http::StatusCode;
 

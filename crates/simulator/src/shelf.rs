@@ -3,9 +3,11 @@
 use super::dialect::Dialect;
 use super::endpoint::{Deed, Shelf};
 use super::headers::form_boundary;
+use super::ids::Ids;
 use super::json::{Json, object};
+use super::outcome::Outcome;
 use super::refusal::Refusal;
-use super::{Call, Outcome, ask, clock};
+use super::{ask, clock};
 use bytes::Bytes;
 use headgate_protocol::multipart;
 use http::request::Parts;
@@ -44,67 +46,6 @@ pub struct Form {
     filename: String,
     purpose: String,
     content: Bytes,
-}
-
-/// Does what is asked for on a shelf of the caller's account.
-///
-/// # Errors
-/// `404` for what this account does not have there.
-pub fn answer(
-    shelf: Shelf,
-    deed: Deed,
-    form: Form,
-    dialect: Dialect,
-    call: &Call,
-) -> Result<Outcome, Refusal> {
-    call.shelves.check_named(call.account, &form.json)?;
-    let mut things = call.shelves.things();
-    let find = |things: &[Thing], id| place(things, call.account, shelf, id);
-    let json = match deed {
-        Deed::Create => {
-            let entry = new_entry(shelf, form, dialect, call);
-            let json = entry.json.clone();
-            put(&mut things, call.account, shelf, entry);
-            json
-        }
-        Deed::List => {
-            let own = |thing: &&Thing| thing.account == call.account && thing.shelf == shelf;
-            list(things.iter().rev().filter(own).map(|thing| &thing.entry))
-        }
-        Deed::Get(id) => things[find(&things, id)?].entry.json.clone(),
-        Deed::Content(id) => {
-            let content = &things[find(&things, id)?].entry.content;
-            return Ok(Outcome::Content(FILE_TYPE, content.clone()));
-        }
-        Deed::Delete(id) => {
-            let index = find(&things, id)?;
-            things.remove(index);
-            deleted(shelf, id)
-        }
-        Deed::AddPart(id) => {
-            let index = find(&things, id)?;
-            let new = new_parts(shelf, id, form, call);
-            let json = match (shelf, new.as_slice()) {
-                (Shelf::Containers, [only]) => only.json.clone(),
-                _ => list(new.iter()),
-            };
-            things[index].parts.extend(new);
-            json
-        }
-        Deed::ListParts(id) => list(things[find(&things, id)?].parts.iter().rev()),
-        Deed::GetPart(id, part) => things[find(&things, id)?].part(part)?.1.json.clone(),
-        Deed::PartContent(id, part) => {
-            let (_, part) = things[find(&things, id)?].part(part)?;
-            return Ok(Outcome::Content(FILE_TYPE, part.content.clone()));
-        }
-        Deed::DeletePart(id, part) => {
-            let thing = find(&things, id)?;
-            let (index, _) = things[thing].part(part)?;
-            things[thing].parts.remove(index);
-            things[thing].entry.json.clone()
-        }
-    };
-    Ok(Outcome::Whole(json))
 }
 
 impl Thing {
@@ -146,12 +87,75 @@ fn deleted(shelf: Shelf, id: &str) -> Json {
 }
 
 impl Shelves {
+    /// Does what is asked for on a shelf of the caller's account.
+    ///
+    /// # Errors
+    /// `404` for what this account does not have there.
+    pub fn answer(
+        &self,
+        shelf: Shelf,
+        deed: Deed,
+        form: Form,
+        dialect: Dialect,
+        account: &str,
+        ids: &Ids,
+    ) -> Result<Outcome, Refusal> {
+        self.check_named(account, &form.json)?;
+        let mut things = self.things();
+        let find = |things: &[Thing], id| place(things, account, shelf, id);
+        let json = match deed {
+            Deed::Create => {
+                let entry = new_entry(shelf, form, dialect, ids);
+                let json = entry.json.clone();
+                put(&mut things, account, shelf, entry);
+                json
+            }
+            Deed::List => {
+                let own = |thing: &&Thing| thing.account == account && thing.shelf == shelf;
+                list(things.iter().rev().filter(own).map(|thing| &thing.entry))
+            }
+            Deed::Get(id) => things[find(&things, id)?].entry.json.clone(),
+            Deed::Content(id) => {
+                let content = &things[find(&things, id)?].entry.content;
+                return Ok(Outcome::Content(FILE_TYPE, content.clone()));
+            }
+            Deed::Delete(id) => {
+                let index = find(&things, id)?;
+                things.remove(index);
+                deleted(shelf, id)
+            }
+            Deed::AddPart(id) => {
+                let index = find(&things, id)?;
+                let new = new_parts(shelf, id, form, ids);
+                let json = match (shelf, new.as_slice()) {
+                    (Shelf::Containers, [only]) => only.json.clone(),
+                    _ => list(new.iter()),
+                };
+                things[index].parts.extend(new);
+                json
+            }
+            Deed::ListParts(id) => list(things[find(&things, id)?].parts.iter().rev()),
+            Deed::GetPart(id, part) => things[find(&things, id)?].part(part)?.1.json.clone(),
+            Deed::PartContent(id, part) => {
+                let (_, part) = things[find(&things, id)?].part(part)?;
+                return Ok(Outcome::Content(FILE_TYPE, part.content.clone()));
+            }
+            Deed::DeletePart(id, part) => {
+                let thing = find(&things, id)?;
+                let (index, _) = things[thing].part(part)?;
+                things[thing].parts.remove(index);
+                things[thing].entry.json.clone()
+            }
+        };
+        Ok(Outcome::Whole(json))
+    }
+
     /// Makes the container that a tool asked for, and tells its id.
-    pub fn new_container(&self, call: &Call) -> String {
+    pub fn new_container(&self, account: &str, ids: &Ids) -> String {
         let form = Form::json(Value::Null);
-        let entry = new_entry(Shelf::Containers, form, Dialect::Responses, call);
+        let entry = new_entry(Shelf::Containers, form, Dialect::Responses, ids);
         let id = entry.id.clone();
-        put(&mut self.things(), call.account, Shelf::Containers, entry);
+        put(&mut self.things(), account, Shelf::Containers, entry);
         id
     }
 
@@ -202,11 +206,11 @@ impl Form {
     }
 }
 
-fn new_entry(shelf: Shelf, form: Form, dialect: Dialect, call: &Call) -> Entry {
+fn new_entry(shelf: Shelf, form: Form, dialect: Dialect, ids: &Ids) -> Entry {
     let created_at = clock::unix_seconds();
     let (id, json) = match (shelf, dialect) {
         (Shelf::Files, Dialect::Messages) => {
-            let id = call.ids.next("file_");
+            let id = ids.next("file_");
             let json = object! {
                 "id": id, "type": "file", "filename": form.filename,
                 "mime_type": "application/octet-stream", "size_bytes": form.content.len(),
@@ -215,7 +219,7 @@ fn new_entry(shelf: Shelf, form: Form, dialect: Dialect, call: &Call) -> Entry {
             (id, json)
         }
         (Shelf::Files, _) => {
-            let id = call.ids.next("file-");
+            let id = ids.next("file-");
             let json = object! {
                 "id": id, "object": "file", "bytes": form.content.len(), "created_at": created_at,
                 "filename": form.filename, "purpose": form.purpose, "status": "processed",
@@ -223,7 +227,7 @@ fn new_entry(shelf: Shelf, form: Form, dialect: Dialect, call: &Call) -> Entry {
             (id, json)
         }
         (Shelf::Conversations, _) => {
-            let id = call.ids.next("conv_");
+            let id = ids.next("conv_");
             let metadata = form.json.get("metadata").cloned().unwrap_or_default();
             let json = object! {
                 "id": id, "object": "conversation", "created_at": created_at, "metadata": metadata,
@@ -231,7 +235,7 @@ fn new_entry(shelf: Shelf, form: Form, dialect: Dialect, call: &Call) -> Entry {
             (id, json)
         }
         (Shelf::Containers, _) => {
-            let id = call.ids.next("cntr_");
+            let id = ids.next("cntr_");
             let json = object! {
                 "id": id, "object": "container", "created_at": created_at, "status": "running",
                 "expires_after": object! {"anchor": "last_active_at", "minutes": 20_u64},
@@ -247,9 +251,9 @@ fn new_entry(shelf: Shelf, form: Form, dialect: Dialect, call: &Call) -> Entry {
     }
 }
 
-fn new_parts(shelf: Shelf, id: &str, form: Form, call: &Call) -> Vec<Entry> {
+fn new_parts(shelf: Shelf, id: &str, form: Form, ids: &Ids) -> Vec<Entry> {
     if shelf == Shelf::Containers {
-        let part = call.ids.next("cfile_");
+        let part = ids.next("cfile_");
         let json = object! {
             "id": part, "object": "container.file", "container_id": id,
             "created_at": clock::unix_seconds(), "bytes": form.content.len(),
@@ -264,7 +268,7 @@ fn new_parts(shelf: Shelf, id: &str, form: Form, call: &Call) -> Vec<Entry> {
     let items = ask::list_at(&form.json, "items").iter();
     items
         .map(|item| {
-            let id = call.ids.next("msg_");
+            let id = ids.next("msg_");
             let json = object! {
                 "id": id, "type": "message", "status": "completed",
                 "role": ask::text_at(item, "role"),

@@ -3,7 +3,6 @@
 use super::clock::monotonic_nanos;
 use super::dialect::Dialect;
 use super::directive::{Directives, InterruptedBy, Interruption};
-use super::json::Json;
 use super::ledger::Visit;
 use super::record::Ending;
 use super::refusal::Refusal;
@@ -45,21 +44,6 @@ pub struct Delta<'t> {
     pub text: &'t str,
     /// The place of its event in the stream, from 0.
     pub sequence: u64,
-}
-
-/// An event of a stream with its name, if it has one, and its data.
-pub fn sse(name: Option<&str>, data: &Json) -> Bytes {
-    let data = data.as_bytes();
-    let mut event = Vec::with_capacity(data.len() + 64);
-    if let Some(name) = name {
-        for part in ["event: ", name, "\n"] {
-            event.extend_from_slice(part.as_bytes());
-        }
-    }
-    event.extend_from_slice(b"data: ");
-    event.extend_from_slice(data);
-    event.extend_from_slice(b"\n\n");
-    event.into()
 }
 
 impl EventStream {

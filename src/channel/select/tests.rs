@@ -12,6 +12,8 @@ use crate::protocol::mask::Secrets;
 use http::{HeaderValue, header};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel {
     let fingerprint = RandomState::new().hash_one(name);

@@ -1,9 +1,10 @@
 //! What an image edit asks for, read from JSON or from a form into one shape.
 
 use super::png::Size;
+use crate::call::Call;
 use crate::headers::form_boundary;
 use crate::refusal::Refusal;
-use crate::{Call, ask, text};
+use crate::{ask, text};
 use bytes::Bytes;
 use headgate_protocol::multipart;
 use http::request::Parts;

@@ -7,8 +7,10 @@ pub mod png;
 pub use asked::Asked;
 pub use picture::Edit;
 
+use super::call::Call;
+use super::outcome::Outcome;
 use super::refusal::Refusal;
-use super::{Call, Outcome, Script, clock, media};
+use super::{clock, media};
 use picture::Form;
 
 /// The most images an account may ask for at once.
@@ -52,7 +54,7 @@ pub fn edit(asked: &Asked, call: &Call) -> Result<Outcome, Refusal> {
         usage: (!call.directives.no_usage).then(|| asked.usage(size, count)),
     };
     Ok(if asked.is_set("stream") {
-        Outcome::Stream(Script::Images(Box::new(edit)))
+        Outcome::Stream(Box::new(edit))
     } else {
         Outcome::Whole(edit.json())
     })

@@ -1,9 +1,12 @@
 //! An edit that was made, as a whole answer or as a stream of events.
 
 use super::asked::Usage;
+use crate::event::sse;
 use crate::json::{Json, Object, object};
+use crate::outcome::Script;
 use crate::record::Ending;
-use crate::stream::{EventStream, sse};
+use crate::stream::EventStream;
+use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
@@ -39,27 +42,10 @@ impl Form {
     }
 }
 
-impl Edit {
-    /// The whole answer.
-    pub fn json(&self) -> Json {
-        let image = match &self.form {
-            Form::Url(url) => object! {"url": url},
-            Form::Base64(base64) => object! {"b64_json": base64},
-        };
-        let data: Vec<_> = (0..self.count).map(|_| &image).collect();
-        let mut json = Object::new();
-        json.member("created", &self.created);
-        json.member("background", self.background);
-        json.member("data", &data);
-        json.member("output_format", &self.output_format);
-        json.member("quality", &self.quality);
-        json.member("size", &self.size);
-        self.add_usage(&mut json);
-        json.end()
-    }
-
+#[async_trait]
+impl Script for Edit {
     /// Sends the partial images and then, for each image, its completion.
-    pub async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+    async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
         for index in 0..self.partial_images {
             let event = |base64: &str| {
                 let mut json = self.event("image_edit.partial_image", base64);
@@ -79,6 +65,26 @@ impl Edit {
                 .await?;
         }
         Ok(())
+    }
+}
+
+impl Edit {
+    /// The whole answer.
+    pub fn json(&self) -> Json {
+        let image = match &self.form {
+            Form::Url(url) => object! {"url": url},
+            Form::Base64(base64) => object! {"b64_json": base64},
+        };
+        let data: Vec<_> = (0..self.count).map(|_| &image).collect();
+        let mut json = Object::new();
+        json.member("created", &self.created);
+        json.member("background", self.background);
+        json.member("data", &data);
+        json.member("output_format", &self.output_format);
+        json.member("quality", &self.quality);
+        json.member("size", &self.size);
+        self.add_usage(&mut json);
+        json.end()
     }
 
     fn event(&self, kind: &str, base64: &str) -> Object {

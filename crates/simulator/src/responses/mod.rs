@@ -10,9 +10,11 @@ pub use stored::Store;
 use self::object::{CodeCall, ResponseObject, Status};
 use self::stored::{Background, Stored};
 use super::ask::{self, Ask, Tool};
+use super::call::Call;
+use super::outcome::Outcome;
 use super::refusal::Refusal;
 use super::reply::Reply;
-use super::{Call, Outcome, Script, clock, text};
+use super::{clock, text};
 use bytes::Bytes;
 use serde_json::Value;
 use std::time::Duration;
@@ -65,7 +67,7 @@ pub fn create(body: &Value, raw: &Bytes, call: &Call, store: &Store) -> Result<O
     }
     if ask::is_set(body, "stream") {
         let performance = Performance::new(response, finished, in_background);
-        return Ok(Outcome::Stream(Script::Responses(Box::new(performance))));
+        return Ok(Outcome::Stream(Box::new(performance)));
     }
     Ok(Outcome::Whole(if in_background {
         response.json(Status::Queued)
@@ -81,7 +83,10 @@ fn code_call(body: &Value, call: &Call) -> Option<CodeCall> {
     let given = tool.get("container").and_then(Value::as_str);
     Some(CodeCall {
         id: call.ids.next("ci_"),
-        container_id: given.map_or_else(|| call.shelves.new_container(call), str::to_owned),
+        container_id: given.map_or_else(
+            || call.shelves.new_container(call.account, call.ids),
+            str::to_owned,
+        ),
     })
 }
 

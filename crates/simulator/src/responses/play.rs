@@ -1,10 +1,13 @@
 //! A response as a stream: every event from `response.created` to its terminal one, numbered.
 
 use super::object::{ResponseObject, Status, output_text};
+use crate::event::sse;
 use crate::json::{Json, NULL, Object, object};
+use crate::outcome::Script;
 use crate::record::Ending;
 use crate::reply::{Content, Reply};
-use crate::stream::{Delta, EventStream, sse};
+use crate::stream::{Delta, EventStream};
+use async_trait::async_trait;
 use bytes::Bytes;
 
 /// A response, ready to be streamed.
@@ -21,27 +24,10 @@ pub struct Performance {
     reply: Reply,
 }
 
-impl Performance {
-    /// The stream of `response`, which ends as `finished`.
-    pub fn new(response: ResponseObject, finished: Json, in_background: bool) -> Self {
-        let status = response.final_status();
-        Self {
-            queued: in_background.then(|| response.json(Status::Queued)),
-            begun: response.json(Status::InProgress),
-            begun_item: response.item(Status::InProgress),
-            finished_item: response.item(status),
-            finished,
-            status,
-            code_call: response.code_call.as_ref().map(|call| {
-                [Status::InProgress, Status::Completed].map(|status| call.item(status))
-            }),
-            item_id: response.item_id,
-            reply: response.reply,
-        }
-    }
-
+#[async_trait]
+impl Script for Performance {
     /// Sends the response as a stream.
-    pub async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+    async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
         let created = self.queued.as_ref().unwrap_or(&self.begun);
         lifecycle("response.created", created, stream).await?;
         if let Some(queued) = &self.queued {
@@ -78,6 +64,26 @@ impl Performance {
             _ => "response.completed",
         };
         lifecycle(terminal, &self.finished, stream).await
+    }
+}
+
+impl Performance {
+    /// The stream of `response`, which ends as `finished`.
+    pub fn new(response: ResponseObject, finished: Json, in_background: bool) -> Self {
+        let status = response.final_status();
+        Self {
+            queued: in_background.then(|| response.json(Status::Queued)),
+            begun: response.json(Status::InProgress),
+            begun_item: response.item(Status::InProgress),
+            finished_item: response.item(status),
+            finished,
+            status,
+            code_call: response.code_call.as_ref().map(|call| {
+                [Status::InProgress, Status::Completed].map(|status| call.item(status))
+            }),
+            item_id: response.item_id,
+            reply: response.reply,
+        }
     }
 
     async fn play_text(&self, text: &str, stream: &mut EventStream) -> Result<(), Ending> {

@@ -2,7 +2,7 @@
 
 use super::{get, ordinary, post, request, send, simulator, streams, wholes, with};
 use crate::answer::Body;
-use crate::directive::KNOWN;
+use crate::known_directives::KNOWN;
 use serde_json::json;
 
 #[tokio::test]

@@ -1,7 +1,8 @@
 //! The course a video task takes: how long each state lasts, how it ends, and what is told of it.
 
 use super::directives::End;
-use crate::Call;
+use crate::directive::Directives;
+use crate::options::SimulatorOptions;
 use std::time::Duration;
 
 /// What was settled when the task was made.
@@ -24,14 +25,17 @@ pub struct Course {
 }
 
 impl Course {
-    /// The course that the directives of `call` ask for.
-    pub fn of(call: &Call, expires_after: Duration) -> Self {
-        let directives = call.directives;
+    /// The course that `directives` ask for, or the ordinary one of `options`.
+    pub fn of(
+        directives: &Directives,
+        options: &SimulatorOptions,
+        expires_after: Duration,
+    ) -> Self {
         let task = &directives.task;
         let ordinary = Duration::from_millis;
         Self {
-            queue: task.queue.unwrap_or(ordinary(call.options.queue_ms)),
-            run: task.run.unwrap_or(ordinary(call.options.run_ms)),
+            queue: task.queue.unwrap_or(ordinary(options.queue_ms)),
+            run: task.run.unwrap_or(ordinary(options.run_ms)),
             end: task.ends.unwrap_or(End::Succeeded),
             expires_after,
             unknown_status: task.unknown_status.clone(),

@@ -1,7 +1,6 @@
 //! The directives for video tasks: their pace, their end, and what is wrong with what is told of them.
 
-use crate::directive::DirectiveError;
-use crate::given::Given;
+use crate::given::{DirectiveError, Given};
 use std::time::Duration;
 
 /// What a running task is called where `unknown_status` gives no word.

@@ -3,15 +3,17 @@
 //! Source: the vendor's pages 82379/1520757 (create), /1521309 (query), /1521675 (list),
 //! /1521720 (cancel and delete) and /1299023 (errors).
 
-use super::Family;
 use super::clip::{self, FRAMES_PER_SECOND};
 use super::course::Course;
 use super::directives::End;
+use super::paths::Family;
 use super::task::{State, Task};
 use super::tasks::After;
+use crate::call::Call;
 use crate::json::{Object, object};
+use crate::outcome::Outcome;
 use crate::refusal::Refusal;
-use crate::{Call, Outcome, ask, media, query as uri_query};
+use crate::{ask, media, query as uri_query};
 use http::StatusCode;
 use serde_json::Value;
 use std::time::Duration;
@@ -51,7 +53,11 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
         members.extend(draft.map(|id| ("draft_task_id".to_owned(), id.into())));
     }
     let expires_after = expires_after(body);
-    let course = Course::of(call, Duration::from_secs(expires_after));
+    let course = Course::of(
+        call.directives,
+        call.options,
+        Duration::from_secs(expires_after),
+    );
     let id = call.ids.family_a();
     let mut json = Object::new();
     if !call.directives.task.no_id {
@@ -61,7 +67,7 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
         json.member("safety_identifier", identifier);
     }
     call.tasks
-        .put(Task::new(id, Family::A, asked, course, call));
+        .put(Task::new(id, Family::A, asked, course, call.account));
     Ok(Outcome::Whole(json.end()))
 }
 

@@ -3,15 +3,17 @@
 //! Source: the vendor's pages `wan3-video-generation-api-reference`, `manage-asynchronous-tasks`
 //! and `error-code`.
 
-use super::Family;
 use super::clip::{self, FRAMES_PER_SECOND};
 use super::course::Course;
 use super::directives::End;
+use super::paths::Family;
 use super::task::{State, Task};
 use super::tasks::After;
+use crate::call::Call;
 use crate::json::{Json, Object, object};
+use crate::outcome::Outcome;
 use crate::refusal::Refusal;
-use crate::{Call, Outcome, ask, clock, media, query as uri_query};
+use crate::{ask, clock, media, query as uri_query};
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -56,9 +58,9 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
     if !call.directives.task.no_id {
         output.member("task_id", &id);
     }
-    let course = Course::of(call, Duration::MAX);
+    let course = Course::of(call.directives, call.options, Duration::MAX);
     call.tasks
-        .put(Task::new(id, Family::B, asked, course, call));
+        .put(Task::new(id, Family::B, asked, course, call.account));
     Ok(Outcome::Whole(
         object! {"output": output.end(), "request_id": call.request_id},
     ))

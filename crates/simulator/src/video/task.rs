@@ -1,10 +1,10 @@
 //! One video task: the state it is in by the clock, and when each state began.
 
-use super::Family;
 use super::course::Course;
 use super::directives::End;
+use super::paths::Family;
+use crate::clock;
 use crate::json::{Json, object};
-use crate::{Call, clock};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -35,12 +35,12 @@ pub enum State {
 }
 
 impl Task {
-    /// A task made just now, for the account of `call`.
-    pub fn new(id: String, family: Family, asked: Value, course: Course, call: &Call) -> Self {
+    /// A task made just now.
+    pub fn new(id: String, family: Family, asked: Value, course: Course, account: &str) -> Self {
         Self {
             id,
             family,
-            account: call.account.to_owned(),
+            account: account.to_owned(),
             model: crate::ask::text_at(&asked, "model").to_owned(),
             asked,
             course,

@@ -1,6 +1,6 @@
 //! All video tasks of all accounts, each known to its own account only.
 
-use super::Family;
+use super::paths::Family;
 use super::task::Task;
 use crate::json::Json;
 use crate::refusal::Refusal;
