@@ -10,7 +10,7 @@ mod media;
 mod tests;
 
 pub use answer::{ImagesAs, Unlike, complete};
-pub use field_name::{field_of_image, name_as_list};
+pub use field_name::{TEXT_FIELDS, field_of_image, name_as_list};
 pub use form_of::{WrittenForm, fits_form, form_of};
 pub use json_of::{FilesAs, fits_json, json_of};
 pub use media::{encode_onto, type_of};

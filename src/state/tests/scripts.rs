@@ -7,22 +7,11 @@ use super::*;
 #[tokio::test]
 async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
     let server = RedisServer::start();
-    let store = open(site(&server.url()));
-    let mut redis = site(&server.url())
-        .client()
-        .unwrap()
-        .get_connection()
-        .unwrap();
+    let (store, mut redis, now) = opened(&server);
     let ann: Arc<str> = "ann".into();
-    let now: (u64, u64) = redis::cmd("TIME").query(&mut redis).unwrap();
     let key = "test:{ann}:requests_per_minute";
     let mut plant = redis::cmd("HSET");
-    plant
-        .arg(key)
-        .arg(now.0 - 70)
-        .arg(1000)
-        .arg(now.0 - 30)
-        .arg(3);
+    plant.arg(key).arg(now - 70).arg(1000).arg(now - 30).arg(3);
     plant.exec(&mut redis).unwrap();
     let limits = [limit(&ann, Measure::RequestsPerMinute, 4)];
     granted(&*store, &limits, 0).await;
@@ -30,14 +19,14 @@ async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
     let expected = Duration::from_secs(25)..=Duration::from_secs(31);
     assert!(expected.contains(&retry_after), "{retry_after:?}");
     let kept: Vec<i64> = redis::cmd("HKEYS").arg(key).query(&mut redis).unwrap();
-    let old = i64::try_from(now.0 - 70).unwrap();
+    let old = i64::try_from(now - 70).unwrap();
     assert!(!kept.contains(&old), "{kept:?}");
 
     let limits = [limit(&ann, Measure::Concurrent, 1)];
     let mut plant = redis::cmd("ZADD");
     plant
         .arg("test:{ann}:concurrent")
-        .arg(now.0 * 1000 + 1500)
+        .arg(now * 1000 + 1500)
         .arg("dead-1");
     plant.exec(&mut redis).unwrap();
     eventually("the dead gateway's place runs out", async || {
@@ -52,22 +41,16 @@ async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
         .query::<(String, u64)>(&mut redis)
         .unwrap()
         .1;
-    let lease_ends = now.0 * 1000 + 29_000..now.0 * 1000 + 90_000;
+    let lease_ends = now * 1000 + 29_000..now * 1000 + 90_000;
     assert!(lease_ends.contains(&ends), "{ends}");
 }
 
 #[tokio::test]
 async fn a_server_whose_clock_was_set_back_refuses_nobody_for_that() {
     let server = RedisServer::start();
-    let store = open(site(&server.url()));
-    let mut redis = site(&server.url())
-        .client()
-        .unwrap()
-        .get_connection()
-        .unwrap();
+    let (store, mut redis, now) = opened(&server);
     let ann: Arc<str> = "ann".into();
-    let now: (u64, u64) = redis::cmd("TIME").query(&mut redis).unwrap();
-    let later = now.0 + 3_600;
+    let later = now + 3_600;
     redis::cmd("HSET")
         .arg("test:{ann}:requests_per_minute")
         .arg(later)
@@ -118,4 +101,12 @@ fn redis_has_the_same_calendar() {
             );
         }
     }
+}
+
+/// A store, a connection of the test's own to the same Redis, and the seconds of its clock.
+fn opened(server: &RedisServer) -> (Arc<dyn Store>, redis::Connection, u64) {
+    let site = site(&server.url());
+    let mut redis = site.client().unwrap().get_connection().unwrap();
+    let now: (u64, u64) = redis::cmd("TIME").query(&mut redis).unwrap();
+    (open(site), redis, now.0)
 }

@@ -19,6 +19,7 @@ pub mod redis_server;
 pub mod request;
 pub mod scripted;
 pub mod simulator;
+pub mod tls_world;
 pub mod video;
 pub mod whole_streams;
 pub mod world;
@@ -31,6 +32,7 @@ pub use redis_server::RedisServer;
 pub use request::{Request, body_of, path_of};
 pub use scripted::{Act, Scripted};
 pub use simulator::Simulator;
+pub use tls_world::TlsWorld;
 pub use world::World;
 
 use headgate::protocol::Protocol;

@@ -33,14 +33,10 @@ impl FieldName {
     }
 }
 
-/// Fields of an edit, none of which has members: what a form writes as a member of one, `model[0]` or
-/// `image[0][url]`, is the field itself to some readers.
-const FIELDS: [&str; 17] = [
+/// Fields of an edit that hold text.
+pub const TEXT_FIELDS: [&str; 14] = [
     "background",
-    "image",
-    "images",
     "input_fidelity",
-    "mask",
     "model",
     "moderation",
     "n",
@@ -55,14 +51,17 @@ const FIELDS: [&str; 17] = [
     "user",
 ];
 
-/// Whether a name is that of a member of a field that has none. Lists, `model[]`, are told from their fields
-/// elsewhere.
+/// Fields of an edit that hold images.
+const IMAGE_FIELDS: [&str; 3] = ["image", "images", "mask"];
+
+/// Whether a name is that of a member of a field that has none: what a form writes as a member, `model[0]` or
+/// `image[0][url]`, is the field itself to some readers. Lists, `model[]`, are told from their fields elsewhere.
 pub fn is_member_of_field(name: &str) -> bool {
     let Some((field, _)) = name.split_once(['[', '.']) else {
         return false;
     };
     let is_list = name.strip_suffix("[]") == Some(field);
-    !is_list && FIELDS.contains(&field)
+    !is_list && (TEXT_FIELDS.contains(&field) || IMAGE_FIELDS.contains(&field))
 }
 
 /// Names several images as a list, `image[]`: of a repeated field some readers keep the last one only, and some

@@ -6,6 +6,7 @@ use crate::headers::form_boundary;
 use crate::refusal::Refusal;
 use crate::{ask, text};
 use bytes::Bytes;
+use headgate_protocol::images::TEXT_FIELDS;
 use headgate_protocol::multipart;
 use http::request::Parts;
 use serde_json::Value;
@@ -15,23 +16,6 @@ const MAX_SOURCES: usize = 16;
 
 /// Tokens that each source image counts for.
 const SOURCE_TOKENS: u64 = 323;
-
-/// Text fields of a form.
-const FIELDS: [&str; 13] = [
-    "background",
-    "input_fidelity",
-    "model",
-    "moderation",
-    "n",
-    "output_compression",
-    "output_format",
-    "partial_images",
-    "prompt",
-    "quality",
-    "response_format",
-    "size",
-    "stream",
-];
 
 /// An edit as asked for.
 pub struct Asked {
@@ -76,7 +60,7 @@ impl Asked {
             Some((name.to_owned(), Value::String(value)))
         };
         Self {
-            json: Value::Object(FIELDS.into_iter().filter_map(text).collect()),
+            json: Value::Object(TEXT_FIELDS.into_iter().filter_map(text).collect()),
             sources: multipart::values(raw, boundary, "image").count(),
         }
     }

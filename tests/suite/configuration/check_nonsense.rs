@@ -1,6 +1,6 @@
 //! Files of nonsense: whatever their size, what is printed is short, and the work grows as the file does.
 
-use crate::check::check;
+use super::check::check;
 use crate::harness::folder::Folder;
 use crate::harness::process::BINARY;
 use std::fmt::Write;

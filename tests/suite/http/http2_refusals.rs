@@ -1,9 +1,7 @@
 //! HTTP/2: a refusal that is sent before the request's body is read reaches clients that send all of it first.
 
-use crate::harness::certificates::Authority;
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Gateway, Http2, PROTOCOLS, Request, Simulator, config};
+use crate::harness::{PROTOCOLS, Request, TlsWorld};
 use h2::Reason;
 use headgate::protocol::Protocol;
 use std::time::Duration;
@@ -13,39 +11,13 @@ use tokio::time::{Instant, sleep};
 /// What is read and discarded of a body behind a refusal.
 const DISCARDED_MAX: usize = 64 << 20;
 
-struct World {
-    gateway: Gateway,
-    authority: Authority,
-    _simulator: Simulator,
-}
-
-impl World {
-    async fn start() -> Self {
-        let simulator = Simulator::start().await;
-        let (folder, authority) = (folder_with_schemas(), Authority::new());
-        let mut config = config::standard(&simulator.url());
-        config["server"]["tls"] = authority.server().write(&folder, "server");
-        Self {
-            gateway: Gateway::start_in(folder, &config.to_string()).await,
-            authority,
-            _simulator: simulator,
-        }
-    }
-
-    async fn connect(&self) -> Http2 {
-        let address = self.gateway.address;
-        let stream = self.authority.connect(address, &["h2"], None).await;
-        Http2::over(stream.unwrap()).await
-    }
-}
-
 fn stranger(protocol: Protocol, bytes: usize) -> Request {
     Request::to(protocol, vec![b' '; bytes]).key("sk-nobody")
 }
 
 #[tokio::test]
 async fn a_refusal_arrives_at_a_client_that_sends_its_whole_body_before_it_reads() {
-    let world = World::start().await;
+    let world = TlsWorld::start().await;
     for protocol in PROTOCOLS {
         for bytes in [1, 16 << 10, 1 << 20, 2 << 20, 20 << 20, 50 << 20] {
             let connection = world.connect().await;
@@ -64,7 +36,7 @@ async fn a_refusal_arrives_at_a_client_that_sends_its_whole_body_before_it_reads
 
 #[tokio::test]
 async fn whatever_refuses_a_request_before_its_body_is_read_lets_the_body_be_sent() {
-    let world = World::start().await;
+    let world = TlsWorld::start().await;
     let connection = world.connect().await;
     let body = || vec![b' '; 36 << 20];
     for (request, status) in [
@@ -87,7 +59,7 @@ async fn whatever_refuses_a_request_before_its_body_is_read_lets_the_body_be_sen
 
 #[tokio::test]
 async fn a_body_without_an_end_is_reset_without_an_error_behind_the_whole_refusal() {
-    let world = World::start().await;
+    let world = TlsWorld::start().await;
     let connection = world.connect().await;
     for bytes in [DISCARDED_MAX + (8 << 20), 3 << 20] {
         let request = stranger(Protocol::Chat, bytes).chunked(1);
@@ -111,7 +83,7 @@ async fn a_body_without_an_end_is_reset_without_an_error_behind_the_whole_refusa
 
 #[tokio::test]
 async fn refused_uploads_do_not_hold_up_the_other_streams_of_their_connection() {
-    let world = World::start().await;
+    let world = TlsWorld::start().await;
     let connection = world.connect().await;
     let mut refused = JoinSet::new();
     for _ in 0..8 {
@@ -143,7 +115,7 @@ async fn refused_uploads_do_not_hold_up_the_other_streams_of_their_connection() 
 
 #[tokio::test]
 async fn the_log_tells_of_a_refusal_when_it_is_sent_and_not_when_the_upload_ends() {
-    let world = World::start().await;
+    let world = TlsWorld::start().await;
     let connection = world.connect().await;
     let mut reply = connection
         .send_head(&stranger(Protocol::Chat, 1 << 20))

@@ -1,6 +1,6 @@
 //! A secret typed in the wrong place is printed nowhere: not by `headgate check`, not by a reload, its log or its page.
 
-use crate::check::{GOOD, changed, check, check_in};
+use super::check::{GOOD, changed, check, check_in};
 use crate::harness::Gateway;
 use crate::harness::gateway::folder_with_schemas;
 

@@ -1,0 +1,14 @@
+//! Channels and their providers: which one is asked, over which connection, and what is made of its faults.
+
+mod channel_state;
+mod channels_page;
+mod failover;
+mod five_channels;
+mod hostile_responses;
+mod names;
+mod probes;
+mod refused_keys;
+mod response_heads;
+mod upstream_faults;
+mod upstream_http2;
+mod upstream_tls;

@@ -1,0 +1,112 @@
+//! YAML that cannot be read: the place is that of the mistake, not where the parser could not go on.
+
+use super::check::check;
+
+#[test]
+fn each_mistake_is_shown_where_it_was_made() {
+    let mistakes: &[(&str, &[(&str, &str)])] = &[
+        (
+            "this quote is not closed",
+            &[
+                (
+                    "2:11",
+                    "callers:\n  - name: \"ann\n    key_sha256: abc\n    models: [\"*\"]\nroutes: []\n",
+                ),
+                (
+                    "2:11",
+                    "callers:\n  - name: 'ann\n    key_sha256: abc\n    models: ['*']\nroutes: []\n",
+                ),
+                ("2:6", "a:\n  b: \"x\n  c: y\nd: z\n"),
+                ("1:8", "a: {b: \"x, c: [d]}\ne: f\n"),
+                ("1:8", "a: {b: \"x, c: [\"d\"]}\ne: f\n"),
+                ("1:4", "a: \"x\r\nb: c\r\n"),
+                ("3:4", "# it's\na: it's\nb: 'x\nc: d\n"),
+            ],
+        ),
+        (
+            "a tab where spaces belong",
+            &[
+                ("2:1", "a:\n\tb: c\n"),
+                ("3:1", "a:\n  b: c\n\td: e\n"),
+                ("3:3", "a:\n  - b: c\n  \t  d: e\n"),
+                ("3:1", "a:\n  b: |\n\tc\n"),
+            ],
+        ),
+        (
+            "`[` is not closed",
+            &[
+                ("2:6", "a:\n  b: [x\n  c: y\n"),
+                ("2:6", "a:\n  b: [\n    x,\n    y\n  c: z\n"),
+            ],
+        ),
+        (
+            "`{` is not closed",
+            &[("2:6", "a:\n  b: {x: y\n  c: [z]\nd: e\n")],
+        ),
+        ("unclosed bracket '['", &[("1:4", "a: [\n")]),
+        ("misplaced bracket", &[("1:7", "a: [b]]\n")]),
+        (
+            "mismatched bracket '[' closed by '}'",
+            &[("1:4", "a: [b}\n")],
+        ),
+        (
+            "indented deeper than the key above",
+            &[("3:4", "a:\n  b: c\n   d: e\nf: g\n")],
+        ),
+        (
+            "3 spaces fit no level above",
+            &[("3:4", "a:\n    b: c\n   d: e\n")],
+        ),
+        (
+            "a colon is missing behind this key",
+            &[("2:3", "a:\n  b x\n  c: d\n"), ("1:1", "a\n  b: c\n")],
+        ),
+        (
+            "a space is missing behind the colon",
+            &[("2:4", "a:\n  b:x\n  c: d\n")],
+        ),
+        ("a second `: ` in one value", &[("2:7", "a:\n  b: c: d\n")]),
+        (
+            "a space is missing behind `-`",
+            &[("2:3", "a:\n  -b: c\n  - b: d\n")],
+        ),
+        (
+            "a list item among the keys of a mapping",
+            &[("3:3", "a:\n  b: c\n  - d: e\n")],
+        ),
+        (
+            "key `a` is written twice in one mapping",
+            &[("3:1", "a: 1\nb: 2\na: 3\n")],
+        ),
+        ("put it in quotes", &[("1:5", "a: [*]\n")]),
+        ("put the value in quotes", &[("1:4", "a: @b\n")]),
+        ("a variable without quotes", &[("1:8", "a: {b: ${KEY}}\n")]),
+        (
+            "more than one YAML document",
+            &[("3:1", "a: 1\n...\nb: 2\n")],
+        ),
+    ];
+    for (reason, places) in mistakes {
+        for (place, text) in *places {
+            shows(text, place, reason);
+        }
+    }
+}
+
+#[track_caller]
+fn shows(text: &str, place: &str, reason: &str) {
+    let said = check(text);
+    let place = format!("--> routes.yaml:{place}\n");
+    for words in [place.as_str(), reason] {
+        assert!(
+            said.stderr.contains(words),
+            "{words} in:\n{}of\n{text}",
+            said.stderr
+        );
+    }
+    assert!(
+        said.stderr.ends_with("\n1 error in routes.yaml\n"),
+        "{}",
+        said.stderr
+    );
+}

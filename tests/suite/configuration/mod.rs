@@ -1,0 +1,8 @@
+//! The configuration and the command line: check, explain, demo.
+
+mod check;
+mod check_nonsense;
+mod check_secrets;
+mod check_syntax;
+mod cli;
+mod demo;

@@ -1,0 +1,9 @@
+//! HTTP between callers and the gateway: both versions, TLS, pipelining, refusals.
+
+mod http2;
+mod http2_heads;
+mod http2_refusals;
+mod pipelining;
+mod refusals;
+mod tls;
+mod websockets;

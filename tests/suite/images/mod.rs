@@ -1,0 +1,5 @@
+//! Image edits.
+
+mod answers;
+mod edits;
+mod forms;

@@ -1,0 +1,10 @@
+//! Who calls and what is kept from whom: identity, credentials, requests that two readers could read differently.
+
+mod callers_credentials;
+mod chunks;
+mod content_types;
+mod credential_echo;
+mod desync;
+mod hardening;
+mod identity;
+mod strict_json;

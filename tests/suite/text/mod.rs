@@ -1,0 +1,14 @@
+//! Text generation: what callers of the three text protocols get, whole and as streams.
+
+mod affinity;
+mod affinity_rules;
+mod error_parity;
+mod heartbeats;
+mod hints;
+mod missing_fields;
+mod responses;
+mod rewrite;
+mod schemas;
+mod stream_ends;
+mod streams;
+mod token_kinds;

@@ -1,0 +1,11 @@
+//! Video tasks, in the generic shape and in those of the families.
+
+mod cancels;
+mod families;
+mod family_paths;
+mod paid_answers;
+mod paid_creates;
+mod polls;
+mod profiles;
+mod schema_tables;
+mod tasks;
