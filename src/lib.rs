@@ -12,7 +12,8 @@ pub mod task;
 
 pub mod catalog;
 
-pub mod errand;
+pub mod subrequest;
+
 pub mod polls;
 
 pub mod filter;

@@ -134,6 +134,27 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
+/// The timeouts that a route sets; the others are the channel's.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TimeoutOverrides {
+    pub connect: Option<Duration>,
+    pub first_byte: Option<Duration>,
+    pub idle: Option<Duration>,
+    pub total: Option<Duration>,
+}
+
+impl TimeoutOverrides {
+    /// The timeouts that hold where `base` are the channel's, or those of any channel that sets none.
+    pub fn over(self, base: Timeouts) -> Timeouts {
+        Timeouts {
+            connect: self.connect.unwrap_or(base.connect),
+            first_byte: self.first_byte.unwrap_or(base.first_byte),
+            idle: self.idle.unwrap_or(base.idle),
+            total: self.total.unwrap_or(base.total),
+        }
+    }
+}
+
 impl Origin {
     pub fn scheme(&self) -> &'static str {
         match self.tls {

@@ -1,13 +1,15 @@
 //! `headgate explain`: what would become of a request, without sending it.
 
 use super::Failure;
-use super::live::{self, Live};
+use super::live::{AdminAddress, Live};
 use crate::catalog::model::Candidate;
 use crate::filter::body::Reading;
 use crate::filter::chain::Named;
 use crate::filter::view::RequestView;
 use crate::filter::{Flow, Reply};
-use crate::gateway::preview::{Preview, preview, request_view};
+use crate::gateway::preview::{
+    Preview, SubrequestPreview, SubrequestPreviews, preview, request_view,
+};
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::Fault;
@@ -17,6 +19,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use std::io::Read;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -42,8 +45,8 @@ pub struct Args {
     caller: Option<String>,
     /// Asks the running gateway which channels are usable now, at the address of its admin pages
     /// [default: `server.admin` of the configuration]
-    #[arg(long, value_name = "ADMIN", value_parser = live::address)]
-    live: Option<Option<String>>,
+    #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
+    live: Option<AdminAddress>,
 }
 
 pub fn run(args: &Args) -> Result<(), Failure> {
@@ -94,8 +97,16 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
                 .clone(),
         );
     }
-    match verdict(&mut request, route, body, args.key.is_none()).await {
-        Ok(Flow::Next) => {}
+    let previews = Arc::new(SubrequestPreviews::default());
+    previews.collect_from(&mut request, route);
+    let verdict = verdict(&mut request, route, body, args.key.is_none()).await;
+    let subrequests = previews.take();
+    if !subrequests.is_empty() {
+        accepted(&request);
+        return print_subrequests(&request, subrequests);
+    }
+    match verdict {
+        Ok(Flow::Next) => accepted(&request),
         Ok(Flow::Reply(Reply { status, body, .. })) => {
             println!(
                 "verdict   answered by the gateway with {status}\n{}",
@@ -105,11 +116,6 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
         }
         Err(fault) => return Err(refused(&request, &fault)),
     }
-    println!(
-        "caller    {}",
-        request.caller.as_ref().map_or("-", |caller| &caller.name)
-    );
-    println!("verdict   accepted");
     let destination = request.destination.clone();
     let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
     let live = ask_live(args, snapshot)?;
@@ -137,7 +143,10 @@ fn ask_live(args: &Args, snapshot: &Snapshot) -> Result<Option<Live>, Failure> {
     let Some(address) = &args.live else {
         return Ok(None);
     };
-    let live = Live::ask(address.as_ref().unwrap_or(&snapshot.server.admin))?;
+    let live = Live::ask(match address {
+        AdminAddress::Configured => &snapshot.server.admin,
+        AdminAddress::Given(address) => address,
+    })?;
     let (theirs, ours) = (live.revision(), &*snapshot.revision);
     let note = match theirs == ours {
         true => String::new(),
@@ -176,6 +185,28 @@ async fn verdict(
     Ok(Flow::Next)
 }
 
+fn accepted(request: &RequestView) {
+    let caller = request.caller.as_ref();
+    println!("caller    {}", caller.map_or("-", |caller| &caller.name));
+    println!("verdict   accepted");
+}
+
+/// What the gateway would ask providers itself, and answer from their responses.
+fn print_subrequests(
+    request: &RequestView,
+    subrequests: Vec<SubrequestPreview>,
+) -> Result<(), Failure> {
+    let count = subrequests.len();
+    println!("requests  {count} of the gateway's own, as far as the responses make each necessary");
+    for (index, (channel, preview)) in subrequests.into_iter().enumerate() {
+        let preview = preview.map_err(|fault| refused(request, &fault))?;
+        println!();
+        println!("{}. {}", index + 1, channel.name);
+        print_request(&preview);
+    }
+    Ok(())
+}
+
 fn tell(place: usize, candidate: &Candidate, preview: &Preview) {
     let channel = &candidate.channel;
     println!();
@@ -186,6 +217,11 @@ fn tell(place: usize, candidate: &Candidate, preview: &Preview) {
     if let Some(model) = &candidate.model {
         println!("   model    {}", model.name);
     }
+    print_request(preview);
+}
+
+fn print_request(preview: &Preview) {
+    println!("   method   {}", preview.method);
     println!("   url      {}", preview.url);
     for (name, value) in &preview.headers {
         println!("   header   {name}: {value}");

@@ -5,6 +5,7 @@ use crate::catalog::model::Candidate;
 use serde_json::Value;
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// How long the gateway may take to answer, all in all.
@@ -17,11 +18,31 @@ pub struct Live {
     page: Value,
 }
 
+/// Where the admin pages of the running gateway are.
+#[derive(Clone, Debug)]
+pub enum AdminAddress {
+    /// Where the configuration says.
+    Configured,
+    Given(String),
+}
+
+impl FromStr for AdminAddress {
+    type Err = String;
+
+    /// Empty where the option stands alone.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Ok(Self::Configured),
+            _ => address(text).map(Self::Given),
+        }
+    }
+}
+
 /// Reads the address of admin pages as written: `http://127.0.0.1:9091` or `127.0.0.1:9091`.
 ///
 /// # Errors
 /// It is none; a text for the person at the terminal.
-pub fn address(text: &str) -> Result<String, String> {
+fn address(text: &str) -> Result<String, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text);
     let bare = bare.strip_suffix('/').unwrap_or(bare);
     let port = bare.rsplit_once(':').map(|(_, port)| port.parse::<u16>());

@@ -2,9 +2,9 @@
 
 use super::held::Passage;
 use crate::catalog::model::Candidate;
-use crate::errand::UpstreamRequestId;
 use crate::protocol::blame::Blame;
 use crate::protocol::usage::{Meter, Usage};
+use crate::subrequest::UpstreamRequestId;
 use crate::task::id::TaskId;
 use bytes::Bytes;
 use http::HeaderValue;

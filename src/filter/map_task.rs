@@ -142,10 +142,8 @@ impl Filter for MapTask {
     ) -> Step<'a> {
         Step::from(match self.ask {
             Ask::Create => self.ask_create(request, attempt),
-            Ask::Query => self.ask_of_task(request, attempt, |family| Some(&family.query.call)),
-            Ask::Cancel => self.ask_of_task(request, attempt, |family| {
-                family.cancel.as_ref().map(|cancel| &cancel.call)
-            }),
+            // Answered by subrequests, which are no attempts.
+            Ask::Query | Ask::Cancel => Ok(()),
             Ask::List => Err(no_list()),
         })
     }

@@ -5,13 +5,13 @@ use super::fetch::Fetch;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
-use crate::errand::Errands;
 use crate::protocol::Protocol;
 use crate::protocol::form::Form;
 use crate::protocol::json::Document;
 use crate::protocol::json::edit::Edits;
 use crate::protocol::multipart;
 use crate::protocol::sse::Event;
+use crate::subrequest::Subrequests;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
@@ -53,8 +53,8 @@ pub struct RequestView {
     /// Headers of the answer, whoever makes it; they replace those of the same name.
     pub answer_headers: HeaderMap,
     pub facts: Facts,
-    /// For filters that ask providers themselves; none where nothing may be sent, as in `headgate explain`.
-    pub errands: Option<Arc<dyn Errands>>,
+    /// For filters that ask providers themselves; none in their unit tests.
+    pub subrequests: Option<Subrequests>,
 }
 
 /// A form, as the caller sent it.
@@ -236,7 +236,7 @@ impl RequestView {
             fetch: None,
             answer_headers: HeaderMap::new(),
             facts: Facts::default(),
-            errands: None,
+            subrequests: None,
         }
     }
 

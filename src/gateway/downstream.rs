@@ -5,6 +5,7 @@ mod intake;
 mod spool;
 mod waits;
 
+use super::deadline::{Elapsed, in_time};
 use super::fault_from;
 use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
@@ -19,13 +20,13 @@ use intake::Intake;
 use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
-use pingora_timeout::fast_timeout::{fast_sleep, fast_timeout};
+use pingora_timeout::fast_timeout::fast_timeout;
 use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::Instant;
-use waits::Waits;
+pub use waits::Waits;
 
 /// In HTTP/2 a reset overtakes whatever of the answer still waits to be sent, and nothing tells when
 /// that has left: so long it gets.
@@ -53,13 +54,21 @@ enum BodyState {
     Read,
 }
 
-/// Why waiting for a provider ended without its answer.
-#[derive(Debug)]
+/// Why waiting for a provider ended without its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interrupted {
     ClientGone,
-    TimedOut,
     /// The process ends, and has waited as long as it may.
     Ending,
+}
+
+impl From<Interrupted> for Fault {
+    fn from(interrupted: Interrupted) -> Self {
+        match interrupted {
+            Interrupted::ClientGone => fault_from::gone(),
+            Interrupted::Ending => fault_from::ending(),
+        }
+    }
 }
 
 impl Downstream {
@@ -184,30 +193,43 @@ impl Downstream {
             .map_err(fault_from::downstream_read)
     }
 
-    /// Waits for `work` until `deadline`, and not beyond the caller's leaving.
+    /// Waits for `work`, and not beyond the caller's leaving.
     ///
     /// # Errors
     /// What interrupted it; `work` is then dropped, which cancels it.
     pub async fn unless_gone<T>(
         &mut self,
-        deadline: Instant,
         work: impl Future<Output = T>,
     ) -> Result<T, Interrupted> {
         let mut waits = std::mem::take(&mut self.waits);
-        // Whoever waits on behind a deadline waits in the same silence.
-        let answered = |done: &_| !matches!(done, Err(Interrupted::TimedOut));
-        let done = waits
-            .upstream(self.interruptible(deadline, work), answered)
-            .await;
+        let done = waits.upstream(pin!(self.race(work)), |_| true).await;
         self.waits = waits;
         done
     }
 
-    async fn interruptible<T>(
+    /// As [`Downstream::unless_gone`], no longer than `patience`.
+    ///
+    /// # Errors
+    /// What interrupted it.
+    pub async fn unless_gone_within<T>(
         &mut self,
-        deadline: Instant,
+        patience: Duration,
         work: impl Future<Output = T>,
-    ) -> Result<T, Interrupted> {
+    ) -> Result<Result<T, Elapsed>, Interrupted> {
+        let mut waits = std::mem::take(&mut self.waits);
+        // Whoever waits on behind a deadline waits in the same silence.
+        let ends_silence = |done: &_| !matches!(done, Ok(Err(Elapsed)));
+        let work = self.race(in_time(patience, work));
+        let done = waits.upstream(pin!(work), ends_silence).await;
+        self.waits = waits;
+        done
+    }
+
+    /// As [`Downstream::unless_gone`], for work that measures by itself whom it waits for.
+    ///
+    /// # Errors
+    /// What interrupted it.
+    pub async fn race<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Interrupted> {
         // A body that nobody has read is not idle input; its reader notices the caller's leaving.
         let body_read = self.body == BodyState::Read;
         let stages = &self.stages;
@@ -221,7 +243,6 @@ impl Downstream {
             () = over => Err(Interrupted::Ending),
             done = work => Ok(done),
             _ = self.session.read_body_or_idle(true), if body_read => Err(Interrupted::ClientGone),
-            () = sleep_until(deadline) => Err(Interrupted::TimedOut),
         }
     }
 
@@ -340,19 +361,11 @@ impl Downstream {
         }
         if self.session.is_http2() && self.is_committed() {
             // A caller that left ends the waiting.
-            let until = Instant::now() + BEFORE_RESET;
-            let _ = self
-                .interruptible(until, std::future::pending::<()>())
-                .await;
+            let waiting = in_time(BEFORE_RESET, std::future::pending::<()>());
+            let _ = self.race(waiting).await;
         }
         // A caller who does not read would have its last bytes waited for: dropping closes, too.
         let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
         Remainder::Nothing
     }
-}
-
-/// Pingora's timers, which look at the clock a hundred times a second: arming one of tokio's
-/// would wake the event loop, and cost a system call, on every request.
-async fn sleep_until(deadline: Instant) {
-    fast_sleep(deadline.saturating_duration_since(Instant::now())).await;
 }

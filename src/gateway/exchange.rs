@@ -2,22 +2,24 @@
 
 pub(super) mod answer_kind;
 mod aside;
-pub(super) mod attempt;
 pub(super) mod attempts;
 pub(super) mod judge;
-mod lawful;
 pub(super) mod prepare;
 mod pulse;
 pub(super) mod record;
 pub(super) mod relay;
 mod relay_stream;
+pub(super) mod retry_policy;
+#[cfg(test)]
+mod sizes;
 
+use super::downstream::Downstream;
 use super::downstream::early_reply::Remainder;
-use super::downstream::{Downstream, Interrupted};
 use super::listen::caller_connections::Places;
-use super::{Gateway, fault_from, reply};
+use super::upstream::client::why;
+use super::{Gateway, reply};
 use crate::channel::lease::Lease;
-use crate::channel::outcome::{Outcome, Why};
+use crate::channel::outcome::Outcome;
 use crate::filter::body::{Reading, Sent};
 use crate::filter::facts::Settlement;
 use crate::filter::view::RequestView;
@@ -28,20 +30,16 @@ use crate::snapshot::router::Route;
 use aside::{INLINE_BYTES_MAX, aside};
 use attempts::Kept;
 use bytes::Bytes;
-use lawful::Replay;
 use record::Record;
+use retry_policy::{RetryPolicy, RetrySafety};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// A connection is closed when its client likes, and nobody knows when that is.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
-
-/// Filters that wait have deadlines of their own.
-const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// One request from its head to its settlement.
 pub(super) struct Exchange<'g> {
@@ -52,6 +50,8 @@ pub(super) struct Exchange<'g> {
     pub request: RequestView,
     pub downstream: Downstream,
     pub record: Record,
+    /// Computed once, when the body is known; nothing is sent to a provider before.
+    pub retry_policy: RetryPolicy,
     /// What the client's connection counts as.
     pub places: &'g Places,
 }
@@ -90,14 +90,19 @@ impl Exchange<'_> {
             Some(destination) => destination.candidates.clone(),
             None => Arc::from([]),
         };
+        self.retry_policy = RetryPolicy {
+            safety: RetrySafety::of(&self.request),
+            on_silence: route.failover.on_silence,
+        };
         let Kept {
-            answer,
+            response,
             mut lease,
-            blame,
+            verdict,
+            ..
         } = self.attempt_each(candidates).await?;
-        let status = answer.status;
-        let relayed = self.relay(answer, &lease, blame).await;
-        if blame.is_none() {
+        let status = response.status;
+        let relayed = self.relay(response, &lease, verdict).await;
+        if verdict.is_none() {
             match self.request.facts.stream_error {
                 Some(blame) if relayed.is_ok() => lease.tell(Outcome::of(blame, None)),
                 _ => tell_health(&mut lease, &relayed),
@@ -160,13 +165,7 @@ impl Exchange<'_> {
         if let Poll::Ready(done) = at_once {
             return done;
         }
-        let done = self.downstream.unless_gone(Instant::now() + FOR_EVER, work);
-        done.await.unwrap_or_else(|interrupted| {
-            Err(match interrupted {
-                Interrupted::Ending => fault_from::ending(),
-                Interrupted::ClientGone | Interrupted::TimedOut => fault_from::gone(),
-            })
-        })
+        self.downstream.unless_gone(work).await?
     }
 
     async fn reply(&mut self, mut reply: Reply) -> Result<Settlement, Fault> {
@@ -205,9 +204,6 @@ impl Exchange<'_> {
             let protocol = self.request.protocol.or_else(guessed);
             let mut answer = reply::from_fault(protocol, &fault, &self.request.id);
             reply::complete_head(&mut answer.headers, protocol, &self.request);
-            if !Replay::of(&self.request).may_come_anew(fault.kind) {
-                reply::forbid_retry(&mut answer.headers);
-            }
             self.record.status = Some(answer.status);
             if fault.kind == FaultKind::BadHead {
                 self.downstream.close_behind();
@@ -266,18 +262,15 @@ impl Exchange<'_> {
     }
 }
 
-/// An answer that was good to its end speaks for its channel; one that broke off against it.
+/// A response that was good to its end speaks for its channel; one that broke off against it.
 fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
     match relayed {
         Ok(()) => lease.tell(Outcome::Well),
-        Err(fault) => match fault.kind {
-            FaultKind::Upstream | FaultKind::OutcomeUnknown => {
-                lease.tell(Outcome::failed(Why::Broken));
+        Err(fault) => {
+            if let Some(why) = why(fault.kind) {
+                lease.tell(Outcome::failed(why));
             }
-            FaultKind::UnreadableAnswer => lease.tell(Outcome::failed(Why::ProviderError)),
-            FaultKind::UpstreamTimeout => lease.tell(Outcome::failed(Why::Silent)),
-            _ => {}
-        },
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
 
 mod chunk_grammar;
+mod deadline;
 mod downstream;
-mod errand;
 mod exchange;
 mod fault_from;
 mod head;
@@ -15,6 +15,7 @@ mod refusal;
 mod reply;
 mod request_id;
 pub mod service;
+mod subrequest;
 mod upstream;
 mod websocket_refusal;
 

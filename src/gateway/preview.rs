@@ -1,15 +1,21 @@
 //! What an attempt would send, for `headgate explain`: secrets masked, nothing sent.
 
 use super::exchange::prepare::prepare;
+use super::subrequest::prepare_subrequest;
+use super::upstream::Target;
+use super::upstream::request::PreparedRequest;
+use crate::catalog::channel::{Channel, TimeoutOverrides};
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
-use crate::protocol::fault::Fault;
+use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::router::Route;
+use crate::subrequest::{PendingResponse, Subrequest, SubrequestSender, Subrequests};
 use http::{HeaderMap, Method};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// A request for a provider, as a person reads it.
 pub struct Preview {
+    pub method: Method,
     pub url: String,
     /// Names and values; a secret reads `[secret]`.
     pub headers: Vec<(String, String)>,
@@ -27,25 +33,72 @@ pub async fn preview(
 ) -> Result<Preview, Fault> {
     let credential = candidate.channel.credentials.first();
     let prepared = prepare(route, request, candidate, credential).await?;
-    let origin = &candidate.channel.origin;
-    let scheme = origin.scheme();
-    let authority = origin.authority.to_str().unwrap_or_default();
-    let headers = prepared
-        .headers
-        .iter()
-        .map(|(name, value)| {
-            let value = match value.is_sensitive() {
-                true => "[secret]".into(),
-                false => String::from_utf8_lossy(value.as_bytes()).into_owned(),
-            };
-            (name.to_string(), value)
+    Ok(Preview::of(&prepared, &candidate.channel))
+}
+
+impl Preview {
+    fn of(prepared: &PreparedRequest, channel: &Channel) -> Self {
+        let headers = prepared
+            .headers
+            .iter()
+            .map(|(name, value)| {
+                let value = match value.is_sensitive() {
+                    true => "[secret]".into(),
+                    false => String::from_utf8_lossy(value.as_bytes()).into_owned(),
+                };
+                (name.to_string(), value)
+            })
+            .collect();
+        Self {
+            method: prepared.method.clone(),
+            url: prepared.url(channel),
+            headers,
+            body_bytes: prepared.body.content_length().unwrap_or(0),
+        }
+    }
+}
+
+/// Stands for the gateway where nothing may be sent: keeps what each subrequest would be.
+#[derive(Default)]
+pub struct SubrequestPreviews(Mutex<Vec<SubrequestPreview>>);
+
+/// A subrequest with its channel, or why it cannot be sent.
+pub type SubrequestPreview = (Arc<Channel>, Result<Preview, Fault>);
+
+impl SubrequestPreviews {
+    /// Keeps the subrequests that filters of `route` make for `request` from now on.
+    pub fn collect_from(self: &Arc<Self>, request: &mut RequestView, route: &Route) {
+        request.subrequests = Some(Subrequests::new(self.clone(), route.timeouts));
+    }
+
+    /// The subrequests that were made so far, in their order, each with its channel.
+    pub fn take(&self) -> Vec<SubrequestPreview> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl SubrequestSender for SubrequestPreviews {
+    fn send(
+        self: Arc<Self>,
+        subrequest: Subrequest,
+        timeouts: TimeoutOverrides,
+    ) -> PendingResponse {
+        let Candidate { channel, key, .. } = &subrequest.candidate;
+        let target = Target {
+            channel,
+            credential: channel.credentials.get(key.unwrap_or(0)),
+        };
+        let prepared = prepare_subrequest(target, &subrequest, timeouts);
+        let preview = prepared.map(|prepared| Preview::of(&prepared, channel));
+        let mut previews = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        previews.push((channel.clone(), preview));
+        Box::pin(async {
+            Err(Fault::new(
+                FaultKind::Internal,
+                "nothing is sent to a provider here",
+            ))
         })
-        .collect();
-    Ok(Preview {
-        url: format!("{scheme}://{authority}{}", prepared.path_and_query),
-        headers,
-        body_bytes: prepared.body.len(),
-    })
+    }
 }
 
 /// A request as it would come from a caller.

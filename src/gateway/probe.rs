@@ -3,20 +3,24 @@
 //! Its connections are its own: one of HTTP/2 is driven by the thread that made it, and callers'
 //! requests must not wait for this one.
 
-use super::exchange::attempt::{self, STALE_CONNECTIONS_MAX};
-use super::exchange::prepare::prepare_probe;
+use super::exchange::prepare::path_at;
 use super::listen::stages::{Stages, reached};
-use super::upstream::{Connection, ConnectionSource, Upstream};
-use crate::catalog::channel::{Channel, Probe};
+use super::upstream::client::Progress;
+use super::upstream::request::{PreparedRequest, RequestBody};
+use super::upstream::{Target, Upstream};
+use super::{hygiene, request_id};
+use crate::catalog::channel::{Channel, Probe, Timeouts};
 use crate::channel::addresses::Addresses;
 use crate::channel::chance::chance;
 use crate::channel::clock::Moment;
 use crate::channel::live::Channels;
 use crate::channel::outcome::Why;
 use crate::channel::probed::Probing;
+use crate::protocol::Protocol;
+use crate::protocol::fault::Fault;
 use crate::reload::Reloader;
 use async_trait::async_trait;
-use http::StatusCode;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::collections::HashMap;
@@ -24,14 +28,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 /// How soon a reload is noticed.
 const LOOK: Duration = Duration::from_millis(500);
 /// The time between two probes is longer by up to this share, so that several gateways spread.
 const JITTER: f64 = 0.1;
-/// A longer answer is not read to its end.
-const ANSWER_BYTES_MAX: usize = 4 << 20;
+/// A longer response is not read to its end.
+const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
 /// The prober of a process.
 pub struct Prober {
@@ -152,62 +156,46 @@ async fn ask(
     probing: &Probing,
     timeout: Duration,
 ) -> Result<(), Why> {
-    let until = Instant::now() + timeout;
-    for _ in 0..STALE_CONNECTIONS_MAX {
-        let connecting = upstream.connect(channel, probing.credential(), ConnectionSource::Pool);
-        let mut connection = match timeout_at(until, connecting).await {
-            Ok(Ok(connection)) => connection,
-            Ok(Err(_)) | Err(_) => return Err(Why::Unreachable),
-        };
-        let answered = exchange(&mut connection, channel, probing);
-        match timeout_at(until, answered).await {
-            Ok(Some(status)) => {
-                // What is left of the body tells nothing of its health.
-                let _ = timeout_at(until, drain(&mut connection)).await;
-                upstream.give_back(connection).await;
-                return judge(status);
-            }
-            Ok(None) => {
-                let was_reused = connection.reused;
-                upstream.discard(connection).await;
-                if !was_reused {
-                    break;
-                }
-            }
-            Err(_) => {
-                upstream.discard(connection).await;
-                return Err(Why::Silent);
-            }
-        }
-    }
-    Err(Why::Broken)
-}
-
-/// The answer's status; none where the connection breaks.
-async fn exchange(
-    connection: &mut Connection,
-    channel: &Channel,
-    probing: &Probing,
-) -> Option<StatusCode> {
-    let session = &mut connection.session;
-    let prepared = prepare_probe(channel, probing.credential());
-    let (head, body) = prepared.into_wire(session, channel).ok()?;
-    attempt::send(session, head, &body, channel.timeouts.idle)
+    let target = Target {
+        channel,
+        credential: probing.credential(),
+    };
+    let Ok(request) = prepare_probe(target, timeout) else {
+        return Err(Why::Broken);
+    };
+    let mut response = upstream
+        .send(target, &request, &mut Progress::default())
         .await
-        .ok()?;
-    connection.is_informed = attempt::read_head(session).await.ok()?;
-    Some(session.response_header()?.status)
+        .map_err(|error| error.why().unwrap_or(Why::Broken))?;
+    let status = response.status;
+    // The connection can be used again behind the whole body, which says nothing of the provider's health.
+    response.read_bounded(RESPONSE_BYTES_MAX).await;
+    response.give_back().await;
+    judge(status)
 }
 
-/// Reads the body, so that the connection can be used again.
-async fn drain(connection: &mut Connection) {
-    let mut bytes = 0;
-    while let Ok(Some(piece)) = connection.session.read_response_body().await {
-        bytes += piece.len();
-        if bytes > ANSWER_BYTES_MAX {
-            return;
-        }
+/// A request for the models of a channel, which every provider answers at once.
+fn prepare_probe(target: Target<'_>, timeout: Duration) -> Result<PreparedRequest, Fault> {
+    let channel = target.channel;
+    let mut headers = hygiene::for_provider(&HeaderMap::new());
+    headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
+    if channel.protocols.contains(&Protocol::Messages) {
+        let version = HeaderName::from_static("anthropic-version");
+        headers.insert(version, HeaderValue::from_static("2023-06-01"));
     }
+    let (id, path) = (request_id::new(), path_at(channel, "/v1/models"));
+    let body = RequestBody::Absent;
+    let prepared = PreparedRequest::new(target, &id, Method::GET, path, headers, body)?;
+    Ok(PreparedRequest {
+        timeouts: Timeouts {
+            connect: timeout,
+            first_byte: timeout,
+            idle: timeout,
+            total: timeout,
+        },
+        may_repeat: true,
+        ..prepared
+    })
 }
 
 /// A provider that does not list its models answers well all the same.

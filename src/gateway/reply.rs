@@ -25,7 +25,7 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     if let Some(wait) = fault.retry_after {
         tell_when(&mut headers, wait);
     }
-    if !fault.kind.may_pass_later() {
+    if fault.costs_twice || !fault.kind.may_pass_later() {
         forbid_retry(&mut headers);
     }
     if fault.kind == FaultKind::Unauthenticated {

@@ -4,6 +4,7 @@ use super::downstream::Downstream;
 use super::downstream::early_reply::{BlockedReplies, Remainder};
 use super::exchange::Exchange;
 use super::exchange::record::Record;
+use super::exchange::retry_policy::RetryPolicy;
 use super::listen::caller_connections::Places;
 use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
@@ -15,6 +16,7 @@ use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Found;
+use crate::subrequest::Subrequests;
 use async_trait::async_trait;
 use http::{HeaderMap, Method, header};
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
@@ -194,7 +196,7 @@ impl GatewayApp {
             params,
             route.protocol,
         );
-        view.errands = Some(self.gateway.clone());
+        view.subrequests = Some(Subrequests::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());
         let mut exchange = Exchange {
             gateway: &self.gateway,
@@ -203,6 +205,7 @@ impl GatewayApp {
             request: view,
             downstream: Downstream::new(session, self.gateway.stages.clone()),
             record: Record::new(self.client),
+            retry_policy: RetryPolicy::default(),
             places: &self.places,
         };
         exchange.run().await;

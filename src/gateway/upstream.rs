@@ -1,20 +1,26 @@
 //! The provider's side: addresses, peers and the pool of connections, one pool per channel.
 
+pub(super) mod client;
+mod connection;
 mod dial;
 pub(super) mod fetch;
+pub(super) mod request;
+pub(super) mod response;
 mod response_bytes;
 mod reuse;
+mod wire;
 
 use super::fault_from;
 use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
 use crate::channel::addresses::Addresses;
+use crate::channel::lease::Lease;
 use crate::protocol::fault::{Fault, FaultKind};
+use connection::Connection;
 use dial::Dialer;
 use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_core::utils::tls::{CertKey, WrappedX509, parse_x509};
-use pingora_timeout::fast_timeout::fast_timeout;
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,12 +40,9 @@ const H2_STREAM_WINDOW: u32 = 128 << 10;
 /// Providers whose peers are kept; far more than a configuration has channels.
 const PROVIDERS_MAX: usize = 4096;
 
-/// How long a connection may take to say that it closes.
-const CLOSING: Duration = Duration::from_millis(100);
-
 /// Connects to providers and keeps their idle connections.
 pub struct Upstream {
-    dialer: Dialer,
+    dialer: Arc<Dialer>,
     addresses: Addresses,
     /// By pool: one for each channel and credential.
     providers: RwLock<HashMap<u64, Arc<Provider>>>,
@@ -54,31 +57,36 @@ struct Provider {
     preferred: AtomicUsize,
 }
 
-/// A connection to a provider, and the peer whose pool it goes back to.
-pub struct Connection {
-    pub session: HttpSession,
-    pub peer: Arc<HttpPeer>,
-    /// It was idle in the pool, and may have been closed meanwhile.
-    pub reused: bool,
-    /// Not all of the request went out: what is sent next would be taken for the rest of it.
-    pub sent_in_part: bool,
-    /// The provider sent informational responses, which nobody asked for: more may follow.
-    pub is_informed: bool,
+/// Where a request goes: an account at a provider, and the credential that is shown there.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    pub channel: &'a Channel,
+    pub credential: Option<&'a Credential>,
 }
 
 /// Where a connection comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum ConnectionSource {
+enum ConnectionSource {
     /// The pool, where it has one; else a new one.
     Pool,
     /// The provider: what idles in the pool may be as dead as the one before.
     Fresh,
 }
 
+impl<'a> Target<'a> {
+    /// What `lease` allows to use.
+    pub fn of(lease: &'a Lease) -> Self {
+        Self {
+            channel: &lease.candidate.channel,
+            credential: lease.credential(),
+        }
+    }
+}
+
 impl Upstream {
     pub fn new(addresses: Addresses) -> Self {
         Self {
-            dialer: Dialer::new(POOL_CONNECTIONS_MAX),
+            dialer: Arc::new(Dialer::new(POOL_CONNECTIONS_MAX)),
             addresses,
             providers: RwLock::default(),
         }
@@ -94,7 +102,7 @@ impl Upstream {
     ///
     /// # Errors
     /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers at any address.
-    pub async fn connect(
+    async fn connect(
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
@@ -104,43 +112,10 @@ impl Upstream {
         let pools = provider.in_order();
         for (_, peer) in pools.filter(|_| source == ConnectionSource::Pool) {
             if let Some(session) = self.dialer.pooled(peer).await {
-                return Ok(Connection::new(session, peer, true));
+                return Ok(Connection::new(session, &self.dialer, peer, true));
             }
         }
         self.dial(channel, &provider).await
-    }
-
-    /// Gives up a connection whose answer is not wanted any more: of HTTP/2 its stream only.
-    pub async fn discard(&self, connection: Connection) {
-        let Connection {
-            mut session, peer, ..
-        } = connection;
-        // A provider that does not read would have its last bytes waited for: dropping closes, too.
-        let _ = fast_timeout(CLOSING, session.shutdown()).await;
-        if let HttpSession::H2(_) = &session {
-            self.dialer.release(session, &peer, POOL_IDLE).await;
-        }
-    }
-
-    /// Gives a connection back if its answer was read to its end and was odd in no way, and up if not.
-    pub async fn give_back(&self, mut connection: Connection) {
-        let is_clean = !connection.sent_in_part && !connection.is_informed;
-        let session = &mut connection.session;
-        match is_clean && session.response_done() && reuse::is_plain(session) {
-            true => self.release(connection).await,
-            false => self.discard(connection).await,
-        }
-    }
-
-    /// Gives a connection back whose answer was read to its end.
-    async fn release(&self, connection: Connection) {
-        let Connection {
-            mut session, peer, ..
-        } = connection;
-        if let HttpSession::H1(h1) = &mut session {
-            h1.respect_keepalive();
-        }
-        self.dialer.release(session, &peer, POOL_IDLE).await;
     }
 
     async fn dial(&self, channel: &Channel, provider: &Provider) -> Result<Connection, Fault> {
@@ -164,7 +139,8 @@ impl Upstream {
         match raced {
             Ok((index, session)) => {
                 provider.preferred.store(index, Ordering::Relaxed);
-                Ok(Connection::new(session, &provider.peers[index], false))
+                let peer = &provider.peers[index];
+                Ok(Connection::new(session, &self.dialer, peer, false))
             }
             Err(faults) => Err(all_of(faults)),
         }
@@ -202,18 +178,6 @@ impl Upstream {
         }
         providers.insert(pool, provider.clone());
         Ok(provider)
-    }
-}
-
-impl Connection {
-    fn new(session: HttpSession, peer: &Arc<HttpPeer>, reused: bool) -> Self {
-        Self {
-            session,
-            peer: peer.clone(),
-            reused,
-            sent_in_part: false,
-            is_informed: false,
-        }
     }
 }
 

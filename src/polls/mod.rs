@@ -11,12 +11,12 @@ mod tests;
 pub use report::Report;
 pub use tally::{Outcome, Tally};
 
-use crate::errand::{Returned, Returning};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
 use crate::state::clock::steady_ms;
 use crate::state::paces::{Pace, Paces};
 use crate::state::{Store, WhenAway};
+use crate::subrequest::{PendingResponse, SubrequestResponse};
 use crate::task::family::Family;
 use crate::task::id::TaskId;
 use bytes::Bytes;
@@ -64,7 +64,7 @@ pub struct Known {
 #[derive(Debug)]
 pub enum Trouble {
     /// The provider's own refusal.
-    Refused(Returned),
+    Refused(SubrequestResponse),
     Failed(Fault),
 }
 
@@ -82,7 +82,7 @@ impl Polls {
     ///
     /// # Errors
     /// Why that cannot be told.
-    pub async fn report(self: &Arc<Self>, question: Question, ask: Returning) -> Told {
+    pub async fn report(self: &Arc<Self>, question: Question, ask: PendingResponse) -> Told {
         let key = key(&question.task);
         let query = question.family.query.clone();
         let fresh = self.shelf().fresh(&key, &query, Instant::now());
@@ -110,7 +110,7 @@ impl Polls {
     ///
     /// # Errors
     /// Why that cannot be told.
-    pub async fn report_now(&self, question: &Question, ask: Returning) -> Holds {
+    pub async fn report_now(&self, question: &Question, ask: PendingResponse) -> Holds {
         let key = key(&question.task);
         let known = self.shelf().last(&key);
         if let Some(known) = known.filter(|known| known.state.is_terminal()) {
@@ -156,7 +156,7 @@ impl Polls {
         &self.tally
     }
 
-    async fn find_out(&self, key: &Arc<str>, question: &Question, ask: Returning) -> Told {
+    async fn find_out(&self, key: &Arc<str>, question: &Question, ask: PendingResponse) -> Told {
         let query = &question.family.query;
         self.noted(key, question).await;
         let fresh = self.shelf().fresh(key, query, Instant::now());
@@ -184,7 +184,12 @@ impl Polls {
     }
 
     /// Asks the provider; gives what it said, and what holds now.
-    async fn ask(&self, key: &Arc<str>, question: &Question, ask: Returning) -> (Holds, Holds) {
+    async fn ask(
+        &self,
+        key: &Arc<str>,
+        question: &Question,
+        ask: PendingResponse,
+    ) -> (Holds, Holds) {
         self.tally.count(Outcome::Asked);
         let Question {
             family,

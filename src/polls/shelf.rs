@@ -123,8 +123,8 @@ impl Entry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::errand::Returned;
     use crate::protocol::json::{Document, Limits};
+    use crate::subrequest::SubrequestResponse;
     use crate::task::state::State;
 
     #[test]
@@ -159,7 +159,7 @@ mod tests {
     fn long_refusals_stay_within_the_bounds_too() {
         let mut shelf = Shelf::default();
         for number in 0..400 {
-            let refused = Returned {
+            let refused = SubrequestResponse {
                 status: http::StatusCode::BAD_GATEWAY,
                 headers: http::HeaderMap::new(),
                 body: vec![b' '; 1 << 20].into(),

@@ -16,7 +16,7 @@ struct Provider(Arc<AtomicUsize>);
 
 impl Provider {
     /// `status` is the provider's word, or an HTTP status.
-    fn says(&self, status: &str) -> Returning {
+    fn says(&self, status: &str) -> PendingResponse {
         let (asked, status) = (self.0.clone(), status.to_owned());
         Box::pin(async move {
             asked.fetch_add(1, Ordering::SeqCst);
@@ -25,7 +25,7 @@ impl Provider {
                 Ok(code) => (code, "{}".to_owned()),
                 Err(_) => (200, output.replace("STATUS", &status)),
             };
-            Ok(Returned {
+            Ok(SubrequestResponse {
                 status: StatusCode::from_u16(code).unwrap(),
                 headers: HeaderMap::new(),
                 body: body.into(),

@@ -3,7 +3,9 @@
 use super::families::Families;
 use super::origin::{self, BaseUrl};
 use super::{Problems, credentials, failover, pem};
-use crate::catalog::channel::{Channel, HttpVersion, Identity, Origin, OriginTls, Timeouts};
+use crate::catalog::channel::{
+    Channel, HttpVersion, Identity, Origin, OriginTls, TimeoutOverrides, Timeouts,
+};
 use crate::catalog::images::{ImageBody, ImageEdits, ResponseFormat};
 use crate::catalog::model::ChannelModel;
 use crate::config::channels::{ChannelConfig, ChannelTlsConfig, HttpVersionConfig, TimeoutsConfig};
@@ -11,6 +13,7 @@ use crate::config::images::{ImageBodyConfig, ImageEditConfig, ResponseFormatConf
 use crate::config::pointer::child;
 use crate::filter::set_headers::header_name;
 use crate::protocol::Protocol;
+use crate::scalar::Span;
 use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
 use std::collections::BTreeMap;
@@ -133,7 +136,7 @@ fn build_one(
             image_edits: image_edits(*image_edit),
             weight: *weight,
             tier: *tier,
-            timeouts: resolve_timeouts(timeouts, Timeouts::default()),
+            timeouts: self::timeouts(timeouts).over(Timeouts::default()),
             headers,
             limits: failover::limits(limits),
             health: failover::health(health, &format!("{at}/health"), problems),
@@ -142,22 +145,20 @@ fn build_one(
     })
 }
 
-/// The deadlines of `config`, with those of `base` where it says nothing.
-pub fn resolve_timeouts(config: &TimeoutsConfig, base: Timeouts) -> Timeouts {
+/// The timeouts that a channel or a route sets.
+pub(super) fn timeouts(config: &TimeoutsConfig) -> TimeoutOverrides {
     let TimeoutsConfig {
         connect,
         first_byte,
         idle,
         total,
     } = config;
-    let pick = |span: &Option<crate::scalar::Span>, otherwise| {
-        span.as_ref().map_or(otherwise, |span| span.duration())
-    };
-    Timeouts {
-        connect: pick(connect, base.connect),
-        first_byte: pick(first_byte, base.first_byte),
-        idle: pick(idle, base.idle),
-        total: pick(total, base.total),
+    let duration = |span: Option<Span>| span.map(Span::duration);
+    TimeoutOverrides {
+        connect: duration(*connect),
+        first_byte: duration(*first_byte),
+        idle: duration(*idle),
+        total: duration(*total),
     }
 }
 

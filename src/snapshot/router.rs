@@ -3,8 +3,7 @@
 mod path_hint;
 
 use super::failover::Failover;
-use crate::catalog::channel::Timeouts;
-use crate::config::channels::TimeoutsConfig;
+use crate::catalog::channel::TimeoutOverrides;
 use crate::filter::chain::{RequestChain, ResponseChain};
 use crate::protocol::Protocol;
 use http::Method;
@@ -18,7 +17,7 @@ pub struct Route {
     pub protocol: Option<Protocol>,
     pub request: RequestChain,
     pub response: ResponseChain,
-    pub timeouts: TimeoutsConfig,
+    pub timeouts: TimeoutOverrides,
     pub failover: Failover,
     pub pattern: Pattern,
 }
@@ -113,13 +112,6 @@ impl Router {
             }
         }
         near.filter(|protocol| matches!(protocol, Protocol::FamilyA | Protocol::FamilyB))
-    }
-}
-
-impl Route {
-    /// The deadlines on a channel whose own are `base`.
-    pub fn timeouts(&self, base: Timeouts) -> Timeouts {
-        super::channels::resolve_timeouts(&self.timeouts, base)
     }
 }
 
@@ -274,7 +266,7 @@ mod tests {
                     protocol: None,
                     request: RequestChain::default(),
                     response: ResponseChain::default(),
-                    timeouts: TimeoutsConfig::default(),
+                    timeouts: TimeoutOverrides::default(),
                     failover: Failover::new(&FailoverConfig::default()),
                     pattern: Pattern::parse(pattern).unwrap(),
                 })

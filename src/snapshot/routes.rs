@@ -3,9 +3,9 @@
 mod endpoints;
 mod order;
 
-use super::Problems;
 use super::failover::Failover;
 use super::router::{Pattern, Route, Router};
+use super::{Problems, channels};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::Egress;
 use crate::catalog::model::Catalog;
@@ -144,7 +144,7 @@ impl Builder<'_> {
             protocol: *protocol,
             request: request.clone(),
             response: response.clone(),
-            timeouts: timeouts.clone(),
+            timeouts: channels::timeouts(timeouts),
             failover: Failover::new(failover),
             pattern,
         };

@@ -83,6 +83,8 @@ pub struct Fault {
     pub param: Option<String>,
     /// How long the caller should wait before it tries again.
     pub retry_after: Option<Duration>,
+    /// Sent again, the request may cost twice: SDKs are told not to.
+    pub costs_twice: bool,
     /// For the log alone.
     pub detail: Option<String>,
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -196,6 +198,7 @@ impl Fault {
             message: message.into(),
             param: None,
             retry_after: None,
+            costs_twice: false,
             detail: None,
             source: None,
         }
@@ -226,6 +229,7 @@ impl Fault {
             message: self.message.clone(),
             param: self.param.clone(),
             retry_after: self.retry_after,
+            costs_twice: self.costs_twice,
             detail: self.detail.clone(),
             source: None,
         }

@@ -107,22 +107,6 @@ impl MapTask {
         Ok(())
     }
 
-    /// What would be sent for a query or a cancel, for `headgate explain`.
-    pub(super) fn ask_of_task(
-        &self,
-        request: &RequestView,
-        attempt: &mut AttemptView,
-        call: impl Fn(&Family) -> Option<&Call>,
-    ) -> Result<(), Fault> {
-        let family = attempt.candidate.channel.family.clone();
-        let family = family.ok_or_else(no_family)?;
-        let task = request.facts.task.as_ref().ok_or_else(unknown)?;
-        if let Some(call) = call(&family) {
-            ask(attempt, call, call.path(&task.upstream));
-        }
-        Ok(())
-    }
-
     /// Puts a generic create into the family's words, once for all candidates that have the same; there is
     /// nothing to do where the caller speaks the family.
     fn translate(

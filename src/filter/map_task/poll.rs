@@ -4,13 +4,13 @@ use super::answer::{native, reworded};
 use super::ask::unknown;
 use super::{MapTask, no_family};
 use crate::catalog::model::Candidate;
-use crate::errand::{Errand, Returned};
 use crate::filter::view::RequestView;
 use crate::filter::{Flow, Reply};
 use crate::polls::{Known, Question, Report, Trouble};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{Document, Limits};
 use crate::state::calendar::unix_ms;
+use crate::subrequest::{Subrequest, SubrequestResponse};
 use crate::task::family::{Call, Cancel, Family};
 use crate::task::id::TaskId;
 use crate::task::state::State;
@@ -42,11 +42,11 @@ struct Asked {
 impl MapTask {
     /// Tells how the task stands that [`MapTask::find_task`] has found.
     pub(super) async fn query(&self, request: &mut RequestView) -> Result<Flow, Fault> {
-        let Some(errands) = request.errands.clone() else {
+        let Some(subrequests) = request.subrequests.clone() else {
             return Ok(Flow::Next);
         };
         let asked = self.asked(request)?;
-        let ask = errands.run(asked.errand(request, &asked.family().query.call));
+        let ask = subrequests.send(asked.subrequest(request, &asked.family().query.call));
         match self.polls.report(asked.question.clone(), ask).await {
             Ok(Known { report, again }) => self.tell(&asked, &report, again),
             Err(trouble) => self.refuse(&asked, &trouble),
@@ -56,15 +56,19 @@ impl MapTask {
     /// Cancels the task, if it stands so that this does nothing else: the request that cancels a task
     /// may delete the record of one that is over.
     pub(super) async fn cancel(&self, request: &mut RequestView) -> Result<Flow, Fault> {
-        let Some(errands) = request.errands.clone() else {
+        let Some(subrequests) = request.subrequests.clone() else {
             return Ok(Flow::Next);
         };
         let asked = self.asked(request)?;
         let Some(cancel) = &asked.family().cancel else {
             return Err(not_cancellable("tasks of this model cannot be cancelled"));
         };
-        let query = asked.errand(request, &asked.family().query.call);
-        let ask = errands.clone().run(query);
+        let ask = subrequests.send(asked.subrequest(request, &asked.family().query.call));
+        // Nothing is sent before this is awaited.
+        let cancelling = subrequests.send(Subrequest {
+            patience: Duration::ZERO,
+            ..asked.subrequest(request, &cancel.call)
+        });
         let report = match self.polls.report_now(&asked.question, ask).await {
             Ok(report) => report,
             Err(trouble) => return self.refuse_cancel(&asked, &trouble),
@@ -74,11 +78,7 @@ impl MapTask {
         }
         // Whatever comes of it, and whether the caller waits for that or not, the task may stand otherwise.
         self.polls.doubt(asked.task());
-        let now = Errand {
-            patience: Duration::ZERO,
-            ..asked.errand(request, &cancel.call)
-        };
-        let cancelled = errands.run(now).await;
+        let cancelled = cancelling.await;
         self.polls.doubt(asked.task());
         let returned = cancelled?;
         match returned.status.is_success() {
@@ -155,7 +155,7 @@ impl MapTask {
         &self,
         asked: &Asked,
         before: &Report,
-        returned: &Returned,
+        returned: &SubrequestResponse,
     ) -> Result<Flow, Fault> {
         let (family, task) = (asked.family(), asked.task());
         if let Some(edits) = family.said_as(&before.answer, State::Cancelled) {
@@ -192,13 +192,13 @@ impl Asked {
         &self.question.task
     }
 
-    fn errand(&self, request: &RequestView, call: &Call) -> Errand {
+    fn subrequest(&self, request: &RequestView, call: &Call) -> Subrequest {
         let mut headers = HeaderMap::new();
         request.header_edits.apply(&mut headers);
         for (name, value) in &call.headers {
             headers.insert(name, value.clone());
         }
-        Errand {
+        Subrequest {
             id: request.id.clone(),
             candidate: self.candidate.clone(),
             method: call.method.clone(),

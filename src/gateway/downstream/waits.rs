@@ -70,22 +70,41 @@ impl Waits {
         if let Poll::Ready(done) = at_once {
             return done;
         }
+        let _wait = Wait::begin(self, side);
+        work.await
+    }
+}
+
+/// A wait that has begun; it ends when it is dropped, with the work done or given up.
+struct Wait<'w> {
+    waits: &'w mut Waits,
+    side: Side,
+    began: Instant,
+}
+
+impl<'w> Wait<'w> {
+    fn begin(waits: &'w mut Waits, side: Side) -> Self {
         let began = Instant::now();
-        if let Some(last_ended) = self.last_ended {
-            self.between = self.between.max(began - last_ended);
+        if let Some(last_ended) = waits.last_ended {
+            waits.between = waits.between.max(began - last_ended);
         }
-        let done = work.await;
+        Self { waits, side, began }
+    }
+}
+
+impl Drop for Wait<'_> {
+    fn drop(&mut self) {
+        let Self { waits, side, began } = self;
         let ended = Instant::now();
-        self.last_ended = Some(ended);
+        waits.last_ended = Some(ended);
         match side {
             Side::Upstream => {
-                self.silent += ended - began;
-                self.upstream.total += ended - began;
-                self.upstream.longest = self.upstream.longest.max(self.silent);
+                waits.silent += ended - *began;
+                waits.upstream.total += ended - *began;
+                waits.upstream.longest = waits.upstream.longest.max(waits.silent);
             }
-            Side::Client => self.client.add(ended - began),
+            Side::Client => waits.client.add(ended - *began),
         }
-        done
     }
 }
 

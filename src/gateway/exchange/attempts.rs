@@ -1,19 +1,30 @@
-//! The attempts of an exchange: one channel after another, until an answer is kept or none may follow.
+//! The attempts of an exchange: one channel after another, until a response is kept or none may follow.
+//!
+//! They know nothing of the caller, whose leaving is raced once around all of them.
 
 use super::Exchange;
-use super::attempt::{self, Answer, Failed};
-use super::lawful::Replay;
+use super::prepare::prepare;
+use super::record::Record;
+use super::retry_policy::{AttemptEnd, Next, RetryPolicy, Verdict};
 use crate::catalog::model::Candidate;
 use crate::channel::clock::Moment;
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Scope, Why};
 use crate::channel::select::NoneUsable;
-use crate::gateway::downstream::Interrupted;
-use crate::gateway::fault_from;
-use crate::protocol::blame::Blame;
+use crate::filter::view::RequestView;
+use crate::gateway::Gateway;
+use crate::gateway::deadline::in_time;
+use crate::gateway::downstream::{Interrupted, Waits};
+use crate::gateway::upstream::Target;
+use crate::gateway::upstream::client::{Progress, SendError};
+use crate::gateway::upstream::request::PreparedRequest;
+use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::upstream_request_id;
+use crate::snapshot::Snapshot;
+use crate::snapshot::router::Route;
 use http::{HeaderName, HeaderValue};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -24,37 +35,49 @@ const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 /// How often a waiting request looks whether there is room by now.
 pub(in crate::gateway) const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// An answer, and the use of the channel that it came from.
+/// A response, and the use of the channel that it came from.
 pub(super) struct Kept {
-    pub answer: Answer,
+    pub response: UpstreamResponse,
     pub lease: Lease,
-    /// Whose fault it is, if it is an error.
-    pub blame: Option<Blame>,
+    /// What the retry policy says of it, unless it is a good one.
+    pub verdict: Option<Verdict>,
+    /// Why the channel's health suffers from it.
+    pub why: Option<Why>,
 }
 
 /// What an attempt came to.
 pub(super) enum Attempted {
-    /// The caller gets this answer.
+    /// The caller gets this response.
     Keep(Box<Kept>),
     /// Another channel may be tried; the caller gets this if there is none.
-    Next(Ended),
+    Next(LastAttempt),
+    /// The caller gets this, and no other channel may be tried.
+    Stop(Fault),
 }
 
-/// An attempt that did not serve the caller.
-pub(super) enum Ended {
-    Answered(Box<Kept>),
-    Failed(Fault),
+/// What an attempt leaves for the caller if no other one follows.
+pub(super) enum LastAttempt {
+    Responded(Box<Kept>),
+    Failed { fault: Fault, why: Why },
 }
 
-/// The channels to go to, and those that were tried.
-pub(super) struct Search {
+/// The attempts of one exchange.
+pub(super) struct Attempts<'e> {
+    pub(super) gateway: &'e Gateway,
+    snapshot: &'e Snapshot,
+    pub(super) route: &'e Route,
+    pub(super) request: &'e mut RequestView,
+    pub(super) record: &'e mut Record,
+    pub(super) policy: RetryPolicy,
+    pub(super) waits: Waits,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
-    pub(super) replay: Replay,
+    /// Of the attempt under way.
+    progress: Progress,
 }
 
 impl Exchange<'_> {
-    /// Tries channels until one answer is kept.
+    /// Tries channels until one response is kept, and not beyond the caller's leaving.
     ///
     /// # Errors
     /// What the last attempt failed with, or that there was no channel to try.
@@ -62,38 +85,66 @@ impl Exchange<'_> {
         &mut self,
         candidates: Arc<[Candidate]>,
     ) -> Result<Kept, Fault> {
-        let mut search = Search {
+        let mut attempts = Attempts {
+            gateway: self.gateway,
+            snapshot: &self.snapshot,
+            route: &self.route,
+            request: &mut self.request,
+            record: &mut self.record,
+            policy: self.retry_policy,
+            waits: std::mem::take(&mut self.downstream.waits),
             candidates,
             tried: Vec::new(),
-            replay: Replay::of(&self.request),
+            progress: Progress::Unsent,
         };
+        let raced = self.downstream.race(pin!(attempts.run())).await;
+        let kept = match raced {
+            Ok(kept) => kept,
+            Err(interrupted) => Err(attempts.interrupted(interrupted)),
+        };
+        self.downstream.waits = attempts.waits;
+        kept
+    }
+}
+
+impl Attempts<'_> {
+    async fn run(&mut self) -> Result<Kept, Fault> {
         self.gateway.budget.earn(self.snapshot.retries.percent);
-        let mut last: Option<Ended> = None;
-        while let Some(lease) = self.next_lease(&search, last.is_some()).await? {
-            if let Some(Ended::Answered(kept)) = last.take() {
-                self.gateway
-                    .upstream
-                    .give_back(kept.answer.connection)
-                    .await;
+        let mut last: Option<LastAttempt> = None;
+        while let Some(lease) = self.next_lease(last.is_some()).await? {
+            if let Some(LastAttempt::Responded(kept)) = last.take() {
+                kept.response.give_back().await;
             }
-            match self.attempt_on(lease, &mut search).await? {
+            match self.attempt_on(lease).await {
                 Attempted::Keep(kept) => return Ok(*kept),
-                Attempted::Next(ended) => last = Some(ended),
+                Attempted::Next(attempt) => last = Some(attempt),
+                Attempted::Stop(fault) => return Err(fault),
             }
         }
         match last.expect("without an attempt there was an error") {
-            Ended::Answered(kept) => Ok(*kept),
-            Ended::Failed(fault) => Err(fault),
+            LastAttempt::Responded(kept) => Ok(*kept),
+            LastAttempt::Failed { fault, .. } => Err(fault),
+        }
+    }
+
+    /// What the caller is told, if anybody is, where the attempts were given up.
+    fn interrupted(&mut self, interrupted: Interrupted) -> Fault {
+        self.request.facts.may_have_cost |= self.progress == Progress::Sent;
+        let fault = Fault::from(interrupted);
+        let end = AttemptEnd::of_fault(fault.kind, self.progress);
+        match interrupted {
+            Interrupted::ClientGone => fault,
+            Interrupted::Ending => self.policy.verdict(end).fault(fault),
         }
     }
 
     /// Whether another channel could be tried if this attempt failed; it may be gone by then.
-    pub(super) fn another_is_left(&self, search: &Search, lease: &Lease) -> bool {
-        if search.candidates.len() <= search.tried.len() + 1 {
+    pub(super) fn another_is_left(&self, lease: &Lease) -> bool {
+        if self.candidates.len() <= self.tried.len() + 1 {
             return false;
         }
         let (now, gateway) = (Moment::now(), self.gateway);
-        let others = search
+        let others = self
             .candidates
             .iter()
             .filter(|other| other.channel.name != lease.candidate.channel.name);
@@ -101,19 +152,15 @@ impl Exchange<'_> {
             && gateway
                 .budget
                 .is_left(now, self.snapshot.retries.per_second)
-            && gateway.channels.has_another(others, &search.tried, now)
+            && gateway.channels.has_another(others, &self.tried, now)
     }
 
-    /// The use of the channel to try next; none if what `last` brought must do.
-    async fn next_lease(
-        &mut self,
-        search: &Search,
-        has_last: bool,
-    ) -> Result<Option<Lease>, Fault> {
+    /// The use of the channel to try next; none if what the last attempt brought must do.
+    async fn next_lease(&mut self, has_last: bool) -> Result<Option<Lease>, Fault> {
         if self.record.attempts >= self.route.failover.attempts {
             return Ok(None);
         }
-        if has_last && !self.may_try_again(search) {
+        if has_last && !self.may_try_again() {
             return Ok(None);
         }
         let until = Instant::now() + self.route.failover.wait;
@@ -121,34 +168,28 @@ impl Exchange<'_> {
             let gateway = self.gateway;
             let freed = gateway.channels.freed.notified();
             let now = Moment::now();
-            let none = match gateway
-                .channels
-                .choose(&search.candidates, &search.tried, now)
-            {
+            let none = match gateway.channels.choose(&self.candidates, &self.tried, now) {
                 Ok(lease) => return Ok(Some(lease)),
                 Err(_) if has_last => return Ok(None),
                 Err(none) => none,
             };
-            if !none.is_full() || Instant::now() >= until {
+            let left = until.saturating_duration_since(Instant::now());
+            if !none.is_full() || left.is_zero() {
                 return Err(no_channel(&none));
             }
             // Room comes when somebody leaves, or when a minute has moved on.
-            let look = until.min(Instant::now() + LOOK_AGAIN);
-            match self.downstream.unless_gone(look, freed).await {
-                Ok(()) | Err(Interrupted::TimedOut) => {}
-                Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
-                Err(Interrupted::Ending) => return Err(fault_from::ending()),
-            }
+            let waiting = in_time(left.min(LOOK_AGAIN), freed);
+            let _ = self.waits.upstream(waiting, Result::is_ok).await;
         }
     }
 
     /// Takes a further attempt from the budget, if there is a channel for it.
-    fn may_try_again(&self, search: &Search) -> bool {
+    fn may_try_again(&self) -> bool {
         let gateway = self.gateway;
         let now = Moment::now();
         if !gateway
             .channels
-            .has_another(search.candidates.iter(), &search.tried, now)
+            .has_another(self.candidates.iter(), &self.tried, now)
         {
             return false;
         }
@@ -159,11 +200,7 @@ impl Exchange<'_> {
         taken
     }
 
-    async fn attempt_on(
-        &mut self,
-        mut lease: Lease,
-        search: &mut Search,
-    ) -> Result<Attempted, Fault> {
+    async fn attempt_on(&mut self, mut lease: Lease) -> Attempted {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
@@ -173,75 +210,66 @@ impl Exchange<'_> {
             let attempts = HeaderValue::from(self.record.attempts);
             self.request.answer_headers.insert(ATTEMPTS, attempts);
         }
-        let attempted = attempt::attempt(
-            &self.gateway.upstream,
-            &mut self.downstream,
-            &self.route,
-            &self.request,
-            &lease,
-            search.replay,
-        )
-        .await;
-        if let Ok(answer) = &attempted {
-            let id = upstream_request_id::of_headers(&answer.head().headers);
-            self.note_upstream_id(id.cloned(), &lease);
-        }
         let channel = lease.candidate.channel.clone();
-        self.request.facts.may_have_cost |= match &attempted {
-            Ok(answer) => answer.status.is_success(),
-            Err(failed) => !failed.untouched,
-        };
-        let attempted = match attempted {
-            Ok(answer) => self.judge(answer, lease, search).await?,
-            Err(failed) => {
-                let fault = self.failed(failed, &mut lease, search)?;
-                Attempted::Next(Ended::Failed(fault))
+        let attempted = match self.send(&lease).await {
+            Ok(response) => {
+                let id = upstream_request_id::of_headers(response.headers());
+                self.note_upstream_id(id.cloned(), &lease);
+                self.request.facts.may_have_cost |= response.status.is_success();
+                self.judge(response, lease).await
+            }
+            Err(error) => {
+                self.request.facts.may_have_cost |= error.progress == Progress::Sent;
+                self.failed(error, &mut lease)
             }
         };
-        if let Attempted::Next(ended) = &attempted {
-            let why = ended.why();
+        if let Attempted::Next(last) = &attempted {
             // Of several keys the others may serve; the one that was refused is left alone by now.
-            let other_keys = why.is_some_and(|why| {
+            let other_keys = last.why().is_some_and(|why| {
                 let keys = channel.credentials.len();
                 keys > 1 && why.scope(keys) == Scope::Credential
             });
             if !other_keys {
-                search.tried.push(channel.name.clone());
+                self.tried.push(channel.name.clone());
             }
         }
-        Ok(attempted)
+        attempted
     }
 
-    /// Tells of an attempt that brought no answer.
-    ///
-    /// # Errors
-    /// Its fault, where no other channel may be tried.
-    pub(super) fn failed(
-        &mut self,
-        failed: Failed,
-        lease: &mut Lease,
-        search: &Search,
-    ) -> Result<Fault, Fault> {
-        let Failed { fault, untouched } = failed;
-        let Some(why) = why(fault.kind) else {
-            let is_cut = fault.kind == FaultKind::Ending && !untouched;
-            return Err(match is_cut && search.replay == Replay::Paid {
-                true => outcome_unknown(fault),
-                false => fault,
-            });
+    async fn send(&mut self, lease: &Lease) -> Result<UpstreamResponse, SendError> {
+        self.progress = Progress::Unsent;
+        let target = Target::of(lease);
+        let prepared = prepare(
+            self.route,
+            self.request,
+            &lease.candidate,
+            target.credential,
+        );
+        let prepared = PreparedRequest {
+            may_repeat: self.policy.verdict(AttemptEnd::StaleConnection).next
+                == Next::FreshConnection,
+            ..prepared.await.map_err(SendError::unsent)?
         };
-        // Nobody was there to be silent.
-        let why = match (why, untouched) {
-            (Why::Silent, true) => Why::Unreachable,
-            _ => why,
+        let upstream = &self.gateway.upstream;
+        let sending = upstream.send(target, &prepared, &mut self.progress);
+        self.waits.upstream(pin!(sending), |_| true).await
+    }
+
+    /// Logs an attempt that brought no response, or none that is good, and counts it for the channel's health.
+    pub(super) fn failed(&mut self, error: SendError, lease: &mut Lease) -> Attempted {
+        let Some(why) = error.why() else {
+            return Attempted::Stop(error.fault);
         };
+        let SendError { fault, progress } = error;
         lease.tell(Outcome::failed(why));
-        self.tell_attempt(lease, fault.kind.code(), fault.detail.as_deref());
-        let on_silence = self.route.failover.on_silence;
-        match search.replay.may_follow(fault.kind, untouched, on_silence) {
-            true => Ok(fault),
-            false if search.replay == Replay::Paid => Err(outcome_unknown(fault)),
-            false => Err(fault),
+        self.log_failure(lease, fault.kind.code(), fault.detail.as_deref());
+        let verdict = self
+            .policy
+            .verdict(AttemptEnd::of_fault(fault.kind, progress));
+        let fault = verdict.fault(fault);
+        match verdict.next {
+            Next::Candidate => Attempted::Next(LastAttempt::Failed { fault, why }),
+            Next::FreshConnection | Next::Stop => Attempted::Stop(fault),
         }
     }
 
@@ -251,7 +279,7 @@ impl Exchange<'_> {
     }
 
     /// Counts an attempt that did not serve, and logs it.
-    pub(super) fn tell_attempt(&self, lease: &Lease, outcome: &str, detail: Option<&str>) {
+    pub(super) fn log_failure(&self, lease: &Lease, outcome: &str, detail: Option<&str>) {
         let channel = &*lease.candidate.channel.name;
         self.gateway.metrics.attempt(channel, outcome);
         tracing::info!(
@@ -272,35 +300,12 @@ impl Exchange<'_> {
     }
 }
 
-impl Ended {
+impl LastAttempt {
     fn why(&self) -> Option<Why> {
         match self {
-            Self::Failed(fault) => why(fault.kind),
-            Self::Answered(kept) => match Outcome::of(kept.blame?, None) {
-                Outcome::Failed { why, .. } => Some(why),
-                Outcome::Well => None,
-            },
+            Self::Failed { why, .. } => Some(*why),
+            Self::Responded(kept) => kept.why,
         }
-    }
-}
-
-/// A paid request that may have arrived is never sent again, and its caller should not do so either
-/// without looking.
-pub(super) fn outcome_unknown(fault: Fault) -> Fault {
-    Fault {
-        kind: FaultKind::OutcomeUnknown,
-        message: "the provider may have taken the request, and did not say; look whether it did, by the id of this request, before you send it again".into(),
-        ..fault
-    }
-}
-
-/// What a fault says of the channel; none if it is not the channel's.
-pub(in crate::gateway) fn why(kind: FaultKind) -> Option<Why> {
-    match kind {
-        FaultKind::Connect => Some(Why::Unreachable),
-        FaultKind::Upstream => Some(Why::Broken),
-        FaultKind::UpstreamTimeout => Some(Why::Silent),
-        _ => None,
     }
 }
 

@@ -4,15 +4,14 @@
 //! answer, and an error often comes right behind them: while another channel is left they are held,
 //! for a bounded time and size, so that such an error is not the caller's.
 
-use super::Exchange;
 use super::answer_kind::kind_for;
-use super::attempt::{Answer, Failed};
-use super::attempts::{Attempted, Ended, Kept, Search};
+use super::attempts::{Attempted, Attempts, Kept, LastAttempt};
+use super::retry_policy::{AttemptEnd, Next, Verdict};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
 use crate::filter::view::AnswerKind;
-use crate::gateway::downstream::Interrupted;
-use crate::gateway::fault_from;
+use crate::gateway::upstream::client::{Progress, SendError};
+use crate::gateway::upstream::response::{BodyEnd, ReadError, UpstreamResponse};
 use crate::protocol::Protocol;
 use crate::protocol::blame::{self, Blame};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -23,6 +22,7 @@ use crate::protocol::stream::{EventClass, classify};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::failover::Hold;
 use bytes::Bytes;
+use std::pin::pin;
 use std::time::SystemTime;
 use tokio::time::Instant;
 
@@ -35,112 +35,122 @@ enum Seen {
     Error(Blame),
 }
 
-impl Exchange<'_> {
-    /// Keeps `answer`, or gives it up for another channel.
-    ///
-    /// # Errors
-    /// The caller left, or the answer broke off and no other channel may be tried.
+impl Attempts<'_> {
+    /// Keeps `response`, or gives it up for another channel.
     pub(super) async fn judge(
         &mut self,
-        mut answer: Answer,
+        mut response: UpstreamResponse,
         mut lease: Lease,
-        search: &Search,
-    ) -> Result<Attempted, Fault> {
-        let status = answer.status;
-        let kind = kind_for(self.request.protocol, &answer.head().headers);
-        let is_ours = self.request.protocol.is_some();
+    ) -> Attempted {
+        let status = response.status;
+        let kind = kind_for(self.request.protocol, response.headers());
         if status.is_client_error() || status.is_server_error() {
-            return self.judge_error(answer, lease, search).await;
+            return self.judge_error(response, lease).await;
         }
-        if !status.is_success() || kind == AnswerKind::Foreign && is_ours {
-            lease.tell(Outcome::failed(Why::ProviderError));
-            self.tell_attempt(&lease, "no_answer_of_its_protocol", None);
-            let elsewhere = search.replay.may_follow_answer(status, Blame::Provider);
-            return Ok(match elsewhere {
-                true => next(answer, lease, Blame::Provider),
-                false => keep(answer, lease, Some(Blame::Provider)),
-            });
-        }
-        let seen = match (kind, self.route.failover.hold, self.request.protocol) {
-            _ if !self.another_is_left(search, &lease) => Ok(Seen::Content),
-            (AnswerKind::Stream, Some(hold), Some(protocol)) => {
-                self.hold(&mut answer, hold, protocol).await
+        let end = match (status.is_success(), kind) {
+            (false, _) => Some(AttemptEnd::Redirect),
+            (true, AnswerKind::Foreign) if self.request.protocol.is_some() => {
+                Some(AttemptEnd::ForeignBody)
             }
-            // Until the first byte of its body nothing is lost if the answer breaks off.
-            (AnswerKind::Json, _, Some(_)) => self.hold_one(&mut answer).await,
-            _ => Ok(Seen::Content),
+            (true, _) => None,
         };
-        match seen {
+        if let Some(end) = end {
+            let outcome = Outcome::failed(Why::ProviderError);
+            lease.tell(outcome);
+            self.log_failure(&lease, "no_answer_of_its_protocol", None);
+            return attempted(response, lease, self.policy.verdict(end), outcome);
+        }
+        match self.first_of(&mut response, kind, &lease).await {
             Ok(Seen::Content) => {
                 lease.tell_committed();
                 let channel = &lease.candidate.channel.name;
                 self.gateway.metrics.attempt(channel, "answered");
-                Ok(keep(answer, lease, None))
+                keep(response, lease)
             }
             Ok(Seen::Error(blame)) => {
-                lease.tell(Outcome::of(blame, None));
-                self.tell_attempt(&lease, blame.name(), Some("as the first event"));
-                match search.replay.may_follow_answer(status, blame) {
-                    true => Ok(next(answer, lease, blame)),
-                    false => {
-                        let blame = (blame != Blame::Caller).then_some(blame);
-                        Ok(keep(answer, lease, blame))
+                let outcome = Outcome::of(blame, None);
+                lease.tell(outcome);
+                self.log_failure(&lease, blame.name(), Some("as the first event"));
+                match blame {
+                    // A stream like any other.
+                    Blame::Caller => keep(response, lease),
+                    _ => {
+                        let verdict = self.policy.verdict(AttemptEnd::ErrorEvent(blame));
+                        attempted(response, lease, verdict, outcome)
                     }
                 }
             }
             Err(fault) => {
-                self.gateway.upstream.discard(answer.connection).await;
-                let failed = Failed {
+                response.discard().await;
+                let error = SendError {
                     fault,
-                    untouched: false,
+                    progress: Progress::Sent,
                 };
-                let fault = self.failed(failed, &mut lease, search)?;
-                Ok(Attempted::Next(Ended::Failed(fault)))
+                self.failed(error, &mut lease)
             }
         }
     }
 
     /// An error is read whole before it is known whose fault it is.
-    async fn judge_error(
-        &mut self,
-        mut answer: Answer,
-        mut lease: Lease,
-        search: &Search,
-    ) -> Result<Attempted, Fault> {
-        if let Err(fault) = self.read_held(&mut answer, ERROR_BYTES_MAX).await {
-            if fault.kind == FaultKind::ClientGone {
-                return Err(fault);
-            }
+    async fn judge_error(&mut self, mut response: UpstreamResponse, mut lease: Lease) -> Attempted {
+        let reading = response.read_bounded(ERROR_BYTES_MAX);
+        let body = self.waits.upstream(pin!(reading), |_| true).await;
+        if let BodyEnd::Broken(fault) = &body.end {
             tracing::debug!(
                 id = &*self.request.id,
                 detail = fault.detail,
                 "half an error"
             );
         }
-        let body = answer.held_bytes();
+        response.put_back(&body);
+        let (status, body) = (response.status, body.bytes);
         if self.record.upstream_request_id.is_none() {
             self.note_upstream_id(upstream_request_id::of_body(&body), &lease);
         }
-        let blame = match blame::of_answer(answer.status.as_u16(), &body) {
+        let blame = match blame::of_answer(status.as_u16(), &body) {
             Blame::Caller if is_refused_here(&lease, &body) => Blame::NotHere,
             blame => blame,
         };
-        let retry_after = retry_after::asked(&answer.head().headers, SystemTime::now());
-        lease.tell(Outcome::of(blame, retry_after));
-        if !search.replay.may_follow_answer(answer.status, blame) {
-            let channel = &lease.candidate.channel.name;
-            self.gateway.metrics.attempt(channel, "answered");
-            return Ok(keep(answer, lease, Some(blame)));
+        let retry_after = retry_after::asked(response.headers(), SystemTime::now());
+        let outcome = Outcome::of(blame, retry_after);
+        lease.tell(outcome);
+        let verdict = self.policy.verdict(AttemptEnd::of_error(status, blame));
+        match verdict.next {
+            Next::Candidate => self.log_failure(&lease, blame.name(), Some(status.as_str())),
+            Next::FreshConnection | Next::Stop => {
+                let channel = &lease.candidate.channel.name;
+                self.gateway.metrics.attempt(channel, "answered");
+            }
         }
-        let status = answer.status.as_str().to_owned();
-        self.tell_attempt(&lease, blame.name(), Some(&status));
-        Ok(next(answer, lease, blame))
+        attempted(response, lease, verdict, outcome)
+    }
+
+    /// What a good response begins with, where it may still be given up for another channel.
+    async fn first_of(
+        &mut self,
+        response: &mut UpstreamResponse,
+        kind: AnswerKind,
+        lease: &Lease,
+    ) -> Result<Seen, Fault> {
+        match (kind, self.route.failover.hold, self.request.protocol) {
+            _ if !self.another_is_left(lease) => Ok(Seen::Content),
+            (AnswerKind::Stream, Some(hold), Some(protocol)) => {
+                self.hold(response, hold, protocol).await
+            }
+            // Until the first byte of its body nothing is lost if the response breaks off.
+            (AnswerKind::Json, _, Some(_)) => {
+                let peeking = pin!(response.peek_chunk());
+                let first = self.waits.upstream(peeking, |_| true).await;
+                first.map(|_| Seen::Content)
+            }
+            _ => Ok(Seen::Content),
+        }
     }
 
     /// Reads a stream's first events until one tells what it is, or the bounds are reached.
     async fn hold(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         hold: Hold,
         protocol: Protocol,
     ) -> Result<Seen, Fault> {
@@ -148,55 +158,28 @@ impl Exchange<'_> {
         let heartbeat = self.route.response.heartbeat().unwrap_or(hold.time);
         let until = Instant::now() + hold.time.min(heartbeat);
         let mut framer = Framer::new(hold.bytes);
+        let mut held = 0;
         loop {
-            let within = until.min(answer.deadline);
-            let read = self
-                .downstream
-                .unless_gone(within, answer.connection.session.read_response_body())
-                .await;
-            let chunk = match read {
-                Err(Interrupted::ClientGone) => return Err(fault_from::gone()),
-                Err(Interrupted::Ending) => return Err(fault_from::ending()),
-                Err(Interrupted::TimedOut) => return Ok(Seen::Content),
-                Ok(chunk) => answer.mask(chunk.map_err(fault_from::upstream)?),
-            };
-            let Some(chunk) = chunk else {
-                return Err(ended_early());
+            let patience = until.saturating_duration_since(Instant::now());
+            let peeking = response.peek_chunk_within(patience);
+            let ends_silence = |read: &_| !matches!(read, Err(ReadError::TimedOut));
+            let chunk = match self.waits.upstream(pin!(peeking), ends_silence).await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Err(ended_early()),
+                Err(ReadError::TimedOut) => return Ok(Seen::Content),
+                Err(ReadError::Broken(fault)) => return Err(fault),
             };
             framer.push(&chunk);
-            answer.hold(chunk);
+            held += chunk.len();
             while let Some(event) = framer.next() {
                 if let Some(seen) = seen(protocol, event.name(), event.data()) {
                     return Ok(seen);
                 }
             }
-            if answer.held_len() >= hold.bytes {
+            if held >= hold.bytes {
                 return Ok(Seen::Content);
             }
         }
-    }
-
-    /// Waits for the first piece of a body.
-    async fn hold_one(&mut self, answer: &mut Answer) -> Result<Seen, Fault> {
-        match self.read_chunk(answer).await? {
-            Some(chunk) => answer.hold(chunk),
-            None => answer.hold_end(),
-        }
-        Ok(Seen::Content)
-    }
-
-    /// Reads a body to its end, up to about `bytes_max`, and holds it.
-    async fn read_held(&mut self, answer: &mut Answer, bytes_max: usize) -> Result<(), Fault> {
-        while answer.held_len() <= bytes_max {
-            match self.read_chunk(answer).await? {
-                Some(chunk) => answer.hold(chunk),
-                None => {
-                    answer.hold_end();
-                    break;
-                }
-            }
-        }
-        Ok(())
     }
 }
 
@@ -222,20 +205,36 @@ fn is_refused_here(lease: &Lease, body: &Bytes) -> bool {
     code.is_some_and(|code| family.may_go_elsewhere(&code))
 }
 
-fn keep(answer: Answer, lease: Lease, blame: Option<Blame>) -> Attempted {
+/// A response that serves.
+fn keep(response: UpstreamResponse, lease: Lease) -> Attempted {
     Attempted::Keep(Box::new(Kept {
-        answer,
+        response,
         lease,
-        blame,
+        verdict: None,
+        why: None,
     }))
 }
 
-fn next(answer: Answer, lease: Lease, blame: Blame) -> Attempted {
-    Attempted::Next(Ended::Answered(Box::new(Kept {
-        answer,
+/// A response that does not.
+fn attempted(
+    response: UpstreamResponse,
+    lease: Lease,
+    verdict: Verdict,
+    outcome: Outcome,
+) -> Attempted {
+    let kept = Box::new(Kept {
+        response,
         lease,
-        blame: Some(blame),
-    })))
+        verdict: Some(verdict),
+        why: match outcome {
+            Outcome::Failed { why, .. } => Some(why),
+            Outcome::Well => None,
+        },
+    });
+    match verdict.next {
+        Next::Candidate => Attempted::Next(LastAttempt::Responded(kept)),
+        Next::FreshConnection | Next::Stop => Attempted::Keep(kept),
+    }
 }
 
 fn ended_early() -> Fault {

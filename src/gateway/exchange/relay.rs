@@ -3,25 +3,23 @@
 use super::Exchange;
 use super::answer_kind::kind_for;
 use super::aside::aside;
-use super::attempt::Answer;
-use super::attempts::outcome_unknown;
 use super::judge::ERROR_BYTES_MAX;
-use super::lawful::Replay;
 use super::pulse::BEAT;
+use super::retry_policy::{AttemptEnd, CallerReply, Verdict};
 use crate::catalog::model::Candidate;
 use crate::channel::lease::Lease;
 use crate::filter::AnswerNeed;
 use crate::filter::view::{AnswerKind, AnswerView};
-use crate::gateway::downstream::Interrupted;
-use crate::gateway::{fault_from, hygiene, reply};
-use crate::protocol::blame::Blame;
+use crate::gateway::deadline::Elapsed;
+use crate::gateway::upstream::client::Progress;
+use crate::gateway::upstream::response::{BodyEnd, UpstreamResponse};
+use crate::gateway::{hygiene, reply};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::pin::pin;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged. Ten
 /// images of 8 MB in base64 are below it.
@@ -32,70 +30,102 @@ const REPLACED_WITHIN: Duration = Duration::from_secs(60);
 const OBSERVED_BYTES_MAX: usize = 16 << 20;
 
 impl Exchange<'_> {
-    /// Passes `answer` on to its end.
+    /// Passes the response on to its end.
     ///
     /// # Errors
-    /// What broke it off; whether the caller has part of an answer then, the downstream side knows.
+    /// What broke it off; whether the caller has part of a response then, the downstream side knows.
     pub(super) async fn relay(
         &mut self,
-        mut answer: Answer,
+        mut response: UpstreamResponse,
         lease: &Lease,
-        blame: Option<Blame>,
+        verdict: Option<Verdict>,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
-        let head = answer.head();
-        let mut headers = hygiene::for_caller(&head.headers, &candidate.channel.secrets);
-        let kind = kind_for(self.request.protocol, &head.headers);
-        self.record.status = Some(answer.status);
+        let mut headers = hygiene::for_caller(response.headers(), &candidate.channel.secrets);
+        let kind = kind_for(self.request.protocol, response.headers());
+        self.record.status = Some(response.status);
         self.record.committed = Some(self.record.started.elapsed());
         self.record.streamed = kind == AnswerKind::Stream;
         self.route.response.on_response_head(&mut AnswerView {
             request: &mut self.request,
             candidate: Some(candidate),
-            status: answer.status,
+            status: response.status,
             headers: &mut headers,
             kind,
         });
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
-        let is_paid = Replay::of(&self.request) == Replay::Paid;
-        let relayed = if matches!(blame, Some(Blame::Credential | Blame::Account)) {
-            Err(refused_ourselves(answer.status))
-        } else if answer.status.is_server_error() && is_paid {
-            Err(failed_over_money(answer.status))
-        } else if answer.status.is_client_error() || answer.status.is_server_error() {
-            self.relay_error(&mut answer, headers, kind, candidate)
-                .await
-        } else if !answer.status.is_success() {
-            Err(odd_status(answer.status))
-        } else if kind == AnswerKind::Foreign && self.request.protocol.is_some() {
-            match self.read_whole(&mut answer, ERROR_BYTES_MAX).await {
-                Ok((body, _)) if is_paid => Err(Fault {
-                    kind: FaultKind::UnreadableAnswer,
-                    ..self.in_words_for_money(foreign(&body))
-                }),
-                Ok((body, _)) => Err(foreign(&body)),
-                Err(fault) => Err(self.in_words_for_money(fault)),
-            }
-        } else {
-            match kind {
-                AnswerKind::Stream => self.relay_stream(&mut answer, headers, candidate).await,
-                AnswerKind::Json | AnswerKind::Other
-                    if self.route.response.answer_need() == AnswerNeed::Replace =>
-                {
-                    self.relay_replaced(&mut answer, headers, candidate).await
-                }
-                AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
-                    self.relay_straight(&mut answer, headers, kind, candidate)
+        let status = response.status;
+        let is_error = status.is_client_error() || status.is_server_error();
+        let relayed = match verdict {
+            Some(verdict) => match verdict.reply {
+                CallerReply::ProviderError if is_error => self
+                    .relay_error(&mut response, headers, kind, candidate, verdict)
+                    .await
+                    .map_err(|fault| verdict.fault(fault)),
+                // An error event, in a stream like any other.
+                CallerReply::ProviderError => {
+                    self.relay_good(&mut response, headers, kind, candidate)
                         .await
                 }
+                CallerReply::AccountRefused => Err(verdict.fault(refused_ourselves(status))),
+                _ if is_error => Err(verdict.fault(failed(status))),
+                _ if status.is_success() => Err(self.foreign(&mut response, verdict).await),
+                _ => Err(verdict.fault(odd_status(status))),
+            },
+            None => {
+                self.relay_good(&mut response, headers, kind, candidate)
+                    .await
             }
         };
+        if let Some(at) = response.first_chunk() {
+            self.record.first_byte = Some(at.into_std().duration_since(self.record.started));
+        }
         match relayed {
-            Ok(()) => self.gateway.upstream.give_back(answer.connection).await,
+            Ok(()) => response.give_back().await,
             // Only this tells a provider at once that nobody reads on.
-            Err(_) => self.gateway.upstream.discard(answer.connection).await,
+            Err(_) => response.discard().await,
         }
         relayed
+    }
+
+    async fn relay_good(
+        &mut self,
+        response: &mut UpstreamResponse,
+        headers: HeaderMap,
+        kind: AnswerKind,
+        candidate: &Candidate,
+    ) -> Result<(), Fault> {
+        match kind {
+            AnswerKind::Stream => self.relay_stream(response, headers, candidate).await,
+            AnswerKind::Json | AnswerKind::Other
+                if self.route.response.answer_need() == AnswerNeed::Replace =>
+            {
+                self.relay_replaced(response, headers, candidate).await
+            }
+            AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
+                self.relay_straight(response, headers, kind, candidate)
+                    .await
+            }
+        }
+    }
+
+    /// What is told instead of a body that is not of the protocol.
+    async fn foreign(&mut self, response: &mut UpstreamResponse, verdict: Verdict) -> Fault {
+        match self.read_bounded(response, ERROR_BYTES_MAX).await {
+            Ok((body, _)) => verdict.fault(foreign(&body)),
+            Err(fault) => self.before_commit(fault),
+        }
+    }
+
+    /// What is told of a response that broke off before the caller had any of it.
+    fn before_commit(&self, fault: Fault) -> Fault {
+        match fault.kind {
+            FaultKind::Upstream | FaultKind::UpstreamTimeout | FaultKind::Ending => {
+                let end = AttemptEnd::of_fault(fault.kind, Progress::Sent);
+                self.retry_policy.verdict(end).fault(fault)
+            }
+            _ => fault,
+        }
     }
 
     /// A provider's error passes with its status and body, redacted of credentials.
@@ -103,13 +133,14 @@ impl Exchange<'_> {
     /// One that is no JSON comes from something before the provider: its page would help no SDK.
     async fn relay_error(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         kind: AnswerKind,
         candidate: &Candidate,
+        verdict: Verdict,
     ) -> Result<(), Fault> {
-        let (body, complete) = self.read_whole(answer, ERROR_BYTES_MAX).await?;
-        let mut status = answer.status;
+        let (body, complete) = self.read_bounded(response, ERROR_BYTES_MAX).await?;
+        let mut status = response.status;
         let body = if kind.is_protocols_error(&body) && complete {
             let mut body = Bytes::from(redact(&body, &[]).into_owned());
             let mut view = AnswerView {
@@ -131,7 +162,7 @@ impl Exchange<'_> {
         };
         // SDKs send what ends with these once more by themselves.
         let is_sent_anew = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT);
-        if is_sent_anew && Replay::of(&self.request) == Replay::Paid {
+        if is_sent_anew && !verdict.sdk_may_retry {
             reply::forbid_retry(&mut headers);
         }
         self.send_whole(status, headers, body).await
@@ -140,43 +171,44 @@ impl Exchange<'_> {
     /// A JSON answer that filters change is known whole before its head goes out.
     async fn relay_replaced(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let (mut body, complete) = match self.read_whole(answer, REPLACED_BYTES_MAX).await {
-            Err(fault)
-                if (is_channels(&fault) || fault.kind == FaultKind::Ending)
-                    && Replay::of(&self.request) == Replay::Paid =>
-            {
-                return Err(outcome_unknown(fault));
-            }
-            read => read?,
-        };
+        let read = self.read_bounded(response, REPLACED_BYTES_MAX).await;
+        let (mut body, complete) = read.map_err(|fault| self.before_commit(fault))?;
         if !complete {
             headers.remove(header::CONTENT_LENGTH);
-            self.downstream.write_head(answer.status, headers).await?;
+            self.downstream.write_head(response.status, headers).await?;
             self.downstream.write(body, false).await?;
-            return self.pump(answer, |_| {}).await;
+            return self.pump(response, |_| {}).await;
         }
         let mut view = AnswerView {
             request: &mut self.request,
             candidate: Some(candidate),
-            status: answer.status,
+            status: response.status,
             headers: &mut headers,
             kind: AnswerKind::Json,
         };
         let provider_body = body.clone();
         let replaced = self.route.response.replace_body(&mut view, &mut body);
         let replaced = aside(provider_body.len(), replaced);
-        let until = answer.deadline.max(Instant::now() + REPLACED_WITHIN);
-        self.downstream
-            .unless_gone(until, replaced)
-            .await
-            .map_err(|interrupted| interrupted_reading(interrupted, answer))??;
+        let patience = response.time_left().max(REPLACED_WITHIN);
+        let replaced = self
+            .downstream
+            .unless_gone_within(patience, pin!(replaced))
+            .await;
+        match replaced {
+            Ok(Ok(replaced)) => {
+                let verdict = self.retry_policy.verdict(AttemptEnd::Unreadable);
+                replaced.map_err(|fault| verdict.fault(fault))?;
+            }
+            Ok(Err(Elapsed)) => return Err(self.before_commit(too_slow(patience))),
+            Err(interrupted) => return Err(self.before_commit(interrupted.into())),
+        }
         let status = view.status;
         // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
-        self.observe(answer.status, &mut headers, candidate, provider_body);
+        self.observe(response.status, &mut headers, candidate, provider_body);
         self.send_whole(status, headers, body).await
     }
 
@@ -195,7 +227,7 @@ impl Exchange<'_> {
     /// Bytes as they come; filters that only look see the whole once it is sent.
     async fn relay_straight(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         kind: AnswerKind,
         candidate: &Candidate,
@@ -203,12 +235,12 @@ impl Exchange<'_> {
         let observed =
             kind == AnswerKind::Json && self.route.response.answer_need() == AnswerNeed::Observe;
         self.downstream
-            .write_head(answer.status, headers.clone())
+            .write_head(response.status, headers.clone())
             .await?;
         // Copied, since many small pieces would each hold more memory than they have bytes.
         let mut seen = BytesMut::new();
         let mut whole = observed;
-        self.pump(answer, |chunk| {
+        self.pump(response, |chunk| {
             whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
             if whole {
                 seen.extend_from_slice(chunk);
@@ -216,32 +248,21 @@ impl Exchange<'_> {
         })
         .await?;
         if whole {
-            self.observe(answer.status, &mut headers, candidate, seen.freeze());
+            self.observe(response.status, &mut headers, candidate, seen.freeze());
         }
         Ok(())
     }
 
     async fn pump(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         mut look: impl FnMut(&Bytes),
     ) -> Result<(), Fault> {
-        while let Some(chunk) = self.next_chunk(answer).await? {
+        while let Some(chunk) = self.next_chunk(response).await? {
             look(&chunk);
             self.downstream.write(chunk, false).await?;
         }
         self.downstream.write(Bytes::new(), true).await
-    }
-
-    /// What a provider's failure is told with: nobody may be asked to pay twice.
-    pub(super) fn in_words_for_money(&self, fault: Fault) -> Fault {
-        match is_channels(&fault) && Replay::of(&self.request) == Replay::Paid {
-            true => Fault {
-                message: OVER_MONEY.into(),
-                ..fault
-            },
-            false => fault,
-        }
     }
 
     fn observe(
@@ -263,89 +284,58 @@ impl Exchange<'_> {
     }
 
     /// Up to `bytes_max` of the body, and whether that is all of it.
-    async fn read_whole(
+    async fn read_bounded(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         bytes_max: usize,
     ) -> Result<(Bytes, bool), Fault> {
-        // Growing step by step would hold a large one twice.
-        let mut body = BytesMut::with_capacity(answer.declared_bytes().min(bytes_max));
-        while let Some(chunk) = self.next_chunk(answer).await? {
-            body.extend_from_slice(&chunk);
-            if body.len() > bytes_max {
-                return Ok((body.freeze(), false));
-            }
+        let reading = response.read_bounded(bytes_max);
+        let body = self.downstream.unless_gone(pin!(reading)).await?;
+        match body.end {
+            BodyEnd::Complete => Ok((body.bytes, true)),
+            BodyEnd::TooLong => Ok((body.bytes, false)),
+            BodyEnd::Broken(fault) => Err(fault),
         }
-        Ok((body.freeze(), true))
     }
 
-    /// The next piece of the body: of what was held, then of what still comes.
-    pub(super) async fn next_chunk(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, Fault> {
-        self.next_chunk_with(answer, None).await
+    /// The next chunk of the body, while the caller is there.
+    pub(super) async fn next_chunk(
+        &mut self,
+        response: &mut UpstreamResponse,
+    ) -> Result<Option<Bytes>, Fault> {
+        let reading = response.next_chunk();
+        self.downstream.unless_gone(pin!(reading)).await?
     }
 
     /// As [`Self::next_chunk`], with a heartbeat whenever the provider was silent for this time.
     pub(super) async fn next_chunk_with(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         heartbeat: Option<Duration>,
     ) -> Result<Option<Bytes>, Fault> {
-        let chunk = match answer.take_held() {
-            Some(held) => held,
-            None => self.read_chunk_with(answer, heartbeat).await?,
+        let Some(every) = heartbeat else {
+            return self.next_chunk(response).await;
         };
-        if self.record.first_byte.is_none() && chunk.is_some() {
-            self.record.first_byte = Some(self.record.started.elapsed());
-        }
-        Ok(chunk)
-    }
-
-    /// Reads the next piece of the body, within the deadlines and while the caller is there.
-    pub(super) async fn read_chunk(&mut self, answer: &mut Answer) -> Result<Option<Bytes>, Fault> {
-        self.read_chunk_with(answer, None).await
-    }
-
-    async fn read_chunk_with(
-        &mut self,
-        answer: &mut Answer,
-        heartbeat: Option<Duration>,
-    ) -> Result<Option<Bytes>, Fault> {
-        let until = answer.deadline.min(Instant::now() + answer.timeouts.idle);
-        let read = {
-            let mut reading = pin!(answer.connection.session.read_response_body());
-            loop {
-                let beat = heartbeat.map(|every| Instant::now() + every);
-                let next = beat.map_or(until, |beat| beat.min(until));
-                match self.downstream.unless_gone(next, reading.as_mut()).await {
-                    Err(Interrupted::TimedOut) if next < until => {
-                        self.downstream
-                            .write(Bytes::from_static(BEAT), false)
-                            .await?;
-                    }
-                    read => break read,
+        let mut reading = pin!(response.next_chunk());
+        loop {
+            let reading = reading.as_mut();
+            match self.downstream.unless_gone_within(every, reading).await? {
+                Ok(chunk) => return chunk,
+                Err(Elapsed) => {
+                    let beat = Bytes::from_static(BEAT);
+                    self.downstream.write(beat, false).await?;
                 }
             }
-        };
-        match read {
-            Ok(chunk) => Ok(answer.mask(chunk.map_err(fault_from::upstream)?)),
-            Err(interrupted) => Err(interrupted_reading(interrupted, answer)),
         }
     }
 }
 
-fn interrupted_reading(interrupted: Interrupted, answer: &Answer) -> Fault {
-    match interrupted {
-        Interrupted::ClientGone => fault_from::gone(),
-        Interrupted::Ending => fault_from::ending(),
-        Interrupted::TimedOut => Fault::new(
-            FaultKind::UpstreamTimeout,
-            "the provider fell silent; try again",
-        )
-        .detail(format!(
-            "no byte for {:?}, or the attempt's total time is over",
-            answer.timeouts.idle
-        )),
-    }
+fn too_slow(patience: Duration) -> Fault {
+    Fault::new(
+        FaultKind::UpstreamTimeout,
+        "the provider fell silent; try again",
+    )
+    .detail(format!("the response was not ready after {patience:?}"))
 }
 
 /// The provider refused the gateway, not the caller, whose own key is good.
@@ -362,11 +352,9 @@ pub(super) fn is_channels(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Upstream | FaultKind::UpstreamTimeout)
 }
 
-/// A provider that fails on a paid request may have taken it all the same.
-const OVER_MONEY: &str = "the provider failed, and may have taken the request; look whether it did, by the id of this request, before you send it again";
-
-fn failed_over_money(status: StatusCode) -> Fault {
-    Fault::new(FaultKind::Upstream, OVER_MONEY).detail(format!("it answered {status}"))
+fn failed(status: StatusCode) -> Fault {
+    Fault::new(FaultKind::Upstream, "the provider failed; try again")
+        .detail(format!("it answered {status}"))
 }
 
 /// The fault of an answer that is not the protocol's; its beginning is for the log.

@@ -1,13 +1,14 @@
 //! A provider's stream on its way to the caller: bytes first, then those who look at its events.
 
 use super::Exchange;
-use super::attempt::Answer;
 use super::pulse::Pulse;
 use super::relay::is_channels;
+use super::retry_policy::AttemptEnd;
 use crate::catalog::model::Candidate;
 use crate::filter::AnswerNeed;
 use crate::filter::view::{FrameView, Verdict};
 use crate::gateway::reply;
+use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::blame;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::sse::{Event, Framer};
@@ -46,21 +47,21 @@ impl Exchange<'_> {
     /// A stream: each piece goes out before anybody looks at it, unless a filter may change events.
     pub(super) async fn relay_stream(
         &mut self,
-        answer: &mut Answer,
+        response: &mut UpstreamResponse,
         mut headers: HeaderMap,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         headers.remove(header::CONTENT_LENGTH);
-        self.downstream.write_head(answer.status, headers).await?;
+        self.downstream.write_head(response.status, headers).await?;
         let rewritten = self.route.response.frame_need() == AnswerNeed::Replace;
         let mut stream = Stream {
             framer: Framer::new(EVENT_BYTES_MAX),
-            progress: self.progress(answer),
+            progress: self.progress(response),
         };
         let pulse = Pulse::new(self.route.response.heartbeat(), rewritten);
         loop {
             let heartbeat = pulse.now(&stream.framer, stream.is_over());
-            match self.next_chunk_with(answer, heartbeat).await {
+            match self.next_chunk_with(response, heartbeat).await {
                 Ok(Some(chunk)) if rewritten => {
                     stream.framer.push(&chunk);
                     let events = self.rewritten_events(&mut stream, candidate);
@@ -97,9 +98,9 @@ impl Exchange<'_> {
     }
 
     /// Follows the events to their protocol's end, where there is a protocol and a body to end.
-    fn progress(&self, answer: &Answer) -> Option<StreamProgress> {
+    fn progress(&self, response: &UpstreamResponse) -> Option<StreamProgress> {
         let is_bodiless =
-            self.request.method == Method::HEAD || answer.status == StatusCode::NO_CONTENT;
+            self.request.method == Method::HEAD || response.status == StatusCode::NO_CONTENT;
         let protocol = self.request.protocol.filter(|_| !is_bodiless)?;
         let body = self.request.body.as_ref();
         let choices = body.and_then(|body| body.root().get("n")?.as_u64());
@@ -115,7 +116,10 @@ impl Exchange<'_> {
         partial: Option<Event>,
         rewritten: bool,
     ) -> Result<(), Fault> {
-        let fault = self.in_words_for_money(fault);
+        let fault = match is_channels(&fault) {
+            true => self.retry_policy.verdict(AttemptEnd::CutShort).fault(fault),
+            false => fault,
+        };
         // Half an event cannot be taken back: behind it an error event would be unreadable.
         let between_events = partial.is_none_or(|partial| rewritten && !partial.is_oversize());
         let is_read = !matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteDeadline);

@@ -2,6 +2,7 @@
 
 use super::stages::Stages;
 use crate::filter::Reply;
+use crate::gateway::deadline::Elapsed;
 use crate::gateway::downstream::Downstream;
 use crate::gateway::downstream::early_reply::BlockedReplies;
 use crate::protocol::fault::Fault;
@@ -13,7 +14,6 @@ use pingora_core::protocols::http::ServerSession;
 use pingora_core::server::ShutdownWatch;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 const KEEP_ALIVE_SECONDS: u64 = 60;
 const BODY_DEADLINE: Duration = Duration::from_secs(60);
@@ -99,13 +99,13 @@ impl<A: App> AppService<A> {
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
         *request.headers_mut() = head.headers.clone();
-        let until = Instant::now() + ANSWER_DEADLINE;
+        let answering = self.app.answer(request);
         match downstream
-            .unless_gone(until, self.app.answer(request))
+            .unless_gone_within(ANSWER_DEADLINE, answering)
             .await
         {
-            Ok(answer) => send(downstream, answer).await,
-            Err(_) => Err(Over),
+            Ok(Ok(answer)) => send(downstream, answer).await,
+            Ok(Err(Elapsed)) | Err(_) => Err(Over),
         }
     }
 }

@@ -6,6 +6,7 @@ use pingora_core::connectors::http::v2;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::protocols::http::v1::client::HttpSession as Http1Session;
+use pingora_core::protocols::http::v2::client::Http2Session;
 use pingora_core::protocols::{ALPN, Stream};
 use pingora_core::upstreams::peer::{HttpPeer, Peer};
 use pingora_error::Error;
@@ -13,6 +14,7 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::time::timeout;
 
 /// How long an address has to connect before the next one is tried beside it (RFC 8305, 5).
@@ -75,8 +77,16 @@ impl Dialer {
                         .release_stream(stream, peer.reuse_hash(), Some(idle));
                 }
             }
-            HttpSession::H2(session) => self.h2.release_http_session(session, peer, Some(idle)),
+            HttpSession::H2(session) => self.release_h2(session, peer, idle),
             HttpSession::Custom(()) => {}
+        }
+    }
+
+    /// Ends a stream of HTTP/2; its connection serves others on.
+    pub fn release_h2(&self, session: Http2Session, peer: &HttpPeer, idle: Duration) {
+        // Pingora watches the idle connection in a task; where none can run any more, nothing is kept.
+        if Handle::try_current().is_ok() {
+            self.h2.release_http_session(session, peer, Some(idle));
         }
     }
 }

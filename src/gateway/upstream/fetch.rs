@@ -3,13 +3,13 @@
 //! The address that was looked at is the one that is dialled: a name that changes in between changes nothing.
 
 use super::dial::{self, Dialer};
+use super::request::RequestBody;
+use super::wire::{read_head, write_request};
 use crate::catalog::egress::{Egress, Place};
 use crate::channel::addresses::Addresses;
 use crate::filter::fetch::{Bounds, Fetch, Fetched, Fetching, Unfetched};
-use crate::gateway::exchange::attempt;
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
-use crate::protocol::json::edit::Segments;
 use bytes::BytesMut;
 use http::uri::{Scheme, Uri};
 use http::{HeaderValue, Method, StatusCode, Version, header};
@@ -206,9 +206,9 @@ async fn ask(
     bytes_max: usize,
 ) -> Result<Answered, Unfetched> {
     let head = Box::new(target.head()?);
-    let sent = attempt::send(session, head, &Segments::default(), IDLE).await;
+    let sent = write_request(session, head, &RequestBody::Absent, IDLE).await;
     sent.map_err(|error| broken(fault_from::upstream(error)))?;
-    let read = attempt::read_head(session).await;
+    let read = read_head(session).await;
     read.map_err(|error| broken(fault_from::upstream(error)))?;
     let head = session
         .response_header()

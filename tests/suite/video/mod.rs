@@ -8,4 +8,5 @@ mod paid_creates;
 mod polls;
 mod profiles;
 mod schema_tables;
+mod subrequests;
 mod tasks;

@@ -1,0 +1,228 @@
+//! The retry policy: what an attempt that did not serve leads to, by what the request costs and what happened.
+
+#[cfg(test)]
+mod tests;
+
+use crate::filter::view::RequestView;
+use crate::gateway::upstream::client::Progress;
+use crate::protocol::Protocol;
+use crate::protocol::blame::Blame;
+use crate::protocol::fault::{Fault, FaultKind};
+use http::{Method, StatusCode};
+
+/// What doing a request's work twice would cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RetrySafety {
+    /// Text that nobody keeps: a response that is thrown away costs its tokens.
+    #[default]
+    Free,
+    /// The provider keeps the response: a silent one may still be at work on it.
+    Stored,
+    /// The provider works on it whether anybody listens or not.
+    Background,
+    /// The provider takes money for each that it accepts: images and videos.
+    Paid,
+}
+
+/// What happened to an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AttemptEnd {
+    /// No byte of the request was written, or HTTP/2 says that none was taken.
+    Unsent,
+    /// A pooled connection broke as soon as it was written to.
+    StaleConnection,
+    /// The connection broke after a byte was written, and before the caller had any of the response.
+    Broken,
+    /// As [`Self::Broken`], by a timeout.
+    TimedOut,
+    /// As [`Self::Broken`], since the gateway's process ends.
+    Drained,
+    /// The connection broke when the caller had part of the response.
+    CutShort,
+    /// A status of 4xx.
+    ClientError(Blame),
+    /// A status of 5xx.
+    ServerError(Blame),
+    /// A success whose stream begins with an error.
+    ErrorEvent(Blame),
+    /// A redirect, which no provider sends.
+    Redirect,
+    /// A success whose body is not of the protocol, such as a page for people.
+    ForeignBody,
+    /// A success whose body lacks what it must have, such as the id of a task.
+    Unreadable,
+}
+
+/// Where the request goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// To the same channel once more, on a connection that is not pooled.
+    FreshConnection,
+    /// To another candidate, if one is left; else the caller gets the [`CallerReply`].
+    Candidate,
+    Stop,
+}
+
+/// What the caller gets where the request goes nowhere else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallerReply {
+    /// A local reply with the status of the attempt's own fault.
+    Fault,
+    /// The provider's own error.
+    ProviderError,
+    /// 502 `upstream_error`: the provider does not accept the gateway's account.
+    AccountRefused,
+    /// 504 `outcome_unknown`.
+    OutcomeUnknown,
+    /// The status of the attempt's own fault (502 of a 5xx), and words that ask nobody to pay twice.
+    PaidFailure,
+    /// 502 `invalid_upstream_response`, in the same words.
+    InvalidResponse,
+}
+
+/// What an attempt that did not serve leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    pub next: Next,
+    pub reply: CallerReply,
+    /// Whether the caller's SDK may send the request again by itself.
+    pub sdk_may_retry: bool,
+}
+
+/// The retry policy of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RetryPolicy {
+    pub safety: RetrySafety,
+    /// Whether the route gives up a silent provider for another one.
+    pub on_silence: bool,
+}
+
+impl RetryPolicy {
+    /// The table. `ARCHITECTURE.md` shows it.
+    pub fn verdict(self, end: AttemptEnd) -> Verdict {
+        use AttemptEnd::{
+            Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
+            StaleConnection, TimedOut, Unreadable, Unsent,
+        };
+        use Blame::{Account, Busy, Caller, Credential, NotHere, Provider};
+        use CallerReply::{
+            AccountRefused, Fault, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
+        };
+        use Next::{Candidate, FreshConnection, Stop};
+        use RetrySafety::{Background, Free, Paid, Stored};
+        let (next, reply, sdk_may_retry) = match (end, self.safety) {
+            (Unsent, _) => (Candidate, Fault, true),
+
+            (StaleConnection, Free | Stored) => (FreshConnection, Fault, true),
+            (Broken, Free | Stored) => (Candidate, Fault, true),
+            (TimedOut, Free) if self.on_silence => (Candidate, Fault, true),
+            (TimedOut, Free | Stored) => (Stop, Fault, true),
+            (StaleConnection | Broken | TimedOut, Background) => (Stop, Fault, true),
+            (Drained | CutShort, Free | Stored | Background) => (Stop, Fault, true),
+            (StaleConnection | Broken | TimedOut | Drained, Paid) => (Stop, OutcomeUnknown, false),
+            (CutShort, Paid) => (Stop, PaidFailure, false),
+
+            (ClientError(Caller), Paid) => (Stop, ProviderError, false),
+            (ClientError(Provider), Paid) => (Stop, ProviderError, false),
+            (ClientError(Busy | NotHere), Paid) => (Candidate, ProviderError, true),
+            (ClientError(Credential | Account), Paid) => (Candidate, AccountRefused, false),
+            (ServerError(_), Paid) => (Stop, PaidFailure, false),
+            (ErrorEvent(Credential | Account), Paid) => (Stop, AccountRefused, false),
+            (ErrorEvent(_), Paid) => (Stop, ProviderError, false),
+            (ClientError(blame) | ServerError(blame) | ErrorEvent(blame), _) => match blame {
+                Caller => (Stop, ProviderError, true),
+                Busy | Provider | NotHere => (Candidate, ProviderError, true),
+                Credential | Account => (Candidate, AccountRefused, true),
+            },
+
+            (Redirect | ForeignBody, Free | Stored | Background) => (Candidate, Fault, true),
+            (Redirect, Paid) => (Stop, Fault, false),
+            (ForeignBody, Paid) => (Stop, InvalidResponse, false),
+            (Unreadable, Free | Stored | Background) => (Stop, Fault, true),
+            (Unreadable, Paid) => (Stop, Fault, false),
+        };
+        Verdict {
+            next,
+            reply,
+            sdk_may_retry,
+        }
+    }
+}
+
+impl AttemptEnd {
+    /// The end of an attempt that failed with `kind`, before the caller had any of the response.
+    pub fn of_fault(kind: FaultKind, progress: Progress) -> Self {
+        match (progress, kind) {
+            (Progress::Unsent, _) => Self::Unsent,
+            (Progress::Sent, FaultKind::UpstreamTimeout) => Self::TimedOut,
+            (Progress::Sent, FaultKind::Ending) => Self::Drained,
+            (Progress::Sent, _) => Self::Broken,
+        }
+    }
+
+    /// The end of an attempt whose response is an error.
+    pub fn of_error(status: StatusCode, blame: Blame) -> Self {
+        match status.is_server_error() {
+            true => Self::ServerError(blame),
+            false => Self::ClientError(blame),
+        }
+    }
+}
+
+impl Verdict {
+    /// What the caller is told instead of `fault`.
+    pub fn fault(self, fault: Fault) -> Fault {
+        let fault = match self.reply {
+            CallerReply::OutcomeUnknown => Fault {
+                kind: FaultKind::OutcomeUnknown,
+                message: OUTCOME_UNKNOWN.into(),
+                ..fault
+            },
+            CallerReply::PaidFailure => Fault {
+                message: PAID_FAILURE.into(),
+                ..fault
+            },
+            CallerReply::InvalidResponse => Fault {
+                kind: FaultKind::UnreadableAnswer,
+                message: PAID_FAILURE.into(),
+                ..fault
+            },
+            CallerReply::Fault | CallerReply::ProviderError | CallerReply::AccountRefused => fault,
+        };
+        Fault {
+            costs_twice: fault.costs_twice || !self.sdk_may_retry,
+            ..fault
+        }
+    }
+}
+
+const OUTCOME_UNKNOWN: &str = "the provider may have taken the request, and did not say; look whether it did, by the id of this request, before you send it again";
+const PAID_FAILURE: &str = "the provider failed, and may have taken the request; look whether it did, by the id of this request, before you send it again";
+
+impl RetrySafety {
+    /// Of a request, by its protocol and body.
+    pub fn of(request: &RequestView) -> Self {
+        let flag = |name: &str| {
+            let root = request.body.as_ref()?.root();
+            root.get(name)?.as_bool()
+        };
+        let stored = match request.protocol {
+            Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB) => {
+                return match request.method == Method::POST {
+                    true => Self::Paid,
+                    false => Self::Free,
+                };
+            }
+            Some(Protocol::Messages) => false,
+            Some(Protocol::Chat) => flag("store") == Some(true),
+            // Stored unless the request says otherwise.
+            Some(Protocol::Responses) => flag("store") != Some(false),
+            None => true,
+        };
+        match (flag("background"), stored) {
+            (Some(true), _) => Self::Background,
+            (_, true) => Self::Stored,
+            (_, false) => Self::Free,
+        }
+    }
+}

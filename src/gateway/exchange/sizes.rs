@@ -1,0 +1,61 @@
+//! What each exchange takes of memory, so that nothing of it grows unseen.
+//!
+//! `cargo test --lib exchange::sizes -- --nocapture` prints it.
+
+use super::Exchange;
+use super::attempts::Attempts;
+use crate::channel::lease::Lease;
+use crate::gateway::upstream::response::UpstreamResponse;
+use std::sync::Arc;
+
+fn future_bytes<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
+    size_of::<F>()
+}
+
+/// Sizes on 64-bit machines in bytes, measured and allowed. Lower a bound when a size has fallen; who raises one
+/// says why.
+#[test]
+fn an_exchange_stays_within_its_size() {
+    type Running = &'static mut Exchange<'static>;
+    type Trying = &'static mut Attempts<'static>;
+    type Relayed = (Running, UpstreamResponse, &'static Lease);
+    let sizes = [
+        ("Exchange", size_of::<Exchange<'static>>(), 2_272),
+        ("UpstreamResponse", size_of::<UpstreamResponse>(), 672),
+        (
+            "run",
+            future_bytes(|exchange: Running| exchange.run()),
+            8_048,
+        ),
+        (
+            "attempt_each",
+            future_bytes(|exchange: Running| exchange.attempt_each(Arc::from([]))),
+            7_736,
+        ),
+        (
+            "judge",
+            future_bytes(
+                |(attempts, response, lease): (Trying, UpstreamResponse, Lease)| {
+                    attempts.judge(response, lease)
+                },
+            ),
+            4_688,
+        ),
+        (
+            "relay",
+            future_bytes(|(exchange, response, lease): Relayed| {
+                exchange.relay(response, lease, None)
+            }),
+            6_880,
+        ),
+    ];
+    for (name, bytes, _) in sizes {
+        println!("{name}: {bytes} bytes");
+    }
+    for (name, bytes, most) in sizes {
+        assert!(
+            bytes <= most,
+            "{name} takes {bytes} bytes, more than {most}"
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! The upstream client: sends a prepared request on a connection from the pool or a new one, and reads the
+//! head of its response.
+//!
+//! It knows nothing of callers. Whoever has nobody left to wait for the response drops the future, which closes the
+//! connection, or of HTTP/2 the stream.
+
+use super::connection::Connection;
+use super::request::PreparedRequest;
+use super::response::UpstreamResponse;
+use super::wire::{Written, read_head, write_request};
+use super::{ConnectionSource, Target, Upstream};
+use crate::channel::outcome::Why;
+use crate::gateway::deadline::in_time;
+use crate::gateway::fault_from;
+use crate::protocol::fault::{Fault, FaultKind};
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_error::{Error, ErrorType};
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A pool may hold several connections that a provider has closed meanwhile.
+const STALE_CONNECTIONS_MAX: usize = 4;
+/// A connection that was closed while it idled breaks as soon as it is written to.
+const STALE_SHOWS_WITHIN: Duration = Duration::from_millis(50);
+
+/// How much of a request the provider may have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Progress {
+    /// Nothing: no byte was written, or HTTP/2 says that none was taken.
+    #[default]
+    Unsent,
+    /// Some of it, or all.
+    Sent,
+}
+
+/// A request without a response.
+#[derive(Debug)]
+pub struct SendError {
+    pub fault: Fault,
+    pub progress: Progress,
+}
+
+impl Upstream {
+    /// Sends `request` to `target` and waits for the head of the response, within the request's timeouts.
+    ///
+    /// Where a pooled connection turns out to be closed, the request goes out again on another one, unless
+    /// the provider may have it and it must not be repeated. `progress` is up to date at any time, also when
+    /// the future is dropped.
+    ///
+    /// # Errors
+    /// Why there is no response.
+    pub async fn send(
+        &self,
+        target: Target<'_>,
+        request: &PreparedRequest,
+        progress: &mut Progress,
+    ) -> Result<UpstreamResponse, SendError> {
+        let deadline = Instant::now() + request.timeouts.total;
+        let mut source = ConnectionSource::Pool;
+        for _ in 0..STALE_CONNECTIONS_MAX {
+            *progress = Progress::Unsent;
+            let mut connection = self
+                .connect_in_time(target, source, request.timeouts.connect, deadline)
+                .await
+                .map_err(SendError::unsent)?;
+            let head = request.head(connection.session(), target.channel);
+            let head = head.map_err(SendError::unsent)?;
+            *progress = Progress::Sent;
+            let responded = exchange_heads(&mut connection, head, request, deadline);
+            let broken = match responded.await {
+                Ok(()) => {
+                    let timeouts = request.timeouts;
+                    let secrets = target.channel.secrets.clone();
+                    let response = UpstreamResponse::new(connection, timeouts, deadline, secrets);
+                    return Ok(response);
+                }
+                Err(broken) => broken,
+            };
+            let was_pooled = connection.reused;
+            connection.close().await;
+            if broken.taken == Taken::Not {
+                *progress = Progress::Unsent;
+            }
+            let repeats = broken.taken == Taken::Hardly && request.may_repeat;
+            if repeats {
+                // Once, and with a connection that is not reused never again.
+                source = ConnectionSource::Fresh;
+            }
+            // What a fresh connection refuses too is for other channels to serve.
+            if !(repeats || broken.taken == Taken::Not && was_pooled) {
+                return Err(SendError {
+                    fault: broken.fault,
+                    progress: *progress,
+                });
+            }
+        }
+        Err(SendError {
+            fault: Fault::new(
+                FaultKind::Upstream,
+                "the provider's connection broke; try again",
+            )
+            .detail("every pooled connection was closed"),
+            progress: Progress::Sent,
+        })
+    }
+
+    async fn connect_in_time(
+        &self,
+        target: Target<'_>,
+        source: ConnectionSource,
+        timeout: Duration,
+        deadline: Instant,
+    ) -> Result<Connection, Fault> {
+        let patience = timeout.min(remaining(deadline));
+        let connecting = self.connect(target.channel, target.credential, source);
+        in_time(patience, pin!(connecting))
+            .await
+            .unwrap_or_else(|_| {
+                Err(Fault::new(
+                    FaultKind::UpstreamTimeout,
+                    "the provider could not be reached in time; try again",
+                )
+                .detail(format!("no connection after {timeout:?}")))
+            })
+    }
+}
+
+impl SendError {
+    /// Nothing of the request was written.
+    pub fn unsent(fault: Fault) -> Self {
+        Self {
+            fault,
+            progress: Progress::Unsent,
+        }
+    }
+
+    /// Why the channel's health suffers; none if the channel had no part in it.
+    pub fn why(&self) -> Option<Why> {
+        match (self.fault.kind, self.progress) {
+            // Nobody was there to be silent.
+            (FaultKind::UpstreamTimeout, Progress::Unsent) => Some(Why::Unreachable),
+            (kind, _) => why(kind),
+        }
+    }
+}
+
+/// Why the health of the channel suffers that a fault came from; none if the channel had no part in it.
+pub fn why(kind: FaultKind) -> Option<Why> {
+    match kind {
+        FaultKind::Connect => Some(Why::Unreachable),
+        FaultKind::Upstream | FaultKind::OutcomeUnknown => Some(Why::Broken),
+        FaultKind::UpstreamTimeout => Some(Why::Silent),
+        FaultKind::UnreadableAnswer => Some(Why::ProviderError),
+        _ => None,
+    }
+}
+
+/// A request that was written, in part at least, and has no response.
+struct Unanswered {
+    fault: Fault,
+    taken: Taken,
+}
+
+/// Whether the provider may be at work on a request.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    Perhaps,
+    /// Its pooled connection broke at once, as one does that was closed before our request came, or
+    /// what came on it is no response: it may be sent once more, on a fresh one.
+    Hardly,
+    /// HTTP/2 says so.
+    Not,
+}
+
+/// Writes the request and reads the head of its response.
+async fn exchange_heads(
+    connection: &mut Connection,
+    head: Box<pingora_http::RequestHeader>,
+    request: &PreparedRequest,
+    deadline: Instant,
+) -> Result<(), Unanswered> {
+    let timeouts = request.timeouts;
+    let was_pooled = connection.reused;
+    let session = connection.session_mut();
+    let is_h2 = matches!(session, HttpSession::H2(_));
+    let began = Instant::now();
+    let broken = |error| Unanswered::broken(error, was_pooled, is_h2, began);
+    let writing = write_request(session, head, &request.body, timeouts.idle);
+    let written = in_time(deadline.saturating_duration_since(began), pin!(writing))
+        .await
+        .map_err(|_| Unanswered::silent(timeouts.total))?
+        .map_err(broken)?;
+    let patience = timeouts.first_byte.min(remaining(deadline));
+    let read = in_time(patience, pin!(read_head(session)))
+        .await
+        .map_err(|_| Unanswered::silent(timeouts.first_byte));
+    connection.sent_in_part = matches!(written, Written::InPart(_));
+    match (written, read?) {
+        // A provider may refuse a request before it has taken all of it: its response counts.
+        (_, Ok(is_informed)) => {
+            connection.is_informed = is_informed;
+            Ok(())
+        }
+        // What resets an HTTP/2 stream is told to its reader only.
+        (Written::InPart(error), Err(_)) if !is_h2 => Err(broken(error)),
+        (_, Err(error)) => Err(broken(error)),
+    }
+}
+
+impl Unanswered {
+    fn broken(mut error: Box<Error>, was_pooled: bool, is_h2: bool, began: Instant) -> Self {
+        error.retry.decide_reuse(was_pooled);
+        let refused = is_h2 && error.retry();
+        // Bytes that came behind an earlier response are what most often looks like this.
+        let is_unreadable = *error.etype() == ErrorType::InvalidHTTPHeader;
+        let fault = fault_from::upstream(error);
+        let at_once = is_unreadable || began.elapsed() < STALE_SHOWS_WITHIN;
+        let taken = match fault.kind {
+            FaultKind::Upstream if refused => Taken::Not,
+            FaultKind::Upstream if !is_h2 && was_pooled && at_once => Taken::Hardly,
+            _ => Taken::Perhaps,
+        };
+        Self { fault, taken }
+    }
+
+    fn silent(after: Duration) -> Self {
+        Self {
+            fault: Fault::new(
+                FaultKind::UpstreamTimeout,
+                "the provider did not answer in time; try again",
+            )
+            .detail(format!("no response after {after:?}")),
+            taken: Taken::Perhaps,
+        }
+    }
+}
+
+fn remaining(deadline: Instant) -> Duration {
+    deadline.saturating_duration_since(Instant::now())
+}

@@ -1,0 +1,228 @@
+//! A provider's response: its head, and its body as it comes, without the channel's credentials.
+
+use super::connection::Connection;
+use crate::catalog::channel::Timeouts;
+use crate::gateway::deadline::{Elapsed, in_time};
+use crate::gateway::fault_from;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::mask::{Masker, Secrets};
+use bytes::{Bytes, BytesMut};
+use http::{HeaderMap, StatusCode, header};
+use pingora_http::ResponseHeader;
+use std::collections::VecDeque;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A provider's response, whose body is read within the timeouts of the request.
+pub struct UpstreamResponse {
+    connection: Connection,
+    pub status: StatusCode,
+    timeouts: Timeouts,
+    /// When the whole of it must have come.
+    deadline: Instant,
+    /// Keeps the channel's credentials from whoever reads the body, should the provider repeat one.
+    masker: Masker,
+    /// Chunks that were peeked at, and are still to be taken.
+    peeked: VecDeque<Bytes>,
+    /// Behind what was peeked at there is nothing.
+    has_ended: bool,
+    /// When the first chunk was taken.
+    first_chunk: Option<Instant>,
+}
+
+/// Why a chunk did not come.
+#[derive(Debug)]
+pub enum ReadError {
+    /// Not in time; it may still come, and nothing is lost.
+    TimedOut,
+    Broken(Fault),
+}
+
+/// A body, or as much of one as was asked for.
+pub struct BoundedBody {
+    pub bytes: Bytes,
+    pub end: BodyEnd,
+}
+
+/// Why a body was read no further.
+pub enum BodyEnd {
+    /// It was over.
+    Complete,
+    /// It is longer than was asked for.
+    TooLong,
+    /// It broke off.
+    Broken(Fault),
+}
+
+impl UpstreamResponse {
+    /// `connection` has read the head.
+    pub(super) fn new(
+        connection: Connection,
+        timeouts: Timeouts,
+        deadline: Instant,
+        secrets: Arc<Secrets>,
+    ) -> Self {
+        let head = connection.session().response_header();
+        Self {
+            status: head.expect("the response's head was read").status,
+            connection,
+            timeouts,
+            deadline,
+            masker: Masker::new(secrets),
+            peeked: VecDeque::new(),
+            has_ended: false,
+            first_chunk: None,
+        }
+    }
+
+    pub fn headers(&self) -> &HeaderMap {
+        &self.head().headers
+    }
+
+    fn head(&self) -> &ResponseHeader {
+        let head = self.connection.session().response_header();
+        head.expect("the response's head was read")
+    }
+
+    /// How much time the request's timeouts leave.
+    pub fn time_left(&self) -> Duration {
+        self.deadline.saturating_duration_since(Instant::now())
+    }
+
+    /// When the first chunk of the body was taken.
+    pub fn first_chunk(&self) -> Option<Instant> {
+        self.first_chunk
+    }
+
+    /// The next chunk of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// The connection broke, or the provider was silent for too long.
+    pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let chunk = match self.peeked.pop_front() {
+            Some(chunk) => Some(chunk),
+            None if self.has_ended => None,
+            None => self.read_chunk().await?,
+        };
+        if chunk.is_some() && self.first_chunk.is_none() {
+            self.first_chunk = Some(Instant::now());
+        }
+        Ok(chunk)
+    }
+
+    /// Waits for the next chunk of the body that was not peeked at before; [`Self::next_chunk`] still returns it.
+    ///
+    /// # Errors
+    /// As of [`Self::next_chunk`].
+    pub async fn peek_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let chunk = self.read_chunk().await?;
+        Ok(self.peeked(chunk))
+    }
+
+    /// As [`Self::peek_chunk`], for `patience` in the place of the idle timeout.
+    ///
+    /// # Errors
+    /// The time was over first, or the connection broke.
+    pub async fn peek_chunk_within(
+        &mut self,
+        patience: Duration,
+    ) -> Result<Option<Bytes>, ReadError> {
+        let patience = patience.min(self.time_left());
+        let chunk = self.read_chunk_within(patience).await?;
+        Ok(self.peeked(chunk))
+    }
+
+    fn peeked(&mut self, chunk: Option<Bytes>) -> Option<Bytes> {
+        match &chunk {
+            Some(chunk) => self.peeked.push_back(chunk.clone()),
+            None => self.has_ended = true,
+        }
+        chunk
+    }
+
+    /// Takes the body up to about `bytes_max`.
+    pub async fn read_bounded(&mut self, bytes_max: usize) -> BoundedBody {
+        // Growing step by step would hold a large one twice.
+        let mut body = BytesMut::with_capacity(self.declared_bytes().min(bytes_max));
+        let end = loop {
+            match self.next_chunk().await {
+                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
+                Ok(None) => break BodyEnd::Complete,
+                Err(fault) => break BodyEnd::Broken(fault),
+            }
+            if body.len() > bytes_max {
+                break BodyEnd::TooLong;
+            }
+        };
+        BoundedBody {
+            bytes: body.freeze(),
+            end,
+        }
+    }
+
+    /// Lets [`Self::next_chunk`] return what was taken once more.
+    pub fn put_back(&mut self, body: &BoundedBody) {
+        self.peeked.push_front(body.bytes.clone());
+        self.has_ended = matches!(body.end, BodyEnd::Complete);
+        self.first_chunk = None;
+    }
+
+    /// Gives the connection back if the response was read to its end and was odd in no way, and up if not.
+    pub async fn give_back(mut self) {
+        match self.connection.is_reusable() {
+            true => self.connection.release().await,
+            false => self.connection.close().await,
+        }
+    }
+
+    /// Gives up a response that is not wanted any more.
+    pub async fn discard(self) {
+        self.connection.close().await;
+    }
+
+    /// How long the body is, as the provider declares it; 0 where it does not.
+    fn declared_bytes(&self) -> usize {
+        let length = self.headers().get(header::CONTENT_LENGTH);
+        let length = length.and_then(|length| length.to_str().ok()?.parse().ok());
+        length.unwrap_or(0)
+    }
+
+    async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
+        let patience = self.timeouts.idle.min(self.time_left());
+        let read = self.read_chunk_within(patience).await;
+        read.map_err(|error| match error {
+            ReadError::TimedOut => self.silent(),
+            ReadError::Broken(fault) => fault,
+        })
+    }
+
+    async fn read_chunk_within(&mut self, patience: Duration) -> Result<Option<Bytes>, ReadError> {
+        let reading = self.connection.session_mut().read_response_body();
+        let read = in_time(patience, pin!(reading)).await;
+        match read {
+            Ok(Ok(chunk)) => Ok(self.masked(chunk)),
+            Ok(Err(error)) => Err(ReadError::Broken(fault_from::upstream(error))),
+            Err(Elapsed) => Err(ReadError::TimedOut),
+        }
+    }
+
+    fn masked(&mut self, chunk: Option<Bytes>) -> Option<Bytes> {
+        match chunk {
+            Some(chunk) => Some(self.masker.push(chunk)),
+            None => Some(self.masker.finish()).filter(|rest| !rest.is_empty()),
+        }
+    }
+
+    fn silent(&self) -> Fault {
+        Fault::new(
+            FaultKind::UpstreamTimeout,
+            "the provider fell silent; try again",
+        )
+        .detail(format!(
+            "no byte for {:?}, or the request's total time is over",
+            self.timeouts.idle
+        ))
+    }
+}

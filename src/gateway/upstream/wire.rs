@@ -1,0 +1,103 @@
+//! A request written to a connection, and the head of its response read, on either version of HTTP.
+
+use super::request::RequestBody;
+use crate::gateway::hygiene;
+use crate::protocol::json::edit::Segments;
+use bytes::{Bytes, BytesMut};
+use pingora_core::protocols::http::client::HttpSession;
+use pingora_error::{Error, ErrorType};
+use pingora_http::RequestHeader;
+use std::time::Duration;
+
+/// Bodies up to this size are written in one piece, which costs a copy and saves system calls.
+const ONE_PIECE_MAX: usize = 64 << 10;
+/// Larger bodies are written in pieces, each within the idle deadline.
+const PIECE: usize = 256 << 10;
+
+const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
+
+/// How much of a request was written.
+pub enum Written {
+    Whole,
+    /// The head, and not all of the body.
+    InPart(Box<Error>),
+}
+
+/// Writes a request.
+///
+/// # Errors
+/// Not even the head was written: Pingora would panic if its response were asked for.
+pub async fn write_request(
+    session: &mut HttpSession,
+    head: Box<RequestHeader>,
+    body: &RequestBody,
+    idle: Duration,
+) -> Result<Written, Box<Error>> {
+    session.set_write_timeout(Some(idle));
+    session.write_request_header(head).await?;
+    match write_body(session, body).await {
+        Ok(()) => Ok(Written::Whole),
+        Err(error) => Ok(Written::InPart(error)),
+    }
+}
+
+async fn write_body(session: &mut HttpSession, body: &RequestBody) -> Result<(), Box<Error>> {
+    let pieces = match body {
+        RequestBody::Absent => Vec::new(),
+        RequestBody::Whole(segments) => pieces(segments),
+    };
+    let ends_with_last_piece = matches!(session, HttpSession::H2(_)) && !pieces.is_empty();
+    let last = pieces.len().wrapping_sub(1);
+    for (index, piece) in pieces.into_iter().enumerate() {
+        session.write_request_body(piece, index == last).await?;
+    }
+    if !ends_with_last_piece {
+        session.finish_request_body().await?;
+    }
+    Ok(())
+}
+
+/// What is written at a time: everything at once where it is small, slices of the body where not.
+fn pieces(body: &Segments) -> Vec<Bytes> {
+    if body.is_empty() {
+        return Vec::new();
+    }
+    if body.len() <= ONE_PIECE_MAX {
+        let mut whole = BytesMut::with_capacity(body.len());
+        for segment in body.iter() {
+            whole.extend_from_slice(segment);
+        }
+        return vec![whole.freeze()];
+    }
+    body.iter()
+        .flat_map(|segment| {
+            (0..segment.len())
+                .step_by(PIECE)
+                .map(|start| segment.slice(start..segment.len().min(start + PIECE)))
+        })
+        .collect()
+}
+
+/// Reads the head of a response; returns whether informational ones came before it.
+///
+/// # Errors
+/// The connection broke, or the head says in two ways how the body is read.
+pub async fn read_head(session: &mut HttpSession) -> Result<bool, Box<Error>> {
+    let mut is_informed = false;
+    loop {
+        session.read_response_header().await?;
+        let head = session.response_header();
+        let head = head.expect("the response's head was read");
+        if head.status.is_informational() {
+            is_informed = true;
+            continue;
+        }
+        return match hygiene::contradiction(&head.headers) {
+            None => Ok(is_informed),
+            Some(name) => Error::e_explain(
+                CONTRADICTION,
+                format!("two lines of `{name}` differ in the provider's response"),
+            ),
+        };
+    }
+}
