@@ -1,7 +1,8 @@
-//! The shipped families and an invented one: requests, answers, refusals, in tables.
+//! The shipped families and an invented one: their fixtures, and what no fixture can hold.
 
 mod answers;
 mod definitions;
+mod fixtures;
 mod native;
 mod requests;
 mod statuses;

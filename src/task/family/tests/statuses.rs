@@ -47,54 +47,18 @@ fn ids_are_read_from_the_answers_to_creates() {
 }
 
 #[test]
-fn every_status_has_its_word_in_the_generic_protocol() {
-    let a = |word: &str| {
-        json!({"id": "up-1", "status": word, "content": {"video_url": "https://v"},
-            "error": {"code": "C", "message": "m"}})
-    };
-    let b = |word: &str| json!({"output": {"task_id": "up-1", "task_status": word, "video_url": "https://v"}});
-    let table = [
-        ("family-a", a("queued"), State::Queued, None),
-        ("family-a", a("running"), State::Running, None),
-        ("family-a", a("succeeded"), State::Succeeded, None),
-        ("family-a", a("failed"), State::Failed, None),
-        ("family-a", a("cancelled"), State::Cancelled, None),
-        ("family-a", a("canceled"), State::Cancelled, None),
-        ("family-a", a("expired"), State::Expired, None),
-        ("family-a", a("paused"), State::Running, Some("paused")),
-        (
-            "family-a",
-            a("SUCCEEDED"),
-            State::Running,
-            Some("SUCCEEDED"),
-        ),
-        ("family-b", b("PENDING"), State::Queued, None),
-        ("family-b", b("SUSPENDED"), State::Queued, None),
-        ("family-b", b("RUNNING"), State::Running, None),
-        ("family-b", b("SUCCEEDED"), State::Succeeded, None),
-        ("family-b", b("FAILED"), State::Failed, None),
-        ("family-b", b("CANCELED"), State::Cancelled, None),
-        ("family-b", b("CANCELLED"), State::Cancelled, None),
-        ("family-b", b("UNKNOWN"), State::Running, Some("UNKNOWN")),
-        (
-            "family-b",
-            b("THROTTLED"),
-            State::Running,
-            Some("THROTTLED"),
-        ),
-    ];
-    for (name, answer, state, word) in table {
+fn a_status_that_no_table_has_is_named_to_operators() {
+    let a = |word: &str| json!({"id": "up-1", "status": word});
+    let b = |word: &str| json!({"output": {"task_id": "up-1", "task_status": word}});
+    for (name, answer, word) in [
+        ("family-a", a("running"), None),
+        ("family-a", a("paused"), Some("paused")),
+        ("family-a", a("SUCCEEDED"), Some("SUCCEEDED")),
+        ("family-b", b("RUNNING"), None),
+        ("family-b", b("THROTTLED"), Some("THROTTLED")),
+    ] {
         let status = status_at(name, &answer, &task(name), now_ms());
-        assert_eq!(status.state, state, "{answer}");
         assert_eq!(status.upstream_word.as_deref(), word, "{answer}");
-        assert_eq!(
-            status.video_url.is_some(),
-            state == State::Succeeded,
-            "{answer}"
-        );
-        assert_eq!(status.error.is_some(), state == State::Failed, "{answer}");
-        let json: Value = serde_json::from_slice(&status.render("task_1", &task(name))).unwrap();
-        assert_eq!(json["status"], state.name());
     }
 }
 
@@ -163,114 +127,6 @@ fn an_answer_that_says_nothing_of_the_task_is_unreadable() {
     for (name, answer, unreadable) in table {
         let status = family(name).status(&document(&answer), &task(name), now_ms());
         assert_eq!(status, Err(unreadable), "{answer}");
-    }
-}
-
-#[test]
-fn a_success_without_a_video_is_a_failure() {
-    let table = [
-        ("family-a", json!({"status": "succeeded"})),
-        (
-            "family-a",
-            json!({"status": "succeeded", "content": {"video_url": ""}}),
-        ),
-        (
-            "family-a",
-            json!({"status": "succeeded", "content": {"video_url": null}}),
-        ),
-        (
-            "family-a",
-            json!({"status": "succeeded", "content": null, "usage": {"total_tokens": 1}}),
-        ),
-        (
-            "family-b",
-            json!({"output": {"task_status": "SUCCEEDED", "video_url": ""}}),
-        ),
-        (
-            "family-b",
-            json!({"output": {"task_status": "SUCCEEDED"}, "usage": {"duration": 5}}),
-        ),
-    ];
-    for (name, answer) in table {
-        let generic = rendered(name, &answer, &task(name));
-        assert_eq!(generic["status"], "failed", "{answer}");
-        assert_eq!(generic["error_code"], "invalid_upstream_response");
-        assert!(
-            generic["error_message"]
-                .as_str()
-                .unwrap()
-                .contains("without a video")
-        );
-        assert!(generic.get("usage").is_none() && generic.get("video_url").is_none());
-    }
-}
-
-#[test]
-fn a_failure_tells_the_providers_code_and_message() {
-    let table = [
-        (
-            "family-a",
-            json!({"status": "failed", "error": {"code": "OutputVideoSensitiveContentDetected", "message": "no"}}),
-            "OutputVideoSensitiveContentDetected",
-            "no",
-        ),
-        (
-            "family-a",
-            json!({"status": "failed", "error": null}),
-            "upstream_failed",
-            "gave no reason",
-        ),
-        (
-            "family-a",
-            json!({"status": "failed", "error": {"code": "C"}}),
-            "C",
-            "C",
-        ),
-        (
-            "family-b",
-            json!({"output": {"task_status": "FAILED", "code": "InvalidParameter", "message": "bad"}}),
-            "InvalidParameter",
-            "bad",
-        ),
-        (
-            "family-a",
-            json!({"status": "failed", "error": {"message": "the clip is too dark"}}),
-            "upstream_failed",
-            "the clip is too dark",
-        ),
-        (
-            "family-a",
-            json!({"status": "failed", "error": {"code": null, "message": "the clip is too dark"}}),
-            "upstream_failed",
-            "the clip is too dark",
-        ),
-        (
-            "family-b",
-            json!({"output": {"task_status": "FAILED", "code": "", "message": "the clip is too dark"}}),
-            "upstream_failed",
-            "the clip is too dark",
-        ),
-        (
-            "family-b",
-            json!({"message": "the clip is too dark", "output": {"task_status": "FAILED"}}),
-            "upstream_failed",
-            "the clip is too dark",
-        ),
-        (
-            "family-b",
-            json!({"code": "", "output": {"task_status": "FAILED"}, "message": null}),
-            "upstream_failed",
-            "gave no reason",
-        ),
-    ];
-    for (name, answer, code, message) in table {
-        let generic = rendered(name, &answer, &task(name));
-        assert_eq!(generic["error_code"], code, "{answer}");
-        assert!(
-            generic["error_message"].as_str().unwrap().contains(message),
-            "{generic}"
-        );
-        assert_eq!(generic["status"], "failed");
     }
 }
 

@@ -1,0 +1,124 @@
+//! Every case in `tests/fixtures/families`: what comes in, and what goes out for it.
+
+use super::*;
+use crate::task::generic::GenericRequest;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+#[test]
+fn every_request_goes_to_the_provider_as_its_fixture_says() {
+    for (name, family) in families() {
+        for Case { path, incoming } in cases(&name, "requests", "caller") {
+            let document = Document::parse(incoming.into(), &Limits::default()).unwrap();
+            let mapped = GenericRequest::read(&document).and_then(|request| {
+                family.request(&request, "provider-model", Unsupported::Refuse)
+            });
+            match (mapped, outgoing(&path, "refused")) {
+                (Ok(mapped), None) => {
+                    let sent: Value = serde_json::from_slice(&mapped.body).unwrap();
+                    assert_eq!(mapped.ignored, [], "{}", path.display());
+                    assert_eq!(Some(sent), json_of(&path, "provider"), "{}", path.display());
+                }
+                (Err(refused), Some(_)) => {
+                    let expected = json_of(&path, "refused").unwrap();
+                    assert_eq!(expected["param"], *refused.param, "{}", path.display());
+                    let words = expected["message"].as_str().unwrap();
+                    assert!(refused.message.contains(words), "{refused}: {words}");
+                    assert!(refused.message.contains(&*refused.param), "{refused}");
+                    let is_of_media = refused.param.starts_with("medias");
+                    assert!(
+                        is_of_media || refused.message.contains("model `demo`"),
+                        "{refused}"
+                    );
+                }
+                (mapped, _) => panic!("{}: {mapped:?}", path.display()),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_answer_goes_to_the_caller_as_its_fixture_says() {
+    for (name, family) in families() {
+        for Case { path, incoming } in cases(&name, "answers", "provider") {
+            let answer = Document::parse(incoming.into(), &Limits::default()).unwrap();
+            let task = task(&name);
+            let status = family.status(&answer, &task, now_ms()).unwrap();
+            let told: Value = serde_json::from_slice(&status.render("task_1", &task)).unwrap();
+            assert_eq!(Some(told), json_of(&path, "caller"), "{}", path.display());
+        }
+    }
+}
+
+#[test]
+fn every_answer_in_the_familys_own_shape_keeps_all_bytes_but_those_of_its_fixture() {
+    for (name, family) in families() {
+        for (kind, is_query) in [("native/create", false), ("native/query", true)] {
+            for Case { path, incoming } in cases(&name, kind, "provider") {
+                let answer = Document::parse(incoming.into(), &Limits::default()).unwrap();
+                let task = task(&name);
+                let status = is_query.then(|| family.status(&answer, &task, now_ms()).unwrap());
+                let seal = |upstream: &str| format!("task_of_{upstream}");
+                let edits = family.native(&answer, "task_1", &task, status.as_ref(), &seal);
+                let told = edits.apply(answer.body()).to_bytes();
+                let told = String::from_utf8(told.to_vec()).unwrap();
+                assert_eq!(Some(told), outgoing(&path, "caller"), "{}", path.display());
+            }
+        }
+    }
+}
+
+/// What comes in, and the path that its files share up to their last two endings.
+struct Case {
+    path: PathBuf,
+    incoming: String,
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families")
+}
+
+/// Each folder there is a family: a shipped one, or one that has a definition beside its cases.
+fn families() -> Vec<(String, Family)> {
+    let families: Vec<_> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_dir())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let family = match fs::read_to_string(path.join("definition.yaml")) {
+                Ok(definition) => Family::new(&name, &config(&definition)).unwrap(),
+                Err(_) => family(&name),
+            };
+            (name, family)
+        })
+        .collect();
+    assert!(families.len() >= 3, "the fixtures are not all there");
+    families
+}
+
+/// The cases of a family, by the files that hold what comes in; a family may have none of a kind.
+fn cases(family: &str, kind: &str, incoming: &str) -> Vec<Case> {
+    let ending = format!(".{incoming}.json");
+    let Ok(entries) = fs::read_dir(folder().join(family).join(kind)) else {
+        return Vec::new();
+    };
+    let files = entries.map(|entry| entry.unwrap().path());
+    let cases = files.filter_map(|file| {
+        let path = file.to_str().unwrap().strip_suffix(&ending)?.into();
+        let incoming = fs::read_to_string(&file).unwrap().trim_end().to_owned();
+        Some(Case { path, incoming })
+    });
+    cases.collect()
+}
+
+fn outgoing(case: &Path, side: &str) -> Option<String> {
+    let file = format!("{}.{side}.json", case.display());
+    let text = fs::read_to_string(file).ok()?;
+    Some(text.trim_end().to_owned())
+}
+
+fn json_of(case: &Path, side: &str) -> Option<Value> {
+    let text = outgoing(case, side)?;
+    Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", case.display())))
+}
