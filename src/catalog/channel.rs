@@ -125,7 +125,7 @@ pub struct Credential {
 #[derive(Clone)]
 pub struct SecretText(Box<str>);
 
-/// Deadlines of an attempt.
+/// Deadlines of a request to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     pub connect: Duration,

@@ -2,13 +2,13 @@
 
 use super::handover::{Inheritance, Offer};
 use super::supervisor;
-use crate::config::routes::LimitsConfig;
 use crate::gateway::listen::stages::Stages;
 use crate::gateway::service::LAST_REQUEST;
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::LineWriter;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
+use crate::snapshot::server::ServerLimits;
 use std::future::pending;
 use std::io;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub struct Life {
     pub log: LineWriter,
     pub ready: Arc<AtomicBool>,
     pub stages: Arc<Stages>,
-    pub limits: LimitsConfig,
+    pub limits: ServerLimits,
     /// Whom this process takes over from.
     pub inheritance: Option<Inheritance>,
     /// What a successor can take over from this one.
@@ -119,7 +119,7 @@ impl Life {
             Cause::Terminated => {
                 supervisor::stopping();
                 if let Some(notice) = self.limits.drain_notice {
-                    sleep(notice.duration()).await;
+                    sleep(notice).await;
                 }
                 self.stages.close_to_callers();
             }
@@ -130,7 +130,7 @@ impl Life {
         }
         tokio::select! {
             () = self.until_idle() => return,
-            () = sleep(self.limits.drain.duration()) => {}
+            () = sleep(self.limits.drain) => {}
         }
         tracing::warn!(in_flight = in_flight.get(), "the time to drain is over");
         self.stages.break_off();

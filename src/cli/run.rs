@@ -5,7 +5,6 @@ use super::life::{self, Life};
 use super::{Failure, limits};
 use crate::admin::Admin;
 use crate::channel::live::Channels;
-use crate::config::routes::{AccessLogConfig, ServerConfig};
 use crate::gateway::Gateway;
 use crate::gateway::listen::{self, AppLimits, Process, Socket};
 use crate::observe::access_log::AccessLog;
@@ -16,6 +15,7 @@ use crate::protocol::secret_shape;
 use crate::reload::running::Listeners;
 use crate::reload::{self, Reloader};
 use crate::snapshot::Lasting;
+use crate::snapshot::server::{AccessLogTarget, Server};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,7 +142,7 @@ struct Sockets {
 
 impl Sockets {
     /// Opens them, or takes them over from the process that has them.
-    fn open(args: &Args, server: &ServerConfig) -> Result<Self, Failure> {
+    fn open(args: &Args, server: &Server) -> Result<Self, Failure> {
         let listen = args.listen.as_ref().unwrap_or(&server.listen);
         let admin = args.admin.as_ref().unwrap_or(&server.admin);
         let mut inheritance = match args.upgrade {
@@ -203,15 +203,15 @@ fn inherit_or_bind(inherited: Option<TcpListener>, address: &str) -> Result<Sock
     Socket::bind(address).map_err(failed)
 }
 
-fn sink(config: AccessLogConfig) -> Option<Sink> {
-    match config {
-        AccessLogConfig::Stdout => Some(Sink::Stdout),
-        AccessLogConfig::Stderr => Some(Sink::Stderr),
-        AccessLogConfig::Off => None,
+fn sink(target: AccessLogTarget) -> Option<Sink> {
+    match target {
+        AccessLogTarget::Stdout => Some(Sink::Stdout),
+        AccessLogTarget::Stderr => Some(Sink::Stderr),
+        AccessLogTarget::Off => None,
     }
 }
 
-fn workers(server: &ServerConfig) -> usize {
+fn workers(server: &Server) -> usize {
     server
         .workers
         .map(usize::from)

@@ -143,7 +143,7 @@ impl Exchange<'_> {
     }
 
     async fn take_body(&mut self) -> Result<(), Fault> {
-        let deadline = self.snapshot.server.limits.body_deadline.duration();
+        let deadline = self.snapshot.server.limits.body_deadline;
         let body = self
             .downstream
             .read_body(

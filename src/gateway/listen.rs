@@ -16,10 +16,9 @@ use super::Gateway;
 use super::probe::Prober;
 use crate::channel::addresses::Addresses;
 use crate::channel::live::Channels;
-use crate::config::routes::{ServerConfig, ServerTlsConfig};
 use crate::reload::Reloader;
 use crate::serve::App;
-use crate::snapshot::server::{ServerTls, read_tls};
+use crate::snapshot::server::{self, ServerTls, TlsFiles, read_tls};
 use accept::{Door, Listener};
 use app_service::AppService;
 use async_trait::async_trait;
@@ -114,20 +113,20 @@ impl Process {
     pub fn add_gateway(
         &mut self,
         gateway: Arc<Gateway>,
-        config: &ServerConfig,
+        settings: &server::Server,
         folder: &Path,
         socket: Socket,
         connections: usize,
     ) -> Result<(), String> {
-        let tls = config.tls.as_ref().map(|tls| tls_settings(tls, folder));
+        let tls = settings.tls.as_ref().map(|tls| tls_settings(tls, folder));
         let open = gateway.metrics.connections().clone();
-        let app = Connections::new(gateway, &config.limits);
+        let app = Connections::new(gateway, &settings.limits);
         let door = Door {
             app: Arc::new(app),
             places: Arc::new(Semaphore::new(connections)),
             open,
             tls: tls.transpose()?.map(TlsSettings::build),
-            handshake_deadline: config.limits.header_deadline.duration(),
+            handshake_deadline: settings.limits.header_deadline,
             buffers: CALLER_BUFFERS,
         };
         self.server.add_service(Listener {
@@ -260,11 +259,11 @@ fn uncounted() -> IntGauge {
 }
 
 /// Pingora would read the files itself, and panic where it cannot.
-fn tls_settings(config: &ServerTlsConfig, folder: &Path) -> Result<TlsSettings, String> {
+fn tls_settings(files: &TlsFiles, folder: &Path) -> Result<TlsSettings, String> {
     let ServerTls {
         identity,
         client_authorities,
-    } = read_tls(config, folder).map_err(|unusable| {
+    } = read_tls(files, folder).map_err(|unusable| {
         let reasons: Vec<String> = unusable.into_iter().map(|file| file.reason).collect();
         reasons.join("; ")
     })?;

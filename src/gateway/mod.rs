@@ -23,11 +23,10 @@ use crate::channel::addresses::{Addresses, Pace};
 use crate::channel::budget::RetryBudget;
 use crate::channel::live::Channels;
 use crate::channel::resolve::Resolver;
-use crate::config::routes::DnsConfig;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
-use crate::snapshot::server::name_server;
+use crate::snapshot::server::Dns;
 use listen::caller_connections::CallerConnections;
 use listen::stages::Stages;
 use std::sync::Arc;
@@ -75,14 +74,11 @@ impl Gateway {
     }
 }
 
-fn addresses(config: &DnsConfig, metrics: Arc<Metrics>) -> Addresses {
-    let DnsConfig { servers, refresh } = config;
-    let servers = servers
-        .iter()
-        .filter_map(|server| name_server(server))
-        .collect();
+fn addresses(dns: &Dns, metrics: Arc<Metrics>) -> Addresses {
+    let Dns { servers, refresh } = dns;
+    let servers = servers.clone();
     let pace = Pace {
-        refresh: refresh.duration(),
+        refresh: *refresh,
         ..Pace::default()
     };
     Addresses::new(Resolver::new(servers), metrics, pace)

@@ -11,7 +11,6 @@ use super::listen::http1_reader::Http1Reader;
 use super::listen::stages::reached;
 use super::refusal::Refusal;
 use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
-use crate::config::routes::LimitsConfig;
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
@@ -37,9 +36,6 @@ use std::time::Duration;
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The same for all streams of a connection.
 const CONNECTION_WINDOW: u32 = 4 << 20;
-
-/// Of a head, whatever the configuration allows.
-const HEADER_SIZE_MAX: usize = (1 << 20) - 1;
 
 /// When a process closes, how long a connection may still begin the request that is on its way.
 pub const LAST_REQUEST: Duration = Duration::from_millis(500);
@@ -70,11 +66,11 @@ impl HttpServerApp for GatewayApp {
         let snapshot = self.gateway.reloader.current();
         let limits = &snapshot.server.limits;
         let (keep_alive, deadline, write_deadline) = (
-            limits.keep_alive.duration(),
-            limits.header_deadline.duration(),
-            limits.write_deadline.duration(),
+            limits.keep_alive,
+            limits.header_deadline,
+            limits.write_deadline,
         );
-        let head_size = header_size(limits);
+        let head_size = limits.header_bytes;
         // An idle connection keeps no configuration in memory.
         drop(snapshot);
         session.set_keepalive(Some(keep_alive.as_secs().max(1)));
@@ -119,7 +115,7 @@ impl HttpServerApp for GatewayApp {
 
     fn h2_options(&self) -> Option<H2Options> {
         let snapshot = self.gateway.reloader.current();
-        let header_size = header_size(&snapshot.server.limits);
+        let header_size = snapshot.server.limits.header_bytes;
         let mut options = default_h2_options();
         options
             .max_header_list_size(u32::try_from(header_size).unwrap_or(u32::MAX))
@@ -263,12 +259,6 @@ fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_d
         Some(_) if !shutting_down => session.set_keepalive(Some(keep_alive.as_secs().max(1))),
         _ => session.set_keepalive(None),
     }
-}
-
-/// The bytes that a head may have: Pingora itself takes no more than 1 MiB.
-pub(super) fn header_size(limits: &LimitsConfig) -> usize {
-    usize::try_from(limits.header_size.bytes())
-        .map_or(HEADER_SIZE_MAX, |bytes| bytes.min(HEADER_SIZE_MAX))
 }
 
 fn unknown_path(snapshot: &Snapshot, method: &Method, path: &str) -> Fault {

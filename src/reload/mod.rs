@@ -76,6 +76,7 @@ impl Reloader {
         metrics.reloaded(&snapshot.revision);
         let running = Running {
             server: snapshot.server.clone(),
+            spooling: snapshot.spooling.clone(),
             state: snapshot.state.clone(),
             listeners: None,
         };

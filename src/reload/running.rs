@@ -1,7 +1,8 @@
 //! What the process runs that no reload can change, compared with what a configuration wants.
 
-use crate::config::routes::ServerConfig;
 use crate::snapshot::Snapshot;
+use crate::snapshot::server::Server;
+use crate::snapshot::spooling::Spooling;
 use crate::state::site::Site;
 
 /// The addresses of the listeners that the process opened.
@@ -18,7 +19,8 @@ pub struct Listeners {
 /// The settings with which the process was started.
 #[derive(Debug)]
 pub struct Running {
-    pub server: ServerConfig,
+    pub server: Server,
+    pub spooling: Spooling,
     pub state: Site,
     /// Absent in a process that is not listening yet.
     pub listeners: Option<Listeners>,
@@ -40,7 +42,7 @@ impl ServerSettings {
         Self::of(&snapshot.server)
     }
 
-    fn of(server: &ServerConfig) -> Self {
+    fn of(server: &Server) -> Self {
         Self {
             listen: server.listen.clone(),
             admin: server.admin.clone(),
@@ -64,14 +66,13 @@ impl Running {
 
     /// The settings of this snapshot that differ from those of the process, as `server.listen`: they need a restart.
     pub fn needing_restart(&self, snapshot: &Snapshot) -> Vec<&'static str> {
-        let ServerConfig {
+        let Server {
             listen,
             admin,
             tls,
             workers,
             access_log,
             limits,
-            spool,
             dns,
         } = &self.server;
         let wanted = &snapshot.server;
@@ -91,7 +92,7 @@ impl Running {
             ("server.workers", *workers != wanted.workers),
             ("server.access_log", *access_log != wanted.access_log),
             ("server.limits", *limits != wanted.limits),
-            ("server.spool", *spool != wanted.spool),
+            ("server.spool", self.spooling != snapshot.spooling),
             ("server.dns", *dns != wanted.dns),
             ("state", self.state != snapshot.state),
         ];

@@ -291,3 +291,39 @@ fn fingerprint(name: &str, base_url: &str, http: HttpVersion, tls: Option<&Origi
     (name, base_url, http, tls).hash(&mut hasher);
     hasher.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{TimeoutOverrides, Timeouts, TimeoutsConfig};
+    use crate::scalar::Span;
+
+    #[test]
+    fn the_timeouts_that_the_schema_states_are_those_that_hold() {
+        let schema = serde_json::to_value(schemars::schema_for!(TimeoutsConfig)).unwrap();
+        let stated = |member: &str| {
+            let text = schema["properties"][member]["description"].as_str();
+            let text = text.unwrap_or_else(|| panic!("{member} has a description"));
+            let before = text.strip_suffix(" if absent.").unwrap_or(text);
+            let span: Span = before.rsplit(' ').next().unwrap().parse().unwrap();
+            Some(span.duration())
+        };
+        let stated = TimeoutOverrides {
+            connect: stated("connect"),
+            first_byte: stated("first_byte"),
+            idle: stated("idle"),
+            total: stated("total"),
+        };
+        let none = std::time::Duration::ZERO;
+        let base = Timeouts {
+            connect: none,
+            first_byte: none,
+            idle: none,
+            total: none,
+        };
+        assert_eq!(stated.over(base), Timeouts::default());
+        assert_eq!(
+            super::timeouts(&TimeoutsConfig::default()).over(Timeouts::default()),
+            Timeouts::default()
+        );
+    }
+}

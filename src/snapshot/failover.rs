@@ -3,7 +3,7 @@
 use super::Problems;
 use crate::catalog::channel::{ChannelLimits, HealthPolicy, Probe};
 use crate::config::resilience::{
-    ChannelLimitsConfig, FailoverConfig, HealthConfig, HoldConfig, ProbeConfig,
+    ChannelLimitsConfig, FailoverConfig, HealthConfig, HoldConfig, ProbeConfig, RetriesConfig,
 };
 use std::time::Duration;
 
@@ -23,6 +23,15 @@ pub struct Failover {
     pub wait: Duration,
     /// Whether callers are told how many attempts their answer took.
     pub tell_attempts: bool,
+}
+
+/// How many further attempts all requests together may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retries {
+    /// In percent of the requests.
+    pub percent: u8,
+    /// So many a second in any case.
+    pub per_second: u32,
 }
 
 /// Bounds of holding a stream's first events.
@@ -47,6 +56,19 @@ impl Failover {
             hold: build_hold(&hold.clone().unwrap_or_default()),
             wait: wait.as_ref().map_or(Duration::ZERO, |wait| wait.duration()),
             tell_attempts: tell_attempts.unwrap_or(false),
+        }
+    }
+}
+
+impl Retries {
+    pub fn new(config: &RetriesConfig) -> Self {
+        let RetriesConfig {
+            percent,
+            per_second,
+        } = *config;
+        Self {
+            percent,
+            per_second,
         }
     }
 }

@@ -20,8 +20,7 @@ mod usable;
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
 use crate::config::problem::{InvalidConfig, More, PROBLEMS_MAX, Problem, Severity};
-use crate::config::resilience::RetriesConfig;
-use crate::config::routes::{RoutesConfig, ServerConfig};
+use crate::config::routes::RoutesConfig;
 use crate::config::{self, Loaded, document::Document};
 use crate::filter::registry::FILTERS;
 use crate::polls::Polls;
@@ -29,7 +28,9 @@ use crate::state::Store;
 use crate::state::memory::Memory;
 use crate::state::site::Site;
 use crate::task::Tasks;
+use failover::Retries;
 use router::Router;
+use server::Server;
 use spooling::Spooling;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -40,7 +41,7 @@ pub struct Snapshot {
     /// First 12 hex digits of the SHA-256 of the file.
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
-    pub server: ServerConfig,
+    pub server: Server,
     /// Where large request bodies wait.
     pub spooling: Spooling,
     /// Where state is kept; it is opened once, when the process starts.
@@ -51,7 +52,7 @@ pub struct Snapshot {
     pub tasks: Arc<Tasks>,
     pub router: Router,
     /// How many further attempts all requests together may take.
-    pub retries: RetriesConfig,
+    pub retries: Retries,
     /// Files besides `routes.yaml` that were read: a change of theirs is a change of the configuration.
     pub files: Vec<PathBuf>,
 }
@@ -156,12 +157,9 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         more: More::default(),
         errors: 0,
     };
-    server::check_addresses(&server, &mut problems);
-    server::check_dns(&server.dns, &mut problems);
-    if let Some(tls) = &server.tls {
-        server::check_tls(tls, &folder, &mut problems);
-    }
-    let spooling = spooling::build(&server.spool, &folder, &mut problems);
+    let spool = server.spool.clone();
+    let server = server::build(&server, &folder, &mut problems);
+    let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
@@ -214,7 +212,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             catalog,
             tasks,
             router,
-            retries,
+            retries: Retries::new(&retries),
             files,
         },
         warnings,

@@ -1,13 +1,144 @@
 //! `server`: its addresses, certificates and name servers, checked when the configuration is built, used when the process starts.
 
 use super::{Problems, pem};
-use crate::config::routes::{DnsConfig, ServerConfig, ServerTlsConfig};
+use crate::config::routes::{
+    AccessLogConfig, DnsConfig, LimitsConfig, ServerConfig, ServerTlsConfig,
+};
+use crate::scalar::Span;
 use rustls::RootCertStore;
 use rustls::sign::CertifiedKey;
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const DNS_PORT: u16 = 53;
+/// No head has more bytes, since Pingora takes no more.
+const HEADER_BYTES_MAX: usize = (1 << 20) - 1;
+
+/// The listeners, and the bounds of the process. What a reload changes of it needs a restart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Server {
+    /// `host:port` of the gateway.
+    pub listen: String,
+    /// `host:port` of the admin pages.
+    pub admin: String,
+    /// Plain HTTP without.
+    pub tls: Option<TlsFiles>,
+    /// As many as there are processors, if absent.
+    pub workers: Option<u16>,
+    pub access_log: AccessLogTarget,
+    pub limits: ServerLimits,
+    pub dns: Dns,
+}
+
+/// PEM files of the gateway's listener, relative to the configuration's folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TlsFiles {
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    pub client_ca: Option<PathBuf>,
+}
+
+/// Where access-log lines go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AccessLogTarget {
+    Stdout,
+    Stderr,
+    Off,
+}
+
+/// Bounds on connections and on what a slow client may hold.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServerLimits {
+    pub connections: u32,
+    /// Request line and header fields together.
+    pub header_bytes: usize,
+    pub header_deadline: Duration,
+    pub body_deadline: Duration,
+    pub write_deadline: Duration,
+    pub keep_alive: Duration,
+    pub drain_notice: Option<Duration>,
+    pub drain: Duration,
+}
+
+/// How the names of providers become addresses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dns {
+    /// Those of the system if there are none.
+    pub servers: Vec<SocketAddr>,
+    /// How long addresses are used that come without a time to live.
+    pub refresh: Duration,
+}
+
+/// The server that `config` describes; what cannot be used of it is reported.
+pub(crate) fn build(config: &ServerConfig, folder: &Path, problems: &mut Problems<'_>) -> Server {
+    check_addresses(config, problems);
+    let ServerConfig {
+        listen,
+        admin,
+        tls,
+        workers,
+        access_log,
+        limits,
+        spool: _,
+        dns,
+    } = config;
+    let tls = tls.as_ref().map(tls_files);
+    let dns = build_dns(dns, problems);
+    if let Some(files) = &tls {
+        check_tls(files, folder, problems);
+    }
+    Server {
+        listen: listen.clone(),
+        admin: admin.clone(),
+        tls,
+        workers: *workers,
+        access_log: match access_log {
+            AccessLogConfig::Stdout => AccessLogTarget::Stdout,
+            AccessLogConfig::Stderr => AccessLogTarget::Stderr,
+            AccessLogConfig::Off => AccessLogTarget::Off,
+        },
+        limits: build_limits(limits),
+        dns,
+    }
+}
+
+fn tls_files(config: &ServerTlsConfig) -> TlsFiles {
+    let ServerTlsConfig {
+        certificate,
+        key,
+        client_ca,
+    } = config.clone();
+    TlsFiles {
+        certificate,
+        key,
+        client_ca,
+    }
+}
+
+fn build_limits(config: &LimitsConfig) -> ServerLimits {
+    let LimitsConfig {
+        connections,
+        header_size,
+        header_deadline,
+        body_deadline,
+        write_deadline,
+        keep_alive,
+        drain_notice,
+        drain,
+    } = config;
+    let header_bytes = usize::try_from(header_size.bytes());
+    ServerLimits {
+        connections: *connections,
+        header_bytes: header_bytes.map_or(HEADER_BYTES_MAX, |bytes| bytes.min(HEADER_BYTES_MAX)),
+        header_deadline: header_deadline.duration(),
+        body_deadline: body_deadline.duration(),
+        write_deadline: write_deadline.duration(),
+        keep_alive: keep_alive.duration(),
+        drain_notice: drain_notice.map(Span::duration),
+        drain: drain.duration(),
+    }
+}
 
 /// What a listener with TLS needs.
 pub struct ServerTls {
@@ -23,16 +154,16 @@ pub struct Unusable {
     pub reason: String,
 }
 
-/// Reads the files that `config` names.
+/// Reads `files`.
 ///
 /// # Errors
 /// Each file that cannot be used.
-pub fn read_tls(config: &ServerTlsConfig, folder: &Path) -> Result<ServerTls, Vec<Unusable>> {
-    let ServerTlsConfig {
+pub fn read_tls(files: &TlsFiles, folder: &Path) -> Result<ServerTls, Vec<Unusable>> {
+    let TlsFiles {
         certificate,
         key,
         client_ca,
-    } = config;
+    } = files;
     let unusable = |member| move |reason| Unusable { member, reason };
     let chain = pem::certificates(&folder.join(certificate)).map_err(unusable("certificate"));
     let key = pem::private_key(&folder.join(key)).map_err(unusable("key"));
@@ -54,7 +185,7 @@ pub fn read_tls(config: &ServerTlsConfig, folder: &Path) -> Result<ServerTls, Ve
 }
 
 /// Reports addresses that are none, and the same one for both listeners.
-pub(crate) fn check_addresses(config: &ServerConfig, problems: &mut Problems<'_>) {
+fn check_addresses(config: &ServerConfig, problems: &mut Problems<'_>) {
     for (member, address) in [("listen", &config.listen), ("admin", &config.admin)] {
         let has_port = address
             .rsplit_once(':')
@@ -77,29 +208,36 @@ pub(crate) fn check_addresses(config: &ServerConfig, problems: &mut Problems<'_>
 }
 
 /// A name server's address, `address` or `address:port`; an IPv6 address with a port stands in brackets.
-pub fn name_server(text: &str) -> Option<SocketAddr> {
+fn name_server(text: &str) -> Option<SocketAddr> {
     let with_port = text.parse().ok();
     with_port.or_else(|| Some(SocketAddr::new(text.parse().ok()?, DNS_PORT)))
 }
 
-/// Reports name servers that are no addresses: their names would have to be asked for first.
-pub(crate) fn check_dns(config: &DnsConfig, problems: &mut Problems<'_>) {
-    for (index, server) in config.servers.iter().enumerate() {
-        if name_server(server).is_none() {
-            problems.error(
+/// Name servers that are no addresses are reported: their names would have to be asked for first.
+fn build_dns(config: &DnsConfig, problems: &mut Problems<'_>) -> Dns {
+    let DnsConfig { servers, refresh } = config;
+    let mut addresses = Vec::new();
+    for (index, server) in servers.iter().enumerate() {
+        match name_server(server) {
+            Some(address) => addresses.push(address),
+            None => problems.error(
                 &format!("/server/dns/servers/{index}"),
                 format!("`{server}` is not the address of a name server"),
                 Some(
                     "write an address, with a port or without, such as `10.0.0.2` or `[::1]:5353`",
                 ),
-            );
+            ),
         }
+    }
+    Dns {
+        servers: addresses,
+        refresh: refresh.duration(),
     }
 }
 
-/// Reports each file that `config` names and that cannot be used.
-pub(crate) fn check_tls(config: &ServerTlsConfig, folder: &Path, problems: &mut Problems<'_>) {
-    for Unusable { member, reason } in read_tls(config, folder).err().into_iter().flatten() {
+/// Reports each of `files` that cannot be used.
+fn check_tls(files: &TlsFiles, folder: &Path, problems: &mut Problems<'_>) {
+    for Unusable { member, reason } in read_tls(files, folder).err().into_iter().flatten() {
         problems.error(&format!("/server/tls/{member}"), reason, None);
     }
 }

@@ -52,7 +52,6 @@ const ARROWS: &[(&str, &[&str])] = &[
             "state",
             "subrequest",
             "filter",
-            "config",
             "snapshot",
             "observe",
             "reload",

@@ -2,11 +2,11 @@
 
 use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
-use crate::config::routes::LimitsConfig;
 use crate::gateway::Gateway;
 use crate::gateway::intercepted_stream::InterceptedStream;
 use crate::gateway::refusal::Refusal;
-use crate::gateway::service::{GatewayApp, header_size};
+use crate::gateway::service::GatewayApp;
+use crate::snapshot::server::ServerLimits;
 use async_trait::async_trait;
 use pingora_core::apps::{HttpServerOptions, ServerApp};
 use pingora_core::protocols::{ALPN, Stream};
@@ -28,8 +28,8 @@ pub(super) struct Connections {
 }
 
 impl Connections {
-    pub fn new(gateway: Arc<Gateway>, limits: &LimitsConfig) -> Self {
-        let keep_alive = limits.keep_alive.duration();
+    pub fn new(gateway: Arc<Gateway>, limits: &ServerLimits) -> Self {
+        let keep_alive = limits.keep_alive;
         let mut options = HttpServerOptions::default();
         options.keepalive_request_limit = Some(REQUESTS_PER_CONNECTION_MAX);
         options.h2_idle_timeout = Some(keep_alive);
@@ -44,11 +44,9 @@ impl Connections {
         let snapshot = self.gateway.reloader.current();
         let limits = &snapshot.server.limits;
         let gateway = self.gateway.clone();
-        Http2Reader::new(
-            header_size(limits),
-            limits.header_deadline.duration(),
-            move || Refusal::log_large_head(&gateway, client),
-        )
+        Http2Reader::new(limits.header_bytes, limits.header_deadline, move || {
+            Refusal::log_large_head(&gateway, client)
+        })
     }
 }
 
