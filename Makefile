@@ -1,6 +1,6 @@
 # The two commands: `make demo` and `make test`. Everything they need, they install.
 
-.PHONY: demo test bench set-up schema
+.PHONY: demo test bench set-up schema format
 
 demo: set-up
 	cargo run --quiet --locked -- demo $(ARGS)
@@ -14,6 +14,11 @@ bench: set-up
 # The JSON Schema of routes.yaml, as editors read it; a test fails when it is out of date.
 schema:
 	cargo run --quiet -- schema > schemas/routes.schema.json
+
+# `cargo fmt` does not find the filters, whose modules a macro declares.
+format:
+	cargo fmt --all
+	rustfmt --edition 2024 $(wildcard src/filter/*.rs)
 
 set-up:
 	@tests/set_up.sh build

@@ -5,6 +5,7 @@ use super::live::{AdminAddress, Live};
 use crate::catalog::model::Candidate;
 use crate::filter::body::Reading;
 use crate::filter::chain::Named;
+use crate::filter::kind::Provision;
 use crate::filter::view::RequestView;
 use crate::filter::{Flow, Reply};
 use crate::gateway::preview::{
@@ -162,27 +163,17 @@ async fn verdict(
     body: Option<Bytes>,
     caller_is_given: bool,
 ) -> Result<Flow, Fault> {
-    let filters = || {
-        route
-            .request
-            .filters()
-            .iter()
-            .filter(move |named| !(caller_is_given && named.name == "authenticate"))
+    let chain = match caller_is_given {
+        true => &route.request.without(Provision::Caller),
+        false => &route.request,
     };
-    for Named { filter, .. } in filters() {
-        if let Flow::Reply(reply) = filter.on_head(request).decided().await? {
-            return Ok(Flow::Reply(reply));
-        }
+    if let Flow::Reply(reply) = chain.on_head(request).await? {
+        return Ok(Flow::Reply(reply));
     }
     let body = body.unwrap_or_default();
-    let reading = Reading::of(request, &body, route.request.body_need());
+    let reading = Reading::of(request, &body, chain.body_need());
     request.take(reading.read(body)?);
-    for Named { filter, .. } in filters() {
-        if let Flow::Reply(reply) = filter.on_body(request).decided().await? {
-            return Ok(Flow::Reply(reply));
-        }
-    }
-    Ok(Flow::Next)
+    chain.on_body(request).await
 }
 
 fn accepted(request: &RequestView) {
@@ -239,7 +230,7 @@ fn refused(request: &RequestView, fault: &Fault) -> Failure {
 }
 
 fn names(filters: &[Named]) -> String {
-    let names: Vec<&str> = filters.iter().map(|named| named.name).collect();
+    let names: Vec<&str> = filters.iter().map(|named| named.kind.name).collect();
     match names.is_empty() {
         true => "-".into(),
         false => names.join(", "),

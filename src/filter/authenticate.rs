@@ -1,6 +1,6 @@
 //! `authenticate`: finds the caller by its key, before a byte of the body is read.
 
-use super::kind::{FilterKind, Side};
+use super::kind::{FilterKind, Place, Provision, Side};
 use super::view::RequestView;
 use super::{Filter, Step};
 use crate::catalog::caller::{Caller, Callers};
@@ -14,6 +14,10 @@ pub const KIND: FilterKind = FilterKind {
     name: "authenticate",
     summary: "Finds the caller by `Authorization: Bearer`, and by `x-api-key` on messages; 401 else.",
     side: Side::Request,
+    place: Place {
+        provides: &[Provision::Caller],
+        ..Place::ANYWHERE
+    },
     settings: None,
     bare: true,
     build: |_, parts| {

@@ -1,6 +1,6 @@
 //! `first_channel`: a request that names neither model nor id goes where its caller is at home.
 
-use super::kind::{FilterKind, Side};
+use super::kind::{FilterKind, Place, Provision, Side};
 use super::view::{Destination, RequestView};
 use super::{Filter, Step};
 use crate::catalog::channel::Channel;
@@ -14,6 +14,11 @@ pub const KIND: FilterKind = FilterKind {
     name: "first_channel",
     summary: "Sends a request that has no channel yet to the one of `pin`, else to the first (by tier, weight, name) that speaks the protocol and serves a model this caller may use.",
     side: Side::Request,
+    place: Place {
+        after: &["follow_ids", "pin"],
+        provides: &[Provision::Channel],
+        ..Place::ANYWHERE
+    },
     settings: None,
     bare: true,
     build: |_, parts| {

@@ -1,6 +1,6 @@
 //! `follow_ids`: a request about what a provider made goes to the channel where it was made.
 
-use super::kind::{FilterKind, Side};
+use super::kind::{FilterKind, Need, Place, Provision, Side};
 use super::view::{Destination, RequestView};
 use super::{Filter, Flow, Step};
 use crate::catalog::caller::{Caller, Callers};
@@ -16,6 +16,12 @@ pub const KIND: FilterKind = FilterKind {
     name: "follow_ids",
     summary: "Sends a request to the channel that made what it names: `{id}` in the path, or responses, conversations, files and containers in the body; 404 for ids that this caller did not get here.",
     side: Side::Request,
+    place: Place {
+        after: &["pin"],
+        needs: &[Need::Caller, Need::Model],
+        provides: &[Provision::ChannelOf("id")],
+        ..Place::ANYWHERE
+    },
     settings: None,
     bare: true,
     build: |_, parts| {

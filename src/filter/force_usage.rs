@@ -1,8 +1,8 @@
 //! `force_usage`: asks chat streams for their usage, and takes the extra chunk out again for callers who did not.
 
-use super::kind::{FilterKind, InvalidSettings, Side};
+use super::kind::{FilterKind, InvalidSettings, Need, Place, Side};
 use super::view::{FrameView, RequestView, Verdict};
-use super::{AnswerNeed, BodyNeed, Filter, Step};
+use super::{Access, Declaration, Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::json::edit::Edits;
 use crate::protocol::json::{Document, Kind, Limits};
@@ -13,6 +13,10 @@ pub const KIND: FilterKind = FilterKind {
     name: "force_usage",
     summary: "Asks chat streams for their usage, and removes the extra chunk for callers who did not ask.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Body],
+        ..Place::ANYWHERE
+    },
     settings: None,
     bare: true,
     build: |_, parts| match parts.protocol {
@@ -26,12 +30,11 @@ pub const KIND: FilterKind = FilterKind {
 struct ForceUsage;
 
 impl Filter for ForceUsage {
-    fn body_need(&self) -> BodyNeed {
-        BodyNeed::Scanned
-    }
-
-    fn frame_need(&self) -> AnswerNeed {
-        AnswerNeed::Replace
+    fn declare(&self) -> Declaration {
+        Declaration {
+            events: Access::Replace,
+            ..Declaration::default()
+        }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
@@ -40,7 +43,7 @@ impl Filter for ForceUsage {
         Step::next()
     }
 
-    fn on_frame(&self, frame: &mut FrameView<'_>) {
+    fn on_event(&self, frame: &mut FrameView<'_>) {
         if frame.request.facts.usage_was_forced {
             frame.verdict = without_usage(frame.event.data());
         }

@@ -1,7 +1,7 @@
 //! `heartbeat`: a comment now and then, for callers and proxies that give up a silent stream.
 
-use super::Filter;
-use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
+use super::kind::{FilterKind, Place, Side, read_settings_or_default, settings_schema};
+use super::{Declaration, Filter};
 use crate::scalar::Span;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -12,6 +12,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "heartbeat",
     summary: "Sends a comment between events while a stream's provider is silent, every 15 s or as `every` says.",
     side: Side::Response,
+    place: Place::ANYWHERE,
     settings: Some(settings_schema::<HeartbeatConfig>),
     bare: true,
     build: |settings, _| {
@@ -35,8 +36,11 @@ struct Heartbeat {
 }
 
 impl Filter for Heartbeat {
-    fn heartbeat(&self) -> Option<Duration> {
-        Some(self.every)
+    fn declare(&self) -> Declaration {
+        Declaration {
+            heartbeat: Some(self.every),
+            ..Declaration::default()
+        }
     }
 }
 

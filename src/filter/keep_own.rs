@@ -1,8 +1,8 @@
 //! `keep_own`: of a list, a caller sees what was made for it.
 
-use super::kind::{FilterKind, Side};
+use super::kind::{FilterKind, Place, Side};
 use super::view::AnswerView;
-use super::{AnswerNeed, Filter, Flow, Step};
+use super::{Access, Declaration, Filter, Step};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Edits;
 use crate::protocol::json::{Document, Limits, Node};
@@ -15,6 +15,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "keep_own",
     summary: "Keeps of a list (`data`) only the entries whose `id` this caller got here.",
     side: Side::Response,
+    place: Place::ANYWHERE,
     settings: None,
     bare: true,
     build: |_, parts| {
@@ -29,29 +30,35 @@ struct KeepOwn {
 }
 
 impl Filter for KeepOwn {
-    fn answer_need(&self) -> AnswerNeed {
-        AnswerNeed::Replace
+    fn declare(&self) -> Declaration {
+        Declaration {
+            response_body: Access::Replace,
+            ..Declaration::default()
+        }
     }
 
-    fn on_held_answer<'a>(
+    fn on_response_body<'a>(
         &'a self,
         answer: &'a mut AnswerView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a> {
+    ) -> Step<'a, ()> {
+        if !answer.status.is_success() {
+            return Step::done();
+        }
         Step::later(async move {
             let list = Document::parse(body.clone(), &Limits::default())
                 .map_err(|malformed| unreadable().source(malformed))?;
             let Some(data) = list.root().get("data") else {
                 // The answer to a POST on the same path is what was made, and no list.
                 return match list.root().get("id") {
-                    Some(_) => Ok(Flow::Next),
+                    Some(_) => Ok(()),
                     None => Err(unreadable()),
                 };
             };
             let own = self.own(answer, data).await?;
             *body = rewritten(&list, data, &own);
             answer.headers.remove(header::CONTENT_LENGTH);
-            Ok(Flow::Next)
+            Ok(())
         })
     }
 }

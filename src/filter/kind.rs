@@ -12,15 +12,17 @@ use crate::task::Tasks;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A filter as the registry knows it: its name, its settings and how it is built.
+/// A filter as the registry knows it: its name, its settings, where it may stand, and how it is built.
 pub struct FilterKind {
     pub name: &'static str,
     /// One sentence for the reference and for editors.
     pub summary: &'static str,
     pub side: Side,
+    pub place: Place,
     /// JSON Schema of its settings; none if it takes none.
     pub settings: Option<fn() -> Value>,
     /// Whether it may be written without settings.
@@ -39,6 +41,45 @@ pub enum Side {
     Either,
 }
 
+/// Where a filter may stand among those of its route, checked when a snapshot is built
+/// (`snapshot/routes/order.rs`). All of it counts only where a route has both filters.
+pub struct Place {
+    /// Filters that must stand before it.
+    pub after: &'static [&'static str],
+    /// What must be known before its hooks run, and so which filters must stand before it.
+    pub needs: &'static [Need],
+    /// What is known behind it.
+    pub provides: &'static [Provision],
+    /// Ends the message of one that stands too early: "`x` requires an earlier `y`", then this.
+    pub reason: &'static str,
+    /// Where to put one that stands too early, if that is not just behind the other.
+    pub hint: Option<&'static str>,
+}
+
+/// What a filter works with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// The whole body, scanned: nobody reads a body that no filter needs.
+    Body,
+    Caller,
+    Model,
+}
+
+/// What a filter finds out or decides for all behind it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provision {
+    Caller,
+    Model,
+    /// Where the request goes.
+    Channel,
+    /// Where a request goes that has this parameter in its path.
+    ChannelOf(&'static str),
+    /// The caller's limits are kept.
+    Limits,
+    /// A reply to every request.
+    Reply,
+}
+
 /// What a configuration offers to the filters built from it.
 pub struct Parts<'a> {
     pub callers: &'a Arc<Callers>,
@@ -52,6 +93,50 @@ pub struct Parts<'a> {
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,
     pub side: Side,
+    /// Whether every path of the route has a `{parameter}` of this name.
+    pub has_parameter: &'a dyn Fn(&str) -> bool,
+    /// Where warnings go: settings that are allowed but cannot work.
+    pub warnings: &'a RefCell<Vec<InvalidSettings>>,
+}
+
+impl FilterKind {
+    /// Whether filters behind it can rely on this.
+    pub fn provides(&self, provision: Provision) -> bool {
+        self.place.provides.contains(&provision)
+    }
+
+    pub fn needs(&self, need: Need) -> bool {
+        self.place.needs.contains(&need)
+    }
+}
+
+impl Place {
+    /// Of a filter that neither needs others nor is needed.
+    pub const ANYWHERE: Self = Self {
+        after: &[],
+        needs: &[],
+        provides: &[],
+        reason: "",
+        hint: None,
+    };
+}
+
+impl Need {
+    /// What meets it; a body needs no filter.
+    pub fn met_by(self) -> Option<Provision> {
+        match self {
+            Self::Body => None,
+            Self::Caller => Some(Provision::Caller),
+            Self::Model => Some(Provision::Model),
+        }
+    }
+}
+
+impl Parts<'_> {
+    /// Warns whoever checks the configuration; the filter is built all the same.
+    pub fn warn(&self, warning: InvalidSettings) {
+        self.warnings.borrow_mut().push(warning);
+    }
 }
 
 /// Where requests of a protocol that name a model go.

@@ -1,6 +1,6 @@
 //! `limit_body`: the most bytes of body that this route reads; 413 beyond.
 
-use super::kind::{FilterKind, Side, read_settings, settings_schema};
+use super::kind::{FilterKind, Place, Side, read_settings, settings_schema};
 use super::view::RequestView;
 use super::{Filter, Step};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -18,6 +18,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "limit_body",
     summary: "Bounds the request body, as in `limit_body: 32MiB`, and each file in it; 413 beyond, before it is read where its length is declared.",
     side: Side::Request,
+    place: Place::ANYWHERE,
     settings: Some(settings_schema::<LimitBodyConfig>),
     bare: false,
     build: |settings, _| {

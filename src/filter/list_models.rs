@@ -1,6 +1,8 @@
 //! `list_models`: answers with the models this caller may use, in the shape of the protocol it speaks.
 
-use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
+use super::kind::{
+    FilterKind, Need, Place, Provision, Side, read_settings_or_default, settings_schema,
+};
 use super::view::RequestView;
 use super::{Filter, Reply, Step};
 use crate::catalog::model::{Catalog, Model};
@@ -16,6 +18,12 @@ pub const KIND: FilterKind = FilterKind {
     name: "list_models",
     summary: "Answers with the models this caller may use, or the one that `{id}` names; in the messages protocol's shape when its version header is sent.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Caller],
+        provides: &[Provision::Reply],
+        reason: ", since models depend on the caller",
+        ..Place::ANYWHERE
+    },
     settings: Some(settings_schema::<ListModelsConfig>),
     bare: true,
     build: |settings, parts| {

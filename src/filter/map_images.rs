@@ -4,9 +4,9 @@ mod answer;
 mod ask;
 mod inline;
 
-use super::kind::{FilterKind, InvalidSettings, Side};
+use super::kind::{FilterKind, InvalidSettings, Need, Place, Side};
 use super::view::{AnswerView, AttemptView, RequestView};
-use super::{AnswerNeed, BodyNeed, Filter, Flow, Step};
+use super::{Access, Declaration, Filter, Step};
 use crate::catalog::egress::Egress;
 use crate::protocol::Protocol;
 use bytes::Bytes;
@@ -16,6 +16,11 @@ pub const KIND: FilterKind = FilterKind {
     name: "map_images",
     summary: "Sends image edits in the form that the channel wants, JSON or with files; sees to `response_format`, and adds to answers what the provider left out.",
     side: Side::Request,
+    place: Place {
+        after: &["validate"],
+        needs: &[Need::Body, Need::Model],
+        ..Place::ANYWHERE
+    },
     settings: None,
     bare: true,
     build: |_, parts| match parts.protocol {
@@ -35,12 +40,11 @@ struct MapImages {
 }
 
 impl Filter for MapImages {
-    fn body_need(&self) -> BodyNeed {
-        BodyNeed::Scanned
-    }
-
-    fn answer_need(&self) -> AnswerNeed {
-        AnswerNeed::Replace
+    fn declare(&self) -> Declaration {
+        Declaration {
+            response_body: Access::Replace,
+            ..Declaration::default()
+        }
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
@@ -52,18 +56,18 @@ impl Filter for MapImages {
         &'a self,
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
-    ) -> Step<'a> {
+    ) -> Step<'a, ()> {
         Step::from(ask::shape(request, attempt))
     }
 
-    fn on_held_answer<'a>(
+    fn on_response_body<'a>(
         &'a self,
         answer: &'a mut AnswerView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a> {
-        Step::later(async move {
-            answer::finish(answer, body, &self.egress).await?;
-            Ok(Flow::Next)
-        })
+    ) -> Step<'a, ()> {
+        if !answer.status.is_success() {
+            return Step::done();
+        }
+        Step::later(async move { answer::finish(answer, body, &self.egress).await })
     }
 }

@@ -7,9 +7,9 @@ mod ask;
 mod fit;
 mod poll;
 
-use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
+use super::kind::{FilterKind, InvalidSettings, Need, Place, Side, read_settings, settings_schema};
 use super::view::{AnswerView, AttemptView, RequestView};
-use super::{AnswerNeed, BodyNeed, Filter, Flow, Step};
+use super::{Access, Declaration, Filter, Step};
 use crate::catalog::model::Catalog;
 use crate::polls::Polls;
 use crate::protocol::Protocol;
@@ -26,6 +26,10 @@ pub const KIND: FilterKind = FilterKind {
     name: "map_task",
     summary: "Creates a video task, queries or cancels one with the channel's family, or says that tasks are not listed; ids are sealed, so that only their caller can ask, through any gateway with the same keys.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Body, Need::Caller, Need::Model],
+        ..Place::ANYWHERE
+    },
     settings: Some(settings_schema::<Settings>),
     bare: false,
     build: |settings, parts| {
@@ -35,6 +39,14 @@ pub const KIND: FilterKind = FilterKind {
                 InvalidSettings::new("task ids cannot be sealed without `task_keys`")
                     .hint(NO_KEYS_HINT),
             );
+        }
+        let is_about_a_task = PARAMETERS.iter().any(|name| (parts.has_parameter)(name));
+        if matches!(ask, Ask::Query | Ask::Cancel) && !is_about_a_task {
+            return Err(InvalidSettings::new(
+                "no filter of this route finds a channel: its path names no task",
+            )
+            .at("/ask")
+            .hint("write `{id}` in the route's path"));
         }
         Ok(Arc::new(MapTask {
             ask,
@@ -51,6 +63,9 @@ pub const KIND: FilterKind = FilterKind {
         }))
     },
 };
+
+/// The route's parameter that holds a task's id, by either name.
+const PARAMETERS: [&str; 2] = ["id", "task_id"];
 
 /// What the route asks of providers.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
@@ -100,22 +115,18 @@ struct MapTask {
 }
 
 impl Filter for MapTask {
-    fn body_need(&self) -> BodyNeed {
+    fn declare(&self) -> Declaration {
         match self.ask {
-            Ask::Create => BodyNeed::Scanned,
-            Ask::Query | Ask::Cancel | Ask::List => BodyNeed::Untouched,
+            Ask::Create => Declaration {
+                response_body: Access::Replace,
+                ..Declaration::default()
+            },
+            Ask::Query | Ask::Cancel | Ask::List => Declaration {
+                replies_always: true,
+                ignores_body: true,
+                ..Declaration::default()
+            },
         }
-    }
-
-    fn answer_need(&self) -> AnswerNeed {
-        match self.ask {
-            Ask::Create => AnswerNeed::Replace,
-            Ask::Query | Ask::Cancel | Ask::List => AnswerNeed::Nothing,
-        }
-    }
-
-    fn ends_requests(&self) -> bool {
-        self.ask == Ask::List
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
@@ -139,7 +150,7 @@ impl Filter for MapTask {
         &'a self,
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
-    ) -> Step<'a> {
+    ) -> Step<'a, ()> {
         Step::from(match self.ask {
             Ask::Create => self.ask_create(request, attempt),
             // Answered by subrequests, which are no attempts.
@@ -148,21 +159,19 @@ impl Filter for MapTask {
         })
     }
 
-    fn on_held_answer<'a>(
+    fn on_response_body<'a>(
         &'a self,
         answer: &'a mut AnswerView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a> {
-        Step::Ready(self.tell_created(answer, body).map(|told| {
-            *body = told;
-            Flow::Next
-        }))
-    }
-
-    fn on_error_body(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+    ) -> Step<'a, ()> {
+        if answer.status.is_success() {
+            let created = self.tell_created(answer, body);
+            return Step::from(created.map(|created| *body = created));
+        }
         if self.is_generic {
             self.reword(answer, body);
         }
+        Step::done()
     }
 }
 

@@ -1,47 +1,30 @@
 //! What a filter is: one step of a chain, built once per snapshot and shared by every request.
 //!
-//! Each built-in filter has a file of its own here; [`registry`] is the only place that names them.
+//! Each built-in filter has a file of its own here; [`registry`] is the only place that names them all.
 
-pub mod authenticate;
+#[macro_use]
+pub mod registry;
+
 pub mod body;
 mod captures;
 pub mod chain;
 pub mod facts;
 pub mod fetch;
-pub mod first_channel;
-pub mod follow_ids;
-pub mod force_usage;
-pub mod heartbeat;
 pub mod held;
-pub mod keep_own;
 pub mod kind;
-pub mod limit_body;
-pub mod list_models;
-pub mod map_images;
-pub mod map_task;
-pub mod meter_usage;
-pub mod normalise;
-pub mod pass_sse;
-pub mod pin;
-pub mod rate_limit;
 mod refusal;
-pub mod registry;
-pub mod remember_ids;
-pub mod remove_headers;
-pub mod require_json;
-pub mod require_version;
-pub mod restore_model;
-pub mod rewrite_path;
-pub mod route_model;
-pub mod set_headers;
-pub mod validate;
 pub mod view;
+
+macro_rules! declare_modules {
+    ($($filter:ident)*) => { $(pub mod $filter;)* };
+}
+
+filters!(declare_modules);
 
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use facts::{Facts, Settlement};
 use http::{HeaderMap, StatusCode};
-use kind::InvalidSettings;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -49,96 +32,96 @@ use view::{AnswerView, AttemptView, FrameView, RequestView};
 
 /// One step of a chain. Every hook does nothing by default.
 ///
-/// Hooks of the request chain run in the order written, those of the answer chain likewise.
+/// One rule says which hooks run, and in which order:
+///
+/// - Hooks of the request (`on_head`, `on_body`, `on_attempt`) run for the filters of the request chain, in the
+///   order written.
+/// - Hooks of the response (`on_response_head`, `on_response_body`, `on_event`) run for the filters of the
+///   response chain in the order written, then for those of the request chain in the reverse order: the first
+///   that changed the request is the last to change its response. Bodies and events are shown to filters that
+///   declare it.
+/// - `on_done` runs for all filters of both chains, in the order written.
+///
+/// Each hook runs through its whole chain before the next hook begins.
 pub trait Filter: Send + Sync {
-    /// How much of the request's body this filter needs.
-    fn body_need(&self) -> BodyNeed {
-        BodyNeed::Untouched
+    /// What the filter, with these settings, asks of its route. Asked once, when the snapshot is built.
+    fn declare(&self) -> Declaration {
+        Declaration::default()
     }
 
-    /// What this filter does with a JSON answer.
-    fn answer_need(&self) -> AnswerNeed {
-        AnswerNeed::Nothing
-    }
-
-    /// What this filter does with the events of a streamed answer.
-    fn frame_need(&self) -> AnswerNeed {
-        AnswerNeed::Nothing
-    }
-
-    /// How long a stream's provider may be silent until the caller is sent a comment.
-    fn heartbeat(&self) -> Option<Duration> {
-        None
-    }
-
-    /// Whether it ends every request by itself, so that its route needs no channel.
-    fn ends_requests(&self) -> bool {
-        false
-    }
-
-    /// What the settings allow but cannot work, for whoever checks the configuration.
-    fn settings_warning(&self) -> Option<InvalidSettings> {
-        None
-    }
-
-    /// Before a byte of the body is read: may reply, so that a stranger never fills memory.
+    /// Before a byte of the body is read: may reply or fail, so that a stranger never fills memory.
     fn on_head<'a>(&'a self, _request: &'a mut RequestView) -> Step<'a> {
         Step::next()
     }
 
-    /// The body is complete and was scanned: may read it, propose edits, name the destination, reply.
+    /// The body is complete, and read where a filter of the route needs it: may propose edits, name the
+    /// destination, reply or fail.
     fn on_body<'a>(&'a self, _request: &'a mut RequestView) -> Step<'a> {
         Step::next()
     }
 
-    /// Once per channel tried, on a fresh copy of head and edits; the credential comes after this.
+    /// Once per channel tried, on a fresh copy of head and edits, which it may change, or fail. The credential
+    /// comes after this.
     fn on_attempt<'a>(
         &'a self,
         _request: &'a RequestView,
         _attempt: &'a mut AttemptView,
-    ) -> Step<'a> {
-        Step::next()
+    ) -> Step<'a, ()> {
+        Step::done()
     }
 
-    /// Status and headers of the answer that is kept: may change headers.
+    /// Status and headers of the response that the caller gets: may change headers.
     fn on_response_head(&self, _answer: &mut AnswerView<'_>) {}
 
-    /// A complete JSON answer. Before it is sent where [`AnswerNeed::Replace`] was asked for, else after.
-    fn on_response_body(&self, _answer: &mut AnswerView<'_>, _body: &mut Bytes) {}
-
-    /// A complete JSON answer that was to be replaced, for filters that have to ask somebody first. Runs
-    /// behind [`Filter::on_response_body`] of all filters; it may fail, but not reply.
-    fn on_held_answer<'a>(
+    /// A complete response body: JSON, or an error whatever its status. A filter that declares
+    /// [`Access::Replace`] gets it before it is sent, and may change it or fail. One that declares
+    /// [`Access::Observe`] gets successful ones only, decides at once, and changes nothing: it may have been sent.
+    fn on_response_body<'a>(
         &'a self,
         _answer: &'a mut AnswerView<'_>,
         _body: &'a mut Bytes,
-    ) -> Step<'a> {
-        Step::next()
+    ) -> Step<'a, ()> {
+        Step::done()
     }
 
-    /// A provider's error that is passed on, known whole: may put it into other words.
-    fn on_error_body(&self, _answer: &mut AnswerView<'_>, _body: &mut Bytes) {}
-
-    /// An event of a streamed answer: pure, and never waits.
-    fn on_frame(&self, _frame: &mut FrameView<'_>) {}
+    /// An event of a streamed response: may replace or drop it where the filter declares [`Access::Replace`].
+    /// Pure, and never waits.
+    fn on_event(&self, _event: &mut FrameView<'_>) {}
 
     /// Once per exchange, whatever its end was.
     fn on_done(&self, _request: &RequestView, _facts: &mut Facts, _settlement: Settlement) {}
 }
 
-/// How much of the request's body a filter needs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// What a filter asks of the routes it stands in, by its settings.
+#[derive(Clone, Copy, Default)]
+pub struct Declaration {
+    /// Its settings leave the body alone, though its kind needs one.
+    pub ignores_body: bool,
+    /// What it does with complete response bodies.
+    pub response_body: Access,
+    /// What it does with the events of a streamed response.
+    pub events: Access,
+    /// How long a stream's provider may be silent until the caller is sent a comment.
+    pub heartbeat: Option<Duration>,
+    /// It replies to every request, so that its route needs no channel, and no `on_body` behind it runs.
+    pub replies_always: bool,
+}
+
+/// How much of the request's body the filters of a route need.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BodyNeed {
     /// None of it: it may stream to the provider.
+    #[default]
     Untouched,
     /// All of it, scanned as strict JSON.
     Scanned,
 }
 
-/// What a filter does with an answer's body or events.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AnswerNeed {
-    Nothing,
+/// What a filter does with a response's body or events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    #[default]
+    None,
     /// Looks at it, never delays or changes it.
     Observe,
     /// May change it.
@@ -163,13 +146,13 @@ pub struct Reply {
 
 /// A hook's result: there already, or still to come.
 ///
-/// Most filters decide at once; they then cost no allocation.
-pub enum Step<'a> {
-    Ready(Result<Flow, Fault>),
-    Later(Pin<Box<dyn Future<Output = Result<Flow, Fault>> + Send + 'a>>),
+/// Most filters decide at once; they then cost no allocation. A hook that cannot reply has no [`Flow`] to give.
+pub enum Step<'a, T = Flow> {
+    Ready(Result<T, Fault>),
+    Later(Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>),
 }
 
-impl<'a> Step<'a> {
+impl Step<'_> {
     /// Goes on to the next filter.
     pub fn next() -> Self {
         Self::Ready(Ok(Flow::Next))
@@ -179,19 +162,28 @@ impl<'a> Step<'a> {
     pub fn reply(reply: Reply) -> Self {
         Self::Ready(Ok(Flow::Reply(reply)))
     }
+}
 
+impl Step<'_, ()> {
+    /// Goes on to the next filter.
+    pub fn done() -> Self {
+        Self::Ready(Ok(()))
+    }
+}
+
+impl<'a, T> Step<'a, T> {
     /// Ends the exchange with an error.
     pub fn fail(fault: Fault) -> Self {
         Self::Ready(Err(fault))
     }
 
     /// Decides once `future` is done.
-    pub fn later(future: impl Future<Output = Result<Flow, Fault>> + Send + 'a) -> Self {
+    pub fn later(future: impl Future<Output = Result<T, Fault>> + Send + 'a) -> Self {
         Self::Later(Box::pin(future))
     }
 
     /// Waits for the decision.
-    pub async fn decided(self) -> Result<Flow, Fault> {
+    pub async fn decided(self) -> Result<T, Fault> {
         match self {
             Self::Ready(outcome) => outcome,
             Self::Later(future) => future.await,
@@ -199,8 +191,14 @@ impl<'a> Step<'a> {
     }
 }
 
-impl From<Result<(), Fault>> for Step<'_> {
+impl From<()> for Flow {
+    fn from((): ()) -> Self {
+        Self::Next
+    }
+}
+
+impl<T: From<()>> From<Result<(), Fault>> for Step<'_, T> {
     fn from(outcome: Result<(), Fault>) -> Self {
-        Self::Ready(outcome.map(|()| Flow::Next))
+        Self::Ready(outcome.map(T::from))
     }
 }

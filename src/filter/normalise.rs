@@ -1,8 +1,8 @@
 //! `normalise`: writes older spellings the way every provider reads them.
 
-use super::kind::{FilterKind, Side};
+use super::kind::{FilterKind, Need, Place, Side};
 use super::view::RequestView;
-use super::{BodyNeed, Filter, Step};
+use super::{Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::json::Document;
 use crate::protocol::json::edit::Edits;
@@ -13,6 +13,10 @@ pub const KIND: FilterKind = FilterKind {
     name: "normalise",
     summary: "Writes a string `tool_choice` of messages as its object, and `in-memory` cache retention as `in_memory`.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Body],
+        ..Place::ANYWHERE
+    },
     settings: None,
     bare: true,
     build: |_, parts| {
@@ -27,10 +31,6 @@ struct Normalise {
 }
 
 impl Filter for Normalise {
-    fn body_need(&self) -> BodyNeed {
-        BodyNeed::Scanned
-    }
-
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let body = request.body.as_ref().expect("a scanned body was asked for");
         normalise(self.protocol, body, &mut request.edits);

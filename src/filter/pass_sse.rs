@@ -1,7 +1,7 @@
 //! `pass_sse`: streams go straight through, and proxies before us are told not to hold them back.
 
 use super::Filter;
-use super::kind::{FilterKind, Side};
+use super::kind::{FilterKind, Place, Side};
 use super::view::{AnswerKind, AnswerView};
 use http::{HeaderName, HeaderValue, header};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "pass_sse",
     summary: "Marks event streams as not to be buffered or cached on their way to the caller.",
     side: Side::Response,
+    place: Place::ANYWHERE,
     settings: None,
     bare: true,
     build: |_, _| Ok(Arc::new(PassSse)),

@@ -1,6 +1,8 @@
 //! `pin`: names the channel of what was made elsewhere, and of what names no other.
 
-use super::kind::{FilterKind, InvalidSettings, Parts, Side, read_settings, settings_schema};
+use super::kind::{
+    FilterKind, InvalidSettings, Need, Parts, Place, Side, read_settings, settings_schema,
+};
 use super::view::RequestView;
 use super::{Filter, Step};
 use crate::catalog::channel::Channel;
@@ -15,6 +17,10 @@ pub const KIND: FilterKind = FilterKind {
     name: "pin",
     summary: "Names the channel, for all callers or for each, where ids made elsewhere lead and where `first_channel` sends: `pin: channel`, or `pin: {caller: channel}`.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Caller],
+        ..Place::ANYWHERE
+    },
     settings: Some(settings_schema::<PinConfig>),
     bare: false,
     build,

@@ -4,7 +4,9 @@ mod told;
 
 use super::facts::{Facts, Settlement};
 use super::held::{Held, Passage};
-use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
+use super::kind::{
+    FilterKind, Need, Place, Provision, Side, read_settings_or_default, settings_schema,
+};
 use super::view::RequestView;
 use super::{Filter, Flow, Step};
 use crate::catalog::caller::Caller;
@@ -23,6 +25,13 @@ pub const KIND: FilterKind = FilterKind {
     name: "rate_limit",
     summary: "Keeps callers to their `limits`: 429 beyond, and headers that tell where they stand.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Model],
+        provides: &[Provision::Limits],
+        reason: ", since models have limits too",
+        hint: Some("put `rate_limit` last, so that requests which are refused count for nothing"),
+        ..Place::ANYWHERE
+    },
     settings: Some(settings_schema::<RateLimitConfig>),
     bare: true,
     build: |settings, parts| {

@@ -1,36 +1,56 @@
 //! The one list of filters. A filter is added by its file and one line here.
 
-use super::kind::FilterKind;
+use super::kind::{FilterKind, Provision};
 
-/// Every filter, in alphabetic order.
-pub const FILTERS: &[FilterKind] = &[
-    super::authenticate::KIND,
-    super::first_channel::KIND,
-    super::follow_ids::KIND,
-    super::force_usage::KIND,
-    super::heartbeat::KIND,
-    super::keep_own::KIND,
-    super::limit_body::KIND,
-    super::list_models::KIND,
-    super::map_images::KIND,
-    super::map_task::KIND,
-    super::meter_usage::KIND,
-    super::normalise::KIND,
-    super::pass_sse::KIND,
-    super::pin::KIND,
-    super::rate_limit::KIND,
-    super::remember_ids::KIND,
-    super::remove_headers::KIND,
-    super::require_json::KIND,
-    super::require_version::KIND,
-    super::restore_model::KIND,
-    super::rewrite_path::KIND,
-    super::route_model::KIND,
-    super::set_headers::KIND,
-    super::validate::KIND,
-];
+/// Hands the name of every filter to the macro `$then`, in alphabetic order.
+macro_rules! filters {
+    ($then:ident) => {
+        $then! {
+            authenticate
+            first_channel
+            follow_ids
+            force_usage
+            heartbeat
+            keep_own
+            limit_body
+            list_models
+            map_images
+            map_task
+            meter_usage
+            normalise
+            pass_sse
+            pin
+            rate_limit
+            remember_ids
+            remove_headers
+            require_json
+            require_version
+            restore_model
+            rewrite_path
+            route_model
+            set_headers
+            validate
+        }
+    };
+}
+
+macro_rules! list_kinds {
+    ($($filter:ident)*) => {
+        /// Every filter, in alphabetic order.
+        pub const FILTERS: &[FilterKind] = &[$(super::$filter::KIND),*];
+    };
+}
+
+filters!(list_kinds);
 
 /// The filter of this name.
 pub fn find(name: &str) -> Option<&'static FilterKind> {
     FILTERS.iter().find(|kind| kind.name == name)
+}
+
+/// The filters that provide this, for a sentence: `` `one` or `other` ``.
+pub fn providers(provision: Provision) -> String {
+    let providers = FILTERS.iter().filter(|kind| kind.provides(provision));
+    let names: Vec<String> = providers.map(|kind| format!("`{}`", kind.name)).collect();
+    names.join(" or ")
 }

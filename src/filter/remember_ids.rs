@@ -1,8 +1,8 @@
 //! `remember_ids`: keeps which channel made what, read from the passing answer.
 
-use super::kind::{FilterKind, Side};
+use super::kind::{FilterKind, Place, Side};
 use super::view::{AnswerView, FrameView, RequestView};
-use super::{AnswerNeed, Filter};
+use super::{Access, Declaration, Filter, Step};
 use crate::catalog::model::Candidate;
 use crate::protocol::Protocol;
 use crate::protocol::ids::{self, MadeIds};
@@ -15,6 +15,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "remember_ids",
     summary: "Keeps which channel made the response, conversation, file or container of an answer, for `follow_ids`; forgets what was deleted.",
     side: Side::Response,
+    place: Place::ANYWHERE,
     settings: None,
     bare: true,
     build: |_, parts| {
@@ -37,12 +38,12 @@ struct RememberIds {
 }
 
 impl Filter for RememberIds {
-    fn answer_need(&self) -> AnswerNeed {
-        AnswerNeed::Observe
-    }
-
-    fn frame_need(&self) -> AnswerNeed {
-        AnswerNeed::Observe
+    fn declare(&self) -> Declaration {
+        Declaration {
+            response_body: Access::Observe,
+            events: Access::Observe,
+            ..Declaration::default()
+        }
     }
 
     fn on_response_head(&self, answer: &mut AnswerView<'_>) {
@@ -54,13 +55,18 @@ impl Filter for RememberIds {
         }
     }
 
-    fn on_response_body(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
+    fn on_response_body<'a>(
+        &'a self,
+        answer: &'a mut AnswerView<'_>,
+        body: &'a mut Bytes,
+    ) -> Step<'a, ()> {
         if answer.status.is_success() && answer.request.method != Method::DELETE {
             self.remember(answer.request, answer.candidate, ids::made_in_body(body));
         }
+        Step::done()
     }
 
-    fn on_frame(&self, frame: &mut FrameView<'_>) {
+    fn on_event(&self, frame: &mut FrameView<'_>) {
         if let Some(protocol) = self.protocol {
             let made = ids::made_in_event(protocol, frame.event.name(), frame.event.data());
             self.remember(frame.request, frame.candidate, made);

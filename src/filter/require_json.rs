@@ -1,6 +1,8 @@
 //! `require_json`: 415 unless the body is `application/json` (or a form, where the route takes one) and not compressed.
 
-use super::kind::{FilterKind, InvalidSettings, Side, read_settings_or_default, settings_schema};
+use super::kind::{
+    FilterKind, InvalidSettings, Place, Side, read_settings_or_default, settings_schema,
+};
 use super::view::RequestView;
 use super::{Filter, Step};
 use crate::protocol::Protocol;
@@ -14,6 +16,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "require_json",
     summary: "Refuses bodies that are not plain `application/json` with 415; with `{or: form}` image edits may also be a form with files.",
     side: Side::Request,
+    place: Place::ANYWHERE,
     settings: Some(settings_schema::<RequireJsonConfig>),
     bare: true,
     build: |settings, parts| {

@@ -1,6 +1,6 @@
 //! `require_version`: the protocol-version header of the messages protocol, a date; 400 without.
 
-use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
+use super::kind::{FilterKind, Place, Side, read_settings_or_default, settings_schema};
 use super::view::RequestView;
 use super::{Filter, Step};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -12,6 +12,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "require_version",
     summary: "Wants a `YYYY-MM-DD` version header (`anthropic-version` unless `header` names another); any date is forwarded.",
     side: Side::Request,
+    place: Place::ANYWHERE,
     settings: Some(settings_schema::<RequireVersionConfig>),
     bare: true,
     build: |settings, _| {

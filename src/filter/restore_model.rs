@@ -1,8 +1,8 @@
 //! `restore_model`: answers name the platform model again, instead of the channel's.
 
-use super::kind::{FilterKind, Side, read_settings_or_default, settings_schema};
+use super::kind::{FilterKind, Place, Side, read_settings_or_default, settings_schema};
 use super::view::{AnswerView, FrameView, RequestView, Verdict};
-use super::{AnswerNeed, Filter};
+use super::{Access, Declaration, Filter, Step};
 use crate::protocol::stream;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header;
@@ -15,6 +15,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "restore_model",
     summary: "Puts the platform model's name into JSON answers, and into streams with `{streams: true}`.",
     side: Side::Response,
+    place: Place::ANYWHERE,
     settings: Some(settings_schema::<RestoreModelConfig>),
     bare: true,
     build: |settings, _| {
@@ -36,26 +37,33 @@ struct RestoreModel {
 }
 
 impl Filter for RestoreModel {
-    fn answer_need(&self) -> AnswerNeed {
-        AnswerNeed::Replace
-    }
-
-    fn frame_need(&self) -> AnswerNeed {
-        match self.streams {
-            true => AnswerNeed::Replace,
-            false => AnswerNeed::Nothing,
+    fn declare(&self) -> Declaration {
+        Declaration {
+            response_body: Access::Replace,
+            events: match self.streams {
+                true => Access::Replace,
+                false => Access::None,
+            },
+            ..Declaration::default()
         }
     }
 
-    fn on_response_body(&self, answer: &mut AnswerView<'_>, body: &mut Bytes) {
-        if let (Some(name), Some(span)) = (platform_name(answer.request), stream::model_span(body))
+    fn on_response_body<'a>(
+        &'a self,
+        answer: &'a mut AnswerView<'_>,
+        body: &'a mut Bytes,
+    ) -> Step<'a, ()> {
+        if answer.status.is_success()
+            && let (Some(name), Some(span)) =
+                (platform_name(answer.request), stream::model_span(body))
         {
             *body = spliced(body, span, &name);
             answer.headers.remove(header::CONTENT_LENGTH);
         }
+        Step::done()
     }
 
-    fn on_frame(&self, frame: &mut FrameView<'_>) {
+    fn on_event(&self, frame: &mut FrameView<'_>) {
         if let (Some(name), Some(span)) = (
             platform_name(frame.request),
             stream::model_span(frame.event.data()),

@@ -1,7 +1,7 @@
 //! `rewrite_path`: another path for the provider than the caller's.
 
 use super::captures;
-use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
+use super::kind::{FilterKind, InvalidSettings, Place, Side, read_settings, settings_schema};
 use super::view::RequestView;
 use super::{Filter, Step};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -14,15 +14,19 @@ pub const KIND: FilterKind = FilterKind {
     name: "rewrite_path",
     summary: "Rewrites the path that is appended to the channel's `base_url`, by `{match: regex, to: /path/$1}`.",
     side: Side::Request,
+    place: Place::ANYWHERE,
     settings: Some(settings_schema::<RewritePathConfig>),
     bare: false,
-    build: |settings, _| {
+    build: |settings, parts| {
         let RewritePathConfig { r#match, to } = read_settings(settings)?;
         if !to.starts_with('/') {
             return Err(InvalidSettings::new("`to` must start with `/`").at("/to"));
         }
         let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
         captures::check(&pattern, &to, "to").map_err(|invalid| invalid.at("/to"))?;
+        if let Some(warning) = unforwarded(&to) {
+            parts.warn(warning);
+        }
         Ok(Arc::new(RewritePath {
             pattern,
             template: to,
@@ -40,28 +44,29 @@ struct RewritePathConfig {
     to: String,
 }
 
+/// What a template has that no path may have.
+fn unforwarded(template: &str) -> Option<InvalidSettings> {
+    let fixed = captures::fixed_text(template);
+    let refused = fixed
+        .chars()
+        .find(|character| !is_forwarded(*character))?
+        .escape_default();
+    let reason = format!(
+        "every path that `match` matches is refused with 400: `to` has `{refused}`, which a path cannot have"
+    );
+    let hint = match refused.to_string().as_str() {
+        "?" => "remove the query: the caller's own is appended to the new path",
+        _ => "use letters, digits and punctuation other than `?` and `#`",
+    };
+    Some(InvalidSettings::new(reason).at("/to").hint(hint))
+}
+
 struct RewritePath {
     pattern: Regex,
     template: String,
 }
 
 impl Filter for RewritePath {
-    fn settings_warning(&self) -> Option<InvalidSettings> {
-        let fixed = captures::fixed_text(&self.template);
-        let refused = fixed
-            .chars()
-            .find(|character| !is_forwarded(*character))?
-            .escape_default();
-        let reason = format!(
-            "every path that `match` matches is refused with 400: `to` has `{refused}`, which a path cannot have"
-        );
-        let hint = match refused.to_string().as_str() {
-            "?" => "remove the query: the caller's own is appended to the new path",
-            _ => "use letters, digits and punctuation other than `?` and `#`",
-        };
-        Some(InvalidSettings::new(reason).at("/to").hint(hint))
-    }
-
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let Some(captures) = self.pattern.captures(&request.path) else {
             return Step::next();

@@ -1,8 +1,8 @@
 //! `route_model`: platform model to candidates, and its name to the channel's, byte for byte.
 
-use super::kind::{Endpoint, FilterKind, Side};
+use super::kind::{Endpoint, FilterKind, InvalidSettings, Need, Place, Provision, Side};
 use super::view::{AttemptView, Destination, RequestView};
-use super::{BodyNeed, Filter, Step};
+use super::{Filter, Step};
 use crate::catalog::caller::Caller;
 use crate::catalog::model::{Catalog, Model};
 use crate::protocol::Protocol;
@@ -16,11 +16,17 @@ pub const KIND: FilterKind = FilterKind {
     name: "route_model",
     summary: "Finds the channels that serve the body's `model` (404 with the nearest names, 403 where this caller may not), and gives the model its name there.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Body, Need::Caller],
+        provides: &[Provision::Channel, Provision::Model],
+        reason: ", since models depend on the caller",
+        ..Place::ANYWHERE
+    },
     settings: None,
     bare: true,
     build: |_, parts| {
         let protocol = parts.protocol.ok_or_else(|| {
-            super::kind::InvalidSettings::new("`route_model` needs the route's `protocol`")
+            InvalidSettings::new("`route_model` needs the route's `protocol`")
                 .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
         Ok(Arc::new(RouteModel {
@@ -41,10 +47,6 @@ struct RouteModel {
 }
 
 impl Filter for RouteModel {
-    fn body_need(&self) -> BodyNeed {
-        BodyNeed::Scanned
-    }
-
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         Step::from(self.destination(request).map(|destination| {
             request.destination = Some(destination);
@@ -55,9 +57,9 @@ impl Filter for RouteModel {
         &'a self,
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
-    ) -> Step<'a> {
+    ) -> Step<'a, ()> {
         let Some(renamed) = &attempt.candidate.model else {
-            return Step::next();
+            return Step::done();
         };
         if let Some(form) = request.read_form() {
             if let Some(model) = form.part("model") {
@@ -69,7 +71,7 @@ impl Filter for RouteModel {
         {
             attempt.edits.replace(model.span(), renamed.json.clone());
         }
-        Step::next()
+        Step::done()
     }
 }
 

@@ -1,7 +1,9 @@
 //! `set_headers`: sets headers for the provider, or for the caller when it stands in the response chain.
 
 use super::captures;
-use super::kind::{FilterKind, InvalidSettings, Side, read_settings, settings_schema};
+use super::kind::{
+    FilterKind, InvalidSettings, Parts, Place, Side, read_settings, settings_schema,
+};
 use super::view::{AnswerView, RequestView};
 use super::{Filter, Step};
 use http::{HeaderMap, HeaderName, HeaderValue};
@@ -15,6 +17,7 @@ pub const KIND: FilterKind = FilterKind {
     name: "set_headers",
     summary: "Sets headers: `name: value`, or `name: {of: path, match: regex, value: $1}` with captures of the path or of another header.",
     side: Side::Either,
+    place: Place::ANYWHERE,
     settings: Some(settings_schema::<SetHeadersConfig>),
     bare: false,
     build,
@@ -46,6 +49,7 @@ struct CapturedConfig {
 }
 
 struct SetHeaders {
+    side: Side,
     headers: Vec<(HeaderName, Source)>,
 }
 
@@ -74,6 +78,9 @@ impl Filter for SetHeaders {
     }
 
     fn on_response_head(&self, answer: &mut AnswerView<'_>) {
+        if self.side != Side::Response {
+            return;
+        }
         for (name, source) in &self.headers {
             if let Some(value) = source.value(&answer.request.path, &answer.request.headers) {
                 answer.headers.insert(name, value);
@@ -105,7 +112,7 @@ impl Source {
 
 fn build(
     settings: &serde_json::Value,
-    _: &super::kind::Parts<'_>,
+    parts: &Parts<'_>,
 ) -> Result<Arc<dyn Filter>, InvalidSettings> {
     let SetHeadersConfig(headers) = read_settings(settings)?;
     let headers = headers
@@ -120,7 +127,10 @@ fn build(
             Ok((name, source(value).map_err(placed)?))
         })
         .collect::<Result<_, InvalidSettings>>()?;
-    Ok(Arc::new(SetHeaders { headers }))
+    Ok(Arc::new(SetHeaders {
+        side: parts.side,
+        headers,
+    }))
 }
 
 /// A header name that operators may set: framing and connection headers are the gateway's own.

@@ -1,9 +1,11 @@
 //! `validate`: the body against its JSON Schema; every error with pointer and rule, a few at a time.
 
-use super::kind::{FilterKind, InvalidSettings, Side, read_settings_or_default, settings_schema};
+use super::kind::{
+    FilterKind, InvalidSettings, Need, Place, Side, read_settings_or_default, settings_schema,
+};
 use super::refusal::{self, VIOLATIONS_MAX};
 use super::view::RequestView;
-use super::{BodyNeed, Filter, Step};
+use super::{Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::form::Form;
@@ -20,6 +22,11 @@ pub const KIND: FilterKind = FilterKind {
     name: "validate",
     summary: "Checks the body against the protocol's JSON Schema, or the one that `schema` names, and against that of the model's `profile`; 400 with every error's pointer and rule.",
     side: Side::Request,
+    place: Place {
+        needs: &[Need::Body, Need::Model],
+        reason: ", since models have rules of their own",
+        ..Place::ANYWHERE
+    },
     settings: Some(settings_schema::<ValidateConfig>),
     bare: true,
     build: |settings, parts| {
@@ -58,10 +65,6 @@ struct Validate {
 }
 
 impl Filter for Validate {
-    fn body_need(&self) -> BodyNeed {
-        BodyNeed::Scanned
-    }
-
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let body = request.body.as_ref().expect("a scanned body was asked for");
         Step::from(self.check(body, self.profile(request), request.read_form()))

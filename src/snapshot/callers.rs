@@ -6,6 +6,8 @@ use crate::catalog::caller::{Caller, Callers, KeyDigest, Pattern};
 use crate::catalog::limits::CallerLimits;
 use crate::catalog::model::Catalog;
 use crate::config::routes::{CallerConfig, CallerLimitsConfig, ModelLimitsConfig};
+use crate::filter::kind::Provision;
+use crate::filter::registry;
 use crate::protocol::nearest::nearest;
 use crate::state::demand::Measure;
 use std::collections::{BTreeMap, HashSet};
@@ -64,11 +66,11 @@ pub(crate) fn build(
 
 /// Limits that no route keeps to are reported: whoever wrote them relies on them.
 pub(crate) fn check_kept(configs: &[CallerConfig], router: &Router, problems: &mut Problems<'_>) {
-    let keeps = |named: &crate::filter::chain::Named| named.name == "rate_limit";
     let mut routes = router.routes().iter();
-    if routes.any(|route| route.request.filters().iter().any(keeps)) {
+    if routes.any(|route| route.request.provider_of(Provision::Limits).is_some()) {
         return;
     }
+    let keeper = registry::providers(Provision::Limits);
     for (index, config) in configs.iter().enumerate() {
         let of_connections = CallerLimitsConfig {
             connections: config.limits.connections,
@@ -77,8 +79,8 @@ pub(crate) fn check_kept(configs: &[CallerConfig], router: &Router, problems: &m
         if config.limits != of_connections {
             problems.warning(
                 &format!("/callers/{index}/limits"),
-                "no route keeps to limits: none has `rate_limit`",
-                Some("put `rate_limit` last in the `request` of routes"),
+                format!("no route keeps to limits: none has {keeper}"),
+                Some(&format!("put {keeper} last in the `request` of routes")),
             );
         }
     }

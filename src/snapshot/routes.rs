@@ -19,6 +19,7 @@ use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::state::Store;
 use crate::task::Tasks;
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -47,11 +48,12 @@ struct BuiltStep {
     trail: Vec<String>,
 }
 
-/// The side and protocol that a chain is built for.
+/// What a chain is built for.
 #[derive(Clone, Copy)]
-struct Purpose {
+struct Purpose<'a> {
     side: Side,
     protocol: Option<Protocol>,
+    patterns: &'a [Pattern],
 }
 
 impl Builder<'_> {
@@ -91,16 +93,18 @@ impl Builder<'_> {
     fn route(&self, config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Vec<Route> {
         let RouteConfig {
             name,
-            r#match,
+            r#match: _,
             protocol,
             request,
             response,
             timeouts,
             failover,
         } = config;
+        let patterns = patterns(config, at, problems);
         let purpose = |side| Purpose {
             side,
             protocol: *protocol,
+            patterns: &patterns,
         };
         let mut asked = Vec::new();
         let errors = problems.errors();
@@ -123,13 +127,6 @@ impl Builder<'_> {
             problems,
         );
         self.check_protocol(*protocol, at, problems);
-        let mut patterns = Vec::new();
-        for (end, text) in r#match.placed() {
-            match Pattern::parse(text) {
-                Ok(pattern) => patterns.push(pattern),
-                Err(reason) => problems.error(&format!("{at}/match{end}"), reason, None),
-            }
-        }
         // Of what could not be built, the order tells nothing.
         if whole {
             order::check(&asked, &patterns, &format!("{at}/request"), problems);
@@ -172,7 +169,7 @@ impl Builder<'_> {
         &self,
         steps: &[StepConfig],
         list: &str,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         trail: &[String],
         into: &mut Vec<BuiltStep>,
         problems: &mut Problems<'_>,
@@ -193,7 +190,7 @@ impl Builder<'_> {
     fn chain(
         &self,
         name: &str,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         trail: &[String],
         into: &mut Vec<BuiltStep>,
         problems: &mut Problems<'_>,
@@ -232,7 +229,7 @@ impl Builder<'_> {
         &self,
         name: &str,
         settings: &serde_json::Value,
-        purpose: Purpose,
+        purpose: Purpose<'_>,
         trail: Vec<String>,
         into: &mut Vec<BuiltStep>,
         problems: &mut Problems<'_>,
@@ -257,6 +254,7 @@ impl Builder<'_> {
                 Some(&format!("move it to the route's `{there}` list")),
             );
         }
+        let warnings = RefCell::default();
         let parts = Parts {
             callers: self.callers,
             catalog: self.catalog,
@@ -268,6 +266,8 @@ impl Builder<'_> {
             endpoints: self.endpoints,
             protocol: purpose.protocol,
             side: purpose.side,
+            has_parameter: &|name| all_have_parameter(purpose.patterns, name),
+            warnings: &warnings,
         };
         let place = |pointer: &str| match settings.is_null() {
             true => at.to_string(),
@@ -275,14 +275,11 @@ impl Builder<'_> {
         };
         match (kind.build)(settings, &parts) {
             Ok(filter) => {
-                if let Some(warning) = filter.settings_warning() {
+                for warning in warnings.take() {
                     let hint = warning.hint.as_deref();
                     problems.warning(&place(&warning.pointer), warning.reason, hint);
                 }
-                let named = Named {
-                    name: kind.name,
-                    filter,
-                };
+                let named = Named { kind, filter };
                 into.push(BuiltStep { named, trail });
             }
             Err(invalid) => {
@@ -303,6 +300,21 @@ impl Builder<'_> {
             .any(|route| uses(&route.request) || uses(&route.response))
             || self.chains.values().any(|chain| uses(chain))
     }
+}
+
+fn patterns(config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Vec<Pattern> {
+    let mut patterns = Vec::new();
+    for (end, text) in config.r#match.placed() {
+        match Pattern::parse(text) {
+            Ok(pattern) => patterns.push(pattern),
+            Err(reason) => problems.error(&format!("{at}/match{end}"), reason, None),
+        }
+    }
+    patterns
+}
+
+fn all_have_parameter(patterns: &[Pattern], name: &str) -> bool {
+    patterns.iter().all(|pattern| pattern.has_parameter(name))
 }
 
 /// Warns of a match whose requests an earlier route takes: the first that matches wins.

@@ -9,6 +9,7 @@ use crate::catalog::model::Catalog;
 use crate::config::channels::{ChannelConfig, CredentialConfig};
 use crate::config::pointer::child;
 use crate::config::routes::{CallerConfig, RouteConfig};
+use crate::filter::kind::{FilterKind, Provision};
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::protocol::secret_shape;
@@ -42,10 +43,16 @@ impl Usable<'_> {
         if problems.errors() > 0 {
             return;
         }
-        if self.declared_callers.is_empty() && self.routes_with("authenticate").next().is_some() {
+        let mut needing = self.routes_with(Provision::Caller);
+        if self.declared_callers.is_empty()
+            && let Some((_, filter)) = needing.next()
+        {
             problems.warning(
                 "/callers",
-                "there are no callers: routes with `authenticate` refuse every request",
+                format!(
+                    "there are no callers: routes with `{}` refuse every request",
+                    filter.name
+                ),
                 Some("add a caller; `headgate key new` prints a key and its `key_sha256`"),
             );
         }
@@ -202,9 +209,9 @@ impl Usable<'_> {
         }
         let mut names = HashSet::new();
         let routes = self
-            .routes_with("route_model")
-            .filter(|route| has(route, "authenticate"));
-        for route in routes {
+            .routes_with(Provision::Model)
+            .filter(|(route, _)| route.request.provider_of(Provision::Caller).is_some());
+        for (route, _) in routes {
             let Some(protocol) = route.protocol.filter(|_| names.insert(&route.name)) else {
                 continue;
             };
@@ -227,15 +234,14 @@ impl Usable<'_> {
         }
     }
 
-    fn routes_with(&self, filter: &'static str) -> impl Iterator<Item = &Route> {
+    /// Routes that have this, each with the filter that provides it.
+    fn routes_with(
+        &self,
+        provision: Provision,
+    ) -> impl Iterator<Item = (&Route, &'static FilterKind)> {
         let routes = self.router.routes().iter().map(|route| &**route);
-        routes.filter(move |route| has(route, filter))
+        routes.filter_map(move |route| Some((route, route.request.provider_of(provision)?)))
     }
-}
-
-fn has(route: &Route, filter: &str) -> bool {
-    let mut filters = route.request.filters().iter();
-    filters.any(|named| named.name == filter)
 }
 
 /// A credential that reads as a variable without its braces is sent as it is.

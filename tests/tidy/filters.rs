@@ -6,9 +6,11 @@ use headgate::filter::chain::Named;
 use headgate::filter::kind::{FilterKind, Side};
 use headgate::filter::registry::FILTERS;
 use headgate::snapshot::Snapshot;
+use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
+use std::process::Command;
 
 #[test]
 fn the_registry_is_alphabetic() {
@@ -98,6 +100,55 @@ fn every_page_names_all_settings_and_its_examples_are_part_of_the_fixture() {
 }
 
 #[test]
+fn nobody_knows_a_filter_by_its_name() {
+    /// Words of others that are a filter's name by chance.
+    const OTHER_MEANINGS: &[(&str, &str)] = &[("src/protocol/blame.rs", "rate_limit")];
+    let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
+    let named = Regex::new(&format!(r#"["`]({})["`]"#, names.join("|"))).unwrap();
+    let mut offenders = Vec::new();
+    for file in sources().iter().filter(|file| !file.is_test()) {
+        let tests_from = file.tests_begin();
+        let code = file.lines().take_while(|(line, _)| *line < tests_from);
+        for (line, code) in code {
+            let code = code.trim_start();
+            let is_own = |name: &str| {
+                let stem = file.path.strip_prefix("src/filter/").unwrap_or_default();
+                let own = stem.strip_prefix(name).unwrap_or_default();
+                own.starts_with(['.', '/']) || OTHER_MEANINGS.contains(&(file.path.as_str(), name))
+            };
+            let is_told = ["//", "after: ", "summary: "];
+            if is_told.iter().any(|told| code.starts_with(told)) {
+                continue;
+            }
+            for found in named.captures_iter(code).filter(|found| !is_own(&found[1])) {
+                offenders.push(format!("{}:{line}: names `{}`", file.path, &found[1]));
+            }
+        }
+    }
+    assert_none("only a filter and the registry know its name", &offenders);
+}
+
+/// Modules that a macro declares are not found by `cargo fmt`.
+#[test]
+fn filters_are_formatted() {
+    let files = FILTERS
+        .iter()
+        .map(|kind| root().join(format!("src/filter/{}.rs", kind.name)));
+    let Ok(checked) = Command::new("rustfmt")
+        .args(["--check", "--edition", "2024"])
+        .args(files)
+        .output()
+    else {
+        return;
+    };
+    let differences = String::from_utf8_lossy(&checked.stdout);
+    assert!(
+        checked.status.success(),
+        "run `make format`:\n{differences}"
+    );
+}
+
+#[test]
 fn the_index_of_filters_says_what_the_registry_says() {
     let index = fs::read_to_string(root().join("docs/filters/README.md")).unwrap_or_default();
     let rows = FILTERS.iter().map(|kind| {
@@ -143,7 +194,7 @@ fn stems(files: impl IntoIterator<Item = TextFile>, extension: &str) -> BTreeSet
 }
 
 fn uses(snapshot: &Snapshot, kind: &FilterKind) -> bool {
-    let named = |filters: &[Named]| filters.iter().any(|named| named.name == kind.name);
+    let named = |filters: &[Named]| filters.iter().any(|named| named.kind.name == kind.name);
     snapshot
         .router
         .routes()

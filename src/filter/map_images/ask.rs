@@ -23,7 +23,7 @@ pub(super) fn keep_able(request: &mut RequestView) -> Result<(), Fault> {
     let Some(destination) = &request.destination else {
         return Err(
             Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
-                .detail("`map_images` must stand behind `route_model`"),
+                .detail("no filter before `map_images` found a channel"),
         );
     };
     let mut able = Vec::new();

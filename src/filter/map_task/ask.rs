@@ -1,6 +1,6 @@
 //! What providers are asked: the create in the family's words, queries and cancels by the provider's own id.
 
-use super::{MapTask, no_family};
+use super::{MapTask, PARAMETERS, no_family};
 use crate::catalog::model::Candidate;
 use crate::filter::facts::Create;
 use crate::filter::view::{AttemptView, Destination, RequestView};
@@ -10,9 +10,6 @@ use crate::task::family::{Call, Family, Mapped};
 use crate::task::generic::{GenericRequest, Refused};
 use crate::task::id::{TaskId, credential_fingerprint};
 use http::HeaderValue;
-
-/// The route's parameter that holds a task's id, by either name.
-const PARAMETERS: [&str; 2] = ["id", "task_id"];
 
 impl MapTask {
     /// Opens the id in the path, and binds the request to the channel and key that made the task.
@@ -58,7 +55,7 @@ impl MapTask {
         let Some(destination) = &request.destination else {
             return Err(
                 Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
-                    .detail("`map_task` must stand behind `route_model`"),
+                    .detail("no filter before `map_task` found a channel"),
             );
         };
         let mut able = Vec::new();

@@ -3,7 +3,6 @@
 use super::aside::aside;
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
-use crate::filter::Flow;
 use crate::filter::view::{AttemptView, Instead, RequestView};
 use crate::gateway::hygiene;
 use crate::gateway::upstream::Target;
@@ -39,12 +38,7 @@ pub(in crate::gateway) async fn prepare(
         request.body_bytes(),
         route.request.on_attempt(request, &mut attempt),
     );
-    if let Flow::Reply(_) = filtered.await? {
-        return Err(
-            Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
-                .detail("a filter replied to an attempt"),
-        );
-    }
+    filtered.await?;
     let AttemptView {
         headers,
         edits,

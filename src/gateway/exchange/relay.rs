@@ -8,7 +8,7 @@ use super::pulse::BEAT;
 use super::retry_policy::{AttemptEnd, CallerReply, Verdict};
 use crate::catalog::model::Candidate;
 use crate::channel::lease::Lease;
-use crate::filter::AnswerNeed;
+use crate::filter::Access;
 use crate::filter::view::{AnswerKind, AnswerView};
 use crate::gateway::deadline::Elapsed;
 use crate::gateway::upstream::client::Progress;
@@ -98,7 +98,7 @@ impl Exchange<'_> {
         match kind {
             AnswerKind::Stream => self.relay_stream(response, headers, candidate).await,
             AnswerKind::Json | AnswerKind::Other
-                if self.route.response.answer_need() == AnswerNeed::Replace =>
+                if self.route.response.body_access() == Access::Replace =>
             {
                 self.relay_replaced(response, headers, candidate).await
             }
@@ -150,7 +150,13 @@ impl Exchange<'_> {
                 headers: &mut headers,
                 kind,
             };
-            self.route.response.reword_error(&mut view, &mut body);
+            let replaced = self.route.response.replace_body(&mut view, &mut body);
+            let patience = response.time_left().max(REPLACED_WITHIN);
+            match self.downstream.unless_gone_within(patience, replaced).await {
+                Ok(Ok(replaced)) => replaced?,
+                Ok(Err(Elapsed)) => return Err(too_slow(patience)),
+                Err(interrupted) => return Err(interrupted.into()),
+            }
             status = view.status;
             body
         } else {
@@ -233,7 +239,7 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let observed =
-            kind == AnswerKind::Json && self.route.response.answer_need() == AnswerNeed::Observe;
+            kind == AnswerKind::Json && self.route.response.body_access() == Access::Observe;
         self.downstream
             .write_head(response.status, headers.clone())
             .await?;

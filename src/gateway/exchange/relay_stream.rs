@@ -5,7 +5,7 @@ use super::pulse::Pulse;
 use super::relay::is_channels;
 use super::retry_policy::AttemptEnd;
 use crate::catalog::model::Candidate;
-use crate::filter::AnswerNeed;
+use crate::filter::Access;
 use crate::filter::view::{FrameView, Verdict};
 use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
@@ -53,7 +53,7 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         headers.remove(header::CONTENT_LENGTH);
         self.downstream.write_head(response.status, headers).await?;
-        let rewritten = self.route.response.frame_need() == AnswerNeed::Replace;
+        let rewritten = self.route.response.event_access() == Access::Replace;
         let mut stream = Stream {
             framer: Framer::new(EVENT_BYTES_MAX),
             progress: self.progress(response),
@@ -132,7 +132,7 @@ impl Exchange<'_> {
     fn look_at_events(&mut self, stream: &mut Stream, candidate: &Candidate) {
         while let Some(event) = stream.framer.next() {
             self.count(stream, &event);
-            self.route.response.on_frame(&mut FrameView {
+            self.route.response.on_event(&mut FrameView {
                 request: &mut self.request,
                 candidate: Some(candidate),
                 event: &event,
@@ -151,7 +151,7 @@ impl Exchange<'_> {
                 event: &event,
                 verdict: Verdict::Pass,
             };
-            self.route.response.on_frame(&mut frame);
+            self.route.response.on_event(&mut frame);
             match frame.verdict {
                 Verdict::Pass => out.push(event.raw.clone()),
                 Verdict::Replace(bytes) => out.push(bytes),

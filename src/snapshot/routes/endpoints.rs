@@ -2,7 +2,8 @@
 
 use super::USE_DEPTH_MAX;
 use crate::config::routes::{RouteConfig, StepConfig};
-use crate::filter::kind::Endpoint;
+use crate::filter::kind::{Endpoint, Provision};
+use crate::filter::registry;
 use crate::protocol::Protocol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +39,9 @@ fn routes_models(
     depth: usize,
 ) -> bool {
     steps.iter().any(|step| match step {
-        StepConfig::Filter { name, .. } => name == "route_model",
+        StepConfig::Filter { name, .. } => {
+            registry::find(name).is_some_and(|kind| kind.provides(Provision::Model))
+        }
         StepConfig::Use(name) => {
             depth < USE_DEPTH_MAX
                 && chains

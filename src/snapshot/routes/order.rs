@@ -1,22 +1,11 @@
-//! The order of a route's filters: one that would surprise at run time is refused when the file is read.
+//! The order of a route's filters: one that cannot work by what the filters declare of their place is refused when
+//! the file is read.
 
 use super::super::Problems;
 use super::super::router::Pattern;
-use super::BuiltStep;
-
-/// What each filter on the right builds on, in both hooks.
-const EARLIER: [(&str, &str); 10] = [
-    ("authenticate", "pin"),
-    ("authenticate", "follow_ids"),
-    ("pin", "follow_ids"),
-    ("route_model", "follow_ids"),
-    ("follow_ids", "first_channel"),
-    ("pin", "first_channel"),
-    ("authenticate", "map_task"),
-    ("route_model", "map_task"),
-    ("route_model", "map_images"),
-    ("validate", "map_images"),
-];
+use super::{BuiltStep, all_have_parameter};
+use crate::filter::kind::{Place, Provision};
+use crate::filter::registry::{self, FILTERS};
 
 /// Reports filters of the list at `at` that stand in an order which cannot work.
 pub(super) fn check(
@@ -26,43 +15,26 @@ pub(super) fn check(
     problems: &mut Problems<'_>,
 ) {
     let order = Order { filters };
-    let place = |wanted: &str| order.place(wanted);
-    if place("authenticate").is_none() {
+    if order.provider(Provision::Caller).is_none() {
+        let knows = registry::providers(Provision::Caller);
         problems.warning(
             at,
-            "anybody may use this route: it has no `authenticate`",
-            Some("put `authenticate` first"),
+            format!("anybody may use this route: it has no {knows}"),
+            Some(&format!("put {knows} first")),
         );
     }
-    for later in ["list_models", "route_model"] {
-        let why = ", since models depend on the caller";
-        order.require("authenticate", later, why, None, problems);
+    for (index, step) in filters.iter().enumerate() {
+        let is_repeated = order.place(step.name()) != Some(index);
+        if !is_repeated {
+            order.check_place(index, &step.named.kind.place, problems);
+        }
     }
-    for (earlier, later) in EARLIER {
-        order.require(earlier, later, "", None, problems);
-    }
-    let all_have = |name: &str| patterns.iter().all(|pattern| pattern.has_parameter(name));
-    let is_about_a_task = all_have("id") || all_have("task_id");
-    if is_about_a_task {
-        let why = ": on this route `map_task` answers by itself, and no filter behind it runs";
-        order.require("rate_limit", "map_task", why, None, problems);
-    }
-    let why = ", since models have rules of their own";
-    order.require("route_model", "validate", why, None, problems);
-    let why = ", since models have limits too";
-    let hint = "put `rate_limit` last, so that requests which are refused count for nothing";
-    order.require("route_model", "rate_limit", why, Some(hint), problems);
-    let finds_channel = place("route_model").is_some()
-        || place("list_models").is_some()
-        || place("first_channel").is_some()
-        || (place("follow_ids").is_some() && all_have("id"))
-        || (place("map_task").is_some() && is_about_a_task)
-        || filters.iter().any(|step| step.named.filter.ends_requests());
-    if !finds_channel {
+    order.check_limits(problems);
+    if !order.finds_channel(patterns) {
         problems.error(
             at,
             "no filter of this route finds a channel or answers by itself",
-            Some("add `route_model`, `follow_ids` (with `{id}` in the path), `first_channel` or `list_models`"),
+            Some(&format!("add {}", ways_to_a_channel())),
         );
     }
 }
@@ -74,29 +46,72 @@ struct Order<'a> {
 impl Order<'_> {
     fn place(&self, wanted: &str) -> Option<usize> {
         let mut filters = self.filters.iter();
-        filters.position(|step| step.named.name == wanted)
+        filters.position(|step| step.name() == wanted)
     }
 
-    /// Reports `later` where it stands before `earlier`, if the route has both.
-    fn require(
+    fn provider(&self, provision: Provision) -> Option<usize> {
+        let mut filters = self.filters.iter();
+        filters.position(|step| step.named.kind.provides(provision))
+    }
+
+    /// Whether every request ends with the filter.
+    fn replies_always(step: &BuiltStep) -> bool {
+        step.named.kind.provides(Provision::Reply) || step.named.filter.declare().replies_always
+    }
+
+    /// The filters that a filter builds on stand before it.
+    fn check_place(&self, index: usize, place: &Place, problems: &mut Problems<'_>) {
+        let provisions = place.needs.iter().filter_map(|need| need.met_by());
+        let providers = provisions.filter_map(|provision| self.provider(provision));
+        let named = place.after.iter().filter_map(|name| self.place(name));
+        for earlier in providers.chain(named).filter(|earlier| *earlier > index) {
+            self.report(earlier, index, place.reason, place.hint, problems);
+        }
+    }
+
+    /// Limits are kept before a filter replies to every request: none behind it sees a body.
+    fn check_limits(&self, problems: &mut Problems<'_>) {
+        let Some(keeper) = self.provider(Provision::Limits) else {
+            return;
+        };
+        let replying = self.filters[..keeper].iter().position(Self::replies_always);
+        if let Some(replying) = replying {
+            let reason = format!(
+                ": on this route `{}` answers by itself, and no filter behind it runs",
+                self.filters[replying].name()
+            );
+            self.report(keeper, replying, &reason, None, problems);
+        }
+    }
+
+    fn finds_channel(&self, patterns: &[Pattern]) -> bool {
+        self.filters.iter().any(|step| {
+            let mut provided = step.named.kind.place.provides.iter();
+            Self::replies_always(step)
+                || provided.any(|provision| match provision {
+                    Provision::Channel => true,
+                    Provision::ChannelOf(parameter) => all_have_parameter(patterns, parameter),
+                    Provision::Caller | Provision::Model | Provision::Limits | Provision::Reply => {
+                        false
+                    }
+                })
+        })
+    }
+
+    /// Reports the filter at `later`, which stands before the one at `earlier`.
+    fn report(
         &self,
-        earlier: &str,
-        later: &str,
-        why: &str,
+        earlier: usize,
+        later: usize,
+        reason: &str,
         hint: Option<&str>,
         problems: &mut Problems<'_>,
     ) {
-        let (Some(wanted), Some(early)) = (self.place(earlier), self.place(later)) else {
-            return;
-        };
-        if early > wanted {
-            return;
-        }
-        let at = self.step_to_move(early, wanted);
-        let own_hint = format!("move `{later}` behind `{earlier}`");
+        let (wanted, early) = (self.filters[earlier].name(), self.filters[later].name());
+        let own_hint = format!("move `{early}` behind `{wanted}`");
         problems.error(
-            at,
-            format!("`{later}` requires an earlier `{earlier}`{why}"),
+            self.step_to_move(later, earlier),
+            format!("`{early}` requires an earlier `{wanted}`{reason}"),
             Some(hint.unwrap_or(&own_hint)),
         );
     }
@@ -111,5 +126,31 @@ impl Order<'_> {
             || one.last().map_or("", String::as_str),
             |(one, _)| one.as_str(),
         )
+    }
+}
+
+impl BuiltStep {
+    fn name(&self) -> &'static str {
+        self.named.kind.name
+    }
+}
+
+/// The filters that find a channel or reply by themselves, for a sentence.
+fn ways_to_a_channel() -> String {
+    let ways = FILTERS.iter().flat_map(|kind| {
+        let provided = kind.place.provides.iter();
+        provided.filter_map(|provision| match provision {
+            Provision::Channel | Provision::Reply => Some(format!("`{}`", kind.name)),
+            Provision::ChannelOf(parameter) => Some(format!(
+                "`{}` (with `{{{parameter}}}` in the path)",
+                kind.name
+            )),
+            Provision::Caller | Provision::Model | Provision::Limits => None,
+        })
+    });
+    let ways: Vec<String> = ways.collect();
+    match &ways[..] {
+        [others @ .., last] if !others.is_empty() => format!("{} or {last}", others.join(", ")),
+        _ => ways.concat(),
     }
 }
