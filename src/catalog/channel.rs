@@ -1,5 +1,6 @@
 //! Channels as built: where a provider is, how to prove ourselves to it, and how long to wait for it.
 
+use super::client_address::ForwardedPolicy;
 use super::images::ImageEdits;
 use crate::protocol::Protocol;
 use crate::protocol::mask::Secrets;
@@ -30,6 +31,8 @@ pub struct Channel {
     pub timeouts: Timeouts,
     /// Added to every request for this provider.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// What its provider is told of a client's address.
+    pub forwarded: ForwardedPolicy,
     pub limits: ChannelLimits,
     pub health: HealthPolicy,
     /// Equal for equal accounts that are reached in the same way, whatever their keys: what is known of

@@ -1,5 +1,6 @@
 //! Where the gateway goes when somebody else names the URL: nowhere inside, unless the operator says so.
 
+use crate::catalog::network::Network;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ pub enum Allowed {
     /// A host by its name or address, on one port or on all, http too.
     Host { host: Arc<str>, port: Option<u16> },
     /// All addresses that share these first bits, http too.
-    Network { address: IpAddr, bits: u8 },
+    Network(Network),
 }
 
 /// A host, on a port, as a URL names them.
@@ -44,29 +45,8 @@ impl Allowed {
             Self::Host { host, port } => {
                 place.host.eq_ignore_ascii_case(host) && port.is_none_or(|port| port == place.port)
             }
-            Self::Network {
-                address: network,
-                bits,
-            } => shares_bits(*network, address, *bits),
+            Self::Network(network) => network.contains(address),
         }
-    }
-}
-
-fn shares_bits(network: IpAddr, address: IpAddr, bits: u8) -> bool {
-    let bits = u32::from(bits);
-    match (network, address) {
-        (IpAddr::V4(network), IpAddr::V4(address)) => {
-            let differ = network.to_bits() ^ address.to_bits();
-            differ.checked_shr(32_u32.saturating_sub(bits)).unwrap_or(0) == 0
-        }
-        (IpAddr::V6(network), IpAddr::V6(address)) => {
-            let differ = network.to_bits() ^ address.to_bits();
-            differ
-                .checked_shr(128_u32.saturating_sub(bits))
-                .unwrap_or(0)
-                == 0
-        }
-        _ => false,
     }
 }
 
@@ -173,9 +153,8 @@ mod tests {
             host: host.into(),
             port,
         };
-        let network = |address, bits| Allowed::Network {
-            address: ip(address),
-            bits,
+        let network = |address: &str, bits: u8| {
+            Allowed::Network(Network::parse(&format!("{address}/{bits}")).unwrap())
         };
         let place = |host, port| Place {
             is_https: false,

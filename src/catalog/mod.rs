@@ -2,7 +2,9 @@
 
 pub mod caller;
 pub mod channel;
+pub mod client_address;
 pub mod egress;
 pub mod images;
 pub mod limits;
 pub mod model;
+pub mod network;

@@ -19,6 +19,7 @@ use crate::snapshot::{self, Lasting, Snapshot};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use std::io::Read;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -44,6 +45,9 @@ pub struct Args {
     /// Name of the caller, instead of its key; the first one of the file if neither is given.
     #[arg(long)]
     caller: Option<String>,
+    /// Address that the connection comes from, with a port or without.
+    #[arg(long, default_value = "127.0.0.1", value_parser = peer)]
+    client: SocketAddr,
     /// Asks the running gateway which channels are usable now, at the address of its admin pages
     /// [default: `server.admin` of the configuration]
     #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
@@ -89,6 +93,12 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
         headers(args, route.protocol, has_body)?,
         params,
     );
+    let client = snapshot
+        .server
+        .client_addresses
+        .client_of(args.client, &request.headers);
+    println!("client    {}", client.address);
+    request.client = Some(client);
     if args.key.is_none() {
         let name = args.caller.as_deref();
         let caller = snapshot.callers.by_name(name);
@@ -227,6 +237,14 @@ fn refused(request: &RequestView, fault: &Fault) -> Failure {
         error_body::status(request.protocol, fault),
         String::from_utf8_lossy(&body)
     ))
+}
+
+fn peer(text: &str) -> Result<SocketAddr, String> {
+    let with_port = text.parse().ok();
+    let alone = || Some(SocketAddr::new(text.parse().ok()?, 0));
+    with_port
+        .or_else(alone)
+        .ok_or_else(|| "write an address, such as `192.0.2.7`".into())
 }
 
 fn names(filters: &[Named]) -> String {

@@ -5,6 +5,7 @@ mod check;
 mod demo;
 mod explain;
 mod families;
+mod filters;
 #[cfg(target_os = "linux")]
 mod handover;
 #[cfg(not(target_os = "linux"))]
@@ -41,6 +42,8 @@ enum Command {
     Explain(explain::Args),
     /// Prints the JSON Schema of routes.yaml.
     Schema,
+    /// Prints every filter, its chain and what it does.
+    Filters,
     /// Prints the definitions of video families that come with the program.
     Families(families::Args),
     /// Makes keys for callers and for task ids.
@@ -61,9 +64,12 @@ impl Command {
             Self::Run(_) => true,
             #[cfg(feature = "simulator")]
             Self::Simulate(_) | Self::Demo(_) => true,
-            Self::Check(_) | Self::Explain(_) | Self::Schema | Self::Families(_) | Self::Key(_) => {
-                false
-            }
+            Self::Check(_)
+            | Self::Explain(_)
+            | Self::Schema
+            | Self::Filters
+            | Self::Families(_)
+            | Self::Key(_) => false,
         }
     }
 }
@@ -80,6 +86,7 @@ pub fn main() -> ExitCode {
         Command::Check(args) => check::run(&args),
         Command::Explain(args) => explain::run(&args),
         Command::Schema => schema::run(),
+        Command::Filters => filters::run(),
         Command::Families(args) => families::run(&args),
         Command::Key(command) => key::run(&command),
         #[cfg(feature = "simulator")]

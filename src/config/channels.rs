@@ -54,6 +54,9 @@ pub struct ChannelConfig {
     /// Headers added to every request for this provider.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// What the provider is told of the client's address.
+    #[serde(default)]
+    pub forwarded: ForwardedConfig,
     /// How much it may be given; what is over goes to another channel.
     #[serde(default)]
     pub limits: ChannelLimitsConfig,
@@ -111,6 +114,20 @@ pub struct ChannelTlsConfig {
     pub key: Option<PathBuf>,
     /// Name to expect in the provider's certificate instead of the URL's host.
     pub server_name: Option<String>,
+}
+
+/// What a provider is told of a client's address, in `Forwarded` where `server.client_address.from` is
+/// `forwarded`, else in `X-Forwarded-For`.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum ForwardedConfig {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The list that came from a trusted proxy, and the address that sent it.
+    Append,
+    /// The client's address alone.
+    Replace,
 }
 
 /// HTTP versions to offer to a provider.

@@ -3,7 +3,7 @@
 use crate::protocol::nearest::nearest;
 
 /// At most this many names are listed.
-const LISTED: usize = 16;
+const LISTED: usize = 20;
 
 /// ``did you mean `a`?``, or the known names if none is near and they are few.
 pub fn did_you_mean<'known>(
@@ -46,6 +46,6 @@ mod tests {
             assert_eq!(did_you_mean(name, known).unwrap(), hint);
         }
         assert_eq!(did_you_mean("other", []), None);
-        assert_eq!(one_of(&["name"; 17]), None);
+        assert_eq!(one_of(&["name"; LISTED + 1]), None);
     }
 }

@@ -5,6 +5,7 @@
 mod blame;
 pub mod channels;
 mod check;
+pub mod client_address;
 pub mod document;
 pub mod egress;
 mod expand;

@@ -1,6 +1,7 @@
 //! `routes.yaml` as written: one struct per section, its documentation the user's reference.
 
 use super::channels::{ChannelConfig, TimeoutsConfig};
+use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
 use super::resilience::{FailoverConfig, RetriesConfig};
 use super::state::StateConfig;
@@ -72,6 +73,8 @@ pub struct ServerConfig {
     pub spool: SpoolConfig,
     /// How the names of providers become addresses.
     pub dns: DnsConfig,
+    /// Where the addresses of clients behind proxies are found.
+    pub client_address: ClientAddressConfig,
 }
 
 /// TLS of a listener.
@@ -268,6 +271,7 @@ impl Default for ServerConfig {
             limits: LimitsConfig::default(),
             spool: SpoolConfig::default(),
             dns: DnsConfig::default(),
+            client_address: ClientAddressConfig::default(),
         }
     }
 }

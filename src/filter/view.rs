@@ -4,6 +4,7 @@ use super::facts::Facts;
 use super::fetch::Fetch;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
+use crate::catalog::client_address::Client;
 use crate::catalog::model::{Candidate, Model};
 use crate::protocol::Protocol;
 use crate::protocol::form::Form;
@@ -29,6 +30,8 @@ pub struct RequestView {
     /// Values of the route's `{parameters}`.
     pub params: Vec<(Arc<str>, String)>,
     pub protocol: Option<Protocol>,
+    /// Whom it comes from, as far as the proxies before the gateway are trusted.
+    pub client: Option<Client>,
     pub caller: Option<Arc<Caller>>,
     /// Most bytes of body that will be read.
     pub body_limit: u64,
@@ -223,6 +226,7 @@ impl RequestView {
             headers,
             params,
             protocol,
+            client: None,
             caller: None,
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,

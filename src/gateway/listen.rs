@@ -10,6 +10,7 @@ mod head_scan;
 pub(super) mod http1_inspection;
 pub(super) mod http1_reader;
 pub(super) mod http2;
+mod proxy_header;
 pub mod stages;
 
 use super::Gateway;
@@ -120,11 +121,14 @@ impl Process {
     ) -> Result<(), String> {
         let tls = settings.tls.as_ref().map(|tls| tls_settings(tls, folder));
         let open = gateway.metrics.connections().clone();
+        let proxied = gateway.client_addresses.takes_proxy_protocol();
+        let proxies = proxied.then(|| gateway.client_addresses.clone());
         let app = Connections::new(gateway, &settings.limits);
         let door = Door {
             app: Arc::new(app),
             places: Arc::new(Semaphore::new(connections)),
             open,
+            proxies,
             tls: tls.transpose()?.map(TlsSettings::build),
             handshake_deadline: settings.limits.header_deadline,
             buffers: CALLER_BUFFERS,
@@ -154,6 +158,7 @@ impl Process {
             app: Arc::new(app),
             places: Arc::new(Semaphore::new(limits.connections)),
             open: uncounted(),
+            proxies: None,
             tls: None,
             handshake_deadline: Duration::MAX,
             buffers: APP_BUFFERS,

@@ -19,6 +19,7 @@ mod subrequest;
 mod upstream;
 mod websocket_refusal;
 
+use crate::catalog::client_address::{Client, ClientAddresses};
 use crate::channel::addresses::{Addresses, Pace};
 use crate::channel::budget::RetryBudget;
 use crate::channel::live::Channels;
@@ -27,8 +28,10 @@ use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
 use crate::snapshot::server::Dns;
+use http::HeaderMap;
 use listen::caller_connections::CallerConnections;
 use listen::stages::Stages;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use upstream::Upstream;
 use upstream::fetch::Fetcher;
@@ -44,6 +47,7 @@ pub struct Gateway {
     access_log: Arc<AccessLog>,
     stages: Arc<Stages>,
     caller_connections: Arc<CallerConnections>,
+    client_addresses: Arc<ClientAddresses>,
 }
 
 impl Gateway {
@@ -54,6 +58,7 @@ impl Gateway {
         access_log: Arc<AccessLog>,
         stages: Arc<Stages>,
     ) -> Self {
+        let client_addresses = reloader.current().server.client_addresses.clone();
         let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
             reloader,
@@ -65,7 +70,13 @@ impl Gateway {
             access_log,
             stages,
             caller_connections: Arc::default(),
+            client_addresses,
         }
+    }
+
+    /// The client of a request that `peer` sent with these headers.
+    fn client_of(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<Client> {
+        Some(self.client_addresses.client_of(peer?, headers))
     }
 
     /// The addresses of providers, for whoever else asks them something.

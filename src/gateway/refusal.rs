@@ -4,6 +4,7 @@ use super::downstream::Downstream;
 use super::downstream::early_reply::{Remainder, close_and_discard_h1};
 use super::listen::http2::FIELDS_MAX;
 use super::{Gateway, reply, request_id};
+use crate::catalog::client_address::Client;
 use crate::filter::facts::Settlement;
 use crate::observe::access_log::Line;
 use crate::protocol::Protocol;
@@ -12,7 +13,6 @@ use crate::snapshot::Snapshot;
 use http::{HeaderMap, HeaderValue, header};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::{RequestHeader, ResponseHeader};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,17 +24,12 @@ pub(super) struct Refusal<'a> {
     pub gateway: &'a Gateway,
     pub snapshot: &'a Snapshot,
     pub id: Arc<str>,
-    /// The other end of the connection.
-    pub client: Option<SocketAddr>,
+    pub client: Option<Client>,
 }
 
 impl<'a> Refusal<'a> {
     /// Of a head that could not be read, and so has no id yet.
-    pub fn of_head(
-        gateway: &'a Gateway,
-        snapshot: &'a Snapshot,
-        client: Option<SocketAddr>,
-    ) -> Self {
+    pub fn of_head(gateway: &'a Gateway, snapshot: &'a Snapshot, client: Option<Client>) -> Self {
         Self {
             gateway,
             snapshot,
@@ -100,7 +95,7 @@ impl<'a> Refusal<'a> {
     }
 
     /// Logs a request that the HTTP/2 library has answered, for the size of its header list.
-    pub fn log_large_head(gateway: &Gateway, client: Option<SocketAddr>) {
+    pub fn log_large_head(gateway: &Gateway, client: Option<Client>) {
         let snapshot = gateway.reloader.current();
         let message = format!(
             "the header list is larger than `server.limits.header_size`, or has more than {FIELDS_MAX} fields"

@@ -50,7 +50,7 @@ pub struct GatewayApp {
     places: Places,
     blocked_replies: BlockedReplies,
     /// The other end of the connection.
-    client: Option<SocketAddr>,
+    peer: Option<SocketAddr>,
 }
 
 #[async_trait]
@@ -88,7 +88,8 @@ impl HttpServerApp for GatewayApp {
             Some(Err(error)) => {
                 let fault = fault_from::downstream_read(error);
                 let snapshot = self.gateway.reloader.current();
-                let refusal = Refusal::of_head(&self.gateway, &snapshot, self.client);
+                let client = self.gateway.client_of(self.peer, &HeaderMap::new());
+                let refusal = Refusal::of_head(&self.gateway, &snapshot, client);
                 refusal.send_unread(session, &fault).await;
                 return None;
             }
@@ -134,7 +135,7 @@ impl GatewayApp {
     pub fn new(
         gateway: Arc<Gateway>,
         options: Arc<HttpServerOptions>,
-        client: Option<SocketAddr>,
+        peer: Option<SocketAddr>,
     ) -> Self {
         let places = Places::new(gateway.caller_connections.clone());
         Self {
@@ -143,7 +144,7 @@ impl GatewayApp {
             places,
             begun: AtomicBool::new(false),
             blocked_replies: BlockedReplies::default(),
-            client,
+            peer,
         }
     }
 
@@ -156,11 +157,14 @@ impl GatewayApp {
         self.gateway.metrics.in_flight().inc();
         let _in_flight = Decrement(self.gateway.metrics.in_flight());
         let id = request_id::new();
+        let client = self
+            .gateway
+            .client_of(self.peer, &session.req_header().headers);
         let refusal = |id| Refusal {
             gateway: &self.gateway,
             snapshot: &snapshot,
             id,
-            client: self.client,
+            client,
         };
         let target = match head::check(&session) {
             Ok(target) => target,
@@ -192,6 +196,7 @@ impl GatewayApp {
             params,
             route.protocol,
         );
+        view.client = client;
         view.subrequests = Some(Subrequests::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());
         let mut exchange = Exchange {
@@ -200,7 +205,7 @@ impl GatewayApp {
             route,
             request: view,
             downstream: Downstream::new(session, self.gateway.stages.clone()),
-            record: Record::new(self.client),
+            record: Record::new(),
             retry_policy: RetryPolicy::default(),
             places: &self.places,
         };

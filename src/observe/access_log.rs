@@ -3,12 +3,13 @@
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
 use super::line_writer::{LineWriter, Sink};
 use super::time_spent::TimeSpent;
+use crate::catalog::client_address::Client;
 use crate::protocol::fault::Fault;
 use crate::protocol::usage::Usage;
 use http::HeaderValue;
 use serde::Serialize;
 use std::borrow::Cow;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Takes lines, or throws them away where nobody wants them.
@@ -20,8 +21,7 @@ pub struct AccessLog {
 pub struct Line<'a> {
     pub id: &'a str,
     pub revision: &'a str,
-    /// The other end of the connection, be it the client or a proxy before it.
-    pub client: Option<SocketAddr>,
+    pub client: Option<Client>,
     pub user_agent: Option<&'a HeaderValue>,
     pub caller: Option<&'a str>,
     pub route: &'a str,
@@ -173,8 +173,8 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
             time: (now.as_millis() as f64) / 1000.0,
             id: line.id,
             revision: line.revision,
-            client_address: line.client.map(|client| client.ip().to_canonical()),
-            client_port: line.client.map(|client| client.port()),
+            client_address: line.client.map(|client| client.address),
+            client_port: line.client.and_then(|client| client.port),
             user_agent: line.user_agent.map(|value| short(value.as_bytes())),
             caller: line.caller,
             route: line.route,

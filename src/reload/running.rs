@@ -74,6 +74,7 @@ impl Running {
             access_log,
             limits,
             dns,
+            client_addresses,
         } = &self.server;
         let wanted = &snapshot.server;
         let overridden = |is_overridden: fn(&Listeners) -> bool| {
@@ -94,6 +95,10 @@ impl Running {
             ("server.limits", *limits != wanted.limits),
             ("server.spool", self.spooling != snapshot.spooling),
             ("server.dns", *dns != wanted.dns),
+            (
+                "server.client_address",
+                *client_addresses != wanted.client_addresses,
+            ),
             ("state", self.state != snapshot.state),
         ];
         let differing = differing.into_iter().filter(|(_, differs)| *differs);

@@ -6,9 +6,12 @@ use super::{Problems, credentials, failover, pem};
 use crate::catalog::channel::{
     Channel, HttpVersion, Identity, Origin, OriginTls, TimeoutOverrides, Timeouts,
 };
+use crate::catalog::client_address::ForwardedPolicy;
 use crate::catalog::images::{ImageBody, ImageEdits, ResponseFormat};
 use crate::catalog::model::ChannelModel;
-use crate::config::channels::{ChannelConfig, ChannelTlsConfig, HttpVersionConfig, TimeoutsConfig};
+use crate::config::channels::{
+    ChannelConfig, ChannelTlsConfig, ForwardedConfig, HttpVersionConfig, TimeoutsConfig,
+};
 use crate::config::images::{ImageBodyConfig, ImageEditConfig, ResponseFormatConfig};
 use crate::config::pointer::child;
 use crate::filter::set_headers::header_name;
@@ -78,6 +81,7 @@ fn build_one(
         tls,
         http,
         headers,
+        forwarded,
         limits,
         health,
     } = config;
@@ -138,6 +142,11 @@ fn build_one(
             tier: *tier,
             timeouts: self::timeouts(timeouts).over(Timeouts::default()),
             headers,
+            forwarded: match forwarded {
+                ForwardedConfig::Off => ForwardedPolicy::Off,
+                ForwardedConfig::Append => ForwardedPolicy::Append,
+                ForwardedConfig::Replace => ForwardedPolicy::Replace,
+            },
             limits: failover::limits(limits),
             health: failover::health(health, &format!("{at}/health"), problems),
             fingerprint,

@@ -2,6 +2,7 @@
 
 use super::Problems;
 use crate::catalog::egress::{Allowed, Egress};
+use crate::catalog::network::Network;
 use crate::config::egress::EgressConfig;
 use std::net::IpAddr;
 
@@ -24,11 +25,8 @@ pub(crate) fn build(config: &EgressConfig, problems: &mut Problems<'_>) -> Egres
 }
 
 fn parse(text: &str) -> Option<Allowed> {
-    if let Some((address, bits)) = text.split_once('/') {
-        let address: IpAddr = address.parse().ok()?;
-        let most = if address.is_ipv4() { 32 } else { 128 };
-        let bits = bits.parse().ok().filter(|bits| *bits <= most)?;
-        return Some(Allowed::Network { address, bits });
+    if text.contains('/') {
+        return Network::parse(text).map(Allowed::Network);
     }
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(host(&address.to_string(), None));
@@ -74,18 +72,9 @@ mod tests {
             ("[::1]:80", Some(host("::1", Some(80)))),
             (
                 "10.0.0.0/8",
-                Some(Allowed::Network {
-                    address: "10.0.0.0".parse().unwrap(),
-                    bits: 8,
-                }),
+                Network::parse("10.0.0.0/8").map(Allowed::Network),
             ),
-            (
-                "fd00::/8",
-                Some(Allowed::Network {
-                    address: "fd00::".parse().unwrap(),
-                    bits: 8,
-                }),
-            ),
+            ("fd00::/8", Network::parse("fd00::/8").map(Allowed::Network)),
             ("10.0.0.0/33", None),
             ("10.0.0/8", None),
             ("https://media.example", None),

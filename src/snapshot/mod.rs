@@ -2,6 +2,7 @@
 
 mod callers;
 pub mod channels;
+mod client_address;
 mod credentials;
 mod egress;
 pub mod failover;

@@ -1,6 +1,7 @@
 //! `server`: its addresses, certificates and name servers, checked when the configuration is built, used when the process starts.
 
-use super::{Problems, pem};
+use super::{Problems, client_address, pem};
+use crate::catalog::client_address::ClientAddresses;
 use crate::config::routes::{
     AccessLogConfig, DnsConfig, LimitsConfig, ServerConfig, ServerTlsConfig,
 };
@@ -9,6 +10,7 @@ use rustls::RootCertStore;
 use rustls::sign::CertifiedKey;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 const DNS_PORT: u16 = 53;
@@ -29,6 +31,8 @@ pub struct Server {
     pub access_log: AccessLogTarget,
     pub limits: ServerLimits,
     pub dns: Dns,
+    /// How the addresses of clients are found.
+    pub client_addresses: Arc<ClientAddresses>,
 }
 
 /// PEM files of the gateway's listener, relative to the configuration's folder.
@@ -82,6 +86,7 @@ pub(crate) fn build(config: &ServerConfig, folder: &Path, problems: &mut Problem
         limits,
         spool: _,
         dns,
+        client_address: addresses,
     } = config;
     let tls = tls.as_ref().map(tls_files);
     let dns = build_dns(dns, problems);
@@ -100,6 +105,7 @@ pub(crate) fn build(config: &ServerConfig, folder: &Path, problems: &mut Problem
         },
         limits: build_limits(limits),
         dns,
+        client_addresses: Arc::new(client_address::build(addresses, problems)),
     }
 }
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::catalog::channel::{
     Channel, ChannelLimits, Credential, HealthPolicy, HttpVersion, Origin, SecretText, Timeouts,
 };
+use crate::catalog::client_address::ForwardedPolicy;
 use crate::catalog::images::ImageEdits;
 use crate::catalog::model::ChannelModel;
 use crate::channel::outcome::Outcome;
@@ -37,6 +38,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
         tier,
         timeouts: Timeouts::default(),
         headers: Vec::new(),
+        forwarded: ForwardedPolicy::Off,
         limits: ChannelLimits::default(),
         health: HealthPolicy::default(),
         fingerprint,

@@ -7,7 +7,7 @@ use crate::filter::view::{AttemptView, Instead, RequestView};
 use crate::gateway::hygiene;
 use crate::gateway::upstream::Target;
 use crate::gateway::upstream::request::{PreparedRequest, RequestBody};
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::fault::Fault;
 use crate::protocol::json::edit::Segments;
 use crate::snapshot::router::Route;
 use http::Method;
@@ -27,6 +27,12 @@ pub(in crate::gateway) async fn prepare(
         credential,
     };
     let mut headers = hygiene::for_provider(&request.headers);
+    let forwarded = request
+        .client
+        .and_then(|client| client.forwarded(candidate.channel.forwarded, &request.headers));
+    if let Some((name, value)) = forwarded {
+        headers.insert(name, value);
+    }
     request.header_edits.apply(&mut headers);
     let mut attempt = AttemptView {
         candidate: candidate.clone(),

@@ -13,15 +13,12 @@ use crate::protocol::upstream_request_id;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use http::{HeaderValue, StatusCode, header};
-use std::net::SocketAddr;
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// Gathered while an exchange runs.
 pub(in crate::gateway) struct Record {
     pub started: Instant,
-    /// The other end of the caller's connection.
-    client: Option<SocketAddr>,
     pub first_byte: Option<Duration>,
     /// When it was decided whose answer the caller gets.
     pub committed: Option<Duration>,
@@ -40,10 +37,9 @@ pub(in crate::gateway) struct Record {
 }
 
 impl Record {
-    pub fn new(client: Option<SocketAddr>) -> Self {
+    pub fn new() -> Self {
         Self {
             started: Instant::now(),
-            client,
             first_byte: None,
             committed: None,
             status: None,
@@ -111,7 +107,7 @@ impl Record {
         gateway.access_log.write(&Line {
             id: &request.id,
             revision: &snapshot.revision,
-            client: self.client,
+            client: request.client,
             user_agent: request.headers.get(header::USER_AGENT),
             caller: request.caller.as_ref().map(|caller| &*caller.name),
             route: &route.name,

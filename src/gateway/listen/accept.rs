@@ -1,7 +1,9 @@
 //! A listener: takes connections as long as there is room, brings them through TLS, hands them on.
 
 use super::client_stream::{Buffers, ClientStream};
+use super::proxy_header::read_client;
 use super::stages::{Stages, reached};
+use crate::catalog::client_address::ClientAddresses;
 use crate::gateway::service::Decrement;
 use async_trait::async_trait;
 use pingora_core::apps::ServerApp;
@@ -47,8 +49,10 @@ pub(super) struct Door<A> {
     /// One for each connection, from its first moment to its last.
     pub places: Arc<Semaphore>,
     pub open: prometheus::IntGauge,
+    /// Where each connection begins with a header of the PROXY protocol: whose word counts.
+    pub proxies: Option<Arc<ClientAddresses>>,
     pub tls: Option<Acceptor>,
-    /// For a TLS handshake, from the connection's first moment.
+    /// For a PROXY header and a TLS handshake together, from the connection's first moment.
     pub handshake_deadline: Duration,
     pub buffers: Buffers,
 }
@@ -162,8 +166,7 @@ impl<A: ServerApp + Send + Sync + 'static> Door<A> {
         if stream.set_nodelay(true).is_err() {
             return;
         }
-        let stream = ClientStream::new(stream, self.buffers);
-        let Some(mut stream) = self.secure(stream).await else {
+        let Some(mut stream) = self.begin(stream).await else {
             return;
         };
         while let Some(again) = self.app.process_new(stream, &closing).await {
@@ -171,19 +174,43 @@ impl<A: ServerApp + Send + Sync + 'static> Door<A> {
         }
     }
 
-    async fn secure(&self, stream: ClientStream) -> Option<Stream> {
+    /// Whatever comes before HTTP: a header of the PROXY protocol, then TLS.
+    async fn begin(&self, stream: TcpStream) -> Option<Stream> {
+        if self.proxies.is_none() && self.tls.is_none() {
+            let peer = stream.peer_addr().ok();
+            return Some(Box::new(ClientStream::new(stream, peer, self.buffers)));
+        }
+        // Large, and over with the begin of a connection.
+        let secured = Box::pin(self.secure(stream));
+        match fast_timeout(self.handshake_deadline, secured).await {
+            Ok(stream) => stream,
+            Err(_) => {
+                tracing::debug!("a client's PROXY header or TLS handshake took too long");
+                None
+            }
+        }
+    }
+
+    async fn secure(&self, mut stream: TcpStream) -> Option<Stream> {
+        let peer = match &self.proxies {
+            None => stream.peer_addr().ok(),
+            Some(proxies) => match read_client(&mut stream, proxies).await {
+                Ok(client) => Some(client),
+                Err(reason) => {
+                    let peer = stream.peer_addr().ok();
+                    tracing::debug!(?peer, %reason, "connection refused");
+                    return None;
+                }
+            },
+        };
+        let stream = ClientStream::new(stream, peer, self.buffers);
         let Some(tls) = &self.tls else {
             return Some(Box::new(stream));
         };
-        let handshake = tls.tls_handshake(stream);
-        match fast_timeout(self.handshake_deadline, handshake).await {
-            Ok(Ok(stream)) => Some(Box::new(stream)),
-            Ok(Err(error)) => {
+        match tls.tls_handshake(stream).await {
+            Ok(stream) => Some(Box::new(stream)),
+            Err(error) => {
                 tracing::debug!(%error, "no TLS with a client");
-                None
-            }
-            Err(_) => {
-                tracing::debug!("a client's TLS handshake took too long");
                 None
             }
         }

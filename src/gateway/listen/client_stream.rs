@@ -8,6 +8,7 @@ use pingora_core::protocols::{
 };
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::io;
+use std::net::SocketAddr;
 use std::os::fd::AsRawFd;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -37,9 +38,10 @@ pub(super) struct ClientStream {
 }
 
 impl ClientStream {
-    pub fn new(stream: TcpStream, buffers: Buffers) -> Self {
+    /// `peer` is the other end, or what the PROXY protocol says that it is.
+    pub fn new(stream: TcpStream, peer: Option<SocketAddr>, buffers: Buffers) -> Self {
         Self {
-            digest: stream.peer_addr().ok().map(|peer| {
+            digest: peer.map(|peer| {
                 let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
                 // Asked now, while the descriptor is surely this connection's.
                 let _ = digest.peer_addr.set(Some(peer.into()));

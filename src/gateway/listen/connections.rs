@@ -8,6 +8,7 @@ use crate::gateway::refusal::Refusal;
 use crate::gateway::service::GatewayApp;
 use crate::snapshot::server::ServerLimits;
 use async_trait::async_trait;
+use http::HeaderMap;
 use pingora_core::apps::{HttpServerOptions, ServerApp};
 use pingora_core::protocols::{ALPN, Stream};
 use pingora_core::server::ShutdownWatch;
@@ -40,12 +41,12 @@ impl Connections {
         }
     }
 
-    fn http2_reader(&self, client: Option<SocketAddr>) -> Http2Reader {
+    fn http2_reader(&self, peer: Option<SocketAddr>) -> Http2Reader {
         let snapshot = self.gateway.reloader.current();
         let limits = &snapshot.server.limits;
         let gateway = self.gateway.clone();
         Http2Reader::new(limits.header_bytes, limits.header_deadline, move || {
-            Refusal::log_large_head(&gateway, client)
+            Refusal::log_large_head(&gateway, gateway.client_of(peer, &HeaderMap::new()))
         })
     }
 }
@@ -59,10 +60,10 @@ impl ServerApp for Connections {
     ) -> Option<Stream> {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
-        let client = client_of(&connection);
-        let app = Arc::new(GatewayApp::new(gateway, options, client));
+        let peer = peer_of(&connection);
+        let app = Arc::new(GatewayApp::new(gateway, options, peer));
         let connection = match is_h2 {
-            true => InterceptedStream::boxed(connection, self.http2_reader(client)),
+            true => InterceptedStream::boxed(connection, self.http2_reader(peer)),
             false => InterceptedStream::boxed(connection, Http1Reader::default()),
         };
         tokio::select! {
@@ -73,8 +74,8 @@ impl ServerApp for Connections {
     }
 }
 
-/// Where the other end of a connection is.
-fn client_of(connection: &Stream) -> Option<SocketAddr> {
+/// Where the other end of a connection is, as the PROXY protocol says where it is spoken.
+fn peer_of(connection: &Stream) -> Option<SocketAddr> {
     let digest = connection.get_socket_digest()?;
     digest.peer_addr()?.as_inet().copied()
 }

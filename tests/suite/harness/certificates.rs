@@ -67,6 +67,18 @@ impl Authority {
         offered: &[&str],
         identity: Option<&Identity>,
     ) -> io::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(address).await?;
+        stream.set_nodelay(true)?;
+        self.connect_over(stream, offered, identity).await
+    }
+
+    /// As [`Self::connect`], on a connection that may have carried other bytes before.
+    pub async fn connect_over(
+        &self,
+        stream: TcpStream,
+        offered: &[&str],
+        identity: Option<&Identity>,
+    ) -> io::Result<TlsStream<TcpStream>> {
         let mut authorities = RootCertStore::empty();
         authorities.add(self.issuer.der().clone()).unwrap();
         let builder = ClientConfig::builder_with_provider(provider())
@@ -80,8 +92,6 @@ impl Authority {
             None => builder.with_no_client_auth(),
         };
         config.alpn_protocols = offered.iter().map(|name| name.as_bytes().into()).collect();
-        let stream = TcpStream::connect(address).await?;
-        stream.set_nodelay(true)?;
         let name = ServerName::try_from(SERVER).unwrap();
         let connector = TlsConnector::from(Arc::new(config));
         connector.connect(name, stream).await

@@ -2,6 +2,7 @@
 
 mod callers_credentials;
 mod chunks;
+mod client_address;
 mod content_types;
 mod credential_echo;
 mod desync;

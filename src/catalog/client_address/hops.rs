@@ -1,0 +1,133 @@
+//! Lists of hops in `X-Forwarded-For` and `Forwarded`, read from the right: each proxy appends whom it was asked by,
+//! and what stands left of a proxy's word may be anybody's.
+
+use http::HeaderMap;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::str::from_utf8;
+
+/// How a list is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Syntax {
+    /// Addresses, with commas between them.
+    XForwardedFor,
+    /// Elements of RFC 7239, whose values may be quoted.
+    Forwarded,
+}
+
+/// An address in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Hop {
+    /// Never an IPv4 address in IPv6 clothes.
+    pub address: IpAddr,
+    pub port: Option<u16>,
+}
+
+/// The hops of all lines as one list, the last one first; `None` for one that cannot be read.
+pub fn hops_from_the_right(
+    headers: &HeaderMap,
+    syntax: Syntax,
+) -> impl Iterator<Item = Option<Hop>> {
+    let lines = headers.get_all(syntax.header()).into_iter().rev();
+    let elements = lines.flat_map(move |line| ElementsFromTheRight {
+        left: Some(line.as_bytes()),
+        syntax,
+    });
+    // RFC 9110, section 5.6.1: empty elements are none.
+    elements
+        .filter(|element| !element.is_empty())
+        .map(move |element| hop(element, syntax))
+}
+
+struct ElementsFromTheRight<'l> {
+    /// What stands left of the elements that were taken.
+    left: Option<&'l [u8]>,
+    syntax: Syntax,
+}
+
+impl<'l> Iterator for ElementsFromTheRight<'l> {
+    type Item = &'l [u8];
+
+    fn next(&mut self) -> Option<&'l [u8]> {
+        let left = self.left?;
+        let comma = match self.syntax {
+            Syntax::XForwardedFor => memchr::memrchr(b',', left),
+            Syntax::Forwarded => last_comma_outside_quotes(left),
+        };
+        let element = match comma {
+            Some(comma) => {
+                self.left = Some(&left[..comma]);
+                &left[comma + 1..]
+            }
+            None => {
+                self.left = None;
+                left
+            }
+        };
+        Some(element.trim_ascii())
+    }
+}
+
+/// Seen from the right, so that a quote which somebody opened far left takes no later element into its text.
+fn last_comma_outside_quotes(line: &[u8]) -> Option<usize> {
+    let mut is_quoted = false;
+    for (at, byte) in line.iter().enumerate().rev() {
+        match byte {
+            b'"' => {
+                let escapes = line[..at].iter().rev().take_while(|byte| **byte == b'\\');
+                if escapes.count() % 2 == 0 {
+                    is_quoted = !is_quoted;
+                }
+            }
+            b',' if !is_quoted => return Some(at),
+            _ => {}
+        }
+    }
+    None
+}
+
+fn hop(element: &[u8], syntax: Syntax) -> Option<Hop> {
+    let element = from_utf8(element).ok()?;
+    match syntax {
+        Syntax::XForwardedFor => node(element),
+        Syntax::Forwarded => {
+            let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
+            let is_for = |(name, _): &(&str, &str)| name.trim().eq_ignore_ascii_case("for");
+            let (_, value) = pairs.find(is_for)?;
+            // Two of them could be read in two ways.
+            if pairs.any(|pair| is_for(&pair)) {
+                return None;
+            }
+            node(unquoted(value.trim())?)
+        }
+    }
+}
+
+/// The text between quotes, or the value as it is where it has none; an address needs no escapes.
+fn unquoted(value: &str) -> Option<&str> {
+    let inner = match value.strip_prefix('"') {
+        Some(rest) => rest.strip_suffix('"')?,
+        None => value,
+    };
+    (!inner.contains(['"', '\\'])).then_some(inner)
+}
+
+/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`.
+fn node(text: &str) -> Option<Hop> {
+    if let Ok(address) = text.parse::<IpAddr>() {
+        return Some(Hop {
+            address: address.to_canonical(),
+            port: None,
+        });
+    }
+    if let Ok(socket) = text.parse::<SocketAddr>() {
+        return Some(Hop {
+            address: socket.ip().to_canonical(),
+            port: Some(socket.port()),
+        });
+    }
+    let bracketed = text.strip_prefix('[')?.strip_suffix(']')?;
+    Some(Hop {
+        address: IpAddr::V6(bracketed.parse::<Ipv6Addr>().ok()?).to_canonical(),
+        port: None,
+    })
+}

@@ -1,0 +1,29 @@
+//! `server.client_address`: where the gateway finds the addresses of clients behind proxies.
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Where the gateway finds the address of a client, for filters and the access log.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct ClientAddressConfig {
+    /// The one place that names it; no other is read.
+    pub from: AddressSourceConfig,
+    /// Networks and addresses of the proxies before the gateway.
+    pub trusted: Vec<String>,
+}
+
+/// The place that names a client's address.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum AddressSourceConfig {
+    /// The other end of the connection.
+    #[default]
+    Socket,
+    /// A header of the PROXY protocol, version 1 or 2, with which each connection must begin.
+    ProxyProtocol,
+    /// The header `X-Forwarded-For`.
+    XForwardedFor,
+    /// The header `Forwarded` (RFC 7239).
+    Forwarded,
+}
