@@ -6,7 +6,9 @@ use super::kind::{FilterKind, Provision};
 macro_rules! filters {
     ($then:ident) => {
         $then! {
+            allow_ip
             authenticate
+            deny_ip
             first_channel
             follow_ids
             force_usage

@@ -1,0 +1,69 @@
+//! `deny_ip`: requests from the listed networks are refused with 403.
+
+use super::allow_ip::{networks, refused};
+use super::kind::{FilterKind, Place, Side, settings_schema};
+use super::view::RequestView;
+use super::{Filter, Step};
+use crate::catalog::network::Network;
+use std::sync::Arc;
+
+pub const KIND: FilterKind = FilterKind {
+    name: "deny_ip",
+    summary: "Refuses requests whose client's address is in one of the listed networks with 403.",
+    side: Side::Request,
+    place: Place::ANYWHERE,
+    settings: Some(settings_schema::<Vec<String>>),
+    bare: false,
+    build: |settings, _| {
+        Ok(Arc::new(DenyIp {
+            networks: networks(settings)?,
+        }))
+    },
+};
+
+struct DenyIp {
+    networks: Vec<Network>,
+}
+
+impl Filter for DenyIp {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        // An address that is not known may be any.
+        let may_be_listed = request
+            .client
+            .is_none_or(|client| client.is_in(&self.networks));
+        match may_be_listed {
+            true => Step::fail(refused()),
+            false => Step::next(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::client_address::ClientAddresses;
+    use http::{HeaderMap, Method};
+    use serde_json::json;
+
+    #[tokio::test]
+    async fn who_is_denied_is_who_would_be_allowed() {
+        let listed = networks(&json!(["10.0.0.0/8", "fd00::/8"])).unwrap();
+        let deny = DenyIp { networks: listed };
+        for (peer, is_denied) in [
+            (Some("10.1.2.3:80"), true),
+            (Some("[::ffff:10.1.2.3]:80"), true),
+            (Some("[fd00::1]:80"), true),
+            (Some("192.0.2.1:80"), false),
+            (None, true),
+        ] {
+            let (method, headers) = (Method::GET, HeaderMap::new());
+            let mut request =
+                RequestView::new("id".into(), method, "/".into(), None, headers, vec![], None);
+            request.client = peer.map(|peer| {
+                ClientAddresses::default().client_of(peer.parse().unwrap(), &request.headers)
+            });
+            let decided = deny.on_head(&mut request).decided().await;
+            assert_eq!(decided.is_err(), is_denied, "{peer:?}");
+        }
+    }
+}
