@@ -1,7 +1,7 @@
 //! Chains: the filters of a route in order, each hook run only where a filter declares it.
 
-use super::facts::{Facts, Settlement};
 use super::kind::{FilterKind, Need, Provision};
+use super::settlement::Settlement;
 use super::view::{AnswerView, AttemptView, FrameView, RequestView, Verdict};
 use super::{Access, BodyNeed, Declaration, Filter, Flow, Step};
 use crate::protocol::fault::Fault;
@@ -101,9 +101,9 @@ impl RequestChain {
         Ok(())
     }
 
-    pub fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
+    pub fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
         for Named { filter, .. } in &self.filters {
-            filter.on_done(request, facts, settlement);
+            filter.on_done(request, settlement);
         }
     }
 }
@@ -192,6 +192,12 @@ impl ResponseChain {
         }
     }
 
+    pub fn on_response_end(&self, request: &mut RequestView) {
+        for filter in &self.all {
+            filter.on_response_end(request);
+        }
+    }
+
     /// One event; filters behind one that dropped it do not see it.
     pub fn on_event(&self, event: &mut FrameView<'_>) {
         for filter in &self.event_filters {
@@ -202,9 +208,9 @@ impl ResponseChain {
         }
     }
 
-    pub fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
+    pub fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
         for Named { filter, .. } in &self.filters {
-            filter.on_done(request, facts, settlement);
+            filter.on_done(request, settlement);
         }
     }
 }

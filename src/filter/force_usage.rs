@@ -29,6 +29,9 @@ pub const KIND: FilterKind = FilterKind {
 
 struct ForceUsage;
 
+/// The chunk with the usage was the filter's wish, not the caller's.
+struct UsageWasForced;
+
 impl Filter for ForceUsage {
     fn declare(&self) -> Declaration {
         Declaration {
@@ -39,12 +42,14 @@ impl Filter for ForceUsage {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let body = request.body.as_ref().expect("a scanned body was asked for");
-        request.facts.usage_was_forced = ask_for_usage(body, &mut request.edits);
+        if ask_for_usage(body, &mut request.edits) {
+            request.state.set(UsageWasForced);
+        }
         Step::next()
     }
 
     fn on_event(&self, frame: &mut FrameView<'_>) {
-        if frame.request.facts.usage_was_forced {
+        if frame.request.state.get::<UsageWasForced>().is_some() {
             frame.verdict = without_usage(frame.event.data());
         }
     }

@@ -4,6 +4,7 @@
 
 mod answer;
 mod ask;
+mod creates;
 mod fit;
 mod poll;
 

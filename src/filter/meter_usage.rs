@@ -1,7 +1,8 @@
 //! `meter_usage`: reads the tokens that the provider counted, from JSON answers and from streams.
 
 use super::kind::{FilterKind, Place, Side};
-use super::view::{AnswerKind, AnswerView, FrameView};
+use super::stream_info::UsageReport;
+use super::view::{AnswerKind, AnswerView, FrameView, RequestView};
 use super::{Access, Declaration, Filter, Step};
 use crate::protocol::usage::{self, Meter};
 use bytes::Bytes;
@@ -30,7 +31,8 @@ impl Filter for MeterUsage {
 
     fn on_response_head(&self, answer: &mut AnswerView<'_>) {
         if let (AnswerKind::Stream, Some(protocol)) = (answer.kind, answer.request.protocol) {
-            answer.request.facts.meter = Some(Meter::new(protocol));
+            answer.request.info.usage = UsageReport::Missing;
+            answer.request.state.set(Meter::new(protocol));
         }
     }
 
@@ -39,15 +41,22 @@ impl Filter for MeterUsage {
         answer: &'a mut AnswerView<'_>,
         body: &'a mut Bytes,
     ) -> Step<'a, ()> {
-        if let Some(protocol) = answer.request.protocol {
-            answer.request.facts.usage = usage::from_json(protocol, body);
+        let protocol = answer.request.protocol;
+        if let Some(usage) = protocol.and_then(|protocol| usage::from_json(protocol, body)) {
+            answer.request.info.usage = UsageReport::Counted(usage);
         }
         Step::done()
     }
 
     fn on_event(&self, frame: &mut FrameView<'_>) {
-        if let Some(meter) = &mut frame.request.facts.meter {
+        if let Some(meter) = frame.request.state.get_mut::<Meter>() {
             meter.event(frame.event.name(), frame.event.data());
+        }
+    }
+
+    fn on_response_end(&self, request: &mut RequestView) {
+        if let Some(usage) = request.state.get::<Meter>().and_then(Meter::usage) {
+            request.info.usage = UsageReport::Counted(usage);
         }
     }
 }

@@ -8,11 +8,12 @@ pub mod registry;
 pub mod body;
 mod captures;
 pub mod chain;
-pub mod facts;
 pub mod fetch;
-pub mod held;
 pub mod kind;
 mod refusal;
+pub mod settlement;
+pub mod state;
+pub mod stream_info;
 pub mod view;
 
 macro_rules! declare_modules {
@@ -23,8 +24,8 @@ filters!(declare_modules);
 
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
-use facts::{Facts, Settlement};
 use http::{HeaderMap, StatusCode};
+use settlement::Settlement;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
@@ -36,13 +37,14 @@ use view::{AnswerView, AttemptView, FrameView, RequestView};
 ///
 /// - Hooks of the request (`on_head`, `on_body`, `on_attempt`) run for the filters of the request chain, in the
 ///   order written.
-/// - Hooks of the response (`on_response_head`, `on_response_body`, `on_event`) run for the filters of the
-///   response chain in the order written, then for those of the request chain in the reverse order: the first
-///   that changed the request is the last to change its response. Bodies and events are shown to filters that
-///   declare it.
+/// - Hooks of the response (`on_response_head`, `on_response_body`, `on_event`, `on_response_end`) run for the
+///   filters of the response chain in the order written, then for those of the request chain in the reverse
+///   order: the first that changed the request is the last to change its response. Bodies and events are shown
+///   to filters that declare it.
 /// - `on_done` runs for all filters of both chains, in the order written.
 ///
-/// Each hook runs through its whole chain before the next hook begins.
+/// Each hook runs through its whole chain before the next hook begins. What a filter must know again in a later hook
+/// it keeps in [`RequestView::state`], in a type of its own.
 pub trait Filter: Send + Sync {
     /// What the filter, with these settings, asks of its route. Asked once, when the snapshot is built.
     fn declare(&self) -> Declaration {
@@ -88,8 +90,11 @@ pub trait Filter: Send + Sync {
     /// Pure, and never waits.
     fn on_event(&self, _event: &mut FrameView<'_>) {}
 
-    /// Once per exchange, whatever its end was.
-    fn on_done(&self, _request: &RequestView, _facts: &mut Facts, _settlement: Settlement) {}
+    /// A provider's response ended, whole or not: what was learned of it goes into [`RequestView::info`].
+    fn on_response_end(&self, _request: &mut RequestView) {}
+
+    /// Once per exchange, whatever its end was: gives back what the filter holds.
+    fn on_done(&self, _request: &mut RequestView, _settlement: Settlement) {}
 }
 
 /// What a filter asks of the routes it stands in, by its settings.

@@ -1,12 +1,13 @@
 //! `rate_limit`: admits a request on its caller's limits, and settles them on what was really used.
 
+mod reservation;
 mod told;
 
-use super::facts::{Facts, Settlement};
-use super::held::{Held, Passage};
 use super::kind::{
     FilterKind, Need, Place, Provision, Side, read_settings_or_default, settings_schema,
 };
+use super::settlement::Settlement;
+use super::stream_info::QuotaDecision;
 use super::view::RequestView;
 use super::{Filter, Flow, Step};
 use crate::catalog::caller::Caller;
@@ -15,9 +16,9 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
 use crate::state::demand::{Admission, Demand, Limit, Measure, Verdict};
 use crate::state::{Store, Unavailable, WhenAway};
+use reservation::Reservation;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -75,11 +76,9 @@ impl Filter for RateLimit {
         Step::later(async move { self.admit(request, &caller).await })
     }
 
-    fn on_done(&self, request: &RequestView, facts: &mut Facts, settlement: Settlement) {
-        if let Passage::Granted(_) = facts.passage
-            && let Passage::Granted(held) = mem::take(&mut facts.passage)
-        {
-            held.settle(facts, request.protocol, settlement);
+    fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
+        if let Some(reservation) = request.state.take::<Reservation>() {
+            reservation.settle(&request.info, request.protocol, settlement);
         }
     }
 }
@@ -88,7 +87,7 @@ impl RateLimit {
     async fn admit(&self, request: &mut RequestView, caller: &Caller) -> Result<Flow, Fault> {
         let model = request.model().map(|model| model.name.clone());
         let limits = caller.limits.of(model.as_deref());
-        if limits.is_empty() || matches!(request.facts.passage, Passage::Granted(_)) {
+        if limits.is_empty() || request.state.get::<Reservation>().is_some() {
             return Ok(Flow::Next);
         }
         let estimate = self.estimate(request, limits);
@@ -103,12 +102,12 @@ impl RateLimit {
         told::add_headers(request, limits, &standings, unix_ms());
         match verdict {
             Verdict::Granted(ticket) => {
-                let held = Held::new(self.state.clone(), ticket, estimate);
-                request.facts.passage = Passage::Granted(held);
+                let reservation = Reservation::new(self.state.clone(), ticket, estimate);
+                request.state.set(reservation);
                 Ok(Flow::Next)
             }
             Verdict::Refused { limit, retry_after } => {
-                request.facts.passage = Passage::Refused(limits[limit].measure);
+                request.info.quota = QuotaDecision::Refused(limits[limit].measure);
                 let left = standings[limit].remaining;
                 Err(told::refusal(
                     &limits[limit],
@@ -142,7 +141,7 @@ impl RateLimit {
         }
         match when_away {
             WhenAway::Open => {
-                request.facts.passage = Passage::Unchecked;
+                request.info.quota = QuotaDecision::Unchecked;
                 Ok(Flow::Next)
             }
             WhenAway::Closed => Err(Fault::new(
@@ -237,7 +236,7 @@ mod tests {
             };
             let mut request = request();
             let went_on = match filter.on_body(&mut request).decided().await {
-                Ok(Flow::Next) => matches!(request.facts.passage, Passage::Unchecked),
+                Ok(Flow::Next) => request.info.quota == QuotaDecision::Unchecked,
                 Ok(Flow::Reply(_)) => panic!("a fault is no reply"),
                 Err(fault) => {
                     assert_eq!(fault.kind, FaultKind::Overloaded);

@@ -31,6 +31,10 @@ const ID_BYTES_MAX: usize = 256;
 /// An answer names a handful; of one that names very many the rest is made up.
 const OTHERS_MAX: usize = 64;
 
+/// Ids that the response named besides its own.
+#[derive(Default)]
+struct OtherIds(Vec<String>);
+
 struct RememberIds {
     state: Arc<dyn Store>,
     /// The streams of routes without one are not read.
@@ -83,17 +87,17 @@ impl RememberIds {
             self.state
                 .remember(&caller.name, id, &candidate.channel.name);
         };
-        let facts = &mut request.facts;
         if let Some(id) = made.own.filter(|id| is_sensible(id))
-            && facts.response_id.is_none()
+            && request.info.response_id.is_none()
         {
             keep(&id);
-            facts.response_id = Some(id);
+            request.info.response_id = Some(id);
         }
         for id in made.others.into_iter().filter(|id| is_sensible(id)) {
-            if facts.other_ids.len() < OTHERS_MAX && !facts.other_ids.contains(&id) {
+            let OtherIds(seen) = request.state.get_or_default();
+            if seen.len() < OTHERS_MAX && !seen.contains(&id) {
                 keep(&id);
-                facts.other_ids.push(id);
+                seen.push(id);
             }
         }
     }

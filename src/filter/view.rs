@@ -1,7 +1,8 @@
 //! What filters see of an exchange: the request, one attempt, the answer, one event. Never a connection.
 
-use super::facts::Facts;
 use super::fetch::Fetch;
+use super::state::FilterState;
+use super::stream_info::StreamInfo;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::client_address::Client;
@@ -55,7 +56,9 @@ pub struct RequestView {
     pub fetch: Option<Arc<dyn Fetch>>,
     /// Headers of the answer, whoever makes it; they replace those of the same name.
     pub answer_headers: HeaderMap,
-    pub facts: Facts,
+    pub info: StreamInfo,
+    /// What each filter keeps for its later hooks.
+    pub state: FilterState,
     /// For filters that ask providers themselves; none in their unit tests.
     pub subrequests: Option<Subrequests>,
 }
@@ -239,7 +242,8 @@ impl RequestView {
             pinned: None,
             fetch: None,
             answer_headers: HeaderMap::new(),
-            facts: Facts::default(),
+            info: StreamInfo::default(),
+            state: FilterState::default(),
             subrequests: None,
         }
     }

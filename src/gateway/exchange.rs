@@ -21,7 +21,8 @@ use super::{Gateway, reply};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::Outcome;
 use crate::filter::body::{Reading, Sent};
-use crate::filter::facts::Settlement;
+use crate::filter::settlement::Settlement;
+use crate::filter::stream_info::UsageReport;
 use crate::filter::view::RequestView;
 use crate::filter::{Flow, Reply};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -103,17 +104,14 @@ impl Exchange<'_> {
         let status = response.status;
         let relayed = self.relay(response, &lease, verdict).await;
         if verdict.is_none() {
-            match self.request.facts.stream_error {
+            match self.request.info.stream_error {
                 Some(blame) if relayed.is_ok() => lease.tell(Outcome::of(blame, None)),
                 _ => tell_health(&mut lease, &relayed),
             }
         }
         // What a stream told before it broke off was spent all the same.
-        let facts = &mut self.request.facts;
-        if let Some(meter) = &facts.meter {
-            facts.usage = meter.usage();
-        }
-        if let Some(usage) = &facts.usage {
+        route.response.on_response_end(&mut self.request);
+        if let Some(usage) = self.request.info.usage.counted() {
             lease.spend(usage.total(self.request.protocol));
         }
         relayed?;
@@ -223,10 +221,10 @@ impl Exchange<'_> {
     }
 
     fn settlement_of(&self, status: http::StatusCode) -> Settlement {
-        let facts = &self.request.facts;
+        let info = &self.request.info;
         match (
-            status.is_success() && facts.stream_error.is_none(),
-            facts.meter.is_some() && facts.usage.is_none(),
+            status.is_success() && info.stream_error.is_none(),
+            info.usage == UsageReport::Missing,
         ) {
             (false, _) => Settlement::UpstreamError,
             (true, true) => Settlement::UsageMissing,
@@ -235,21 +233,10 @@ impl Exchange<'_> {
     }
 
     fn settle(&mut self, settlement: Settlement) {
-        let mut facts = std::mem::take(&mut self.request.facts);
-        self.route
-            .request
-            .on_done(&self.request, &mut facts, settlement);
-        self.route
-            .response
-            .on_done(&self.request, &mut facts, settlement);
-        self.request.facts = facts;
-        // A task has one channel, whether that was asked this time or not.
-        if let (Some(_), None, Some(destination)) = (
-            &self.request.facts.task,
-            &self.record.candidate,
-            &self.request.destination,
-        ) {
-            self.record.candidate = destination.candidates.first().cloned();
+        self.route.request.on_done(&mut self.request, settlement);
+        self.route.response.on_done(&mut self.request, settlement);
+        if self.record.candidate.is_none() {
+            self.record.candidate = self.request.info.asked.take();
         }
         self.record.tell(
             self.gateway,

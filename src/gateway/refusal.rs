@@ -5,7 +5,7 @@ use super::downstream::early_reply::{Remainder, close_and_discard_h1};
 use super::listen::http2::FIELDS_MAX;
 use super::{Gateway, reply, request_id};
 use crate::catalog::client_address::Client;
-use crate::filter::facts::Settlement;
+use crate::filter::settlement::Settlement;
 use crate::observe::access_log::Line;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};

@@ -7,8 +7,8 @@ use super::registration::{raise, registered};
 use super::state_metrics::StateMetrics;
 use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use super::token_metrics::{TokenMetrics, TokenSeries};
-use crate::filter::facts::Settlement;
-use crate::filter::held::Passage;
+use crate::filter::settlement::Settlement;
+use crate::filter::stream_info::QuotaDecision;
 use crate::protocol::Protocol;
 use crate::protocol::usage::Usage;
 use crate::state::health::Health;
@@ -233,11 +233,11 @@ impl Metrics {
     }
 
     /// Counts what became of a request at its caller's limits.
-    pub fn passage(&self, caller: &str, passage: &Passage) {
-        match passage {
-            Passage::Free | Passage::Granted(_) => {}
-            Passage::Refused(measure) => self.rate_limited(caller, measure.name()),
-            Passage::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
+    pub fn quota(&self, caller: &str, decision: QuotaDecision) {
+        match decision {
+            QuotaDecision::Admitted => {}
+            QuotaDecision::Refused(measure) => self.rate_limited(caller, measure.name()),
+            QuotaDecision::Unchecked => self.limits_unchecked.with_label_values(&[caller]).inc(),
         }
     }
 

@@ -1,5 +1,6 @@
 //! What callers are told of a create: the sealed id of the new task, and errors in their protocol's shape.
 
+use super::creates::create_for;
 use super::{MapTask, no_family};
 use crate::filter::view::AnswerView;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -45,12 +46,12 @@ impl MapTask {
             .map_err(|error| no_family().source(error))?;
         let id = keys.seal(&task);
         if let Some(names) = answer.candidate.and_then(|candidate| {
-            let create = answer.request.facts.create_for(candidate)?;
+            let create = create_for(answer.request, candidate)?;
             create.ignored.clone()
         }) {
             answer.headers.insert(IGNORED, names);
         }
-        answer.request.facts.response_id = Some(id.clone());
+        answer.request.info.response_id = Some(id.clone());
         Ok(match self.is_generic {
             true => created(&id),
             false => native(&self.tasks, &family, &document, &id, &task, None),
@@ -74,9 +75,9 @@ impl MapTask {
     ) -> Result<TaskId, Fault> {
         let request = &*answer.request;
         let candidate = answer.candidate.ok_or_else(no_family)?;
-        let key = request.facts.key;
+        let key = request.info.credential;
         let credential = key.and_then(|key| candidate.channel.credentials.get(key));
-        let create = request.facts.create_for(candidate);
+        let create = create_for(request, candidate);
         Ok(TaskId {
             caller: request
                 .caller

@@ -1,8 +1,8 @@
 //! What providers are asked: the create in the family's words, queries and cancels by the provider's own id.
 
+use super::creates::{self, Create, create_for};
 use super::{MapTask, PARAMETERS, no_family};
 use crate::catalog::model::Candidate;
-use crate::filter::facts::Create;
 use crate::filter::view::{AttemptView, Destination, RequestView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{Document, quoted};
@@ -41,7 +41,11 @@ impl MapTask {
             }]
             .into(),
         });
-        request.facts.task = Some(task);
+        request.info.asked = request
+            .destination
+            .as_ref()
+            .and_then(|destination| destination.candidates.first().cloned());
+        request.state.set(task);
         Ok(())
     }
 
@@ -93,7 +97,7 @@ impl MapTask {
             .ok_or_else(no_family)?;
         let path = match self.is_generic {
             true => {
-                let create = request.facts.create_for(&attempt.candidate);
+                let create = create_for(request, &attempt.candidate);
                 let create = create.ok_or_else(no_family)?;
                 attempt.instead.body = Some(create.body.clone());
                 create.path.clone()
@@ -112,7 +116,7 @@ impl MapTask {
         candidate: &Candidate,
         family: &Family,
     ) -> Result<(), Fault> {
-        if !self.is_generic || request.facts.create_for(candidate).is_some() {
+        if !self.is_generic || create_for(request, candidate).is_some() {
             return Ok(());
         }
         let body = request.body.as_ref().expect("a scanned body was asked for");
@@ -130,14 +134,15 @@ impl MapTask {
             true => None,
             false => HeaderValue::from_str(&names.join(", ")).ok(),
         };
-        request.facts.creates.push(Create {
+        let create = Create {
             family: family.name.clone(),
             model: model.name.clone(),
             body,
             path: path.to_owned(),
             ratio,
             ignored,
-        });
+        };
+        creates::keep(request, create);
         Ok(())
     }
 

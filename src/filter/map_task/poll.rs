@@ -93,7 +93,7 @@ impl MapTask {
         Ok(Asked {
             question: Question {
                 family: candidate.channel.family.clone().ok_or_else(no_family)?,
-                task: request.facts.task.clone().ok_or_else(unknown)?,
+                task: request.state.get::<TaskId>().cloned().ok_or_else(unknown)?,
                 state: self.state.clone(),
             },
             candidate: candidate.clone(),
@@ -205,11 +205,7 @@ impl Asked {
             path: call.path(&self.task().upstream),
             headers,
             body: Bytes::new(),
-            upstream_request_id: request
-                .facts
-                .subrequest_id
-                .get_or_init(Arc::default)
-                .clone(),
+            upstream_request_id: request.info.subrequest_id.get_or_init(Arc::default).clone(),
             patience: ROOM_PATIENCE,
         }
     }

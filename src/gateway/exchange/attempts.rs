@@ -129,7 +129,7 @@ impl Attempts<'_> {
 
     /// What the caller is told, if anybody is, where the attempts were given up.
     fn interrupted(&mut self, interrupted: Interrupted) -> Fault {
-        self.request.facts.may_have_cost |= self.progress == Progress::Sent;
+        self.request.info.may_have_cost |= self.progress == Progress::Sent;
         let fault = Fault::from(interrupted);
         let end = AttemptEnd::of_fault(fault.kind, self.progress);
         match interrupted {
@@ -205,7 +205,7 @@ impl Attempts<'_> {
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
         self.record.upstream_request_id = None;
-        self.request.facts.key = lease.key;
+        self.request.info.credential = lease.key;
         if self.route.failover.tell_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
             self.request.answer_headers.insert(ATTEMPTS, attempts);
@@ -215,11 +215,11 @@ impl Attempts<'_> {
             Ok(response) => {
                 let id = upstream_request_id::of_headers(response.headers());
                 self.note_upstream_id(id.cloned(), &lease);
-                self.request.facts.may_have_cost |= response.status.is_success();
+                self.request.info.may_have_cost |= response.status.is_success();
                 self.judge(response, lease).await
             }
             Err(error) => {
-                self.request.facts.may_have_cost |= error.progress == Progress::Sent;
+                self.request.info.may_have_cost |= error.progress == Progress::Sent;
                 self.failed(error, &mut lease)
             }
         };

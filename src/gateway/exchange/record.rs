@@ -1,7 +1,7 @@
 //! What is told of an exchange when it is over: one access-log line, and its metrics.
 
 use crate::catalog::model::Candidate;
-use crate::filter::facts::Settlement;
+use crate::filter::settlement::Settlement;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::downstream::Downstream;
@@ -93,14 +93,12 @@ impl Record {
             total,
             first_byte: self.first_byte,
             time_spent,
-            usage: request.facts.usage.as_ref(),
+            usage: request.info.usage.counted(),
         });
         if let Some(caller) = &request.caller {
-            gateway
-                .metrics
-                .passage(&caller.name, &request.facts.passage);
+            gateway.metrics.quota(&caller.name, request.info.quota);
         }
-        let subrequest_id = request.facts.subrequest_id.get().and_then(|id| {
+        let subrequest_id = request.info.subrequest_id.get().and_then(|id| {
             let id = id.lock().unwrap_or_else(PoisonError::into_inner);
             id.clone()
         });
@@ -132,8 +130,8 @@ impl Record {
             first_byte: self.first_byte,
             total,
             time_spent: Some(time_spent),
-            usage: request.facts.usage.as_ref(),
-            response_id: request.facts.response_id.as_deref(),
+            usage: request.info.usage.counted(),
+            response_id: request.info.response_id.as_deref(),
             upstream_request_id: self.upstream_request_id.as_ref().or(subrequest_id.as_ref()),
             fault: self.fault.as_ref(),
         });

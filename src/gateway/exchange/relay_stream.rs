@@ -163,12 +163,12 @@ impl Exchange<'_> {
 
     /// Counts an event, and notes an error that comes too late for another channel.
     fn count(&mut self, stream: &mut Stream, event: &Event) {
-        let facts = &mut self.request.facts;
-        facts.events += 1;
+        let info = &mut self.request.info;
+        info.events += 1;
         if let Some(progress) = &mut stream.progress
             && progress.note(event, stream.framer.is_in_oversize())
         {
-            facts.stream_error = Some(blame::of_event(event.data()));
+            info.stream_error = Some(blame::of_event(event.data()));
         }
     }
 
@@ -177,7 +177,7 @@ impl Exchange<'_> {
             self.request.protocol,
             fault,
             &self.request.id,
-            self.request.facts.events,
+            self.request.info.events,
         );
         if let Some(event) = event {
             // The exchange fails either way; a caller that is gone too needs no event.

@@ -1,33 +1,22 @@
-//! What a request holds of its caller's limits, given back exactly once, whatever becomes of the request.
+//! What a request has taken from its caller's limits, settled exactly once, whatever becomes of the request.
 
-use super::facts::{Facts, Settlement};
+use crate::filter::settlement::Settlement;
+use crate::filter::stream_info::StreamInfo;
 use crate::protocol::Protocol;
 use crate::protocol::estimate::{Estimate, TOKENS_MAX};
 use crate::state::Store;
-use crate::state::demand::{Measure, Ticket};
+use crate::state::demand::Ticket;
 use std::sync::Arc;
-
-/// What became of a request at its caller's limits.
-#[derive(Default)]
-pub enum Passage {
-    /// None applied, or what was held is settled.
-    #[default]
-    Free,
-    Granted(Held),
-    Refused(Measure),
-    /// The store was away, and the request went on without.
-    Unchecked,
-}
 
 /// Taken from limits on estimate. Settles on the estimate if nobody settles it otherwise: an exchange
 /// may be dropped at any point.
-pub struct Held {
+pub struct Reservation {
     state: Arc<dyn Store>,
     ticket: Option<Ticket>,
     estimate: Estimate,
 }
 
-impl Held {
+impl Reservation {
     pub fn new(state: Arc<dyn Store>, ticket: Ticket, estimate: Estimate) -> Self {
         Self {
             state,
@@ -37,8 +26,8 @@ impl Held {
     }
 
     /// Settles on what an exchange is known to have used.
-    pub fn settle(mut self, facts: &Facts, protocol: Option<Protocol>, settlement: Settlement) {
-        let used = tokens_used(facts, protocol, settlement, self.estimate);
+    pub fn settle(mut self, info: &StreamInfo, protocol: Option<Protocol>, settlement: Settlement) {
+        let used = tokens_used(info, protocol, settlement, self.estimate);
         self.give_back(used);
     }
 
@@ -49,7 +38,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for Reservation {
     fn drop(&mut self) {
         self.give_back(self.estimate.total());
     }
@@ -58,19 +47,19 @@ impl Drop for Held {
 /// What the provider counted. Where it counted nothing, or its answer broke off: the estimate of the
 /// input, and a token for each event that was seen.
 fn tokens_used(
-    facts: &Facts,
+    info: &StreamInfo,
     protocol: Option<Protocol>,
     settlement: Settlement,
     estimate: Estimate,
 ) -> u64 {
-    if !facts.may_have_cost {
+    if !info.may_have_cost {
         return 0;
     }
-    let counted = facts.usage.unwrap_or_default();
+    let counted = info.usage.counted().copied().unwrap_or_default();
     let input = counted.input_with_cache(protocol).unwrap_or(estimate.input);
     let output = match (settlement, counted.output_tokens) {
         (Settlement::Complete, Some(output)) => output,
-        (_, output) => output.unwrap_or(0).max(facts.events),
+        (_, output) => output.unwrap_or(0).max(info.events),
     };
     input.saturating_add(output).min(TOKENS_MAX)
 }
@@ -78,8 +67,9 @@ fn tokens_used(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::stream_info::UsageReport;
     use crate::protocol::usage::Usage;
-    use crate::state::demand::{Demand, Limit, Verdict};
+    use crate::state::demand::{Demand, Limit, Measure, Verdict};
     use crate::state::memory::Memory;
 
     const ESTIMATE: Estimate = Estimate {
@@ -126,14 +116,14 @@ mod tests {
             (false, None, 0, chat, GatewayReply, 0),
             (false, None, 0, chat, ClientCancelled, 0),
         ] {
-            let facts = Facts {
-                usage,
+            let info = StreamInfo {
+                usage: usage.map_or(UsageReport::Missing, UsageReport::Counted),
                 events,
                 may_have_cost: reached,
-                ..Facts::default()
+                ..StreamInfo::default()
             };
             assert_eq!(
-                tokens_used(&facts, protocol, settlement, ESTIMATE),
+                tokens_used(&info, protocol, settlement, ESTIMATE),
                 expected,
                 "{usage:?} {events} {settlement:?}"
             );
@@ -141,7 +131,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_held_is_given_back_once_also_when_it_is_dropped() {
+    async fn a_reservation_is_settled_once_also_when_it_is_dropped() {
         let state: Arc<dyn Store> = Arc::new(Memory::default());
         let limits: Vec<Limit> = [(Measure::Concurrent, 2), (Measure::TokensPerMinute, 1000)]
             .map(|(measure, most)| Limit {
@@ -155,21 +145,23 @@ mod tests {
             limits: &limits,
             tokens: 100,
         };
-        let held = async || {
+        let reserved = async || {
             let admission = state.admit(&demand).get().await.unwrap();
             let remaining: Vec<u64> = admission.standings.iter().map(|s| s.remaining).collect();
             match admission.verdict {
-                Verdict::Granted(ticket) => (Held::new(state.clone(), ticket, ESTIMATE), remaining),
+                Verdict::Granted(ticket) => {
+                    (Reservation::new(state.clone(), ticket, ESTIMATE), remaining)
+                }
                 Verdict::Refused { .. } => panic!("there is room"),
             }
         };
-        let (dropped, remaining) = held().await;
+        let (dropped, remaining) = reserved().await;
         assert_eq!(remaining, [1, 900]);
         drop(dropped);
-        let (settled, remaining) = held().await;
+        let (settled, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
-        settled.settle(&Facts::default(), None, Settlement::GatewayReply);
-        let (_, remaining) = held().await;
+        settled.settle(&StreamInfo::default(), None, Settlement::GatewayReply);
+        let (_, remaining) = reserved().await;
         assert_eq!(remaining, [1, 800]);
     }
 }
