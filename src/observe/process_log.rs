@@ -5,10 +5,10 @@
 
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
 use super::line_writer::{LineWriter, Sink};
-use crate::protocol::date::rfc3339;
+use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 use std::fmt::{self, Debug};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{EnvFilter, LevelFilter, Targets};
@@ -169,12 +169,8 @@ impl Visit for Fields {
 
 /// Now by RFC 3339, to the microsecond.
 fn timestamp() -> String {
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    let seconds = rfc3339(now.as_secs());
-    let seconds = seconds.trim_end_matches('Z');
-    format!("{seconds}.{:06}Z", now.subsec_micros())
+    let now = DateTime::<Utc>::from(SystemTime::now());
+    now.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Calendar days and months, UTC: when a budget begins anew.
 
 use super::measure::Measure;
-use crate::protocol::date::{civil, days_before};
+use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -16,25 +16,26 @@ pub fn unix_ms() -> u64 {
 
 /// First millisecond of the calendar day or month that `now_ms` lies in, and of the next one.
 pub fn period(measure: Measure, now_ms: u64) -> (u64, u64) {
-    let day = now_ms / DAY_MS;
-    let (first, next) = match measure {
-        Measure::TokensPerMonth => {
-            let (year, month, _) = civil(day);
-            let following = if month == 12 {
-                (year + 1, 1)
-            } else {
-                (year, month + 1)
-            };
-            (first_of(year, month), first_of(following.0, following.1))
-        }
-        _ => (day, day + 1),
-    };
-    (first * DAY_MS, next * DAY_MS)
+    let midnight = now_ms / DAY_MS * DAY_MS;
+    let day = (midnight, midnight + DAY_MS);
+    match measure {
+        Measure::TokensPerMonth => month(now_ms).unwrap_or(day),
+        _ => day,
+    }
 }
 
-/// Days from 1970-01-01 to the first of a month.
-fn first_of(year: u64, month: u64) -> u64 {
-    u64::try_from(days_before(year as i64, month as i64, 1)).unwrap_or(0)
+/// None for times that the calendar does not have.
+fn month(now_ms: u64) -> Option<(u64, u64)> {
+    let now = DateTime::from_timestamp_millis(i64::try_from(now_ms).ok()?)?;
+    let first = now.date_naive().with_day(1)?;
+    let next = first.checked_add_months(Months::new(1))?;
+    Some((unix_ms_of(first)?, unix_ms_of(next)?))
+}
+
+/// Milliseconds since 1970-01-01 of the begin of a day.
+fn unix_ms_of(day: NaiveDate) -> Option<u64> {
+    let midnight = day.and_time(NaiveTime::MIN).and_utc();
+    u64::try_from(midnight.timestamp_millis()).ok()
 }
 
 #[cfg(test)]

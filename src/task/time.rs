@@ -1,14 +1,15 @@
 //! Times as families write them, to milliseconds since 1970.
 
-use crate::protocol::date::days_before;
+use crate::protocol::date::read_rfc3339;
+use chrono::{DateTime, FixedOffset};
 
 /// How a family writes times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
     /// A number of this many milliseconds.
     Number { unit_ms: u32 },
-    /// A date and time; `offset_minutes` east of UTC where it names no zone itself.
-    Text { offset_minutes: i32 },
+    /// A date and time; at this offset from UTC where it names no zone itself.
+    Text { offset: FixedOffset },
 }
 
 impl TimeFormat {
@@ -17,23 +18,16 @@ impl TimeFormat {
     pub fn read(self, text: &str) -> Option<u64> {
         let ms = match self {
             Self::Number { unit_ms } => whole(text.parse::<f64>().ok()? * f64::from(unit_ms))?,
-            Self::Text { offset_minutes } => date_time(text.trim(), offset_minutes)?,
+            Self::Text { offset } => read_rfc3339(text.trim(), offset)?.timestamp_millis(),
         };
         u64::try_from(ms).ok().filter(|ms| *ms > 0)
     }
 }
 
-/// Minutes east of UTC of an offset such as `+08:00`.
-pub fn offset_minutes(text: &str) -> Option<i32> {
-    let (sign, digits) = match text.split_at_checked(1)? {
-        ("+", digits) => (1, digits),
-        ("-", digits) => (-1, digits),
-        _ => return None,
-    };
-    let (hours, minutes) = digits.split_once(':')?;
-    let hours = number(hours, 2).filter(|hours| *hours <= 23)?;
-    let minutes = number(minutes, 2).filter(|minutes| *minutes <= 59)?;
-    Some(sign * (hours * 60 + minutes) as i32)
+/// An offset from UTC such as `+08:00`.
+pub fn offset(text: &str) -> Option<FixedOffset> {
+    let time = DateTime::parse_from_rfc3339(&format!("1970-01-01T00:00:00{text}"));
+    time.ok().map(|time| *time.offset())
 }
 
 fn whole(ms: f64) -> Option<i64> {
@@ -41,60 +35,6 @@ fn whole(ms: f64) -> Option<i64> {
     (0.0..253_402_300_800_000.0)
         .contains(&ms)
         .then_some(ms as i64)
-}
-
-/// `YYYY-MM-DD HH:MM:SS`, with `T` or a space, with or without fraction and zone.
-fn date_time(text: &str, offset_minutes: i32) -> Option<i64> {
-    let (date, time) = text.split_once(['T', 't', ' '])?;
-    let mut date = date.split('-');
-    let (year, month, day) = (date.next()?, date.next()?, date.next()?);
-    let year = number(year, 4)?;
-    let month = number(month, 2).filter(|month| (1..=12).contains(month))?;
-    let day = number(day, 2).filter(|day| (1..=days_of(year, month)).contains(day))?;
-    let (time, offset) = split_zone(time, offset_minutes)?;
-    let (clock, fraction) = time.split_once('.').unwrap_or((time, "0"));
-    let mut clock = clock.split(':');
-    let hour = number(clock.next()?, 2).filter(|hour| *hour <= 23)?;
-    let minute = number(clock.next()?, 2).filter(|minute| *minute <= 59)?;
-    // A leap second counts as the second after it.
-    let second = number(clock.next()?, 2).filter(|second| *second <= 60)?;
-    if clock.next().is_some() || date.next().is_some() {
-        return None;
-    }
-    let minutes = days_before(year, month, day) * 1_440 + hour * 60 + minute - i64::from(offset);
-    Some((minutes * 60 + second) * 1_000 + milliseconds(fraction)?)
-}
-
-/// The time without its zone, and the zone's minutes east of UTC.
-fn split_zone(time: &str, offset: i32) -> Option<(&str, i32)> {
-    if let Some(time) = time.strip_suffix(['Z', 'z']) {
-        return Some((time, 0));
-    }
-    match time.find(['+', '-']) {
-        Some(at) => Some((&time[..at], offset_minutes(&time[at..])?)),
-        None => Some((time, offset)),
-    }
-}
-
-/// The first three digits behind a point.
-fn milliseconds(fraction: &str) -> Option<i64> {
-    let is_number = !fraction.is_empty() && fraction.bytes().all(|byte| byte.is_ascii_digit());
-    let digits = fraction.bytes().chain([b'0'; 3]).take(3);
-    is_number.then(|| digits.fold(0, |ms, digit| ms * 10 + i64::from(digit - b'0')))
-}
-
-fn number(text: &str, digits: usize) -> Option<i64> {
-    let fits = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
-    fits.then(|| text.parse().ok())?
-}
-
-fn days_of(year: i64, month: i64) -> i64 {
-    match month {
-        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
-        2 => 28,
-        4 | 6 | 9 | 11 => 30,
-        _ => 31,
-    }
 }
 
 #[cfg(test)]
@@ -105,13 +45,7 @@ mod tests {
     fn times_become_milliseconds_in_utc() {
         let seconds = TimeFormat::Number { unit_ms: 1_000 };
         let milliseconds = TimeFormat::Number { unit_ms: 1 };
-        let east = TimeFormat::Text {
-            offset_minutes: 480,
-        };
-        let west = TimeFormat::Text {
-            offset_minutes: -210,
-        };
-        let utc = TimeFormat::Text { offset_minutes: 0 };
+        let [east, west, utc] = ["+08:00", "-03:30", "+00:00"].map(text_at);
         let table = [
             (seconds, "1780732857", Some(1_780_732_857_000)),
             (seconds, "1780732857.25", Some(1_780_732_857_250)),
@@ -139,9 +73,7 @@ mod tests {
     #[test]
     fn what_is_no_time_is_none() {
         let seconds = TimeFormat::Number { unit_ms: 1_000 };
-        let text = TimeFormat::Text {
-            offset_minutes: 480,
-        };
+        let text = text_at("+08:00");
         for written in ["", "0", "-5", "now", "1e300", "NaN", "inf"] {
             assert_eq!(seconds.read(written), None, "{written}");
         }
@@ -165,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn offsets_are_minutes_east_of_utc() {
+    fn offsets_are_east_of_utc() {
         let table = [
             ("+08:00", Some(480)),
             ("-03:30", Some(-210)),
@@ -174,10 +106,17 @@ mod tests {
             ("+8:00", None),
             ("+24:00", None),
             ("+08:60", None),
+            ("+08:00 ", None),
             ("", None),
         ];
-        for (text, expected) in table {
-            assert_eq!(offset_minutes(text), expected, "{text}");
+        for (text, minutes) in table {
+            let found = offset(text).map(|offset| offset.local_minus_utc() / 60);
+            assert_eq!(found, minutes, "{text}");
         }
+    }
+
+    fn text_at(zone: &str) -> TimeFormat {
+        let offset = offset(zone).unwrap();
+        TimeFormat::Text { offset }
     }
 }

@@ -1,45 +1,26 @@
-//! The civil calendar, UTC, and dates as the protocols write them.
+//! Dates and times as protocols and providers write them, by RFC 3339.
 
-/// Seconds since 1970 as a date and time in UTC, by RFC 3339.
+use chrono::{DateTime, FixedOffset, SecondsFormat, Utc};
+
+/// Seconds since 1970 as a date and time in UTC; times after the year 9999 are written as its end.
 pub fn rfc3339(seconds: u64) -> String {
-    let (days, second) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = civil(days);
-    let (hour, minute) = (second / 3_600, second / 60 % 60);
-    format!(
-        "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{:02}Z",
-        second % 60
-    )
+    const LAST_SECOND: i64 = 253_402_300_799;
+    let seconds = i64::try_from(seconds).map_or(LAST_SECOND, |seconds| seconds.min(LAST_SECOND));
+    let time = DateTime::<Utc>::from_timestamp(seconds, 0).unwrap_or_default();
+    time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// Year, month and day of the month of a day counted from 1970-01-01.
-pub fn civil(days: u64) -> (u64, u64, u64) {
-    // Counted from 1 March of year 0, so that a leap day ends its year; 400 years are 146,097 days.
-    let days = days + 719_468;
-    let (era, day_of_era) = (days / 146_097, days % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let months_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * months_from_march + 2) / 5 + 1;
-    let month = (months_from_march + 2) % 12 + 1;
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    (year, month, day)
-}
-
-/// Days from 1970-01-01 to a date, below zero for earlier ones.
-pub fn days_before(year: i64, month: i64, day: i64) -> i64 {
-    // Counted from 1 March, so that a leap day ends its year; 719,468 days lie between 0000-03-01 and 1970.
-    let (year, month) = match month > 2 {
-        true => (year, month - 3),
-        false => (year - 1, month + 9),
-    };
-    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
-    365 * year + leap_days + (153 * month + 2) / 5 + day - 1 - 719_468
+/// Reads a date and time that may have a space in place of the `T`; `offset` is that of a text without a zone.
+pub fn read_rfc3339(text: &str, offset: FixedOffset) -> Option<DateTime<FixedOffset>> {
+    DateTime::parse_from_rfc3339(text)
+        .or_else(|_| DateTime::parse_from_rfc3339(&format!("{text}{offset}")))
+        .ok()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use chrono::Offset;
 
     #[test]
     fn dates_are_those_of_the_calendar() {
@@ -50,12 +31,29 @@ mod tests {
             (951_868_800, "2000-03-01T00:00:00Z"),
             (1_735_689_599, "2024-12-31T23:59:59Z"),
             (4_107_542_400, "2100-03-01T00:00:00Z"),
+            (253_402_300_799, "9999-12-31T23:59:59Z"),
         ];
         for (seconds, date) in table {
             assert_eq!(rfc3339(seconds), date);
-            let (year, month, day) = civil(seconds / 86_400);
-            let days = days_before(year as i64, month as i64, day as i64);
-            assert_eq!(days, (seconds / 86_400) as i64, "{date}");
+            let read = read_rfc3339(date, Utc.fix()).map(|time| time.timestamp());
+            assert_eq!(read, Some(seconds as i64), "{date}");
+        }
+        assert_eq!(rfc3339(u64::MAX), "9999-12-31T23:59:59Z");
+    }
+
+    #[test]
+    fn a_time_without_a_zone_is_at_the_offset_that_is_given() {
+        let east = FixedOffset::east_opt(8 * 3_600).unwrap();
+        for (text, seconds) in [
+            ("1970-01-01T08:00:07", Some(7)),
+            ("1970-01-01 08:00:07.25", Some(7)),
+            ("1970-01-01T00:00:07Z", Some(7)),
+            ("1970-01-01t01:00:07.9+01:00", Some(7)),
+            ("1970-01-01T08:00", None),
+            ("1970-01-01T08:00:07+08:00Z", None),
+        ] {
+            let read = read_rfc3339(text, east).map(|time| time.timestamp());
+            assert_eq!(read, seconds, "{text}");
         }
     }
 }

@@ -12,16 +12,16 @@ pub fn nearest<'a>(
     known: impl IntoIterator<Item = &'a str>,
     at_most: usize,
 ) -> Vec<&'a str> {
-    let name = folded(name);
-    if name.is_empty() || name.len() > COMPARED_CHARS {
+    let length = name.chars().take(COMPARED_CHARS + 1).count();
+    if length == 0 || length > COMPARED_CHARS {
         return Vec::new();
     }
     let mut close: Vec<(usize, &str)> = known
         .into_iter()
         .filter_map(|candidate| {
-            let folded = folded(candidate);
-            let allowed = (name.len().max(folded.len()) / 3).max(1);
-            Some((distance_within(&name, &folded, allowed)?, candidate))
+            let other_length = candidate.chars().take(2 * COMPARED_CHARS).count();
+            let allowed = (length.max(other_length) / 3).max(1);
+            Some((differences(name, candidate, allowed)?, candidate))
         })
         .collect();
     close.sort_unstable();
@@ -35,48 +35,16 @@ pub fn nearest<'a>(
 
 /// Whether two names differ in at most `allowed` places, case apart.
 pub fn is_close(left: &str, right: &str, allowed: usize) -> bool {
-    distance_within(&folded(left), &folded(right), allowed).is_some()
+    differences(left, right, allowed).is_some()
 }
 
 /// In how many places two names differ, case apart, if in no more than `allowed`.
 pub fn differences(left: &str, right: &str, allowed: usize) -> Option<usize> {
-    let folded = |name: &str| name.to_lowercase().chars().collect::<Vec<_>>();
-    distance_within(&folded(left), &folded(right), allowed)
-}
-
-fn folded(name: &str) -> Vec<char> {
-    name.chars()
-        .take(COMPARED_CHARS + 1)
-        .flat_map(char::to_lowercase)
-        .collect()
-}
-
-/// The number of differences, if there are no more than `allowed`.
-fn distance_within(left: &[char], right: &[char], allowed: usize) -> Option<usize> {
-    if left.len().abs_diff(right.len()) > allowed {
+    // Names whose lengths differ by more are not worth the comparison, which takes the product of both.
+    if left.chars().count().abs_diff(right.chars().count()) > allowed {
         return None;
     }
-    let mut before_last = vec![0; right.len() + 1];
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    let mut row = last.clone();
-    for (i, &l) in left.iter().enumerate() {
-        row[0] = i + 1;
-        for (j, &r) in right.iter().enumerate() {
-            let mut cost = (last[j] + usize::from(l != r))
-                .min(last[j + 1] + 1)
-                .min(row[j] + 1);
-            if i > 0 && j > 0 && l == right[j - 1] && left[i - 1] == r {
-                cost = cost.min(before_last[j - 1] + 1);
-            }
-            row[j + 1] = cost;
-        }
-        if row.iter().min() > Some(&allowed) {
-            return None;
-        }
-        std::mem::swap(&mut before_last, &mut last);
-        std::mem::swap(&mut last, &mut row);
-    }
-    let distance = last[right.len()];
+    let distance = strsim::osa_distance(&left.to_lowercase(), &right.to_lowercase());
     (distance <= allowed).then_some(distance)
 }
 

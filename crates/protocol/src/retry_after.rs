@@ -1,8 +1,9 @@
 //! How long a provider wants to be left alone, by the headers of its refusal.
 
-use super::date::days_before;
+use super::date::read_rfc3339;
+use chrono::{Offset, Utc};
 use http::HeaderMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// The most that is believed.
 const ASKED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
@@ -16,7 +17,7 @@ pub fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let milliseconds = text("retry-after-ms").and_then(|text| number(text, 1e-3));
     let retry_after = || {
         let text = text("retry-after")?;
-        number(text, 1.0).or_else(|| until(http_date(text)?, now))
+        number(text, 1.0).or_else(|| Some(until(httpdate::parse_http_date(text).ok()?, now)))
     };
     let asked = milliseconds
         .or_else(retry_after)
@@ -34,10 +35,8 @@ fn reset_of_what_is_used_up(headers: &HeaderMap, now: SystemTime) -> Option<Dura
                 return spelled_out(text(format!("x-ratelimit-reset-{what}"))?);
             }
             if used_up(format!("anthropic-ratelimit-{what}-remaining")) {
-                return until(
-                    rfc3339(text(format!("anthropic-ratelimit-{what}-reset"))?)?,
-                    now,
-                );
+                let reset = text(format!("anthropic-ratelimit-{what}-reset"))?;
+                return Some(until(read_rfc3339(reset, Utc.fix())?.into(), now));
             }
             None
         })
@@ -77,53 +76,15 @@ fn spelled_out(text: &str) -> Option<Duration> {
     Some(whole)
 }
 
-fn until(seconds: u64, now: SystemTime) -> Option<Duration> {
-    let now = now.duration_since(UNIX_EPOCH).ok()?;
-    Some(Duration::from_secs(seconds).saturating_sub(now))
-}
-
-/// Unix seconds of `Sun, 06 Nov 1994 08:49:37 GMT`.
-fn http_date(text: &str) -> Option<u64> {
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
-    let mut words = text.split([' ', ',', '-']).filter(|word| !word.is_empty());
-    let _weekday = words.next()?;
-    let day = words.next()?.parse().ok()?;
-    let month = words.next()?;
-    let month = MONTHS.iter().position(|known| *known == month)? as i64 + 1;
-    let year = words.next()?.parse().ok()?;
-    unix(year, month, day, words.next()?)
-}
-
-/// Unix seconds of `1994-11-06T08:49:37Z`; fractions are left out, offsets are not known.
-fn rfc3339(text: &str) -> Option<u64> {
-    let (date, time) = text.trim_end_matches('Z').split_once('T')?;
-    let mut parts = date.split('-').map(|part| part.parse().ok());
-    let (year, month, day) = (parts.next()??, parts.next()??, parts.next()??);
-    unix(year, month, day, time.split('.').next()?)
-}
-
-fn unix(year: i64, month: i64, day: i64, time: &str) -> Option<u64> {
-    let mut parts = time.split(':').map(|part| part.parse::<i64>().ok());
-    let (hour, minute, second) = (parts.next()??, parts.next()??, parts.next()??);
-    let plausible = (1970..10_000).contains(&year)
-        && (1..=12).contains(&month)
-        && (1..=31).contains(&day)
-        && (0..24).contains(&hour)
-        && (0..60).contains(&minute)
-        && (0..=60).contains(&second);
-    if !plausible {
-        return None;
-    }
-    let seconds = days_before(year, month, day) * 86_400 + hour * 3600 + minute * 60 + second;
-    u64::try_from(seconds).ok()
+fn until(time: SystemTime, now: SystemTime) -> Duration {
+    time.duration_since(now).unwrap_or_default()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use http::{HeaderName, HeaderValue};
+    use std::time::UNIX_EPOCH;
 
     #[test]
     fn every_way_of_saying_when_is_understood() {

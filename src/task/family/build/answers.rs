@@ -8,7 +8,8 @@ use crate::task::definition::{
 use crate::task::family::source::{Source, Sources};
 use crate::task::family::{AnswerRules, ErrorRules, NativeRules, StatusRules, UsageRules};
 use crate::task::state::State;
-use crate::task::time::{TimeFormat, offset_minutes};
+use crate::task::time::{self, TimeFormat};
+use chrono::{Offset, Utc};
 
 impl Faults {
     pub(super) fn status(&mut self, config: &StatusConfig) -> StatusRules {
@@ -69,8 +70,8 @@ impl Faults {
             let reason = "only times of the unit `text` have an offset";
             self.add("/answer/times/offset", reason, None);
         }
-        let minutes = offset.map_or(Some(0), offset_minutes);
-        if minutes.is_none() {
+        let offset = offset.map_or(Some(Utc.fix()), time::offset);
+        if offset.is_none() {
             let reason = "this is no offset from UTC";
             self.add("/answer/times/offset", reason, Some("such as +08:00"));
         }
@@ -78,7 +79,7 @@ impl Faults {
             TimeUnitConfig::Seconds => TimeFormat::Number { unit_ms: 1_000 },
             TimeUnitConfig::Milliseconds => TimeFormat::Number { unit_ms: 1 },
             TimeUnitConfig::Text => TimeFormat::Text {
-                offset_minutes: minutes.unwrap_or(0),
+                offset: offset.unwrap_or(Utc.fix()),
             },
         }
     }
