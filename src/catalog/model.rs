@@ -1,6 +1,5 @@
 //! Platform models and the channels that serve them.
 
-use super::caller::Caller;
 use super::channel::Channel;
 use crate::protocol::Protocol;
 use crate::protocol::schema::Schema;
@@ -88,11 +87,6 @@ impl Catalog {
     /// Every model, in the order of names.
     pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
         self.models.values()
-    }
-
-    /// The models that `caller` may use, in the order of names.
-    pub fn usable_by<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a Arc<Model>> {
-        self.models().filter(|model| caller.may_use(&model.name))
     }
 }
 

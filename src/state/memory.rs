@@ -25,6 +25,7 @@ pub struct Memory {
 
 impl Memory {
     /// With another clock.
+    #[cfg(test)]
     pub fn with_clock(clock: Clock) -> Self {
         Self {
             clock,

@@ -80,13 +80,6 @@ impl<'a> GenericRequest<'a> {
         let ratio = ratio.map(|(_, given)| given.word().into_owned());
         ratio.filter(|ratio| is_ratio(ratio))
     }
-
-    /// Has the provider tell this URL of changes, whatever the caller asked for.
-    pub fn set_callback_url(&mut self, url: &str) {
-        self.fields
-            .retain(|(field, _)| *field != Field::CallbackUrl);
-        self.fields.push((Field::CallbackUrl, Given::text(url)));
-    }
 }
 
 impl Field {

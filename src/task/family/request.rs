@@ -3,7 +3,7 @@
 use super::given::Given;
 use super::place::{Body, Target};
 use super::{Choices, Family, Rule};
-use crate::task::generic::{Field, GenericRequest, Media, Refused};
+use crate::task::generic::{GenericRequest, Media, Refused};
 use bytes::Bytes;
 
 /// What becomes of fields that a family cannot do, and of those that the generic protocol does not have.
@@ -84,12 +84,6 @@ impl Family {
             writing.ignore(&field.param(), &field.message());
         }
         Ok(writing.finish())
-    }
-
-    /// Whether the family tells a URL of changes.
-    pub fn takes_callback_url(&self) -> bool {
-        let rule = &self.request.fields[Field::CallbackUrl as usize];
-        matches!(rule, Rule::Put { .. })
     }
 }
 

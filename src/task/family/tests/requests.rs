@@ -57,26 +57,6 @@ fn a_callback_url_is_ignored_by_a_family_that_calls_nobody() {
     let body = json!({"model": "demo", "callback_url": "https://c/1"});
     let mapped = mapped(&family("family-b"), &body, Unsupported::Refuse).unwrap();
     assert_eq!(mapped.ignored[0].param, "callback_url");
-    assert!(!family("family-b").takes_callback_url());
-    assert!(family("family-a").takes_callback_url());
-}
-
-#[test]
-fn the_gateways_callback_url_takes_the_place_of_the_callers() {
-    for callers in [json!({}), json!({"callback_url": "https://c/1"})] {
-        let mut body = callers;
-        body["model"] = json!("demo");
-        let document = document(&body);
-        let mut request = GenericRequest::read(&document).unwrap();
-        request.set_callback_url("https://gate/token");
-        let family = family("family-a");
-        let mapped = family.request(&request, "m", Unsupported::Refuse).unwrap();
-        let sent: Value = serde_json::from_slice(&mapped.body).unwrap();
-        assert_eq!(
-            sent,
-            json!({"model": "m", "callback_url": "https://gate/token"})
-        );
-    }
 }
 
 #[test]
