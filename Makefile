@@ -1,6 +1,6 @@
 # The two commands: `make demo` and `make test`. Everything they need, they install.
 
-.PHONY: demo test bench set-up schema format
+.PHONY: demo test bench budget set-up schema format
 
 demo: set-up
 	cargo run --quiet --locked -- demo $(ARGS)
@@ -10,6 +10,11 @@ test:
 
 bench: set-up
 	@benches/run.sh $(ARGS)
+
+# Instructions per request against the committed budget. Builds for minutes the first time.
+budget:
+	@tests/set_up.sh budget
+	@benches/budget/run.sh
 
 # The JSON Schema of routes.yaml, as editors read it; a test fails when it is out of date.
 schema:

@@ -18,5 +18,5 @@ if [ "${1:-}" = mask ]; then
   exit
 fi
 cargo build --release --locked --bin headgate
-cargo build --release --locked -p headgate-benches --bins
+cargo build --release --locked -p headgate-benches -p bare-pingora --bins
 exec target/release/measure "$@"

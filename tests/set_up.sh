@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs what a machine lacks, and says why. `set_up.sh build` is enough to compile and run;
-# `set_up.sh test` adds what the client suite needs. Does nothing where nothing is missing.
+# `set_up.sh test` adds what the client suite needs, `set_up.sh budget` what `make budget` needs. Does nothing where nothing is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 purpose=${1:-build}
 case $purpose in
-    build | test) ;;
-    *) echo "usage: $0 [build|test]" >&2; exit 2 ;;
+    build | test | budget) ;;
+    *) echo "usage: $0 [build|test|budget]" >&2; exit 2 ;;
 esac
 
 # Packages of Debian and Ubuntu, and formulas of Homebrew, that are still to be installed.
@@ -51,6 +51,12 @@ want_test() {
     want "have redis-server" redis-server redis "the store that gateways share; tests start, kill and restart their own"
     want "have node" nodejs node "runs the JavaScript SDKs of the client suite"
     want "have npm" npm node "installs those SDKs"
+}
+
+want_budget() {
+    # macOS has none.
+    if [ "$(uname)" = Darwin ]; then return; fi
+    want "have valgrind" valgrind "" "counts the instructions of a request"
 }
 
 # The SDKs want a newer node than some distributions have; npm has them all. In .clients, for the tests alone.
@@ -125,6 +131,7 @@ component() {
 
 want_build
 if [ "$purpose" = test ]; then want_test; fi
+if [ "$purpose" = budget ]; then want_budget; fi
 install_missing
 if [ "$purpose" = test ]; then newer_node; fi
 check_rust

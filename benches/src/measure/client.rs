@@ -1,6 +1,5 @@
 //! A plain HTTP/1.1 client that checks every answer.
 
-use super::process::Target;
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -9,40 +8,6 @@ use tokio::net::TcpStream;
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
-}
-
-/// A chat request of about `body_bytes`, as bytes on the wire.
-pub fn chat_request(target: Target, body_bytes: usize, stream: bool, directives: &str) -> Vec<u8> {
-    // A model of the same length for every target, so that every target moves the same bytes.
-    let (model, key) = match target {
-        Target::Headgate => ("bench-model", "sk-demo"),
-        Target::Direct | Target::BarePingora => ("bench-model", "sk-demo"),
-    };
-    let filler = "The water runs where the gate lets it. ";
-    let mut text = filler.repeat(body_bytes / filler.len() + 1);
-    let options = if stream {
-        r#","stream":true,"stream_options":{"include_usage":true}"#
-    } else {
-        ""
-    };
-    let frame = format!(
-        r#"{{"messages":[{{"role":"system","content":"Be brief."}},{{"role":"user","content":""}}],"model":"{model}","temperature":0.7,"max_completion_tokens":60{options}}}"#
-    );
-    text.truncate(body_bytes.saturating_sub(frame.len()));
-    let body = frame.replacen(r#""content":""}]"#, &format!(r#""content":"{text}"}}]"#), 1);
-    let directives = match directives {
-        "" => String::new(),
-        directives => format!("x-simulate: {directives}\r\n"),
-    };
-    format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer {key}\r\n\
-         content-type: application/json\r\naccept: application/json\r\nuser-agent: OpenAI/Python 3.52.0\r\n\
-         x-stainless-lang: python\r\nx-stainless-package-version: 3.52.0\r\nx-stainless-os: Linux\r\n\
-         x-stainless-arch: x64\r\nx-stainless-runtime: CPython\r\nx-stainless-retry-count: 0\r\n\
-         {directives}content-length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .into_bytes()
 }
 
 impl Connection {
@@ -128,7 +93,7 @@ fn content_length(head: &[u8]) -> Option<usize> {
     head[at..].split("\r\n").next()?.parse().ok()
 }
 
-pub fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack
         .windows(needle.len())
         .position(|window| window == needle)

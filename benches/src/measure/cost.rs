@@ -1,8 +1,9 @@
 //! Processor time per 10,000 requests, and requests a second, for chat bodies of several sizes.
 
-use super::client::{Connection, chat_request};
+use super::client::Connection;
 use super::process::{Target, Targets};
 use super::{median, name};
+use headgate_budget::request::chat_request;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
@@ -65,7 +66,7 @@ pub async fn measure(targets: &Targets, scale: f64) {
 }
 
 async fn run(targets: &Targets, target: Target, body_bytes: usize, requests: usize) -> (f64, f64) {
-    let request = Rc::new(chat_request(target, body_bytes, false, ""));
+    let request = Rc::new(chat_request(body_bytes, false, ""));
     let left = Rc::new(Cell::new(requests));
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {

@@ -1,10 +1,11 @@
 //! The programs measured, each pinned to its processor.
 
+use headgate_budget::setup::{TemporaryFolder, free_addresses, routes};
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
@@ -25,7 +26,7 @@ pub struct Targets {
     provider: Running,
     bare: Running,
     headgate: Running,
-    _folder: Folder,
+    _folder: TemporaryFolder,
 }
 
 struct Running {
@@ -33,19 +34,15 @@ struct Running {
     address: SocketAddr,
 }
 
-struct Folder(PathBuf);
-
 impl Targets {
     /// Starts the simulated provider, bare Pingora and the gateway with everything on.
     pub fn start(programs: &Path) -> Self {
-        let folder =
-            Folder(std::env::temp_dir().join(format!("headgate-bench-{}", std::process::id())));
-        fs::create_dir_all(&folder.0).expect("a temporary folder can be made");
+        let folder = TemporaryFolder::new("headgate-bench");
         let [provider, bare, headgate, admin] = free_addresses();
         let program = programs.join("headgate");
-        let config = folder.0.join("routes.yaml");
+        let config = folder.path().join("routes.yaml");
         fs::write(&config, routes(headgate, admin, provider)).expect("a file can be written");
-        let log = fs::File::create(folder.0.join("access.log")).expect("a file can be made");
+        let log = fs::File::create(folder.path().join("access.log")).expect("a file can be made");
         let provider = start(
             Command::new(&program).args([
                 "simulate",
@@ -120,29 +117,6 @@ impl Targets {
     }
 }
 
-/// Authentication, limit, routing, validation, rewrite, metering, metrics and access log: all on.
-fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
-    format!(
-        r#"
-server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
-callers:
-  - {{name: bench, key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7, models: ["*"]}}
-channels:
-  provider:
-    base_url: http://{provider}/v1
-    credential: {{bearer: sk-provider-credential}}
-    protocols: [chat]
-    models: {{bench-model: provider-model-2026-08}}
-routes:
-  - name: chat
-    match: POST /v1/chat/completions
-    protocol: chat
-    request: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate]
-    response: [pass_sse, meter_usage]
-"#
-    )
-}
-
 fn start(command: &mut Command, address: SocketAddr, cpu: usize, stdout: Stdio) -> Running {
     // SAFETY: the closure only asks the kernel for a processor, which is allowed between fork and exec.
     unsafe { command.pre_exec(move || Ok(pin(0, cpu))) };
@@ -177,21 +151,9 @@ fn pin(process: u32, cpu: usize) {
     }
 }
 
-fn free_addresses<const N: usize>() -> [SocketAddr; N] {
-    let listeners: [TcpListener; N] =
-        std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("loopback has free ports"));
-    listeners.map(|listener| listener.local_addr().expect("it is bound"))
-}
-
 impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

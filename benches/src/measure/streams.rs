@@ -1,8 +1,9 @@
 //! Latency of stream events: the provider stamps each with the clock that this client reads.
 
-use super::client::{Connection, chat_request};
+use super::client::Connection;
 use super::process::{Target, Targets};
 use super::{name, quantile};
+use headgate_budget::request::chat_request;
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -56,7 +57,7 @@ pub async fn measure(targets: &Targets, scale: f64) {
 
 async fn run(targets: &Targets, target: Target) -> Latencies {
     let directives = format!("stamp; events={EVENTS}; pace={PACE_MS}ms");
-    let request = Rc::new(chat_request(target, 1 << 10, true, &directives));
+    let request = Rc::new(chat_request(1 << 10, true, &directives));
     let latencies = Rc::new(RefCell::new(Latencies::default()));
     tokio::task::LocalSet::new()
         .run_until(async {
@@ -64,9 +65,7 @@ async fn run(targets: &Targets, target: Target) -> Latencies {
             for _ in 0..STREAMS {
                 let mut connection = Connection::open(targets.address(target)).await;
                 // A first request opens the way to the provider; it is no part of a stream's latency.
-                connection
-                    .exchange(&chat_request(target, 1 << 10, false, ""))
-                    .await;
+                connection.exchange(&chat_request(1 << 10, false, "")).await;
                 let (request, latencies) = (request.clone(), latencies.clone());
                 tasks.push(tokio::task::spawn_local(async move {
                     let mut seen = 0;

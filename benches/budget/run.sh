@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Counts instructions per request and compares them with budget.txt: `make budget`.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+# macOS has no valgrind.
+if [ "$(uname)" != Linux ]; then
+    echo "not run: callgrind counts on Linux only"
+    echo "0 passed, 0 failed"
+    exit
+fi
+program=$(cargo build --profile budget --locked --no-default-features -p headgate -p headgate-budget -p bare-pingora --bins \
+    --message-format=json-render-diagnostics |
+    sed -n 's/.*"executable":"\([^"]*\/headgate-budget\)".*/\1/p')
+exec "$program" benches/budget/budget.txt

@@ -1,0 +1,125 @@
+//! Programs under callgrind, which counts the instructions of all their threads, without the kernel's.
+
+use super::load::Load;
+use super::provider::Provider;
+use headgate_budget::setup::{TemporaryFolder, free_addresses, routes};
+use std::fs::{self, File};
+use std::net::{SocketAddr, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How long a program may take to listen, and to end.
+const WAIT: Duration = Duration::from_secs(120);
+const LOOK: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Copy, Debug)]
+pub enum Program {
+    Headgate,
+    BarePingora,
+}
+
+/// Where the programs are, and what they need.
+pub struct Callgrind<'p> {
+    programs: PathBuf,
+    folder: TemporaryFolder,
+    provider: &'p Provider,
+}
+
+impl<'p> Callgrind<'p> {
+    /// For programs that stand in the folder `programs`.
+    pub fn new(programs: &Path, provider: &'p Provider) -> Self {
+        Self {
+            programs: programs.into(),
+            folder: TemporaryFolder::new("headgate-budget"),
+            provider,
+        }
+    }
+
+    /// Instructions of a whole run, from start to end.
+    pub fn count(&self, program: Program, load: Load) -> u64 {
+        let (address, mut command) = self.command(program);
+        let report = self.folder.path().join("callgrind.log");
+        let log = File::create(&report).expect("a file can be made");
+        let child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("valgrind is installed");
+        let mut running = Running(child);
+        load.send(running.connect(address), self.provider);
+        running.end();
+        let report = fs::read_to_string(&report).expect("the log is text");
+        collected(&report).unwrap_or_else(|| panic!("callgrind has counted nothing:\n{report}"))
+    }
+
+    /// A free address, and the command of a program that will listen there.
+    fn command(&self, program: Program) -> (SocketAddr, Command) {
+        let [address, admin] = free_addresses();
+        let provider = self.provider.address;
+        let mut command = Command::new("valgrind");
+        command.args(["--tool=callgrind", "--callgrind-out-file=/dev/null"]);
+        match program {
+            Program::Headgate => {
+                let config = self.folder.path().join("routes.yaml");
+                let routes = routes(address, admin, provider);
+                fs::write(&config, routes).expect("a file can be written");
+                command.arg(self.programs.join("headgate"));
+                command.arg("run").arg("--config").arg(config);
+            }
+            Program::BarePingora => {
+                command.arg(self.programs.join("bare-pingora"));
+                command.args([address.to_string(), provider.to_string()]);
+            }
+        }
+        (address, command)
+    }
+}
+
+struct Running(Child);
+
+impl Running {
+    /// The first connection that the program takes.
+    fn connect(&mut self, address: SocketAddr) -> TcpStream {
+        let begun = Instant::now();
+        while begun.elapsed() < WAIT {
+            if let Ok(connection) = TcpStream::connect(address) {
+                return connection;
+            }
+            assert!(!self.has_ended(), "the program ended instead of listening");
+            thread::sleep(LOOK);
+        }
+        panic!("nothing listens on {address}");
+    }
+
+    /// Lets the program end by itself, as callgrind reports only then.
+    fn end(&mut self) {
+        // SAFETY: the call takes two numbers; the process is a child that was not waited for yet.
+        unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };
+        let begun = Instant::now();
+        while !self.has_ended() {
+            assert!(begun.elapsed() < WAIT, "the program does not end");
+            thread::sleep(LOOK);
+        }
+    }
+
+    fn has_ended(&mut self) -> bool {
+        let status = self.0.try_wait().expect("it is a child");
+        status.is_some()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The count in callgrind's report: `==PID== Collected : COUNT`.
+fn collected(report: &str) -> Option<u64> {
+    let line = report.lines().rfind(|line| line.contains("Collected :"))?;
+    line.rsplit(' ').next()?.parse().ok()
+}

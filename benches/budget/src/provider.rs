@@ -1,0 +1,123 @@
+//! A provider in this process, whose streams send an event when they are told to.
+//!
+//! The client tells it so once it has the event before: each event crosses the gateway alone, however
+//! slow or crowded the machine, so that equal runs take equally many steps.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// What a stream sends next.
+#[derive(Clone, Copy)]
+pub enum Next {
+    Event,
+    /// Usage, the protocol's last event, and the end of the response.
+    End,
+}
+
+pub struct Provider {
+    pub address: SocketAddr,
+    stream: Sender<Next>,
+}
+
+const ANSWER: &str = concat!(
+    r#"{"id":"chatcmpl-1","object":"chat.completion","created":1,"model":"provider-model-2026-08","#,
+    r#""choices":[{"index":0,"message":{"role":"assistant","content":"The water runs."},"#,
+    r#""logprobs":null,"finish_reason":"stop"}],"#,
+    r#""usage":{"prompt_tokens":12,"completion_tokens":4,"total_tokens":16}}"#,
+);
+const EVENT: &str = concat!(
+    r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"provider-model-2026-08","#,
+    r#""choices":[{"index":0,"delta":{"content":" water"},"logprobs":null,"finish_reason":null}]}"#,
+    "\n\n",
+);
+const LAST_EVENTS: &str = concat!(
+    r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"provider-model-2026-08","#,
+    r#""choices":[],"usage":{"prompt_tokens":12,"completion_tokens":4,"total_tokens":16}}"#,
+    "\n\ndata: [DONE]\n\n",
+);
+
+impl Provider {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
+        let address = listener.local_addr().expect("it is bound");
+        let (stream, told) = channel();
+        let told = Arc::new(Mutex::new(told));
+        thread::spawn(move || {
+            for connection in listener.incoming().map_while(Result::ok) {
+                let told = told.clone();
+                // It ends with the gateway, which closes its connections.
+                thread::spawn(move || serve(connection, &told));
+            }
+        });
+        Self { address, stream }
+    }
+
+    /// Lets the open stream send.
+    pub fn send(&self, next: Next) {
+        self.stream.send(next).expect("the provider runs");
+    }
+}
+
+/// Answers requests until the connection ends.
+fn serve(connection: TcpStream, told: &Mutex<Receiver<Next>>) -> Option<()> {
+    connection.set_nodelay(true).ok()?;
+    let mut requests = BufReader::new(connection.try_clone().ok()?);
+    let mut answers = connection;
+    loop {
+        let body = read_request(&mut requests)?;
+        match body.windows(13).any(|part| part == br#""stream":true"#) {
+            true => send_stream(&mut answers, told)?,
+            false => {
+                let length = ANSWER.len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+                );
+                answers.write_all((head + ANSWER).as_bytes()).ok()?;
+            }
+        }
+    }
+}
+
+/// The body of the next request.
+fn read_request(requests: &mut impl BufRead) -> Option<Vec<u8>> {
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        requests.read_line(&mut line).ok()?;
+        match line.trim_end().to_ascii_lowercase().split_once(':') {
+            Some(("content-length", value)) => length = value.trim().parse().ok()?,
+            Some(_) => {}
+            None if line == "\r\n" => break,
+            None if line.is_empty() => return None,
+            None => {}
+        }
+    }
+    let mut body = vec![0; length];
+    requests.read_exact(&mut body).ok()?;
+    Some(body)
+}
+
+fn send_stream(answers: &mut TcpStream, told: &Mutex<Receiver<Next>>) -> Option<()> {
+    let head =
+        "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+    answers.write_all(head.as_bytes()).ok()?;
+    let told = told.lock().ok()?;
+    loop {
+        match told.recv().ok()? {
+            Next::Event => write_chunk(answers, EVENT)?,
+            Next::End => {
+                write_chunk(answers, LAST_EVENTS)?;
+                return answers.write_all(b"0\r\n\r\n").ok();
+            }
+        }
+    }
+}
+
+/// In one write, so that it comes in one piece.
+fn write_chunk(answers: &mut TcpStream, data: &str) -> Option<()> {
+    let chunk = format!("{:x}\r\n{data}\r\n", data.len());
+    answers.write_all(chunk.as_bytes()).ok()
+}

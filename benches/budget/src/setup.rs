@@ -1,0 +1,60 @@
+//! Where the measured gateway runs: its configuration, free addresses, and a folder that goes with the run.
+
+use std::fs;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+
+/// A folder that is removed with this.
+pub struct TemporaryFolder(PathBuf);
+
+impl TemporaryFolder {
+    /// A folder of this process in the system's one for temporary files.
+    pub fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
+        fs::create_dir_all(&folder).expect("a temporary folder can be made");
+        Self(folder)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Authentication, the caller's limits, limit, routing, validation, rewrite, metering, metrics and access log: all on.
+pub fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
+    format!(
+        r#"
+server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
+callers:
+  - name: bench
+    key_sha256: f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7
+    models: ["*"]
+    limits: {{requests_per_minute: 100000000, tokens_per_minute: 100000000000}}
+channels:
+  provider:
+    base_url: http://{provider}/v1
+    credential: {{bearer: sk-provider-credential}}
+    protocols: [chat]
+    models: {{bench-model: provider-model-2026-08}}
+routes:
+  - name: chat
+    match: POST /v1/chat/completions
+    protocol: chat
+    request: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate, rate_limit]
+    response: [pass_sse, meter_usage]
+"#
+    )
+}
+
+/// Addresses of this machine on which nothing listens yet.
+pub fn free_addresses<const N: usize>() -> [SocketAddr; N] {
+    let listeners: [TcpListener; N] =
+        std::array::from_fn(|_| TcpListener::bind("127.0.0.1:0").expect("loopback has free ports"));
+    listeners.map(|listener| listener.local_addr().expect("it is bound"))
+}
