@@ -16,7 +16,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClientAddresses {
     pub source: AddressSource,
-    /// The proxies whose word counts.
+    /// The networks of the proxies whose headers are read.
     pub trusted: Vec<Network>,
 }
 
@@ -44,10 +44,10 @@ pub enum ForwardedPolicy {
     Replace,
 }
 
-/// Whom a request comes from.
+/// The client that a request comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Never an IPv4 address in IPv6 clothes.
+    /// Never an IPv4-mapped IPv6 address.
     pub address: IpAddr,
     /// Unknown where a header names the address, and no port with it.
     pub port: Option<u16>,

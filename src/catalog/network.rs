@@ -10,7 +10,7 @@ pub const NETWORK_HINT: &str =
 /// IPv4 addresses that IPv6 carries, `::ffff:0:0/96`, have this many bits before their own.
 const MAPPED_BITS: u8 = 96;
 
-/// All addresses that share their first bits. IPv4 addresses in IPv6 clothes count as the IPv4 addresses they are.
+/// All addresses that share their first bits. IPv4-mapped IPv6 addresses count as IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network(IpNet);
 
@@ -65,7 +65,7 @@ mod tests {
             ("::ffff:10.0.0.0/104", "11.1.2.3", false),
             ("::ffff:192.0.2.7", "192.0.2.7", true),
             ("::/0", "2001:db8::1", true),
-            // IPv4 is another family, in whatever clothes it comes.
+            // An IPv4-mapped address is one of IPv4.
             ("::/0", "::ffff:10.1.2.3", false),
         ] {
             let network = Network::parse(network).unwrap();

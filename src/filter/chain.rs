@@ -171,7 +171,7 @@ impl ResponseChain {
     /// Before a response body is sent: filters that may change it.
     ///
     /// # Errors
-    /// What a filter cannot send in good conscience.
+    /// A filter refuses the response.
     pub async fn replace_body(
         &self,
         answer: &mut AnswerView<'_>,

@@ -29,7 +29,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use aside::{INLINE_BYTES_MAX, aside};
-use attempts::Kept;
+use attempts::KeptResponse;
 use bytes::Bytes;
 use record::Record;
 use retry_policy::{RetryPolicy, RetrySafety};
@@ -95,7 +95,7 @@ impl Exchange<'_> {
             safety: RetrySafety::of(&self.request),
             on_silence: route.failover.on_silence,
         };
-        let Kept {
+        let KeptResponse {
             response,
             mut lease,
             verdict,

@@ -43,13 +43,13 @@ impl Provider {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("loopback has free ports");
         let address = listener.local_addr().expect("it is bound");
-        let (stream, told) = channel();
-        let told = Arc::new(Mutex::new(told));
+        let (stream, commands) = channel();
+        let commands = Arc::new(Mutex::new(commands));
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
-                let told = told.clone();
+                let commands = commands.clone();
                 // It ends with the gateway, which closes its connections.
-                thread::spawn(move || serve(connection, &told));
+                thread::spawn(move || serve(connection, &commands));
             }
         });
         Self { address, stream }
@@ -62,14 +62,14 @@ impl Provider {
 }
 
 /// Answers requests until the connection ends.
-fn serve(connection: TcpStream, told: &Mutex<Receiver<Next>>) -> Option<()> {
+fn serve(connection: TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> {
     connection.set_nodelay(true).ok()?;
     let mut requests = BufReader::new(connection.try_clone().ok()?);
     let mut answers = connection;
     loop {
         let body = read_request(&mut requests)?;
         match body.windows(13).any(|part| part == br#""stream":true"#) {
-            true => send_stream(&mut answers, told)?,
+            true => send_stream(&mut answers, commands)?,
             false => {
                 let length = ANSWER.len();
                 let head = format!(
@@ -100,13 +100,13 @@ fn read_request(requests: &mut impl BufRead) -> Option<Vec<u8>> {
     Some(body)
 }
 
-fn send_stream(answers: &mut TcpStream, told: &Mutex<Receiver<Next>>) -> Option<()> {
+fn send_stream(answers: &mut TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> {
     let head =
         "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
     answers.write_all(head.as_bytes()).ok()?;
-    let told = told.lock().ok()?;
+    let commands = commands.lock().ok()?;
     loop {
-        match told.recv().ok()? {
+        match commands.recv().ok()? {
             Next::Event => write_chunk(answers, EVENT)?,
             Next::End => {
                 write_chunk(answers, LAST_EVENTS)?;

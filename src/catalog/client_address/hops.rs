@@ -17,7 +17,7 @@ pub enum Syntax {
 /// An address in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hop {
-    /// Never an IPv4 address in IPv6 clothes.
+    /// Never an IPv4-mapped IPv6 address.
     pub address: IpAddr,
     pub port: Option<u16>,
 }

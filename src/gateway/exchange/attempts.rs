@@ -36,7 +36,7 @@ const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 pub(in crate::gateway) const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// A response, and the use of the channel that it came from.
-pub(super) struct Kept {
+pub(super) struct KeptResponse {
     pub response: UpstreamResponse,
     pub lease: Lease,
     /// What the retry policy says of it, unless it is a good one.
@@ -46,9 +46,9 @@ pub(super) struct Kept {
 }
 
 /// What an attempt came to.
-pub(super) enum Attempted {
+pub(super) enum AttemptResult {
     /// The caller gets this response.
-    Keep(Box<Kept>),
+    Keep(Box<KeptResponse>),
     /// Another channel may be tried; the caller gets this if there is none.
     Next(LastAttempt),
     /// The caller gets this, and no other channel may be tried.
@@ -57,7 +57,7 @@ pub(super) enum Attempted {
 
 /// What an attempt leaves for the caller if no other one follows.
 pub(super) enum LastAttempt {
-    Responded(Box<Kept>),
+    Responded(Box<KeptResponse>),
     Failed { fault: Fault, why: Why },
 }
 
@@ -84,7 +84,7 @@ impl Exchange<'_> {
     pub(super) async fn attempt_each(
         &mut self,
         candidates: Arc<[Candidate]>,
-    ) -> Result<Kept, Fault> {
+    ) -> Result<KeptResponse, Fault> {
         let mut attempts = Attempts {
             gateway: self.gateway,
             snapshot: &self.snapshot,
@@ -108,7 +108,7 @@ impl Exchange<'_> {
 }
 
 impl Attempts<'_> {
-    async fn run(&mut self) -> Result<Kept, Fault> {
+    async fn run(&mut self) -> Result<KeptResponse, Fault> {
         self.gateway.budget.earn(self.snapshot.retries.percent);
         let mut last: Option<LastAttempt> = None;
         while let Some(lease) = self.next_lease(last.is_some()).await? {
@@ -116,9 +116,9 @@ impl Attempts<'_> {
                 kept.response.give_back().await;
             }
             match self.attempt_on(lease).await {
-                Attempted::Keep(kept) => return Ok(*kept),
-                Attempted::Next(attempt) => last = Some(attempt),
-                Attempted::Stop(fault) => return Err(fault),
+                AttemptResult::Keep(kept) => return Ok(*kept),
+                AttemptResult::Next(attempt) => last = Some(attempt),
+                AttemptResult::Stop(fault) => return Err(fault),
             }
         }
         match last.expect("without an attempt there was an error") {
@@ -200,7 +200,7 @@ impl Attempts<'_> {
         taken
     }
 
-    async fn attempt_on(&mut self, mut lease: Lease) -> Attempted {
+    async fn attempt_on(&mut self, mut lease: Lease) -> AttemptResult {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
@@ -223,7 +223,7 @@ impl Attempts<'_> {
                 self.failed(error, &mut lease)
             }
         };
-        if let Attempted::Next(last) = &attempted {
+        if let AttemptResult::Next(last) = &attempted {
             // Of several keys the others may serve; the one that was refused is left alone by now.
             let other_keys = last.why().is_some_and(|why| {
                 let keys = channel.credentials.len();
@@ -256,9 +256,9 @@ impl Attempts<'_> {
     }
 
     /// Logs an attempt that brought no response, or none that is good, and counts it for the channel's health.
-    pub(super) fn failed(&mut self, error: SendError, lease: &mut Lease) -> Attempted {
+    pub(super) fn failed(&mut self, error: SendError, lease: &mut Lease) -> AttemptResult {
         let Some(why) = error.why() else {
-            return Attempted::Stop(error.fault);
+            return AttemptResult::Stop(error.fault);
         };
         let SendError { fault, progress } = error;
         lease.tell(Outcome::failed(why));
@@ -268,8 +268,8 @@ impl Attempts<'_> {
             .verdict(AttemptEnd::of_fault(fault.kind, progress));
         let fault = verdict.fault(fault);
         match verdict.next {
-            Next::Candidate => Attempted::Next(LastAttempt::Failed { fault, why }),
-            Next::FreshConnection | Next::Stop => Attempted::Stop(fault),
+            Next::Candidate => AttemptResult::Next(LastAttempt::Failed { fault, why }),
+            Next::FreshConnection | Next::Stop => AttemptResult::Stop(fault),
         }
     }
 

@@ -5,7 +5,7 @@
 //! for a bounded time and size, so that such an error is not the caller's.
 
 use super::answer_kind::kind_for;
-use super::attempts::{Attempted, Attempts, Kept, LastAttempt};
+use super::attempts::{AttemptResult, Attempts, KeptResponse, LastAttempt};
 use super::retry_policy::{AttemptEnd, Next, Verdict};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::{Outcome, Why};
@@ -41,7 +41,7 @@ impl Attempts<'_> {
         &mut self,
         mut response: UpstreamResponse,
         mut lease: Lease,
-    ) -> Attempted {
+    ) -> AttemptResult {
         let status = response.status;
         let kind = kind_for(self.request.protocol, response.headers());
         if status.is_client_error() || status.is_server_error() {
@@ -92,7 +92,11 @@ impl Attempts<'_> {
     }
 
     /// An error is read whole before it is known whose fault it is.
-    async fn judge_error(&mut self, mut response: UpstreamResponse, mut lease: Lease) -> Attempted {
+    async fn judge_error(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: Lease,
+    ) -> AttemptResult {
         let reading = response.read_bounded(ERROR_BYTES_MAX);
         let body = self.waits.upstream(pin!(reading), |_| true).await;
         if let BodyEnd::Broken(fault) = &body.end {
@@ -206,8 +210,8 @@ fn is_refused_here(lease: &Lease, body: &Bytes) -> bool {
 }
 
 /// A response that serves.
-fn keep(response: UpstreamResponse, lease: Lease) -> Attempted {
-    Attempted::Keep(Box::new(Kept {
+fn keep(response: UpstreamResponse, lease: Lease) -> AttemptResult {
+    AttemptResult::Keep(Box::new(KeptResponse {
         response,
         lease,
         verdict: None,
@@ -221,8 +225,8 @@ fn attempted(
     lease: Lease,
     verdict: Verdict,
     outcome: Outcome,
-) -> Attempted {
-    let kept = Box::new(Kept {
+) -> AttemptResult {
+    let kept = Box::new(KeptResponse {
         response,
         lease,
         verdict: Some(verdict),
@@ -232,8 +236,8 @@ fn attempted(
         },
     });
     match verdict.next {
-        Next::Candidate => Attempted::Next(LastAttempt::Responded(kept)),
-        Next::FreshConnection | Next::Stop => Attempted::Keep(kept),
+        Next::Candidate => AttemptResult::Next(LastAttempt::Responded(kept)),
+        Next::FreshConnection | Next::Stop => AttemptResult::Keep(kept),
     }
 }
 

@@ -79,16 +79,16 @@ impl Upstream {
             };
             let was_pooled = connection.reused;
             connection.close().await;
-            if broken.taken == Taken::Not {
+            if broken.processing == Processing::Excluded {
                 *progress = Progress::Unsent;
             }
-            let repeats = broken.taken == Taken::Hardly && request.may_repeat;
+            let repeats = broken.processing == Processing::Unlikely && request.may_repeat;
             if repeats {
                 // Once, and with a connection that is not reused never again.
                 source = ConnectionSource::Fresh;
             }
             // What a fresh connection refuses too is for other channels to serve.
-            if !(repeats || broken.taken == Taken::Not && was_pooled) {
+            if !(repeats || broken.processing == Processing::Excluded && was_pooled) {
                 return Err(SendError {
                     fault: broken.fault,
                     progress: *progress,
@@ -156,21 +156,21 @@ pub fn why(kind: FaultKind) -> Option<Why> {
     }
 }
 
-/// A request that was written, in part at least, and has no response.
-struct Unanswered {
+/// Why there is no response to a request of which something was written.
+struct ResponseFailure {
     fault: Fault,
-    taken: Taken,
+    processing: Processing,
 }
 
 /// Whether the provider may be at work on a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Taken {
-    Perhaps,
+enum Processing {
+    Possible,
     /// Its pooled connection broke at once, as one does that was closed before our request came, or
     /// what came on it is no response: it may be sent once more, on a fresh one.
-    Hardly,
-    /// HTTP/2 says so.
-    Not,
+    Unlikely,
+    /// HTTP/2 says that the provider has not begun.
+    Excluded,
 }
 
 /// Writes the request and reads the head of its response.
@@ -179,22 +179,22 @@ async fn exchange_heads(
     head: Box<pingora_http::RequestHeader>,
     request: &PreparedRequest,
     deadline: Instant,
-) -> Result<(), Unanswered> {
+) -> Result<(), ResponseFailure> {
     let timeouts = request.timeouts;
     let was_pooled = connection.reused;
     let session = connection.session_mut();
     let is_h2 = matches!(session, HttpSession::H2(_));
     let began = Instant::now();
-    let broken = |error| Unanswered::broken(error, was_pooled, is_h2, began);
+    let broken = |error| ResponseFailure::broken(error, was_pooled, is_h2, began);
     let writing = write_request(session, head, &request.body, timeouts.idle);
     let written = in_time(deadline.saturating_duration_since(began), pin!(writing))
         .await
-        .map_err(|_| Unanswered::silent(timeouts.total))?
+        .map_err(|_| ResponseFailure::silent(timeouts.total))?
         .map_err(broken)?;
     let patience = timeouts.first_byte.min(remaining(deadline));
     let read = in_time(patience, pin!(read_head(session)))
         .await
-        .map_err(|_| Unanswered::silent(timeouts.first_byte));
+        .map_err(|_| ResponseFailure::silent(timeouts.first_byte));
     connection.sent_in_part = matches!(written, Written::InPart(_));
     match (written, read?) {
         // A provider may refuse a request before it has taken all of it: its response counts.
@@ -208,7 +208,7 @@ async fn exchange_heads(
     }
 }
 
-impl Unanswered {
+impl ResponseFailure {
     fn broken(mut error: Box<Error>, was_pooled: bool, is_h2: bool, began: Instant) -> Self {
         error.retry.decide_reuse(was_pooled);
         let refused = is_h2 && error.retry();
@@ -216,12 +216,12 @@ impl Unanswered {
         let is_unreadable = *error.etype() == ErrorType::InvalidHTTPHeader;
         let fault = fault_from::upstream(error);
         let at_once = is_unreadable || began.elapsed() < STALE_SHOWS_WITHIN;
-        let taken = match fault.kind {
-            FaultKind::Upstream if refused => Taken::Not,
-            FaultKind::Upstream if !is_h2 && was_pooled && at_once => Taken::Hardly,
-            _ => Taken::Perhaps,
+        let processing = match fault.kind {
+            FaultKind::Upstream if refused => Processing::Excluded,
+            FaultKind::Upstream if !is_h2 && was_pooled && at_once => Processing::Unlikely,
+            _ => Processing::Possible,
         };
-        Self { fault, taken }
+        Self { fault, processing }
     }
 
     fn silent(after: Duration) -> Self {
@@ -231,7 +231,7 @@ impl Unanswered {
                 "the provider did not answer in time; try again",
             )
             .detail(format!("no response after {after:?}")),
-            taken: Taken::Perhaps,
+            processing: Processing::Possible,
         }
     }
 }
