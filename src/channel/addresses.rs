@@ -3,7 +3,7 @@
 //! A request waits for a lookup only where nobody has asked for the name before. A name nobody asks
 //! for any more is forgotten.
 
-use super::resolve::{Found, Lookup};
+use super::resolve::{Resolution, Resolve};
 use crate::observe::metrics::Metrics;
 use std::collections::HashMap;
 use std::io;
@@ -40,7 +40,7 @@ pub struct Addresses {
 }
 
 struct Shared {
-    lookup: Box<dyn Lookup>,
+    resolver: Box<dyn Resolve>,
     metrics: Arc<Metrics>,
     pace: Pace,
     began: Instant,
@@ -63,10 +63,10 @@ enum State {
 }
 
 impl Addresses {
-    pub fn new(lookup: impl Lookup + 'static, metrics: Arc<Metrics>, pace: Pace) -> Self {
+    pub fn new(resolver: impl Resolve + 'static, metrics: Arc<Metrics>, pace: Pace) -> Self {
         Self {
             shared: Arc::new(Shared {
-                lookup: Box::new(lookup),
+                resolver: Box::new(resolver),
                 metrics,
                 pace,
                 began: Instant::now(),
@@ -127,10 +127,10 @@ impl Shared {
     async fn keep(self: Arc<Self>, host: Arc<str>, name: Arc<Name>) {
         let mut failures = 0;
         loop {
-            let pause = match self.lookup.lookup(&host).await {
-                Ok(found) => {
+            let pause = match self.resolver.resolve(&host).await {
+                Ok(resolution) => {
                     failures = 0;
-                    self.found(&host, &name, found)
+                    self.resolved(&host, &name, resolution)
                 }
                 Err(error) => {
                     failures += 1;
@@ -154,9 +154,9 @@ impl Shared {
     }
 
     /// Puts new addresses in the place of the old ones; gives the time until the next lookup.
-    fn found(&self, host: &str, name: &Name, found: Found) -> Duration {
+    fn resolved(&self, host: &str, name: &Name, resolution: Resolution) -> Duration {
         self.metrics.looked_up(host, true);
-        let Found { addresses, ttl } = found;
+        let Resolution { addresses, ttl } = resolution;
         let Pace {
             ttl_min, ttl_max, ..
         } = self.pace;

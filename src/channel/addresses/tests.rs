@@ -1,6 +1,6 @@
 //! The cache of addresses before a script of lookups.
 
-use super::super::resolve::{Found, Looking, Lookup};
+use super::super::resolve::{Resolution, ResolutionFuture, Resolve};
 use super::{Addresses, Pace, interleaved};
 use crate::observe::metrics::Metrics;
 use crate::state::Store;
@@ -63,8 +63,8 @@ impl Script {
     }
 }
 
-impl Lookup for Script {
-    fn lookup<'a>(&'a self, _: &'a str) -> Looking<'a> {
+impl Resolve for Script {
+    fn resolve<'a>(&'a self, _: &'a str) -> ResolutionFuture<'a> {
         Box::pin(async {
             let (addresses, ttl) = match self.next() {
                 Answer::Of(addresses, ttl) => (addresses, ttl),
@@ -75,7 +75,7 @@ impl Lookup for Script {
                 Answer::Failure => return Err(io::Error::other("no such name")),
             };
             let addresses = ips(addresses);
-            Ok(Found { addresses, ttl })
+            Ok(Resolution { addresses, ttl })
         })
     }
 }

@@ -1,10 +1,9 @@
-//! From a host's name to its addresses: the hosts file, name servers, and the system's resolver as the last word.
+//! From a host's name to its addresses: the hosts file, then name servers, and the system's resolver last.
 
-mod message;
-mod server;
+mod name_server;
 mod system;
 
-use message::{Family, Reply};
+use hickory_resolver::proto::rr::{Name, RecordType};
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -15,28 +14,28 @@ use tokio::time::timeout;
 
 /// Each server is asked so many times, one after the other.
 const ROUNDS: usize = 2;
-/// How long addresses of one family wait for those of the other (RFC 8305, 3, asks for 50 ms; nobody
-/// waits here but the first request of all).
-const OTHER_FAMILY: Duration = Duration::from_millis(200);
+/// How long addresses of one family wait for those of the other. RFC 8305, 3 asks for 50 ms; only the first
+/// request for a name waits here.
+const OTHER_FAMILY_WAIT: Duration = Duration::from_millis(200);
 
-/// What was found of a name.
+/// The addresses of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
+pub struct Resolution {
     /// In the order of preference within each family; never none.
     pub addresses: Vec<IpAddr>,
     /// How long they may be used; unknown where they do not come from a name server.
     pub ttl: Option<Duration>,
 }
 
-/// Finds addresses; a trait so that tests can play a world of names.
-pub trait Lookup: Send + Sync {
-    fn lookup<'a>(&'a self, host: &'a str) -> Looking<'a>;
+/// Resolves names; a trait so that tests can play a world of names.
+pub trait Resolve: Send + Sync {
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolutionFuture<'a>;
 }
 
 /// A lookup under way; its error says why the name has no address.
-pub type Looking<'a> = Pin<Box<dyn Future<Output = io::Result<Found>> + Send + 'a>>;
+pub type ResolutionFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Resolution>> + Send + 'a>>;
 
-/// Finds addresses as this system does, and learns how long they may be used.
+/// Resolves names as this system does, and learns how long their addresses may be used.
 pub struct Resolver {
     /// Asked instead of the system's; the system's resolver is then not asked either.
     servers: Option<Vec<SocketAddr>>,
@@ -50,45 +49,44 @@ impl Resolver {
         }
     }
 
-    async fn find(&self, host: &str) -> io::Result<Found> {
-        let listed = match is_localhost(host) {
+    async fn addresses_of(&self, host: &str) -> io::Result<Resolution> {
+        let name = Name::from_ascii(host).map_err(io::Error::other)?;
+        let listed = match name.is_localhost() {
+            // Such names never leave the machine (RFC 6761, 6.3).
             true => vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()],
-            false => system::hosts(host).await,
+            false => system::hosts(&name).await,
         };
         if !listed.is_empty() {
-            return Ok(Found {
+            return Ok(Resolution {
                 addresses: listed,
                 ttl: None,
             });
         }
         if let Some(servers) = &self.servers {
-            return ask(&ResolvConf::of(servers.clone()), host).await;
+            return ask(&ResolvConf::without_search(servers.clone()), &name).await;
         }
-        match ask(&system::resolv_conf().await, host).await {
-            Ok(found) => Ok(found),
+        match ask_system_servers(&name).await {
+            Ok(resolution) => Ok(resolution),
             // It may know other sources of names.
             Err(error) => {
-                tracing::debug!(host, %error, "no answer from the name servers, asking the system");
-                ask_system(host).await
+                tracing::debug!(host, %error, "no addresses from the name servers, asking the system");
+                ask_system_resolver(host).await
             }
         }
     }
 }
 
-impl Lookup for Resolver {
-    fn lookup<'a>(&'a self, host: &'a str) -> Looking<'a> {
-        Box::pin(self.find(host))
+impl Resolve for Resolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolutionFuture<'a> {
+        Box::pin(self.addresses_of(host))
     }
 }
 
-/// Such names never leave the machine (RFC 6761, 6.3).
-fn is_localhost(host: &str) -> bool {
-    let host = host.strip_suffix('.').unwrap_or(host);
-    let last = host.rsplit('.').next().unwrap_or_default();
-    last.eq_ignore_ascii_case("localhost")
+async fn ask_system_servers(name: &Name) -> io::Result<Resolution> {
+    ask(&ResolvConf::read().await?, name).await
 }
 
-async fn ask_system(host: &str) -> io::Result<Found> {
+async fn ask_system_resolver(host: &str) -> io::Result<Resolution> {
     let mut addresses = Vec::new();
     for found in tokio::net::lookup_host((host, 0)).await? {
         if !addresses.contains(&found.ip()) {
@@ -97,98 +95,137 @@ async fn ask_system(host: &str) -> io::Result<Found> {
     }
     match addresses.is_empty() {
         true => Err(no_address()),
-        false => Ok(Found {
+        false => Ok(Resolution {
             addresses,
             ttl: None,
         }),
     }
 }
 
-/// Asks for `host` and, where it is short, for `host` in each search domain; the first that has addresses counts.
-async fn ask(conf: &ResolvConf, host: &str) -> io::Result<Found> {
-    let mut failed = None;
-    for name in conf.names(host) {
-        match both_families(&conf.servers, &name).await {
-            Ok(Some(found)) => return Ok(found),
+/// Asks for `name` and, where it is short, for `name` in each search domain; the first that has addresses counts,
+/// so that those of both families belong to one name.
+async fn ask(conf: &ResolvConf, name: &Name) -> io::Result<Resolution> {
+    let mut failure = None;
+    for name in conf.names(name) {
+        let v6 = ask_in_turn(&conf.servers, &name, RecordType::AAAA);
+        let v4 = ask_in_turn(&conf.servers, &name, RecordType::A);
+        match both_families(v6, v4).await {
+            Ok(Some(resolution)) => return Ok(resolution),
             Ok(None) => {}
-            Err(error) => failed = Some(error),
+            Err(error) => failure = Some(error),
         }
     }
-    Err(failed.unwrap_or_else(no_address))
+    Err(failure.unwrap_or_else(no_address))
 }
 
 /// Addresses of both families, asked for at the same time; one family is enough.
-async fn both_families(servers: &[SocketAddr], name: &str) -> io::Result<Option<Found>> {
-    let mut v6 = pin!(one_family(servers, name, Family::V6));
-    let mut v4 = pin!(one_family(servers, name, Family::V4));
+async fn both_families(
+    v6: impl Future<Output = io::Result<Option<Resolution>>>,
+    v4: impl Future<Output = io::Result<Option<Resolution>>>,
+) -> io::Result<Option<Resolution>> {
+    let (mut v6, mut v4) = (pin!(v6), pin!(v4));
     let (v6, v4) = tokio::select! {
-        found = &mut v6 => {
-            let patience = patience_after(&found);
-            (Some(found), timeout(patience, v4).await.ok())
+        first = &mut v6 => {
+            let wait = wait_after(&first);
+            (Some(first), timeout(wait, v4).await.ok())
         }
-        found = &mut v4 => {
-            let patience = patience_after(&found);
-            (timeout(patience, v6).await.ok(), Some(found))
+        first = &mut v4 => {
+            let wait = wait_after(&first);
+            (timeout(wait, v6).await.ok(), Some(first))
         }
     };
     joined(v6.into_iter().chain(v4))
 }
 
 /// How long the second family may take: where the first has nothing, as long as it needs.
-fn patience_after(first: &io::Result<Option<Found>>) -> Duration {
+fn wait_after(first: &io::Result<Option<Resolution>>) -> Duration {
     match first {
-        Ok(Some(_)) => OTHER_FAMILY,
+        Ok(Some(_)) => OTHER_FAMILY_WAIT,
         Ok(None) | Err(_) => Duration::MAX,
     }
 }
 
-fn joined(families: impl Iterator<Item = io::Result<Option<Found>>>) -> io::Result<Option<Found>> {
-    let mut all: Option<Found> = None;
-    let mut failed = None;
+fn joined(
+    families: impl Iterator<Item = io::Result<Option<Resolution>>>,
+) -> io::Result<Option<Resolution>> {
+    let mut all: Option<Resolution> = None;
+    let mut failure = None;
     for family in families {
         match (family, &mut all) {
-            (Ok(Some(found)), Some(all)) => {
-                all.addresses.extend(found.addresses);
-                all.ttl = all.ttl.min(found.ttl);
+            (Ok(Some(resolution)), Some(all)) => {
+                all.addresses.extend(resolution.addresses);
+                all.ttl = all.ttl.min(resolution.ttl);
             }
-            (Ok(Some(found)), None) => all = Some(found),
+            (Ok(Some(resolution)), None) => all = Some(resolution),
             (Ok(None), _) => {}
-            (Err(error), _) => failed = Some(error),
+            (Err(error), _) => failure = Some(error),
         }
     }
-    match (all, failed) {
+    match (all, failure) {
         (None, Some(error)) => Err(error),
         (all, _) => Ok(all),
     }
 }
 
-/// Asks one server after the other until one knows; none if the name has no such address.
-async fn one_family(
+/// Asks one server after the other until one knows; none if the name has no address of this family.
+async fn ask_in_turn(
     servers: &[SocketAddr],
-    name: &str,
-    family: Family,
-) -> io::Result<Option<Found>> {
-    let mut failed = io::Error::new(io::ErrorKind::NotFound, "there is no name server");
+    name: &Name,
+    family: RecordType,
+) -> io::Result<Option<Resolution>> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "there is no name server");
     for server in std::iter::repeat_n(servers, ROUNDS).flatten() {
-        match server::ask(*server, name, family).await {
-            Ok(Reply::Addresses { addresses, ttl }) => {
-                let ttl = Some(ttl);
-                return Ok((!addresses.is_empty()).then_some(Found { addresses, ttl }));
-            }
-            Ok(Reply::NoSuchName) => return Ok(None),
-            Ok(Reply::Refused(code)) => {
-                failed =
-                    io::Error::other(format!("name server {server} refuses, with code {code}"));
-            }
-            Ok(Reply::Truncated) => failed = io::Error::other("the answer is too long"),
-            Err(error) => {
-                failed = io::Error::new(error.kind(), format!("name server {server}: {error}"));
-            }
+        match name_server::ask(*server, name.clone(), family).await {
+            Ok(resolution) => return Ok(resolution),
+            Err(error) => failure = error,
         }
     }
-    Err(failed)
+    Err(failure)
 }
 
 fn no_address() -> io::Error {
     io::Error::new(io::ErrorKind::NotFound, "the name has no address")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Resolution, both_families};
+    use std::future::{pending, ready};
+    use std::io;
+    use std::time::Duration;
+
+    fn resolution(addresses: &[&str], ttl: u64) -> Resolution {
+        Resolution {
+            addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
+            ttl: Some(Duration::from_secs(ttl)),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_family_does_not_wait_for_ever_for_the_other() {
+        let v6 = resolution(&["2001:db8::1"], 60);
+        let v4 = resolution(&["192.0.2.1"], 60);
+        let found = both_families(pending(), ready(Ok(Some(v4.clone())))).await;
+        assert_eq!(found.unwrap(), Some(v4));
+        let found = both_families(ready(Ok(Some(v6.clone()))), pending()).await;
+        assert_eq!(found.unwrap(), Some(v6));
+    }
+
+    #[tokio::test]
+    async fn addresses_of_both_families_live_as_long_as_the_shorter_lived() {
+        let v6 = || ready(Ok(Some(resolution(&["2001:db8::1"], 20))));
+        let v4 = || ready(Ok(Some(resolution(&["192.0.2.1"], 300))));
+        let both = resolution(&["2001:db8::1", "192.0.2.1"], 20);
+        assert_eq!(both_families(v6(), v4()).await.unwrap(), Some(both));
+        let none = || ready(Ok(None));
+        let failing = || ready(Err(io::Error::other("refused")));
+        let only_v4 = resolution(&["192.0.2.1"], 300);
+        assert_eq!(
+            both_families(none(), v4()).await.unwrap(),
+            Some(only_v4.clone())
+        );
+        assert_eq!(both_families(failing(), v4()).await.unwrap(), Some(only_v4));
+        assert_eq!(both_families(none(), none()).await.unwrap(), None);
+        assert!(both_families(failing(), none()).await.is_err());
+    }
 }

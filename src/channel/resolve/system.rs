@@ -1,35 +1,25 @@
-//! What the system's files say of names: `/etc/hosts` (hosts(5)) and `/etc/resolv.conf` (resolv.conf(5)).
+//! What the files of this system say of names: the hosts file (hosts(5)), name servers and search domains (resolv.conf(5)).
 
+use hickory_resolver::Hosts;
+use hickory_resolver::config::NameServerConfig;
+use hickory_resolver::proto::op::Query;
+use hickory_resolver::proto::rr::{Name, RecordType};
+use hickory_resolver::system_conf::read_system_conf;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-const DNS_PORT: u16 = 53;
-/// More dots than a name can have.
-const DOTS_MAX: usize = 15;
-
-/// Where names are asked for, and what is put behind short ones.
+/// Which name servers are asked, and for which names in place of a short one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvConf {
     pub servers: Vec<SocketAddr>,
-    search: Vec<String>,
+    search: Vec<Name>,
     /// A name with fewer dots is tried with the search domains first.
     dots_min: usize,
 }
 
-/// The name servers of this system, none where it has no such file.
-pub async fn resolv_conf() -> ResolvConf {
-    let text = tokio::fs::read_to_string("/etc/resolv.conf").await;
-    ResolvConf::parse(&text.unwrap_or_default())
-}
-
-/// The addresses that this system's own file gives `name`.
-pub async fn hosts(name: &str) -> Vec<IpAddr> {
-    let text = tokio::fs::read_to_string("/etc/hosts").await;
-    addresses_of(name, &text.unwrap_or_default())
-}
-
 impl ResolvConf {
-    /// Only these servers, and names as they are.
-    pub fn of(servers: Vec<SocketAddr>) -> Self {
+    /// Asks `servers` only, and for names as they are.
+    pub fn without_search(servers: Vec<SocketAddr>) -> Self {
         Self {
             servers,
             search: Vec::new(),
@@ -37,104 +27,122 @@ impl ResolvConf {
         }
     }
 
-    fn parse(text: &str) -> Self {
-        let mut conf = Self::of(Vec::new());
-        for line in text.lines() {
-            let mut words = line.split([' ', '\t']).filter(|word| !word.is_empty());
-            match words.next() {
-                Some("nameserver") => {
-                    let server = words.next().and_then(|word| word.parse::<IpAddr>().ok());
-                    conf.servers
-                        .extend(server.map(|ip| SocketAddr::new(ip, DNS_PORT)));
-                }
-                Some("search" | "domain") => conf.search = words.map(String::from).collect(),
-                Some("options") => {
-                    let dots = words
-                        .filter_map(|word| word.strip_prefix("ndots:")?.parse::<usize>().ok())
-                        .next_back();
-                    conf.dots_min = dots.map_or(conf.dots_min, |dots| dots.min(DOTS_MAX));
-                }
-                _ => {}
-            }
-        }
-        conf
+    /// As this system has it now: the file changes while the process runs.
+    ///
+    /// # Errors
+    /// The system has none, or it is invalid.
+    pub async fn read() -> io::Result<Self> {
+        let (config, options) = tokio::task::spawn_blocking(read_system_conf)
+            .await?
+            .map_err(io::Error::other)?;
+        Ok(Self {
+            servers: config.name_servers.iter().filter_map(address).collect(),
+            search: config.search,
+            dots_min: options.ndots,
+        })
     }
 
     /// The names to ask for in place of `name`, in order.
-    pub fn names(&self, name: &str) -> Vec<String> {
-        if name.ends_with('.') {
-            return vec![name.into()];
+    pub fn names(&self, name: &Name) -> Vec<Name> {
+        let mut absolute = name.clone();
+        absolute.set_fqdn(true);
+        if name.is_fqdn() {
+            return vec![absolute];
         }
-        let mut names: Vec<String> = self
-            .search
-            .iter()
-            .map(|domain| format!("{name}.{domain}"))
-            .collect();
-        let as_it_is = match name.matches('.').count() >= self.dots_min {
+        let searched = self.search.iter().map(|domain| {
+            let mut domain = domain.clone();
+            domain.set_fqdn(true);
+            name.clone().append_domain(&domain)
+        });
+        // A name that would be too long with a domain is left out.
+        let mut names: Vec<Name> = searched.filter_map(Result::ok).collect();
+        let dots = usize::from(name.num_labels()).saturating_sub(1);
+        let position = match dots >= self.dots_min {
             true => 0,
             false => names.len(),
         };
-        names.insert(as_it_is, name.into());
+        names.insert(position, absolute);
         names
     }
 }
 
-fn addresses_of(name: &str, hosts: &str) -> Vec<IpAddr> {
-    let name = name.strip_suffix('.').unwrap_or(name);
+/// The addresses that the hosts file of this system has for `name`.
+pub async fn hosts(name: &Name) -> Vec<IpAddr> {
+    let hosts = tokio::task::spawn_blocking(Hosts::from_system).await;
+    match hosts {
+        Ok(Ok(hosts)) => addresses_of(name, &hosts),
+        // A system without the file lists no names.
+        _ => Vec::new(),
+    }
+}
+
+fn addresses_of(name: &Name, hosts: &Hosts) -> Vec<IpAddr> {
     let mut addresses = Vec::new();
-    for line in hosts.lines() {
-        let line = line.split('#').next().unwrap_or_default();
-        let mut words = line.split_whitespace();
-        let Some(address) = words.next().and_then(|word| word.parse::<IpAddr>().ok()) else {
-            continue;
-        };
-        if words.any(|word| word.eq_ignore_ascii_case(name)) && !addresses.contains(&address) {
-            addresses.push(address);
+    for family in [RecordType::AAAA, RecordType::A] {
+        let lookup = hosts.lookup_static_host(&Query::query(name.clone(), family));
+        for record in lookup.iter().flat_map(|lookup| lookup.answers()) {
+            let address = record.data.ip_addr();
+            addresses.extend(address.filter(|address| !addresses.contains(address)));
         }
     }
     addresses
 }
 
+fn address(server: &NameServerConfig) -> Option<SocketAddr> {
+    let connection = server.connections.first()?;
+    Some(SocketAddr::new(server.ip, connection.port))
+}
+
 #[cfg(test)]
 mod tests {
     use super::{ResolvConf, addresses_of};
+    use hickory_resolver::Hosts;
+    use hickory_resolver::proto::rr::Name;
     use std::net::IpAddr;
+
+    fn name(text: &str) -> Name {
+        Name::from_ascii(text).unwrap()
+    }
 
     #[test]
     fn a_hosts_file_gives_all_addresses_of_a_name() {
-        let hosts = "# ours\n127.0.0.1 localhost\n192.0.2.1\tProvider.Test alias # not this\n\
-                     nonsense provider.test\n2001:db8::1 provider.test\n192.0.2.1 provider.test\n";
-        let expected: Vec<IpAddr> =
-            vec!["192.0.2.1".parse().unwrap(), "2001:db8::1".parse().unwrap()];
-        assert_eq!(addresses_of("provider.test", hosts), expected);
-        assert_eq!(addresses_of("provider.test.", hosts), expected);
-        assert_eq!(addresses_of("not", hosts), Vec::<IpAddr>::new());
+        let file = "# ours\n127.0.0.1 localhost\n192.0.2.1\tProvider.Test alias # not this\n\
+                    nonsense provider.test\n2001:db8::1 provider.test\n\
+                    192.0.2.2 provider.test\n192.0.2.1 provider.test\n";
+        let mut hosts = Hosts::default();
+        hosts.read_hosts_conf(file.as_bytes()).unwrap();
+        let expected = ["2001:db8::1", "192.0.2.1", "192.0.2.2"]
+            .map(|address| address.parse::<IpAddr>().unwrap());
+        for written in ["provider.test", "provider.test.", "PROVIDER.test"] {
+            assert_eq!(addresses_of(&name(written), &hosts), expected, "{written}");
+        }
+        assert!(addresses_of(&name("not"), &hosts).is_empty());
     }
 
     #[test]
     fn short_names_are_asked_for_in_the_search_domains_first() {
-        let conf = ResolvConf::parse(
-            "nameserver 10.0.0.2\nnameserver fe80::1%eth0\nnameserver ::1\n\
-             search a.test b.test\noptions timeout:1 ndots:2\n",
-        );
-        assert_eq!(
-            conf.servers,
-            ["10.0.0.2:53".parse().unwrap(), "[::1]:53".parse().unwrap()]
-        );
-        for (name, expected) in [
-            ("gate", &["gate.a.test", "gate.b.test", "gate"][..]),
+        let conf = ResolvConf {
+            servers: Vec::new(),
+            search: vec![name("a.test"), name("b.test.")],
+            dots_min: 2,
+        };
+        for (written, expected) in [
+            ("gate", &["gate.a.test.", "gate.b.test.", "gate."][..]),
             ("gate.", &["gate."]),
             (
                 "api.gate.test",
                 &[
-                    "api.gate.test",
-                    "api.gate.test.a.test",
-                    "api.gate.test.b.test",
+                    "api.gate.test.",
+                    "api.gate.test.a.test.",
+                    "api.gate.test.b.test.",
                 ],
             ),
         ] {
-            assert_eq!(conf.names(name), expected);
+            let names = conf.names(&name(written));
+            let names: Vec<_> = names.iter().map(Name::to_ascii).collect();
+            assert_eq!(names, expected);
         }
-        assert_eq!(ResolvConf::parse("").names("gate"), ["gate"]);
+        let conf = ResolvConf::without_search(Vec::new());
+        assert_eq!(conf.names(&name("gate")), [name("gate.")]);
     }
 }

@@ -20,8 +20,14 @@ const LONG: u32 = 3600;
 
 /// A configuration whose channels lead to a name, which only `names` knows.
 fn config_of(names: &NameServer, port: u16) -> Value {
+    config_of_all(&[names], port)
+}
+
+/// The same with several name servers, in the order in which they are asked.
+fn config_of_all(servers: &[&NameServer], port: u16) -> Value {
     let mut config = config::standard(&format!("http://{NAME}:{port}/v1"));
-    config["server"]["dns"] = json!({"servers": [names.address.to_string()]});
+    let addresses = servers.iter().map(|server| server.address.to_string());
+    config["server"]["dns"] = json!({"servers": addresses.collect::<Vec<_>>()});
     config
 }
 
@@ -239,6 +245,49 @@ async fn a_name_server_that_is_late_is_waited_for() {
     let (port, _providers) = providers(&["127.0.0.1"]).await;
     names.say(NAME, &["127.0.0.1"], LONG);
     let gateway = Gateway::start(&config_of(&names, port)).await;
+    assert_eq!(answered_by(&gateway).await, 0);
+}
+
+#[tokio::test]
+async fn where_one_name_server_does_not_answer_the_next_one_does() {
+    for manner in [Manner::Failing, Manner::Never] {
+        let (first, second) = (NameServer::start().await, NameServer::start().await);
+        first.behave(manner);
+        let (port, _providers) = providers(&["127.0.0.1"]).await;
+        second.say(NAME, &["127.0.0.1"], LONG);
+        let gateway = Gateway::start(&config_of_all(&[&first, &second], port)).await;
+        assert_eq!(answered_by(&gateway).await, 0, "{manner:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_server_is_not_asked_where_an_earlier_one_answers() {
+    let (first, second) = (NameServer::start().await, NameServer::start().await);
+    let (port, _providers) = providers(&["127.0.0.1"]).await;
+    let gateway = Gateway::start(&config_of_all(&[&first, &second], port)).await;
+    second.say(NAME, &["127.0.0.1"], LONG);
+    // That the name does not exist is an answer, too.
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_error_body(Protocol::Chat, &answer, 502);
+    first.say(NAME, &["127.0.0.1"], LONG);
+    let serves = async || {
+        let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+        (answer.status == 200).then_some(())
+    };
+    eventually("an answer", serves).await;
+    assert_eq!(second.asked(NAME), 0);
+}
+
+#[tokio::test]
+async fn questions_for_ipv6_addresses_that_are_not_answered_hold_up_no_request() {
+    let names = NameServer::start().await;
+    names.behave(Manner::SilentForIpv6);
+    let (port, _providers) = providers(&["127.0.0.1"]).await;
+    names.say(NAME, &["127.0.0.1"], LONG);
+    let mut config = config_of(&names, port);
+    // A name server has longer than that to answer.
+    config["channels"]["openai"]["timeouts"] = json!({"connect": "900ms"});
+    let gateway = Gateway::start(&config).await;
     assert_eq!(answered_by(&gateway).await, 0);
 }
 

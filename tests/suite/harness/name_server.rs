@@ -34,6 +34,8 @@ pub enum Manner {
     Never,
     /// With SERVFAIL.
     Failing,
+    /// Questions for IPv6 addresses are not answered.
+    SilentForIpv6,
     /// Over UDP only that the answer is too long for it.
     TooLong,
 }
@@ -125,8 +127,9 @@ async fn answer(question: &[u8], world: &Mutex<World>) -> Option<Vec<u8>> {
     };
     match manner {
         Manner::Never => return None,
+        Manner::SilentForIpv6 if wants_v6 => return None,
         Manner::After(delay) => sleep(delay).await,
-        Manner::AtOnce | Manner::Failing | Manner::TooLong => {}
+        Manner::AtOnce | Manner::Failing | Manner::SilentForIpv6 | Manner::TooLong => {}
     }
     let world = world.lock().unwrap();
     let mut answer = question.to_vec();
