@@ -3,7 +3,7 @@
 
 mod flights;
 mod report;
-mod shelf;
+mod status_cache;
 mod tally;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ use crate::task::id::TaskId;
 use bytes::Bytes;
 use flights::{Flights, Part};
 use sha2::{Digest, Sha256};
-use shelf::Shelf;
+use status_cache::StatusCache;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -37,7 +37,7 @@ const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
 /// What is known of tasks, and what is being asked. Outlives snapshots.
 #[derive(Default)]
 pub struct Polls {
-    shelf: Mutex<Shelf>,
+    statuses: Mutex<StatusCache>,
     flights: Arc<Flights<Told>>,
     /// Who waits for room in an account's budget, one behind the other.
     queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
@@ -85,7 +85,7 @@ impl Polls {
     pub async fn report(self: &Arc<Self>, question: Question, ask: PendingResponse) -> Told {
         let key = key(&question.task);
         let query = question.family.query.clone();
-        let fresh = self.shelf().fresh(&key, &query, Instant::now());
+        let fresh = self.statuses().fresh(&key, &query, Instant::now());
         if let Some(told) = fresh {
             self.tally.count(Outcome::Fresh);
             return match told {
@@ -112,7 +112,7 @@ impl Polls {
     /// Why that cannot be told.
     pub async fn report_now(&self, question: &Question, ask: PendingResponse) -> Holds {
         let key = key(&question.task);
-        let known = self.shelf().last(&key);
+        let known = self.statuses().last(&key);
         if let Some(known) = known.filter(|known| known.state.is_terminal()) {
             self.tally.count(Outcome::Fresh);
             return Ok(known);
@@ -148,7 +148,7 @@ impl Polls {
 
     /// What was said of a task so far is not to be told again, unless it was its end.
     pub fn doubt(&self, task: &TaskId) {
-        self.shelf().doubt(&key(task));
+        self.statuses().invalidate(&key(task));
     }
 
     /// What came of questions.
@@ -159,12 +159,12 @@ impl Polls {
     async fn find_out(&self, key: &Arc<str>, question: &Question, ask: PendingResponse) -> Told {
         let query = &question.family.query;
         self.noted(key, question).await;
-        let fresh = self.shelf().fresh(key, query, Instant::now());
+        let fresh = self.statuses().fresh(key, query, Instant::now());
         if let Some(told @ Ok(_)) = fresh {
             self.tally.count(Outcome::Fresh);
             return told;
         }
-        let last = self.shelf().last(key);
+        let last = self.statuses().last(key);
         let room = match last {
             Some(_) => self.room_now(question).await,
             None => self.room_for(1, question).await,
@@ -213,7 +213,7 @@ impl Polls {
     /// Remembers what came of a question; the end of a task is noted for other gateways, too.
     fn file(&self, key: &Arc<str>, state: &dyn Store, came: Holds) -> Holds {
         let new = came.as_ref().ok().cloned();
-        let held = self.shelf().file(key, came, Instant::now());
+        let held = self.statuses().record(key, came, Instant::now());
         if let (Ok(held), Some(new)) = (&held, new)
             && Arc::ptr_eq(held, &new)
             && held.state.is_terminal()
@@ -237,7 +237,9 @@ impl Polls {
         let now = Instant::now();
         // The clock may have begun after that.
         let asked = now.checked_sub(age).unwrap_or(now);
-        self.shelf().file(key, Ok(Arc::new(report)), asked).ok()
+        self.statuses()
+            .record(key, Ok(Arc::new(report)), asked)
+            .ok()
     }
 
     /// The end of a task that another gateway has seen since this one asked.
@@ -310,8 +312,8 @@ impl Polls {
         queues.entry(channel.to_owned()).or_default().clone()
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
-        lock(&self.shelf)
+    fn statuses(&self) -> MutexGuard<'_, StatusCache> {
+        lock(&self.statuses)
     }
 }
 

@@ -1,9 +1,9 @@
 //! State in the memory of one process: forgotten when it ends.
 
+use super::affinity::{AffinityCache, IdOwner};
 use super::clock::Clock;
 use super::counts::Counts;
 use super::demand::{Admission, Demand, Ticket};
-use super::generations::{Generations, Maker};
 use super::health::Health;
 use super::notes::{NOTE_BYTES_MAX, Notes};
 use super::paces::{Pace, Paces};
@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// State of this process alone.
 #[derive(Default)]
 pub struct Memory {
-    made: Mutex<Generations>,
+    affinity: Mutex<AffinityCache>,
     counts: Mutex<Counts>,
     paces: Mutex<Paces>,
     notes: Mutex<Notes>,
@@ -49,7 +49,7 @@ impl Memory {
 
 impl Store for Memory {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        lock(&self.made).remember(caller, id, Maker::Channel(channel.clone()));
+        lock(&self.affinity).remember(caller, id, IdOwner::Channel(channel.clone()));
     }
 
     fn channel_of<'a>(
@@ -57,12 +57,12 @@ impl Store for Memory {
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> Pending<'a, Option<Arc<str>>> {
-        let maker = lock(&self.made).maker_of(caller, id);
-        Pending::Ready(Ok(maker.and_then(Maker::channel)))
+        let owner = lock(&self.affinity).owner_of(caller, id);
+        Pending::Ready(Ok(owner.and_then(IdOwner::channel)))
     }
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
-        lock(&self.made).forget(caller, id);
+        lock(&self.affinity).forget(caller, id);
     }
 
     fn admit<'a>(&'a self, demand: &'a Demand<'a>) -> Pending<'a, Admission> {

@@ -1,11 +1,12 @@
 //! What edges share, or a restart must not lose, behind one trait: which channel made what, limits, budgets.
 
+mod affinity;
+pub mod bounded_cache;
 pub mod calendar;
 pub mod clock;
 mod counts;
 pub mod demand;
 mod embedded;
-mod generations;
 pub mod health;
 mod measure;
 pub mod memory;

@@ -1,40 +1,43 @@
 //! Texts that are kept for a while under a key, in bounded memory.
 
+use super::bounded_cache::{BoundedCache, CacheBounds};
 use bytes::Bytes;
-use std::collections::HashMap;
 use std::time::Duration;
 
 /// How long a note is kept where there is room for it.
 pub const NOTE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 /// A longer one is not kept.
 pub const NOTE_BYTES_MAX: usize = 32 << 10;
-/// Of one generation; twice as much is kept at most.
-const GENERATION_BYTES_MAX: usize = 16 << 20;
+/// Bytes of all notes in memory.
+const ALL_NOTES_BYTES_MAX: usize = 32 << 20;
 /// What a note takes besides its text.
 const NOTE_OVERHEAD: usize = 200;
 
-/// Notes by key; those written last stay.
-#[derive(Debug, Default)]
+/// Notes by key; those used last stay.
+#[derive(Debug)]
 pub struct Notes {
-    young: HashMap<Box<str>, Bytes>,
-    young_bytes: usize,
-    old: HashMap<Box<str>, Bytes>,
+    texts: BoundedCache<Box<str>, Bytes>,
 }
 
 impl Notes {
     pub fn put(&mut self, key: &str, text: &Bytes) {
-        if self.young_bytes >= GENERATION_BYTES_MAX {
-            self.old = std::mem::take(&mut self.young);
-            self.young_bytes = 0;
-        }
-        let before = self.young.insert(key.into(), text.clone());
-        let before = before.map_or(0, |text| text.len() + NOTE_OVERHEAD);
-        self.young_bytes = (self.young_bytes + text.len() + NOTE_OVERHEAD).saturating_sub(before);
+        let bytes = text.len() + NOTE_OVERHEAD;
+        self.texts.insert(key.into(), text.clone(), bytes);
     }
 
-    pub fn get(&self, key: &str) -> Option<Bytes> {
-        let found = self.young.get(key).or_else(|| self.old.get(key));
-        found.cloned()
+    pub fn get(&mut self, key: &str) -> Option<Bytes> {
+        self.texts.get(key).cloned()
+    }
+}
+
+impl Default for Notes {
+    fn default() -> Self {
+        Self {
+            texts: BoundedCache::new(CacheBounds {
+                entries: usize::MAX,
+                bytes: ALL_NOTES_BYTES_MAX,
+            }),
+        }
     }
 }
 
@@ -50,9 +53,10 @@ mod tests {
             notes.put(&number.to_string(), &text);
             notes.put(&number.to_string(), &text);
         }
-        let kept = notes.young.len() + notes.old.len();
-        assert!(kept * NOTE_BYTES_MAX <= 3 * GENERATION_BYTES_MAX, "{kept}");
-        assert_eq!(notes.get("2999"), Some(text));
-        assert_eq!(notes.get("0"), None);
+        let kept = (0..3_000).filter(|number| notes.get(&number.to_string()).is_some());
+        let kept: Vec<_> = kept.collect();
+        assert!(kept.len() * NOTE_BYTES_MAX <= ALL_NOTES_BYTES_MAX);
+        assert!(kept.len() * (NOTE_BYTES_MAX + NOTE_OVERHEAD) > ALL_NOTES_BYTES_MAX / 2);
+        assert_eq!(kept.last(), Some(&2_999));
     }
 }

@@ -6,11 +6,11 @@ mod file;
 mod reader;
 mod writer;
 
+use super::affinity::{AffinityCache, IdOwner};
 use super::calendar::period;
 use super::clock::Clock;
 use super::counts::Counts;
 use super::demand::{Admission, Demand, Ticket};
-use super::generations::{Generations, Maker};
 use super::health::{Health, Tally};
 use super::memory::lock;
 use super::notes::NOTE_BYTES_MAX;
@@ -26,7 +26,7 @@ use writer::{Queue, Writer};
 
 /// State in memory and a file. Two processes may share the file, as in an upgrade.
 pub struct Embedded {
-    made: Mutex<Generations>,
+    affinity: Mutex<AffinityCache>,
     counts: Arc<Mutex<Counts>>,
     paces: Mutex<Paces>,
     queue: Arc<Queue>,
@@ -60,7 +60,7 @@ impl Embedded {
         };
         writer.start()?;
         Ok(Self {
-            made: Mutex::default(),
+            affinity: Mutex::default(),
             counts,
             paces: Mutex::default(),
             queue,
@@ -87,20 +87,20 @@ impl Embedded {
             return Ok(None);
         };
         self.used(caller, id);
-        let mut made = lock(&self.made);
+        let mut affinity = lock(&self.affinity);
         // What was remembered or forgotten meanwhile is newer.
-        let maker = made.maker_of(caller, id).unwrap_or_else(|| {
-            let maker = Maker::Channel(channel);
-            made.remember(caller, id, maker.clone());
-            maker
+        let owner = affinity.owner_of(caller, id).unwrap_or_else(|| {
+            let owner = IdOwner::Channel(channel);
+            affinity.remember(caller, id, owner.clone());
+            owner
         });
-        Ok(maker.channel())
+        Ok(owner.channel())
     }
 }
 
 impl Store for Embedded {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        lock(&self.made).remember(caller, id, Maker::Channel(channel.clone()));
+        lock(&self.affinity).remember(caller, id, IdOwner::Channel(channel.clone()));
         self.write(Write::Made {
             caller: caller.clone(),
             id: id.into(),
@@ -113,10 +113,10 @@ impl Store for Embedded {
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> Pending<'a, Option<Arc<str>>> {
-        let known = lock(&self.made).maker_of(caller, id);
+        let known = lock(&self.affinity).owner_of(caller, id);
         match known {
-            Some(Maker::Nobody) => Pending::Ready(Ok(None)),
-            Some(Maker::Channel(channel)) => {
+            Some(IdOwner::Nobody) => Pending::Ready(Ok(None)),
+            Some(IdOwner::Channel(channel)) => {
                 self.used(caller, id);
                 Pending::Ready(Ok(Some(channel)))
             }
@@ -126,7 +126,7 @@ impl Store for Embedded {
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
         // The file may still know it when it is asked.
-        lock(&self.made).remember(caller, id, Maker::Nobody);
+        lock(&self.affinity).remember(caller, id, IdOwner::Nobody);
         self.write(Write::Forgotten {
             caller: caller.clone(),
             id: id.into(),

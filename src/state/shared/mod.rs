@@ -7,7 +7,6 @@ mod places;
 mod scripts;
 
 use super::demand::{Admission, Demand, Limit, Measure, Ticket, Verdict};
-use super::generations::Maker;
 use super::health::{Health, Operation, Tally};
 use super::notes::NOTE_BYTES_MAX;
 use super::paces::Pace;
@@ -107,8 +106,8 @@ impl Store for Shared {
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> Pending<'a, Option<Arc<str>>> {
-        match self.parts.outbox.maker_of(caller, id) {
-            Some(maker) => Pending::Ready(Ok(Maker::channel(maker))),
+        match self.parts.outbox.owner_of(caller, id) {
+            Some(owner) => Pending::Ready(Ok(owner.channel())),
             None => {
                 let asked = self.parts.channel_of(caller, id);
                 Pending::Later(Box::pin(self.parts.counted(Operation::ChannelOf, asked)))

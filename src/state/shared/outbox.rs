@@ -3,8 +3,8 @@
 use super::keys::Keys;
 use super::link::{Link, Sent, is_away};
 use super::scripts::Scripts;
+use crate::state::affinity::IdOwner;
 use crate::state::demand::Ticket;
-use crate::state::generations::Maker;
 use crate::state::health::{Operation, Tally};
 use crate::state::memory::lock;
 use crate::state::notes::NOTE_KEPT;
@@ -70,7 +70,7 @@ struct Waiting {
     /// Writes that were sent and not answered yet.
     sent: usize,
     /// What Redis does not know yet of ids, with how many writes say so.
-    unwritten: HashMap<Owned, (Maker, usize)>,
+    unwritten: HashMap<Owned, (IdOwner, usize)>,
 }
 
 impl Outbox {
@@ -94,23 +94,23 @@ impl Outbox {
             self.tally.dropped(write.operation());
             return;
         }
-        if let Some((key, maker)) = write.about() {
-            let entry = waiting.unwritten.entry(key).or_insert((Maker::Nobody, 0));
-            *entry = (maker, entry.1 + 1);
+        if let Some((key, owner)) = write.about() {
+            let entry = waiting.unwritten.entry(key).or_insert((IdOwner::Nobody, 0));
+            *entry = (owner, entry.1 + 1);
         }
         waiting.writes.push_back(write);
         drop(waiting);
         self.filled.notify_one();
     }
 
-    /// Who made `id`, if that is not written yet.
-    pub fn maker_of(&self, caller: &Arc<str>, id: &str) -> Option<Maker> {
+    /// The owner of `id`, if it is not written yet.
+    pub fn owner_of(&self, caller: &Arc<str>, id: &str) -> Option<IdOwner> {
         let waiting = lock(&self.waiting);
         if waiting.unwritten.is_empty() {
             return None;
         }
-        let (maker, _) = waiting.unwritten.get(&(caller.clone(), id.into()))?;
-        Some(maker.clone())
+        let (owner, _) = waiting.unwritten.get(&(caller.clone(), id.into()))?;
+        Some(owner.clone())
     }
 
     /// Waits until everything is written, at most `patience`. Blocks.
@@ -209,7 +209,7 @@ impl Write {
     }
 
     /// What this says of an id.
-    fn about(&self) -> Option<(Owned, Maker)> {
+    fn about(&self) -> Option<(Owned, IdOwner)> {
         match self {
             Self::Remember {
                 caller,
@@ -217,9 +217,9 @@ impl Write {
                 channel,
             } => Some((
                 (caller.clone(), id.clone()),
-                Maker::Channel(channel.clone()),
+                IdOwner::Channel(channel.clone()),
             )),
-            Self::Forget { caller, id } => Some(((caller.clone(), id.clone()), Maker::Nobody)),
+            Self::Forget { caller, id } => Some(((caller.clone(), id.clone()), IdOwner::Nobody)),
             Self::Settle { .. } | Self::Release { .. } | Self::Note { .. } => None,
         }
     }

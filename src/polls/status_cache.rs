@@ -1,0 +1,155 @@
+//! What is known of tasks: the last report of each, and the last failure to get one; bounded.
+
+use super::report::Report;
+use super::{Holds, Known, Told, Trouble};
+use crate::state::bounded_cache::{BoundedCache, CacheBounds};
+use crate::task::family::Query;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const BOUNDS: CacheBounds = CacheBounds {
+    entries: 100_000,
+    // Of reports and of providers' refusals.
+    bytes: 64 << 20,
+};
+/// A longer report is returned to those who wait for it, and not kept.
+const REPORT_BYTES_MAX: usize = 64 << 10;
+/// What is kept for each byte of a report, besides it: where its values lie.
+const TAPE_SHARE: usize = 3;
+/// How long a failure is returned again before the provider is asked anew.
+const TROUBLE_FRESH: Duration = Duration::from_secs(1);
+
+/// The statuses of tasks, by the keys of these.
+pub(super) struct StatusCache {
+    entries: BoundedCache<Arc<str>, CachedStatus>,
+}
+
+struct CachedStatus {
+    report: Option<Arc<Report>>,
+    /// Why the last question brought no report.
+    trouble: Option<Arc<Trouble>>,
+    asked: Instant,
+}
+
+impl StatusCache {
+    /// The status of a task, as long as the provider need not be asked again.
+    pub fn fresh(&mut self, key: &str, query: &Query, now: Instant) -> Option<Told> {
+        let entry = self.entries.get(key)?;
+        let age = now.saturating_duration_since(entry.asked);
+        if let Some(trouble) = &entry.trouble {
+            return (age < TROUBLE_FRESH.min(query.fresh)).then(|| Err(trouble.clone()));
+        }
+        let report = entry.report.as_ref()?;
+        let fresh = query.fresh_while(report.state);
+        (age < fresh).then(|| Ok(Known::until(report.clone(), fresh - age)))
+    }
+
+    /// The last report of a task.
+    pub fn last(&mut self, key: &str) -> Option<Arc<Report>> {
+        self.entries.get(key)?.report.clone()
+    }
+
+    /// Keeps the outcome of a question; returns the status that counts now. A terminal state stays, whatever comes,
+    /// and a task that runs is not queued again.
+    pub fn record(&mut self, key: &Arc<str>, came: Holds, asked: Instant) -> Holds {
+        let known = self.last(key);
+        let (report, trouble) = match (known, came) {
+            (Some(known), Ok(new)) if new.state.after(known.state) != new.state => {
+                (Some(known), None)
+            }
+            (_, Ok(new)) => (Some(new), None),
+            (Some(known), Err(_)) if known.state.is_terminal() => (Some(known), None),
+            (known, Err(trouble)) => (known, Some(trouble)),
+        };
+        let holds = match (&trouble, &report) {
+            (Some(trouble), _) => Err(trouble.clone()),
+            (None, Some(report)) => Ok(report.clone()),
+            (None, None) => unreachable!("either came"),
+        };
+        let report = report.filter(|report| report.answer.body().len() <= REPORT_BYTES_MAX);
+        let entry = CachedStatus {
+            report,
+            trouble,
+            asked,
+        };
+        let bytes = entry.bytes();
+        self.entries.insert(key.clone(), entry, bytes);
+        holds
+    }
+
+    /// The status so far is not used again, unless the task is over.
+    pub fn invalidate(&mut self, key: &str) {
+        let last = self.last(key);
+        if !last.is_some_and(|report| report.state.is_terminal()) {
+            self.entries.remove(key);
+        }
+    }
+}
+
+impl Default for StatusCache {
+    fn default() -> Self {
+        Self {
+            entries: BoundedCache::new(BOUNDS),
+        }
+    }
+}
+
+impl CachedStatus {
+    fn bytes(&self) -> usize {
+        let report = self.report.as_ref();
+        let report = report.map_or(0, |report| report.answer.body().len() * (1 + TAPE_SHARE));
+        let trouble = self.trouble.as_ref();
+        report + trouble.map_or(0, |trouble| trouble.bytes())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::json::{Document, Limits};
+    use crate::subrequest::SubrequestResponse;
+    use crate::task::state::State;
+
+    #[test]
+    fn statuses_stay_within_their_bytes_and_the_newest_of_them_stay() {
+        let mut cache = StatusCache::default();
+        let body = format!("\"{}\"", "x".repeat(REPORT_BYTES_MAX - 2));
+        let report = |state| {
+            let answer = Document::parse(body.clone().into(), &Limits::default()).unwrap();
+            Ok(Arc::new(Report {
+                answer,
+                state,
+                said_ms: 0,
+            }))
+        };
+        let key = |number: usize| Arc::from(number.to_string());
+        for number in 0..1_000 {
+            let recorded = cache.record(&key(number), report(State::Running), Instant::now());
+            assert!(recorded.is_ok());
+        }
+        let kept = (0..1_000).filter(|number| cache.last(&key(*number)).is_some());
+        let bytes_of_each = REPORT_BYTES_MAX * (1 + TAPE_SHARE);
+        assert_eq!(kept.count(), BOUNDS.bytes / bytes_of_each);
+        assert!(cache.last("999").is_some());
+        cache.invalidate("999");
+        assert!(cache.last("999").is_none());
+    }
+
+    #[test]
+    fn long_refusals_stay_within_the_bounds_too() {
+        let mut cache = StatusCache::default();
+        let key = |number: usize| Arc::from(number.to_string());
+        for number in 0..400 {
+            let refused = SubrequestResponse {
+                status: http::StatusCode::BAD_GATEWAY,
+                headers: http::HeaderMap::new(),
+                body: vec![b' '; 1 << 20].into(),
+            };
+            let trouble = Arc::new(Trouble::Refused(refused));
+            let recorded = cache.record(&key(number), Err(trouble), Instant::now());
+            assert!(recorded.is_err());
+        }
+        let kept = (0..400).filter(|number| cache.entries.get(&*key(*number)).is_some());
+        assert_eq!(kept.count(), BOUNDS.bytes >> 20);
+    }
+}

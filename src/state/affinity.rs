@@ -1,0 +1,76 @@
+//! Which channel made what, for the caller that got it, in bounded memory.
+
+use super::bounded_cache::{BoundedCache, CacheBounds};
+use std::sync::Arc;
+
+/// Ids that are remembered, of all callers.
+const IDS_MAX: usize = 500_000;
+
+/// Ids and the channels they came from, by caller; those used last stay.
+#[derive(Debug)]
+pub struct AffinityCache {
+    owners: BoundedCache<(Arc<str>, Box<str>), IdOwner>,
+}
+
+/// What is known of an id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum IdOwner {
+    Channel(Arc<str>),
+    /// Forgotten, though a slower store may still know it.
+    Nobody,
+}
+
+impl AffinityCache {
+    pub fn remember(&mut self, caller: &Arc<str>, id: &str, owner: IdOwner) {
+        self.owners.insert((caller.clone(), id.into()), owner, 0);
+    }
+
+    /// The owner of `id`, as far as `caller` got it; the lookup counts as a use.
+    pub fn owner_of(&mut self, caller: &Arc<str>, id: &str) -> Option<IdOwner> {
+        self.owners.get(&(caller.clone(), id.into())).cloned()
+    }
+
+    pub fn forget(&mut self, caller: &Arc<str>, id: &str) {
+        self.owners.remove(&(caller.clone(), id.into()));
+    }
+}
+
+impl Default for AffinityCache {
+    fn default() -> Self {
+        Self {
+            // The entries are of about the same size.
+            owners: BoundedCache::new(CacheBounds {
+                entries: IDS_MAX,
+                bytes: usize::MAX,
+            }),
+        }
+    }
+}
+
+impl IdOwner {
+    /// The channel, if it is still to be known.
+    pub fn channel(self) -> Option<Arc<str>> {
+        match self {
+            Self::Channel(name) => Some(name),
+            Self::Nobody => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_belongs_to_the_caller_that_got_it() {
+        let primary = || IdOwner::Channel(Arc::from("primary"));
+        let mut affinity = AffinityCache::default();
+        let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
+        affinity.remember(&ann, "resp_1", primary());
+        assert_eq!(affinity.owner_of(&ann, "resp_1"), Some(primary()));
+        assert_eq!(affinity.owner_of(&bob, "resp_1"), None);
+        assert_eq!(affinity.owner_of(&ann, "resp_2"), None);
+        affinity.forget(&ann, "resp_1");
+        assert_eq!(affinity.owner_of(&ann, "resp_1"), None);
+    }
+}

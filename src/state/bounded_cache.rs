@@ -1,0 +1,120 @@
+//! A cache bounded by its entries and their bytes: what was not used for the longest time goes first.
+
+use lru::LruCache;
+use std::borrow::Borrow;
+use std::hash::{Hash, RandomState};
+
+/// What a cache may hold at most.
+#[derive(Clone, Copy, Debug)]
+pub struct CacheBounds {
+    pub entries: usize,
+    /// Of all entries together, as counted by those who insert them.
+    pub bytes: usize,
+}
+
+/// Values by key, within bounds. Keys come from callers and providers, so that their hash is keyed.
+#[derive(Debug)]
+pub struct BoundedCache<K: Hash + Eq, V> {
+    /// The values, and the bytes that each counts for.
+    entries: LruCache<K, (V, usize), RandomState>,
+    bytes: usize,
+    bounds: CacheBounds,
+}
+
+impl<K: Hash + Eq, V> BoundedCache<K, V> {
+    pub fn new(bounds: CacheBounds) -> Self {
+        Self {
+            entries: LruCache::unbounded_with_hasher(RandomState::new()),
+            bytes: 0,
+            bounds,
+        }
+    }
+
+    /// The value of `key`, which counts as used now.
+    pub fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.entries.get(key).map(|(value, _)| value)
+    }
+
+    /// Puts `value`, which counts for `bytes`, in the place of the one before; a value larger than the whole cache
+    /// is not kept.
+    pub fn insert(&mut self, key: K, value: V, bytes: usize) {
+        if let Some((_, before)) = self.entries.put(key, (value, bytes)) {
+            self.bytes -= before;
+        }
+        self.bytes += bytes;
+        while self.entries.len() > self.bounds.entries || self.bytes > self.bounds.bytes {
+            let Some((_, (_, oldest))) = self.entries.pop_lru() else {
+                break;
+            };
+            self.bytes -= oldest;
+        }
+    }
+
+    pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q)
+    where
+        K: Borrow<Q>,
+    {
+        if let Some((_, bytes)) = self.entries.pop(key) {
+            self.bytes -= bytes;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A cache of these bounds, in which each of `entries` was put in turn.
+    fn cache_of(bounds: (usize, usize), entries: &[(u8, usize)]) -> BoundedCache<u8, usize> {
+        let (entry_count, bytes) = bounds;
+        let mut cache = BoundedCache::new(CacheBounds {
+            entries: entry_count,
+            bytes,
+        });
+        for (key, bytes) in entries {
+            cache.insert(*key, *bytes, *bytes);
+        }
+        cache
+    }
+
+    #[test]
+    fn the_entries_that_were_not_used_for_the_longest_time_go_first() {
+        for (bounds, entries, expected) in [
+            ((2, 100), &[(1, 1), (2, 1), (3, 1)][..], &[2, 3][..]),
+            ((9, 10), &[(1, 4), (2, 4), (3, 4)], &[2, 3]),
+            ((9, 10), &[(1, 4), (2, 4), (3, 10)], &[3]),
+            ((9, 10), &[(1, 4), (2, 11)], &[]),
+            // The place of an entry that is replaced is free again.
+            ((9, 10), &[(1, 4), (2, 4), (1, 6), (2, 4)], &[1, 2]),
+            ((2, 10), &[(1, 4), (2, 4), (1, 4), (3, 1)], &[1, 3]),
+        ] {
+            let mut cache = cache_of(bounds, entries);
+            let kept: Vec<u8> = (1..=3).filter(|key| cache.get(key).is_some()).collect();
+            assert_eq!(kept, expected, "{bounds:?}: {entries:?}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_used_stays() {
+        let mut cache = cache_of((2, 10), &[(1, 1), (2, 1)]);
+        assert_eq!(cache.get(&1), Some(&1));
+        cache.insert(3, 1, 1);
+        assert_eq!(cache.get(&1), Some(&1));
+        assert_eq!(cache.get(&2), None);
+    }
+
+    #[test]
+    fn a_removed_entry_makes_room() {
+        let mut cache = cache_of((9, 10), &[(1, 6), (2, 4)]);
+        cache.remove(&1);
+        cache.remove(&1);
+        cache.insert(3, 6, 6);
+        assert_eq!(cache.get(&1), None);
+        assert_eq!(cache.get(&2), Some(&4));
+        assert_eq!(cache.get(&3), Some(&6));
+        assert_eq!(cache.bytes, 10);
+    }
+}
