@@ -1,6 +1,6 @@
 //! The two clocks of the simulated provider: the machine's monotonic one, and the time of day.
 
-use headgate_protocol::date::rfc3339;
+use chrono::{DateTime, FixedOffset};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Nanoseconds of `CLOCK_MONOTONIC`, comparable between all processes of this machine.
@@ -35,8 +35,25 @@ pub fn unix_millis() -> u64 {
 /// Milliseconds since the Unix epoch as the date and time at +08:00, without the zone:
 /// `2026-09-25 11:07:28.590`.
 pub fn china_time(millis: u64) -> String {
-    const AHEAD: u64 = 8 * 3_600;
-    let second = rfc3339(millis / 1_000 + AHEAD);
-    let second = second.replace('T', " ");
-    format!("{}.{:03}", second.trim_end_matches('Z'), millis % 1_000)
+    let china = FixedOffset::east_opt(8 * 3_600).expect("less than a day");
+    let time = i64::try_from(millis).ok();
+    let time = time.and_then(DateTime::from_timestamp_millis);
+    let time = time.unwrap_or_default().with_timezone(&china);
+    time.format("%Y-%m-%d %H:%M:%S%.3f").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::china_time;
+
+    #[test]
+    fn china_is_eight_hours_ahead() {
+        for (millis, time) in [
+            (0, "1970-01-01 08:00:00.000"),
+            (1_790_305_648_590, "2026-09-25 11:07:28.590"),
+            (1_798_732_800_007, "2027-01-01 00:00:00.007"),
+        ] {
+            assert_eq!(china_time(millis), time);
+        }
+    }
 }

@@ -1,9 +1,9 @@
 //! The response object, in each of its states, with the request's settings echoed.
 
 use crate::clock;
-use crate::json::{Json, NULL, Object, ToJson, object};
+use crate::json::{Json, NULL, Object, object};
 use crate::reply::{Content, Reply, Usage};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// What a response object is made from.
 pub struct ResponseObject<'r> {
@@ -100,7 +100,7 @@ impl ResponseObject<'_> {
         json.member("object", "response");
         json.member("created_at", &self.created_at);
         json.member("status", status.word());
-        self.echo(&mut json, "background", "false");
+        self.echo(&mut json, "background", &false.into());
         let completed_at = (status == Status::Completed).then(clock::unix_seconds);
         json.member("completed_at", &completed_at);
         json.member("error", &NULL);
@@ -118,43 +118,40 @@ impl ResponseObject<'_> {
     }
 
     fn echo_settings(&self, json: &mut Object) {
-        const REASONING: &str = r#"{"effort":null,"summary":null}"#;
-        const TEXT: &str = r#"{"format":{"type":"text"},"verbosity":"medium"}"#;
         for (key, default) in [
-            ("instructions", "null"),
-            ("max_output_tokens", "null"),
-            ("max_tool_calls", "null"),
-            ("model", "null"),
-            ("parallel_tool_calls", "true"),
-            ("previous_response_id", "null"),
-            ("prompt_cache_key", "null"),
-            ("reasoning", REASONING),
-            ("safety_identifier", "null"),
+            ("instructions", Value::Null),
+            ("max_output_tokens", Value::Null),
+            ("max_tool_calls", Value::Null),
+            ("model", Value::Null),
+            ("parallel_tool_calls", json!(true)),
+            ("previous_response_id", Value::Null),
+            ("prompt_cache_key", Value::Null),
+            ("reasoning", json!({"effort": null, "summary": null})),
+            ("safety_identifier", Value::Null),
         ] {
-            self.echo(json, key, default);
+            self.echo(json, key, &default);
         }
         json.member("service_tier", "default");
+        let text = json!({"format": {"type": "text"}, "verbosity": "medium"});
         for (key, default) in [
-            ("store", "true"),
-            ("temperature", "1.0"),
-            ("text", TEXT),
-            ("tool_choice", r#""auto""#),
-            ("tools", "[]"),
-            ("top_logprobs", "0"),
-            ("top_p", "1.0"),
-            ("truncation", r#""disabled""#),
-            ("user", "null"),
-            ("metadata", "{}"),
+            ("store", json!(true)),
+            ("temperature", json!(1.0)),
+            ("text", text),
+            ("tool_choice", json!("auto")),
+            ("tools", json!([])),
+            ("top_logprobs", json!(0)),
+            ("top_p", json!(1.0)),
+            ("truncation", json!("disabled")),
+            ("user", Value::Null),
+            ("metadata", json!({})),
         ] {
-            self.echo(json, key, default);
+            self.echo(json, key, &default);
         }
     }
 
-    fn echo(&self, json: &mut Object, key: &'static str, default: &'static str) {
-        match self.request.get(key) {
-            Some(given) if !given.is_null() => json.member(key, given),
-            _ => json.member(key, &Fixed(default)),
-        }
+    fn echo(&self, json: &mut Object, key: &'static str, default: &Value) {
+        let given = self.request.get(key).filter(|given| !given.is_null());
+        json.member(key, given.unwrap_or(default));
     }
 }
 
@@ -181,15 +178,6 @@ impl Status {
             Self::Incomplete => "incomplete",
             Self::Cancelled => "cancelled",
         }
-    }
-}
-
-/// JSON text known beforehand.
-struct Fixed(&'static str);
-
-impl ToJson for Fixed {
-    fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
     }
 }
 
