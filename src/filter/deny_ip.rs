@@ -1,10 +1,9 @@
 //! `deny_ip`: requests from the listed networks are refused with 403.
 
-use super::allow_ip::{networks, refused};
+use super::client_networks::{ClientNetworks, address_refused};
 use super::kind::{FilterKind, Place, Side, settings_schema};
 use super::view::RequestView;
 use super::{Filter, Step};
-use crate::catalog::network::Network;
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
@@ -16,13 +15,13 @@ pub const KIND: FilterKind = FilterKind {
     bare: false,
     build: |settings, _| {
         Ok(Arc::new(DenyIp {
-            networks: networks(settings)?,
+            networks: ClientNetworks::read(settings)?,
         }))
     },
 };
 
 struct DenyIp {
-    networks: Vec<Network>,
+    networks: ClientNetworks,
 }
 
 impl Filter for DenyIp {
@@ -30,9 +29,9 @@ impl Filter for DenyIp {
         // An address that is not known may be any.
         let may_be_listed = request
             .client
-            .is_none_or(|client| client.is_in(&self.networks));
+            .is_none_or(|client| self.networks.contain(&client));
         match may_be_listed {
-            true => Step::fail(refused()),
+            true => Step::fail(address_refused()),
             false => Step::next(),
         }
     }
@@ -47,8 +46,8 @@ mod tests {
 
     #[tokio::test]
     async fn who_is_denied_is_who_would_be_allowed() {
-        let listed = networks(&json!(["10.0.0.0/8", "fd00::/8"])).unwrap();
-        let deny = DenyIp { networks: listed };
+        let networks = ClientNetworks::read(&json!(["10.0.0.0/8", "fd00::/8"])).unwrap();
+        let deny = DenyIp { networks };
         for (peer, is_denied) in [
             (Some("10.1.2.3:80"), true),
             (Some("[::ffff:10.1.2.3]:80"), true),

@@ -8,6 +8,7 @@ pub mod registry;
 pub mod body;
 mod captures;
 pub mod chain;
+mod client_networks;
 pub mod fetch;
 pub mod kind;
 mod refusal;

@@ -119,7 +119,12 @@ impl Targets {
 
 fn start(command: &mut Command, address: SocketAddr, cpu: usize, stdout: Stdio) -> Running {
     // SAFETY: the closure only asks the kernel for a processor, which is allowed between fork and exec.
-    unsafe { command.pre_exec(move || Ok(pin(0, cpu))) };
+    unsafe {
+        command.pre_exec(move || {
+            pin(0, cpu);
+            Ok(())
+        })
+    };
     let mut child = command
         .stdin(Stdio::null())
         .stdout(stdout)
@@ -133,9 +138,11 @@ fn start(command: &mut Command, address: SocketAddr, cpu: usize, stdout: Stdio) 
             .filter(|line| line.contains("ERROR"))
             .for_each(|line| eprintln!("{line}"));
     });
+    // Ended where nothing listens in time, too.
+    let running = Running { child, address };
     for _ in 0..200 {
         if TcpStream::connect(address).is_ok() {
-            return Running { child, address };
+            return running;
         }
         thread::sleep(Duration::from_millis(25));
     }

@@ -72,7 +72,7 @@ impl Framer {
         }
     }
 
-    /// Ends the stream; gives the event that its blank line did not end, flagged incomplete.
+    /// Ends the stream; returns the event that no blank line ended.
     ///
     /// Readers differ on such an event: the standard drops it, some clients do not. Of an
     /// oversize one whose pieces are all out there may be no bytes left.
@@ -82,11 +82,10 @@ impl Framer {
         }
         let mut raw = std::mem::take(&mut self.carried);
         raw.extend_from_slice(&std::mem::take(&mut self.chunk));
-        let event = match std::mem::take(&mut self.in_oversize) {
+        Some(match std::mem::take(&mut self.in_oversize) {
             true => Event::oversize(raw.into()),
             false => Event::parse(raw.into(), self.at_stream_start),
-        };
-        Some(event.incomplete())
+        })
     }
 
     /// Whether the bytes so far end with an event. Asked when all events were taken.

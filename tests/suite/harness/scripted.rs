@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Notify;
 use tokio::time::sleep;
 
 pub struct Scripted {
@@ -32,6 +33,8 @@ pub enum Act {
     /// Sends what this makes of the request.
     Answer(fn(&str) -> Vec<u8>),
     Wait(Duration),
+    /// Waits until a test notifies it.
+    WaitFor(Arc<Notify>),
     /// Reads the next request of the connection.
     Read,
     /// Ends the connection with a FIN.
@@ -120,6 +123,7 @@ async fn play(mut stream: TcpStream, script: Arc<Script>) {
                     }
                 }
                 Act::Wait(time) => sleep(*time).await,
+                Act::WaitFor(notify) => notify.notified().await,
                 Act::Read => match read_request(&mut stream).await {
                     Some(request) => script.keep(connection, request),
                     None => return,

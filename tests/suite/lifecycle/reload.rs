@@ -231,9 +231,12 @@ async fn a_setting_that_needs_a_restart_is_reported_until_it_is_taken_back() {
 
 #[tokio::test]
 async fn an_address_of_the_command_line_needs_no_restart_when_the_file_names_another() {
-    let world = World::start().await;
+    let mut world = World::start().await;
     let mut config = config::standard(&world.simulator.url());
     let successor = world.gateway.successor(&format!("{config:#}")).await;
+    // Until then it may take connections to the pages, too.
+    let former_process_ended = async || world.gateway.process.ended();
+    eventually("the end of the former process", former_process_ended).await;
     config["server"]["listen"] = "127.0.0.1:1".into();
     successor
         .folder

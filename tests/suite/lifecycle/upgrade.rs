@@ -2,7 +2,9 @@
 
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::Process;
-use crate::harness::{Connection, Gateway, PROTOCOLS, Request, Simulator, World, eventually};
+use crate::harness::{
+    Act, Answer, Connection, Gateway, PROTOCOLS, Request, Scripted, Simulator, World, eventually,
+};
 use headgate::protocol::Protocol;
 use std::net::SocketAddr;
 use std::os::linux::net::SocketAddrExt;
@@ -11,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -125,8 +128,8 @@ async fn upgrades_under_load_fail_no_request_and_cut_no_stream() {
 
 #[tokio::test]
 async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end() {
-    let mut world = World::start().await;
-    let mut reply = world.open(&slow_stream()).await;
+    let (mut world, provider, stream_end) = world_with_a_stream().await;
+    let mut reply = world.open(&Request::ask_stream(Protocol::Chat)).await;
     reply.until("data:").await;
     let changed = world
         .gateway
@@ -139,25 +142,34 @@ async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end
         .said("a successor has taken over")
         .await;
     let revision = world.gateway.process.said("headgate is listening").await["revision"].clone();
-    for _ in 0..5 {
-        let page = successor.config_page().await;
-        assert_ne!(page["revision"]["in_use"], revision, "{page}");
-        assert_eq!(successor.page("GET", "/readyz").await.status, 200);
-    }
+    // Until the former process has closed its pages, it may answer, or close a connection that it took.
+    let five_in_a_row = async || {
+        for _ in 0..5 {
+            let page = page_if_answered(&successor, "/config").await?.json();
+            let is_ready = page_if_answered(&successor, "/readyz").await?.status == 200;
+            if page["revision"]["in_use"] == revision || !is_ready {
+                return None;
+            }
+        }
+        Some(())
+    };
+    eventually("five pages of the successor in a row", five_in_a_row).await;
     let answer = successor.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(answer.status, 200);
     successor.log_of(&answer).await;
     assert!(world.gateway.log().is_empty(), "it still serves its stream");
+    assert_eq!(provider.requests().len(), 2);
     // Its supervisor may tell all processes to stop: the stream ends all the same.
     world.gateway.process.signal(libc::SIGTERM);
+    stream_end.notify_one();
     assert!(reply.rest().await.whole);
     ends(&mut world.gateway.process).await;
 }
 
 #[tokio::test]
 async fn a_replaced_process_that_is_told_twice_to_stop_ends_at_once() {
-    let mut world = World::start().await;
-    let mut reply = world.open(&slow_stream()).await;
+    let (mut world, _provider, _stream_end) = world_with_a_stream().await;
+    let mut reply = world.open(&Request::ask_stream(Protocol::Chat)).await;
     reply.until("data:").await;
     let _successor = world.gateway.successor(&world.gateway.config()).await;
     world.gateway.process.said("draining").await;
@@ -267,6 +279,32 @@ impl Drop for Stray {
         // SAFETY: sends a signal to a process that the test has caused.
         unsafe { libc::kill(self.0, libc::SIGKILL) };
     }
+}
+
+/// A gateway whose provider's first answer to chat is a stream that ends when it is notified.
+async fn world_with_a_stream() -> (World, Scripted, Arc<Notify>) {
+    const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\
+        data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
+    const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 28\r\n\r\n\
+        {\"object\":\"chat.completion\"}";
+    let provider = Scripted::answering(WHOLE).await;
+    let stream_end = Arc::new(Notify::new());
+    provider.next(vec![
+        Act::Send(STREAM.into()),
+        Act::WaitFor(stream_end.clone()),
+        Act::Send(b"data: [DONE]\n\n".into()),
+        Act::Close,
+    ]);
+    let url = provider.url();
+    let world = World::with(|config| config["channels"]["openai"]["base_url"] = url.into()).await;
+    (world, provider, stream_end)
+}
+
+async fn page_if_answered(gateway: &Gateway, path: &str) -> Option<Answer> {
+    let mut connection = Connection::to(gateway.admin).await;
+    let request = Request::new("GET", path).without("authorization");
+    connection.send(&request.bytes()).await.ok()?;
+    connection.answer().await
 }
 
 fn slow_stream() -> Request {

@@ -12,7 +12,6 @@ pub struct Event {
     name: Option<Range<usize>>,
     data: Data,
     oversize: bool,
-    complete: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -62,11 +61,6 @@ impl Event {
         self.oversize
     }
 
-    /// Whether a blank line ended the event; false only for what the end of the stream cut off.
-    pub fn is_complete(&self) -> bool {
-        self.complete
-    }
-
     /// The event's bytes with a range of its data replaced by bytes without line ends.
     ///
     /// Data on one line, as providers send it, leaves all other bytes as they came.
@@ -94,7 +88,6 @@ impl Event {
             name: None,
             data: Data::None,
             oversize: false,
-            complete: true,
         }
     }
 
@@ -102,13 +95,6 @@ impl Event {
         Self {
             oversize: true,
             ..Self::blank(raw)
-        }
-    }
-
-    pub(super) fn incomplete(self) -> Self {
-        Self {
-            complete: false,
-            ..self
         }
     }
 

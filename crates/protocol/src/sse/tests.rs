@@ -181,7 +181,7 @@ fn an_oversize_event_is_passed_on_in_pieces_and_never_held() {
     }
     assert_eq!(passed, 600 * 10_000);
     let cut_off = Framer::clone(&framer).finish().unwrap();
-    assert!(cut_off.raw.is_empty() && cut_off.is_oversize() && !cut_off.is_complete());
+    assert!(cut_off.raw.is_empty() && cut_off.is_oversize());
     framer.push(&Bytes::from_static(b"\n\ndata: a\n\n"));
     assert!(framer.next().unwrap().is_oversize());
     assert_eq!(framer.next().unwrap().data(), b"a");
@@ -211,16 +211,13 @@ fn an_event_at_the_limit_is_not_oversize_for_the_line_feed_of_its_last_line_end(
 }
 
 #[test]
-fn what_the_end_cut_off_is_flagged_incomplete() {
+fn what_the_end_cut_off_comes_only_when_the_stream_is_finished() {
     let mut framer = Framer::new(LIMIT);
     framer.push(&Bytes::from_static(b"data: a\n\ndata: b\n"));
-    assert!(framer.next().unwrap().is_complete());
+    assert_eq!(framer.next().unwrap().data(), b"a");
     assert!(framer.next().is_none());
     let rest = framer.finish().unwrap();
-    assert_eq!(
-        (&rest.raw[..], rest.data(), rest.is_complete()),
-        (&b"data: b\n"[..], &b"b"[..], false)
-    );
+    assert_eq!((&rest.raw[..], rest.data()), (&b"data: b\n"[..], &b"b"[..]));
 }
 
 #[test]

@@ -1,0 +1,81 @@
+//! The networks that a filter lists, and the fault of a request whose client's address they keep out.
+
+use super::kind::{InvalidSettings, read_settings};
+use crate::catalog::client_address::Client;
+use crate::catalog::network::{NETWORK_HINT, Network};
+use crate::protocol::fault::{Fault, FaultKind};
+use serde_json::Value;
+
+/// Networks as a filter's settings list them; never none.
+pub struct ClientNetworks(Vec<Network>);
+
+impl ClientNetworks {
+    /// Reads the settings of a filter.
+    ///
+    /// # Errors
+    /// The list is empty, or an entry is no network; with its place in the list.
+    pub fn read(settings: &Value) -> Result<Self, InvalidSettings> {
+        let texts: Vec<String> = read_settings(settings)?;
+        if texts.is_empty() {
+            return Err(InvalidSettings::new("the list is empty").hint(NETWORK_HINT));
+        }
+        let network = |(index, text): (usize, &String)| {
+            Network::parse(text).ok_or_else(|| {
+                InvalidSettings::new(format!("`{text}` is neither a network nor an address"))
+                    .at(format!("/{index}"))
+                    .hint(NETWORK_HINT)
+            })
+        };
+        let networks: Result<_, _> = texts.iter().enumerate().map(network).collect();
+        networks.map(Self)
+    }
+
+    pub fn contain(&self, client: &Client) -> bool {
+        client.is_in(&self.0)
+    }
+}
+
+/// The fault of a request whose client's address is not accepted.
+pub fn address_refused() -> Fault {
+    Fault::new(
+        FaultKind::Forbidden,
+        "requests from your address are not accepted here; ask the operator of this gateway",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn addresses_of_both_families_are_in_the_list_or_not() {
+        let settings = json!(["10.0.0.0/8", "2001:db8::/32", "192.0.2.7"]);
+        let ClientNetworks(listed) = ClientNetworks::read(&settings).unwrap();
+        for (address, expected) in [
+            ("10.1.2.3", true),
+            ("::ffff:10.1.2.3", true),
+            ("2001:db8:1::1", true),
+            ("192.0.2.7", true),
+            ("192.0.2.8", false),
+            ("::ffff:192.0.2.8", false),
+            ("2001:db9::1", false),
+            ("::1", false),
+        ] {
+            let is_in = |network: &Network| network.contains(address.parse().unwrap());
+            assert_eq!(listed.iter().any(is_in), expected, "{address}");
+        }
+    }
+
+    #[test]
+    fn an_entry_that_is_no_network_is_refused_with_its_place() {
+        for (settings, pointer) in [
+            (json!(["10.0.0.0/8", "10.0.0.0/33"]), "/1"),
+            (json!(["office"]), "/0"),
+            (json!([]), ""),
+        ] {
+            let invalid = ClientNetworks::read(&settings).err().unwrap();
+            assert_eq!(invalid.pointer, pointer, "{settings}");
+        }
+    }
+}
