@@ -62,6 +62,9 @@ show_failure() {
     tail -n 40 "$log"
 }
 
+# The table of instructions of the stage that ran last.
+show_figures() { sed -n '/^instructions /,/^[0-9]* passed/p' "$log" | sed '$d; s/^/    /'; }
+
 count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
 
 count_nothing() { echo 0 0; }
@@ -132,7 +135,7 @@ run_clients() {
 
 addresses=""
 program=""
-tests/set_up.sh test || { echo "0 passed, 1 failed"; exit 1; }
+tests/set_up.sh test && tests/set_up.sh budget || { echo "0 passed, 1 failed"; exit 1; }
 # A node that was installed for the tests alone goes before the machine's own.
 export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 stage fmt count_one cargo fmt --all --check
@@ -140,6 +143,8 @@ stage clippy count_one cargo clippy --all-targets --locked -- -D warnings
 # The gateway alone, without the simulated provider and the commands that run it.
 stage gateway count_one cargo clippy --package headgate --no-default-features --lib --bins --locked -- -D warnings
 stage cargo count_log_of_cargo run_cargo
+stage budget count_suite benches/budget/run.sh
+show_figures
 stage demo count_nothing start_demo
 stage clients count_suite run_clients
 

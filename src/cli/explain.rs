@@ -3,7 +3,7 @@
 use super::Failure;
 use super::live::{AdminAddress, Live};
 use crate::catalog::model::Candidate;
-use crate::filter::body::Reading;
+use crate::filter::body_reading::Reading;
 use crate::filter::chain::Named;
 use crate::filter::kind::Provision;
 use crate::filter::view::RequestView;

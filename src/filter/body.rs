@@ -1,93 +1,71 @@
-//! A request's body once it is whole: JSON, a form whose fields are read, or a form that passes as it came.
+//! A request's body: none, JSON, a form whose fields are read, or bytes that no filter looks into.
 
-use super::BodyNeed;
-use super::view::{RequestView, SentForm};
-use crate::protocol::fault::Fault;
+use super::body_stream::BodyStream;
 use crate::protocol::form::Form;
-use crate::protocol::images::{self, FilesAs, Rewrite};
-use crate::protocol::json::{Document, Limits};
+use crate::protocol::json::Document;
 use bytes::Bytes;
 
-/// How a body is to be read.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Reading {
-    /// There is none, and nobody needs one.
-    Nothing,
-    Json,
-    /// A form whose fields somebody needs to know.
-    Form {
-        boundary: String,
-    },
-    /// A form that nobody looks into.
-    Unread,
-}
-
-/// A body as it was read.
-pub enum Sent {
-    Nothing,
+/// The body as the caller sent it.
+#[derive(Default)]
+pub enum RequestBody {
+    /// There is none, or it has not been read yet.
+    #[default]
+    Absent,
     Json(Document),
-    Form(SentForm, Option<Document>),
+    /// A form, and its fields as JSON, with stand-ins for files. Edits apply to the form itself.
+    Form {
+        form: Form,
+        described: Document,
+    },
+    /// Bytes that pass unread.
+    Opaque(Bytes),
+    /// Passes unread to the provider while it comes in; it can be sent once.
+    Streamed(BodyStream),
 }
 
-impl Reading {
-    /// What is to be done with `body`, which came with `request`.
-    pub fn of(request: &RequestView, body: &[u8], need: BodyNeed) -> Self {
-        match (need, request.form_boundary()) {
-            (BodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
-                boundary: boundary.to_owned(),
-            },
-            (BodyNeed::Scanned, _) => Self::Json,
-            (BodyNeed::Untouched, _) if request.is_form(body) => Self::Unread,
-            (BodyNeed::Untouched, _) if body.is_empty() => Self::Nothing,
-            (BodyNeed::Untouched, _) => Self::Json,
-        }
-    }
-
-    /// Reads the body. A large one takes its time.
-    ///
-    /// # Errors
-    /// It is not what its type says, or could be read in two ways.
-    pub fn read(self, body: Bytes) -> Result<Sent, Fault> {
-        let scan = |body| Document::parse(body, &Limits::default()).map_err(Fault::from);
+impl RequestBody {
+    /// What it says in JSON, if it was scanned.
+    pub fn document(&self) -> Option<&Document> {
         match self {
-            Self::Nothing => Ok(Sent::Nothing),
-            Self::Unread => Ok(Sent::Form(SentForm::Unread(body), None)),
-            Self::Json => scan(body).map(Sent::Json),
-            Self::Form { boundary } => {
-                let form = Form::parse(body, &boundary)?;
-                // Image edits are the only requests that are read as a form.
-                let described = images::json_of(&form, FilesAs::StandIns, Rewrite::NONE)?;
-                let described = scan(described)?;
-                Ok(Sent::Form(SentForm::Read(form), Some(described)))
-            }
-        }
-    }
-}
-
-impl RequestView {
-    /// Takes the body as it was read.
-    pub fn take(&mut self, sent: Sent) {
-        match sent {
-            Sent::Nothing => {}
-            Sent::Json(document) => self.body = Some(document),
-            Sent::Form(form, described) => {
-                if let SentForm::Read(form) = &form {
-                    // Every reader at the provider finds the same parts under the same names.
-                    form.put_plainly(&mut self.edits);
-                    images::name_as_list(form, &mut self.edits);
-                }
-                self.form = Some(form);
-                self.body = described;
-            }
+            Self::Json(document) => Some(document),
+            Self::Form { described, .. } => Some(described),
+            Self::Absent | Self::Opaque(_) | Self::Streamed(_) => None,
         }
     }
 
-    /// Bytes of the body that the caller sent.
-    pub fn body_bytes(&self) -> usize {
-        match (&self.form, &self.body) {
-            (Some(form), _) => form.bytes().len(),
-            (None, Some(document)) => document.body().len(),
-            (None, None) => 0,
+    /// What it says in JSON, for filters whose kind needs the body.
+    ///
+    /// # Panics
+    /// If no filter of the route needs it.
+    pub fn scanned(&self) -> &Document {
+        self.document()
+            .expect("a filter that needs the body runs on routes that scan it")
+    }
+
+    /// A form whose fields are known.
+    pub fn form(&self) -> Option<&Form> {
+        match self {
+            Self::Form { form, .. } => Some(form),
+            Self::Absent | Self::Json(_) | Self::Opaque(_) | Self::Streamed(_) => None,
         }
+    }
+
+    /// The caller's bytes, where they are held.
+    pub fn bytes(&self) -> Option<&Bytes> {
+        match self {
+            Self::Absent | Self::Streamed(_) => None,
+            Self::Json(document) => Some(document.body()),
+            Self::Form { form, .. } => Some(form.body()),
+            Self::Opaque(bytes) => Some(bytes),
+        }
+    }
+
+    /// How many bytes are held.
+    pub fn len(&self) -> usize {
+        self.bytes().map_or(0, Bytes::len)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }

@@ -35,14 +35,21 @@ pub struct ResponseChain {
     heartbeat: Option<Duration>,
 }
 
+impl Named {
+    fn body_need(&self) -> BodyNeed {
+        let declared = self.filter.declare();
+        match (self.kind.needs(Need::Body), declared.reads_body) {
+            (true, _) if !declared.ignores_body => BodyNeed::Scanned,
+            (_, true) => BodyNeed::Whole,
+            _ => BodyNeed::Untouched,
+        }
+    }
+}
+
 impl RequestChain {
     pub fn new(filters: Vec<Named>) -> Self {
-        let needs_body =
-            |named: &Named| named.kind.needs(Need::Body) && !named.filter.declare().ignores_body;
-        let body_need = match filters.iter().any(needs_body) {
-            true => BodyNeed::Scanned,
-            false => BodyNeed::Untouched,
-        };
+        let body_need = filters.iter().map(Named::body_need).max();
+        let body_need = body_need.unwrap_or_default();
         Self { filters, body_need }
     }
 

@@ -1,8 +1,9 @@
 //! `follow_ids`: a request about what a provider made goes to the channel where it was made.
 
+use super::body::RequestBody;
 use super::kind::{FilterKind, Need, Place, Provision, Side};
 use super::view::{Destination, RequestView};
-use super::{Filter, Flow, Step};
+use super::{Declaration, Filter, Flow, Step};
 use crate::catalog::caller::{Caller, Callers};
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Catalog;
@@ -47,6 +48,13 @@ struct FollowIds {
 }
 
 impl Filter for FollowIds {
+    fn declare(&self) -> Declaration {
+        Declaration {
+            reads_body: true,
+            ..Declaration::default()
+        }
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let named = named_in_head(request);
         if named.is_empty() {
@@ -62,7 +70,7 @@ impl Filter for FollowIds {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let mut named = request
             .body
-            .as_ref()
+            .document()
             .map_or_else(Vec::new, ids::named_in_body);
         named.extend(named_in_form(request));
         if named.is_empty() {
@@ -172,13 +180,18 @@ fn named_in_head(request: &RequestView) -> Vec<NamedId> {
 }
 
 fn named_in_form(request: &RequestView) -> Vec<NamedId> {
-    let (Some(form), Some(boundary)) = (&request.form, request.form_boundary()) else {
+    let body = match &request.body {
+        RequestBody::Form { form, .. } => form.body(),
+        RequestBody::Opaque(body) => body,
+        RequestBody::Absent | RequestBody::Json(_) | RequestBody::Streamed(_) => return Vec::new(),
+    };
+    let Some(boundary) = request.form_boundary() else {
         return Vec::new();
     };
     ["file_id", "file_ids"]
         .iter()
         .flat_map(|name| {
-            let values = multipart::values(form.bytes(), boundary, name);
+            let values = multipart::values(body, boundary, name);
             values.map(|value| {
                 let id = &value[..value.len().min(FORM_ID_BYTES_MAX)];
                 NamedId {

@@ -41,7 +41,7 @@ impl Filter for ForceUsage {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        let body = request.body.as_ref().expect("a scanned body was asked for");
+        let body = request.body.scanned();
         if ask_for_usage(body, &mut request.edits) {
             request.state.set(UsageWasForced);
         }

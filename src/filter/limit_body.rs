@@ -2,7 +2,7 @@
 
 use super::kind::{FilterKind, Place, Side, read_settings, settings_schema};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Declaration, Filter, Step};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::form::{Form, Part};
 use crate::protocol::json::{Kind, Node};
@@ -77,6 +77,13 @@ struct LimitBody {
 }
 
 impl Filter for LimitBody {
+    fn declare(&self) -> Declaration {
+        Declaration {
+            reads_body: self.file_most.is_some(),
+            ..Declaration::default()
+        }
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         request.body_limit = self.most;
         let declared = request
@@ -98,7 +105,7 @@ impl LimitBody {
         let Some(most) = self.file_most else {
             return Ok(());
         };
-        let large = match (request.read_form(), &request.body) {
+        let large = match (request.body.form(), request.body.document()) {
             (Some(form), _) => large_file(form, most),
             (None, Some(body)) => large_data_url(body.root(), most, ""),
             (None, None) => None,

@@ -6,6 +6,8 @@
 pub mod registry;
 
 pub mod body;
+pub mod body_reading;
+pub mod body_stream;
 mod captures;
 pub mod chain;
 mod client_networks;
@@ -57,8 +59,8 @@ pub trait Filter: Send + Sync {
         Step::next()
     }
 
-    /// The body is complete, and read where a filter of the route needs it: may propose edits, name the
-    /// destination, reply or fail.
+    /// The body is complete, and read where a filter of the route needs it; one that streams has not begun. May
+    /// propose edits, name the destination, reply or fail.
     fn on_body<'a>(&'a self, _request: &'a mut RequestView) -> Step<'a> {
         Step::next()
     }
@@ -103,6 +105,8 @@ pub trait Filter: Send + Sync {
 pub struct Declaration {
     /// Its settings leave the body alone, though its kind needs one.
     pub ignores_body: bool,
+    /// It looks at the body where there is one, though its kind needs none.
+    pub reads_body: bool,
     /// What it does with complete response bodies.
     pub response_body: Access,
     /// What it does with the events of a streamed response.
@@ -116,9 +120,11 @@ pub struct Declaration {
 /// How much of the request's body the filters of a route need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BodyNeed {
-    /// None of it: it may stream to the provider.
+    /// None of it: a large one streams to the provider, unless the request is a paid create.
     #[default]
     Untouched,
+    /// All of it: scanned as strict JSON unless it is a form, which nobody reads.
+    Whole,
     /// All of it, scanned as strict JSON.
     Scanned,
 }

@@ -32,7 +32,7 @@ struct Normalise {
 
 impl Filter for Normalise {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        let body = request.body.as_ref().expect("a scanned body was asked for");
+        let body = request.body.scanned();
         normalise(self.protocol, body, &mut request.edits);
         Step::next()
     }

@@ -9,7 +9,7 @@ use super::kind::{
 use super::settlement::Settlement;
 use super::stream_info::QuotaDecision;
 use super::view::RequestView;
-use super::{Filter, Flow, Step};
+use super::{Declaration, Filter, Flow, Step};
 use crate::catalog::caller::Caller;
 use crate::protocol::estimate::Estimate;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -40,6 +40,7 @@ pub const KIND: FilterKind = FilterKind {
         Ok(Arc::new(RateLimit {
             state: parts.state.clone(),
             output_tokens,
+            estimates_tokens: parts.protocol.is_some(),
         }))
     },
 };
@@ -64,9 +65,18 @@ impl Default for RateLimitConfig {
 struct RateLimit {
     state: Arc<dyn Store>,
     output_tokens: u64,
+    /// Whether the route's bodies tell how many tokens they may use.
+    estimates_tokens: bool,
 }
 
 impl Filter for RateLimit {
+    fn declare(&self) -> Declaration {
+        Declaration {
+            reads_body: self.estimates_tokens,
+            ..Declaration::default()
+        }
+    }
+
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         let limited = |caller: &&Arc<Caller>| !caller.limits.is_empty();
         let Some(caller) = request.caller.as_ref().filter(limited) else {
@@ -125,7 +135,7 @@ impl RateLimit {
             Measure::TokensPerMinute | Measure::TokensPerDay | Measure::TokensPerMonth => true,
             Measure::RequestsPerMinute | Measure::Concurrent => false,
         };
-        match &request.body {
+        match request.body.document() {
             Some(body) if limits.iter().any(counts_tokens) => {
                 Estimate::of(body, self.output_tokens)
             }
@@ -233,6 +243,7 @@ mod tests {
             let filter = RateLimit {
                 state: Arc::new(Away(when_away)),
                 output_tokens: 1,
+                estimates_tokens: true,
             };
             let mut request = request();
             let went_on = match filter.on_body(&mut request).decided().await {

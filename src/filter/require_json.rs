@@ -4,7 +4,7 @@ use super::kind::{
     FilterKind, InvalidSettings, Place, Side, read_settings_or_default, settings_schema,
 };
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Declaration, Filter, Step};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderValue, header};
@@ -53,6 +53,13 @@ struct RequireJson {
 }
 
 impl Filter for RequireJson {
+    fn declare(&self) -> Declaration {
+        Declaration {
+            reads_body: true,
+            ..Declaration::default()
+        }
+    }
+
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
         request.takes_form = self.or.is_some() && request.form_boundary().is_some();
         Step::from(self.check(request))

@@ -61,12 +61,12 @@ impl Filter for RouteModel {
         let Some(renamed) = &attempt.candidate.model else {
             return Step::done();
         };
-        if let Some(form) = request.read_form() {
+        if let Some(form) = request.body.form() {
             if let Some(model) = form.part("model") {
                 let name = Bytes::copy_from_slice(renamed.name.as_bytes());
                 attempt.edits.replace(model.value.clone(), name);
             }
-        } else if let Some(body) = &request.body
+        } else if let Some(body) = request.body.document()
             && let Some(model) = body.root().get("model")
         {
             attempt.edits.replace(model.span(), renamed.json.clone());
@@ -77,7 +77,7 @@ impl Filter for RouteModel {
 
 impl RouteModel {
     fn destination(&self, request: &RequestView) -> Result<Destination, Fault> {
-        let body = request.body.as_ref().expect("a scanned body was asked for");
+        let body = request.body.scanned();
         let name = model_named(body)?;
         let model = self.model(&name, request.caller.as_deref())?;
         let candidates = model.candidates(self.protocol);

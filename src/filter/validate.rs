@@ -66,8 +66,8 @@ struct Validate {
 
 impl Filter for Validate {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        let body = request.body.as_ref().expect("a scanned body was asked for");
-        Step::from(self.check(body, self.profile(request), request.read_form()))
+        let body = request.body.scanned();
+        Step::from(self.check(body, self.profile(request), request.body.form()))
     }
 }
 

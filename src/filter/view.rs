@@ -1,5 +1,6 @@
 //! What filters see of an exchange: the request, one attempt, the answer, one event. Never a connection.
 
+use super::body::RequestBody;
 use super::fetch::Fetch;
 use super::state::FilterState;
 use super::stream_info::StreamInfo;
@@ -8,8 +9,6 @@ use crate::catalog::channel::Channel;
 use crate::catalog::client_address::Client;
 use crate::catalog::model::{Candidate, Model};
 use crate::protocol::Protocol;
-use crate::protocol::form::Form;
-use crate::protocol::json::Document;
 use crate::protocol::json::edit::Edits;
 use crate::protocol::multipart;
 use crate::protocol::sse::Event;
@@ -38,11 +37,8 @@ pub struct RequestView {
     pub body_limit: u64,
     /// Whether the route takes a form where it would take JSON.
     pub takes_form: bool,
-    /// There from `on_body` on, where a filter needs it. Of a form it is what its fields say, written by
-    /// us, with stand-ins for files; changes are then made to the form itself.
-    pub body: Option<Document>,
-    /// A form, if the caller sent one.
-    pub form: Option<SentForm>,
+    /// Read before `on_body`, as far as a filter of the route needs it.
+    pub body: RequestBody,
     /// Changes to the body, as spans of the caller's bytes.
     pub edits: Edits,
     /// Headers for the provider, set and removed after those of the caller were looked through.
@@ -61,14 +57,6 @@ pub struct RequestView {
     pub state: FilterState,
     /// For filters that ask providers themselves; none in their unit tests.
     pub subrequests: Option<Subrequests>,
-}
-
-/// A form, as the caller sent it.
-pub enum SentForm {
-    /// Nobody needs to know what it says: it passes as it came.
-    Unread(Bytes),
-    /// Its fields are known, and `body` tells them in JSON.
-    Read(Form),
 }
 
 /// What the operator sets and removes among the headers for a provider, in the order written.
@@ -174,16 +162,6 @@ impl Destination {
     }
 }
 
-impl SentForm {
-    /// As they came.
-    pub fn bytes(&self) -> &Bytes {
-        match self {
-            Self::Unread(bytes) => bytes,
-            Self::Read(form) => form.body(),
-        }
-    }
-}
-
 impl HeaderEdits {
     pub fn set(&mut self, name: &HeaderName, value: HeaderValue) {
         self.0.push((name.clone(), Some(value)));
@@ -233,8 +211,7 @@ impl RequestView {
             caller: None,
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,
-            body: None,
-            form: None,
+            body: RequestBody::Absent,
             edits: Edits::default(),
             header_edits: HeaderEdits::default(),
             upstream_path: None,
@@ -271,14 +248,6 @@ impl RequestView {
         match (types.next(), types.next()) {
             (Some(only), None) => multipart::boundary(only.to_str().ok()?),
             _ => None,
-        }
-    }
-
-    /// A form whose fields are known.
-    pub fn read_form(&self) -> Option<&Form> {
-        match &self.form {
-            Some(SentForm::Read(form)) => Some(form),
-            Some(SentForm::Unread(_)) | None => None,
         }
     }
 

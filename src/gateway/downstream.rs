@@ -3,6 +3,7 @@
 pub mod early_reply;
 mod intake;
 mod spool;
+pub mod upload;
 mod waits;
 
 use super::deadline::{Elapsed, in_time};
@@ -55,9 +56,11 @@ enum BodyState {
 }
 
 /// Why waiting for a provider ended without its response.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub enum Interrupted {
     ClientGone,
+    /// A streamed body is malformed, too large or too slow, or the caller left within it.
+    BadBody(Box<Fault>),
     /// The process ends, and has waited as long as it may.
     Ending,
 }
@@ -66,6 +69,7 @@ impl From<Interrupted> for Fault {
     fn from(interrupted: Interrupted) -> Self {
         match interrupted {
             Interrupted::ClientGone => fault_from::gone(),
+            Interrupted::BadBody(fault) => *fault,
             Interrupted::Ending => fault_from::ending(),
         }
     }
@@ -123,30 +127,23 @@ impl Downstream {
             return Ok(Bytes::new());
         }
         self.answer_expectation().await?;
-        let declared = self
-            .session
-            .get_header(header::CONTENT_LENGTH)
-            .and_then(|length| length.to_str().ok()?.parse().ok());
-        let intake = Intake::new(bytes_max, declared, spooling);
+        let intake = Intake::new(bytes_max, self.declared_length(), spooling);
         let read = fast_timeout(deadline, self.read_to_end(intake)).await;
-        let body = read.map_err(|_| {
-            Fault::new(
-                FaultKind::RequestTimeout,
-                format!(
-                    "the body was not complete after {} s; send it faster",
-                    deadline.as_secs()
-                ),
-            )
-        })??;
-        match &self.inspection {
-            Some(inspection) => inspection.end_body().map_err(fault_from::inspection)?,
-            // Not by the letter: a malformed first size may have ended it.
-            None if body.is_empty() => self.session.set_keepalive(None),
-            None => {}
-        }
-        self.body = BodyState::Read;
+        let body = read.map_err(|_| incomplete(deadline))??;
+        self.end_body(body.is_empty())?;
         self.bytes_in = body.len() as u64;
         Ok(body)
+    }
+
+    /// Whether the caller sends a body that has not been read.
+    pub fn has_unread_body(&self) -> bool {
+        self.body == BodyState::Unread
+    }
+
+    /// How many bytes of body the caller declares.
+    pub fn declared_length(&self) -> Option<u64> {
+        let length = self.session.get_header(header::CONTENT_LENGTH)?;
+        length.to_str().ok()?.parse().ok()
     }
 
     async fn answer_expectation(&mut self) -> Result<(), Fault> {
@@ -284,9 +281,6 @@ impl Downstream {
             body,
         } = reply;
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
-        if self.body == BodyState::Unread {
-            self.session.set_keepalive(None);
-        }
         self.write_head(status, headers).await?;
         Ok(body)
     }
@@ -300,6 +294,9 @@ impl Downstream {
         status: StatusCode,
         headers: HeaderMap,
     ) -> Result<(), Fault> {
+        if self.body == BodyState::Unread {
+            self.session.set_keepalive(None);
+        }
         let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
         let h1 = !self.session.is_http2() && self.session.req_header().version == Version::HTTP_11;
         let (mut parts, ()) = http::Response::new(()).into_parts();
@@ -335,13 +332,16 @@ impl Downstream {
     }
 
     /// Gives the connection back for the next request, where it can carry one.
-    pub async fn finish(self) -> Remainder {
+    pub async fn finish(mut self) -> Remainder {
         let is_unread = self.body == BodyState::Unread;
         if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
             return Remainder::Stream(EarlyReply::new(self.session, self.unsent));
         }
         // Pingora would wait for the rest of the body, which may never come.
         if is_unread {
+            if self.is_committed() && !self.replied {
+                discard_h1(&mut self.session).await;
+            }
             return self.abort().await;
         }
         let settings = HttpPersistentSettings::for_session(&self.session);
@@ -368,4 +368,12 @@ impl Downstream {
         let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
         Remainder::Nothing
     }
+}
+
+fn incomplete(deadline: Duration) -> Fault {
+    let seconds = deadline.as_secs();
+    Fault::new(
+        FaultKind::RequestTimeout,
+        format!("the body was not complete after {seconds} s; send it faster"),
+    )
 }

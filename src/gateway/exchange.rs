@@ -15,12 +15,17 @@ mod sizes;
 
 use super::downstream::Downstream;
 use super::downstream::early_reply::Remainder;
+use super::downstream::upload::Upload;
 use super::listen::caller_connections::Places;
 use super::upstream::client::why;
 use super::{Gateway, reply};
 use crate::channel::lease::Lease;
 use crate::channel::outcome::Outcome;
-use crate::filter::body::{Reading, Sent};
+use crate::filter::BodyNeed;
+use crate::filter::body::RequestBody;
+use crate::filter::body_reading::Reading;
+use crate::filter::body_stream::body_stream;
+use crate::filter::limit_body::too_large;
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::UsageReport;
 use crate::filter::view::RequestView;
@@ -31,6 +36,7 @@ use crate::snapshot::router::Route;
 use aside::{INLINE_BYTES_MAX, aside};
 use attempts::KeptResponse;
 use bytes::Bytes;
+use http::Method;
 use record::Record;
 use retry_policy::{RetryPolicy, RetrySafety};
 use std::future::{Future, poll_fn};
@@ -41,6 +47,9 @@ use std::time::Duration;
 
 /// A connection is closed when its client likes, and nobody knows when that is.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
+
+/// Bodies of a declared length up to this are held, also where no filter needs them: they can be sent again.
+const HELD_BYTES_MAX: u64 = 64 << 10;
 
 /// One request from its head to its settlement.
 pub(super) struct Exchange<'g> {
@@ -53,6 +62,8 @@ pub(super) struct Exchange<'g> {
     pub record: Record,
     /// Computed once, when the body is known; nothing is sent to a provider before.
     pub retry_policy: RetryPolicy,
+    /// The body, if it streams and nothing was sent yet.
+    pub upload: Option<Upload>,
     /// What the client's connection counts as.
     pub places: &'g Places,
 }
@@ -142,6 +153,9 @@ impl Exchange<'_> {
 
     async fn take_body(&mut self) -> Result<(), Fault> {
         let deadline = self.snapshot.server.limits.body_deadline;
+        if self.streams_body() {
+            return self.prepare_upload(deadline);
+        }
         let body = self
             .downstream
             .read_body(
@@ -155,9 +169,37 @@ impl Exchange<'_> {
         Ok(())
     }
 
+    /// Whether the body passes to the provider while it comes in: no filter needs it, it is too large to be held
+    /// for a further attempt, and no money is spent where it is sent in vain.
+    fn streams_body(&self) -> bool {
+        let length = self.downstream.declared_length();
+        let needs_none = self.route.request.body_need() == BodyNeed::Untouched;
+        needs_none
+            && self.downstream.has_unread_body()
+            && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
+            && length.is_none_or(|bytes| bytes > HELD_BYTES_MAX)
+            && RetrySafety::of(&self.request) != RetrySafety::Paid
+    }
+
+    fn prepare_upload(&mut self, deadline: Duration) -> Result<(), Fault> {
+        let bytes_max = self.request.body_limit;
+        let length = self.downstream.declared_length();
+        if length.is_some_and(|bytes| bytes > bytes_max) {
+            return Err(too_large(bytes_max));
+        }
+        let (sender, stream) = body_stream(length);
+        self.request.body = RequestBody::Streamed(stream);
+        self.upload = Some(Upload {
+            sender,
+            bytes_max,
+            deadline,
+        });
+        Ok(())
+    }
+
     /// What filters wait for is given up with the caller.
     async fn run_on_body(&mut self, route: &Route) -> Result<Flow, Fault> {
-        let bytes = self.request.body_bytes();
+        let bytes = self.request.body.len();
         let mut work = pin!(aside(bytes, route.request.on_body(&mut self.request)));
         let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
         if let Poll::Ready(done) = at_once {
@@ -261,7 +303,7 @@ fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
     }
 }
 
-async fn read(reading: Reading, body: Bytes) -> Result<Sent, Fault> {
+async fn read(reading: Reading, body: Bytes) -> Result<RequestBody, Fault> {
     match body.len() > INLINE_BYTES_MAX {
         false => reading.read(body),
         true => tokio::task::spawn_blocking(move || reading.read(body))

@@ -19,7 +19,7 @@ pub struct Preview {
     pub url: String,
     /// Names and values; a secret reads `[secret]`.
     pub headers: Vec<(String, String)>,
-    pub body_bytes: usize,
+    pub body_bytes: u64,
 }
 
 /// The request that an attempt on `candidate` would send.

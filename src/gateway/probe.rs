@@ -6,7 +6,7 @@
 use super::exchange::prepare::path_at;
 use super::listen::stages::{Stages, reached};
 use super::upstream::client::Progress;
-use super::upstream::request::{PreparedRequest, RequestBody};
+use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::{Target, Upstream};
 use super::{hygiene, request_id};
 use crate::catalog::channel::{Channel, Probe, Timeouts};
@@ -184,7 +184,7 @@ fn prepare_probe(target: Target<'_>, timeout: Duration) -> Result<PreparedReques
         headers.insert(version, HeaderValue::from_static("2023-06-01"));
     }
     let (id, path) = (request_id::new(), path_at(channel, "/v1/models"));
-    let body = RequestBody::Absent;
+    let body = PreparedBody::Absent;
     let prepared = PreparedRequest::new(target, &id, Method::GET, path, headers, body)?;
     Ok(PreparedRequest {
         timeouts: Timeouts {

@@ -33,7 +33,7 @@ use std::time::Duration;
 
 /// How much of a body an HTTP/2 caller may send before any of it is read. The usual 64 KiB would
 /// let a body of megabytes wait for a round trip a hundred times.
-const STREAM_WINDOW: u32 = 1 << 20;
+const STREAM_WINDOW: u32 = 512 << 10;
 /// The same for all streams of a connection.
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
@@ -207,6 +207,7 @@ impl GatewayApp {
             downstream: Downstream::new(session, self.gateway.stages.clone()),
             record: Record::new(),
             retry_policy: RetryPolicy::default(),
+            upload: None,
             places: &self.places,
         };
         exchange.run().await;

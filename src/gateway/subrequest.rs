@@ -8,9 +8,10 @@ use super::exchange::judge::ERROR_BYTES_MAX;
 use super::exchange::relay::{foreign, odd_status, refused_ourselves};
 use super::hygiene;
 use super::upstream::Target;
+use super::upstream::bounded_body::BodyEnd;
 use super::upstream::client::{Progress, why};
-use super::upstream::request::{PreparedRequest, RequestBody};
-use super::upstream::response::{BodyEnd, UpstreamResponse};
+use super::upstream::request::{PreparedBody, PreparedRequest};
+use super::upstream::response::UpstreamResponse;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::channel::clock::Moment;
 use crate::channel::lease::Lease;
@@ -60,8 +61,8 @@ pub(super) fn prepare_subrequest(
         headers.insert(name, value.clone());
     }
     let body = match (subrequest.body.is_empty(), &subrequest.method) {
-        (true, &Method::GET) => RequestBody::Absent,
-        _ => RequestBody::Whole(Segments::from(subrequest.body.clone())),
+        (true, &Method::GET) => PreparedBody::Absent,
+        _ => PreparedBody::Whole(Segments::from(subrequest.body.clone())),
     };
     let path = format!("{}{}", target.channel.origin.base_path, subrequest.path);
     let method = subrequest.method.clone();

@@ -1,5 +1,6 @@
 //! The provider's side: addresses, peers and the pool of connections, one pool per channel.
 
+pub(super) mod bounded_body;
 pub(super) mod client;
 mod connection;
 mod dial;
@@ -8,6 +9,7 @@ pub(super) mod request;
 pub(super) mod response;
 mod response_bytes;
 mod reuse;
+mod streaming;
 mod wire;
 
 use super::fault_from;

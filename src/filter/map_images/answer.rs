@@ -19,7 +19,7 @@ const RESPONSE_FORMAT: HeaderValue = HeaderValue::from_static(images::RESPONSE_F
 
 /// Streams hold images themselves, whatever was asked for.
 pub(super) fn say_what_streams_lack(request: &mut RequestView) {
-    let streams_urls = request.body.as_ref().is_some_and(|asked| {
+    let streams_urls = request.body.document().is_some_and(|asked| {
         let streams = asked.root().get("stream").and_then(Node::as_bool);
         streams == Some(true) && ImagesAs::asked_by(asked) == Some(ImagesAs::Url)
     });
@@ -38,7 +38,7 @@ pub(super) async fn finish(
     egress: &Egress,
 ) -> Result<(), Fault> {
     let request = &*answer.request;
-    let Some(asked) = &request.body else {
+    let Some(asked) = request.body.document() else {
         return Ok(());
     };
     let document = match Document::parse(body.clone(), &Limits::default()) {

@@ -53,8 +53,8 @@ pub(super) fn shape(request: &RequestView, attempt: &mut AttemptView) -> Result<
         model: candidate.model.as_ref().map(|model| &*model.name),
         keep_response_format: candidate.channel.image_edits.response_format == ResponseFormat::Pass,
     };
-    let body = request.body.as_ref().expect("a scanned body was asked for");
-    let (sent, content_type) = match (shape_for(request, candidate), request.read_form()) {
+    let body = request.body.scanned();
+    let (sent, content_type) = match (shape_for(request, candidate), request.body.form()) {
         (Shape::Form, _) => {
             let WrittenForm { content_type, body } = images::form_of(body, rewrite, &request.id)?;
             let content_type = HeaderValue::try_from(content_type);
@@ -77,7 +77,7 @@ pub(super) fn shape(request: &RequestView, attempt: &mut AttemptView) -> Result<
 }
 
 fn shape_for(request: &RequestView, candidate: &Candidate) -> Shape {
-    let is_form = request.read_form().is_some();
+    let is_form = request.body.form().is_some();
     match (candidate.channel.image_edits.body, is_form) {
         (ImageBody::Json, true) => Shape::Json,
         (ImageBody::Form, false) => Shape::Form,
@@ -88,8 +88,8 @@ fn shape_for(request: &RequestView, candidate: &Candidate) -> Shape {
 }
 
 fn fits(request: &RequestView, candidate: &Candidate) -> Result<(), Unfit> {
-    let body = request.body.as_ref().expect("a scanned body was asked for");
-    match (shape_for(request, candidate), request.read_form()) {
+    let body = request.body.scanned();
+    match (shape_for(request, candidate), request.body.form()) {
         (Shape::Form, _) => images::fits_form(body),
         (Shape::Json, Some(form)) => images::fits_json(form),
         (Shape::Json | Shape::AsSent, _) => Ok(()),
@@ -98,11 +98,11 @@ fn fits(request: &RequestView, candidate: &Candidate) -> Result<(), Unfit> {
 
 /// Takes a member out of JSON, or a field out of a form, where it stands.
 fn leave_out(name: &str, request: &RequestView, attempt: &mut AttemptView) {
-    if let Some(form) = request.read_form() {
+    if let Some(form) = request.body.form() {
         for part in form.parts().iter().filter(|part| part.name == name) {
             attempt.edits.replace(part.whole.clone(), Bytes::new());
         }
-    } else if let Some(body) = &request.body
+    } else if let Some(body) = request.body.document()
         && let Some(member) = body.root().get(name)
     {
         attempt.edits.remove_member(member);

@@ -119,7 +119,7 @@ impl MapTask {
         if !self.is_generic || create_for(request, candidate).is_some() {
             return Ok(());
         }
-        let body = request.body.as_ref().expect("a scanned body was asked for");
+        let body = request.body.scanned();
         let generic = GenericRequest::read(body).map_err(invalid)?;
         let model = candidate.model.as_ref().ok_or_else(no_family)?;
         let mapped = family
@@ -155,7 +155,7 @@ impl MapTask {
         if self.is_generic {
             return Ok(());
         }
-        let Some(body) = &request.body else {
+        let Some(body) = request.body.document() else {
             return Ok(());
         };
         let families = able.iter().filter_map(|able| able.channel.family.as_ref());
@@ -193,7 +193,7 @@ impl MapTask {
 /// Where a create goes whose caller speaks the family.
 fn native_path(family: &Family, request: &RequestView) -> String {
     let has = |pointer: &str| {
-        let root = request.body.as_ref().map(Document::root);
+        let root = request.body.document().map(Document::root);
         let node = root.and_then(|root| root.pointer(pointer));
         node.is_some_and(|node| !node.is_null() && node.str_len() != Some(0))
     };

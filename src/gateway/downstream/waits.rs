@@ -43,6 +43,15 @@ impl Waits {
         self.measured(Side::Client, work).await
     }
 
+    /// Moves `time`, which was counted as a wait for the provider, to the caller, whose body came slowly.
+    pub fn move_to_client(&mut self, time: Duration) {
+        self.upstream.total = self.upstream.total.saturating_sub(time);
+        self.upstream.longest = self.upstream.longest.saturating_sub(time);
+        if !time.is_zero() {
+            self.client.add(time);
+        }
+    }
+
     /// Where the time went of an exchange that took from `began` until now.
     pub fn settle(&self, began: Instant) -> TimeSpent {
         let Self {

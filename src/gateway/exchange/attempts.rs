@@ -17,7 +17,7 @@ use crate::gateway::deadline::in_time;
 use crate::gateway::downstream::{Interrupted, Waits};
 use crate::gateway::upstream::Target;
 use crate::gateway::upstream::client::{Progress, SendError};
-use crate::gateway::upstream::request::PreparedRequest;
+use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::upstream_request_id;
@@ -97,7 +97,11 @@ impl Exchange<'_> {
             tried: Vec::new(),
             progress: Progress::Unsent,
         };
-        let raced = self.downstream.race(pin!(attempts.run())).await;
+        let raced = match self.upload.take() {
+            None => self.downstream.race(pin!(attempts.run())).await,
+            // Rare, and large: it takes no room in every exchange.
+            Some(upload) => Box::pin(self.downstream.race_upload(upload, attempts.run())).await,
+        };
         let kept = match raced {
             Ok(kept) => kept,
             Err(interrupted) => Err(attempts.interrupted(interrupted)),
@@ -130,11 +134,12 @@ impl Attempts<'_> {
     /// What the caller is told, if anybody is, where the attempts were given up.
     fn interrupted(&mut self, interrupted: Interrupted) -> Fault {
         self.request.info.may_have_cost |= self.progress == Progress::Sent;
+        let is_drained = matches!(interrupted, Interrupted::Ending);
         let fault = Fault::from(interrupted);
         let end = AttemptEnd::of_fault(fault.kind, self.progress);
-        match interrupted {
-            Interrupted::ClientGone => fault,
-            Interrupted::Ending => self.policy.verdict(end).fault(fault),
+        match is_drained {
+            true => self.policy.verdict(end).fault(fault),
+            false => fault,
         }
     }
 
@@ -252,7 +257,11 @@ impl Attempts<'_> {
         };
         let upstream = &self.gateway.upstream;
         let sending = upstream.send(target, &prepared, &mut self.progress);
-        self.waits.upstream(pin!(sending), |_| true).await
+        let sent = self.waits.upstream(pin!(sending), |_| true).await;
+        if let PreparedBody::Streamed(body) = &prepared.body {
+            self.waits.move_to_client(body.waited());
+        }
+        sent
     }
 
     /// Logs an attempt that brought no response, or none that is good, and counts it for the channel's health.

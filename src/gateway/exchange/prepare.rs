@@ -3,12 +3,13 @@
 use super::aside::aside;
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
+use crate::filter::body::RequestBody;
 use crate::filter::view::{AttemptView, Instead, RequestView};
 use crate::gateway::hygiene;
 use crate::gateway::upstream::Target;
-use crate::gateway::upstream::request::{PreparedRequest, RequestBody};
+use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::protocol::fault::Fault;
-use crate::protocol::json::edit::Segments;
+use crate::protocol::json::edit::{Edits, Segments};
 use crate::snapshot::router::Route;
 use http::Method;
 
@@ -41,7 +42,7 @@ pub(in crate::gateway) async fn prepare(
         instead: Instead::default(),
     };
     let filtered = aside(
-        request.body_bytes(),
+        request.body.len(),
         route.request.on_attempt(request, &mut attempt),
     );
     filtered.await?;
@@ -51,17 +52,10 @@ pub(in crate::gateway) async fn prepare(
         instead,
         ..
     } = attempt;
-    let body = match (instead.body, &request.form, &request.body) {
-        (Some(body), _, _) => Segments::from(body),
-        (None, Some(form), _) => edits.apply(form.bytes()),
-        (None, None, Some(document)) => edits.apply(document.body()),
-        (None, None, None) => Segments::default(),
-    };
     let method = instead.method.unwrap_or_else(|| request.method.clone());
-    let has_body = !body.is_empty() || method == Method::POST && request.body.is_some();
-    let body = match has_body {
-        true => RequestBody::Whole(body),
-        false => RequestBody::Absent,
+    let body = match instead.body {
+        Some(body) => whole(Segments::from(body), &method),
+        None => caller_body(&request.body, &edits, &method),
     };
     let channel = target.channel;
     let path = match instead.path {
@@ -73,6 +67,23 @@ pub(in crate::gateway) async fn prepare(
         timeouts: route.timeouts.over(channel.timeouts),
         ..prepared
     })
+}
+
+/// The caller's body with its edits.
+fn caller_body(body: &RequestBody, edits: &Edits, method: &Method) -> PreparedBody {
+    match (body, body.bytes()) {
+        (RequestBody::Streamed(stream), _) => PreparedBody::Streamed(stream.clone()),
+        (_, Some(bytes)) => whole(edits.apply(bytes), method),
+        (_, None) => PreparedBody::Absent,
+    }
+}
+
+/// Only a POST says that its body is empty.
+fn whole(body: Segments, method: &Method) -> PreparedBody {
+    match body.is_empty() && method != Method::POST {
+        true => PreparedBody::Absent,
+        false => PreparedBody::Whole(body),
+    }
 }
 
 /// The channel's base path, and the caller's path without its `/v1`.

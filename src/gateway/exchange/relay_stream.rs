@@ -102,7 +102,7 @@ impl Exchange<'_> {
         let is_bodiless =
             self.request.method == Method::HEAD || response.status == StatusCode::NO_CONTENT;
         let protocol = self.request.protocol.filter(|_| !is_bodiless)?;
-        let body = self.request.body.as_ref();
+        let body = self.request.body.document();
         let choices = body.and_then(|body| body.root().get("n")?.as_u64());
         Some(StreamProgress::new(protocol, choices.unwrap_or(1)))
     }

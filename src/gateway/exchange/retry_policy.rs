@@ -3,6 +3,7 @@
 #[cfg(test)]
 mod tests;
 
+use crate::filter::body::RequestBody;
 use crate::filter::view::RequestView;
 use crate::gateway::upstream::client::Progress;
 use crate::protocol::Protocol;
@@ -20,6 +21,8 @@ pub enum RetrySafety {
     Stored,
     /// The provider works on it whether anybody listens or not.
     Background,
+    /// The body streams to the provider while it comes in, and cannot be sent again.
+    Streamed,
     /// The provider takes money for each that it accepts: images and videos.
     Paid,
 }
@@ -109,7 +112,7 @@ impl RetryPolicy {
             AccountRefused, Fault, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
         };
         use Next::{Candidate, FreshConnection, Stop};
-        use RetrySafety::{Background, Free, Paid, Stored};
+        use RetrySafety::{Background, Free, Paid, Stored, Streamed};
         let (next, reply, sdk_may_retry) = match (end, self.safety) {
             (Unsent, _) => (Candidate, Fault, true),
 
@@ -117,8 +120,8 @@ impl RetryPolicy {
             (Broken, Free | Stored) => (Candidate, Fault, true),
             (TimedOut, Free) if self.on_silence => (Candidate, Fault, true),
             (TimedOut, Free | Stored) => (Stop, Fault, true),
-            (StaleConnection | Broken | TimedOut, Background) => (Stop, Fault, true),
-            (Drained | CutShort, Free | Stored | Background) => (Stop, Fault, true),
+            (StaleConnection | Broken | TimedOut, Background | Streamed) => (Stop, Fault, true),
+            (Drained | CutShort, Free | Stored | Background | Streamed) => (Stop, Fault, true),
             (StaleConnection | Broken | TimedOut | Drained, Paid) => (Stop, OutcomeUnknown, false),
             (CutShort, Paid) => (Stop, PaidFailure, false),
 
@@ -129,6 +132,15 @@ impl RetryPolicy {
             (ServerError(_), Paid) => (Stop, PaidFailure, false),
             (ErrorEvent(Credential | Account), Paid) => (Stop, AccountRefused, false),
             (ErrorEvent(_), Paid) => (Stop, ProviderError, false),
+            (
+                ClientError(Credential | Account)
+                | ServerError(Credential | Account)
+                | ErrorEvent(Credential | Account),
+                Streamed,
+            ) => (Stop, AccountRefused, true),
+            (ClientError(_) | ServerError(_) | ErrorEvent(_), Streamed) => {
+                (Stop, ProviderError, true)
+            }
             (ClientError(blame) | ServerError(blame) | ErrorEvent(blame), _) => match blame {
                 Caller => (Stop, ProviderError, true),
                 Busy | Provider | NotHere => (Candidate, ProviderError, true),
@@ -136,9 +148,10 @@ impl RetryPolicy {
             },
 
             (Redirect | ForeignBody, Free | Stored | Background) => (Candidate, Fault, true),
+            (Redirect | ForeignBody, Streamed) => (Stop, Fault, true),
             (Redirect, Paid) => (Stop, Fault, false),
             (ForeignBody, Paid) => (Stop, InvalidResponse, false),
-            (Unreadable, Free | Stored | Background) => (Stop, Fault, true),
+            (Unreadable, Free | Stored | Background | Streamed) => (Stop, Fault, true),
             (Unreadable, Paid) => (Stop, Fault, false),
         };
         Verdict {
@@ -202,27 +215,43 @@ const PAID_FAILURE: &str = "the provider failed, and may have taken the request;
 impl RetrySafety {
     /// Of a request, by its protocol and body.
     pub fn of(request: &RequestView) -> Self {
-        let flag = |name: &str| {
-            let root = request.body.as_ref()?.root();
-            root.get(name)?.as_bool()
-        };
-        let stored = match request.protocol {
+        let is_post = request.method == Method::POST;
+        let protocol = match request.protocol {
             Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB) => {
-                return match request.method == Method::POST {
-                    true => Self::Paid,
-                    false => Self::Free,
-                };
+                return if is_post { Self::Paid } else { Self::Free };
             }
+            protocol => protocol,
+        };
+        match &request.body {
+            RequestBody::Streamed(_) => Self::Streamed,
+            RequestBody::Opaque(_) => Self::of_unread(protocol),
+            body => Self::of_flags(protocol, |name| {
+                body.document()?.root().get(name)?.as_bool()
+            }),
+        }
+    }
+
+    fn of_flags(protocol: Option<Protocol>, flag: impl Fn(&str) -> Option<bool>) -> Self {
+        let stored = match protocol {
             Some(Protocol::Messages) => false,
             Some(Protocol::Chat) => flag("store") == Some(true),
             // Stored unless the request says otherwise.
             Some(Protocol::Responses) => flag("store") != Some(false),
-            None => true,
+            _ => true,
         };
         match (flag("background"), stored) {
             (Some(true), _) => Self::Background,
             (_, true) => Self::Stored,
             (_, false) => Self::Free,
+        }
+    }
+
+    /// The most that a body may ask for which nobody has read.
+    fn of_unread(protocol: Option<Protocol>) -> Self {
+        match protocol {
+            Some(Protocol::Messages) => Self::Free,
+            Some(Protocol::Responses) => Self::Background,
+            _ => Self::Stored,
         }
     }
 }

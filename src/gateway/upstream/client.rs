@@ -5,10 +5,12 @@
 //! connection, or of HTTP/2 the stream.
 
 use super::connection::Connection;
-use super::request::PreparedRequest;
+use super::request::{PreparedBody, PreparedRequest};
 use super::response::UpstreamResponse;
+use super::streaming::{Streamed, StreamedBody, write_streamed};
 use super::wire::{Written, read_head, write_request};
 use super::{ConnectionSource, Target, Upstream};
+use crate::catalog::channel::Timeouts;
 use crate::channel::outcome::Why;
 use crate::gateway::deadline::in_time;
 use crate::gateway::fault_from;
@@ -45,8 +47,8 @@ impl Upstream {
     /// Sends `request` to `target` and waits for the head of the response, within the request's timeouts.
     ///
     /// Where a pooled connection turns out to be closed, the request goes out again on another one, unless
-    /// the provider may have it and it must not be repeated. `progress` is up to date at any time, also when
-    /// the future is dropped.
+    /// the provider may have it and it must not be repeated. A streamed body, which cannot be sent again, goes
+    /// out on a new connection. `progress` is up to date at any time, also when the future is dropped.
     ///
     /// # Errors
     /// Why there is no response.
@@ -57,7 +59,10 @@ impl Upstream {
         progress: &mut Progress,
     ) -> Result<UpstreamResponse, SendError> {
         let deadline = Instant::now() + request.timeouts.total;
-        let mut source = ConnectionSource::Pool;
+        let mut source = match request.body {
+            PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionSource::Pool,
+            PreparedBody::Streamed(_) => ConnectionSource::Fresh,
+        };
         for _ in 0..STALE_CONNECTIONS_MAX {
             *progress = Progress::Unsent;
             let mut connection = self
@@ -71,6 +76,7 @@ impl Upstream {
             let broken = match responded.await {
                 Ok(()) => {
                     let timeouts = request.timeouts;
+                    let deadline = deadline + request.body.waited();
                     let secrets = target.channel.secrets.clone();
                     let response = UpstreamResponse::new(connection, timeouts, deadline, secrets);
                     return Ok(response);
@@ -79,7 +85,7 @@ impl Upstream {
             };
             let was_pooled = connection.reused;
             connection.close().await;
-            if broken.processing == Processing::Excluded {
+            if broken.processing == Processing::Excluded && !request.body.is_begun() {
                 *progress = Progress::Unsent;
             }
             let repeats = broken.processing == Processing::Unlikely && request.may_repeat;
@@ -181,31 +187,81 @@ async fn exchange_heads(
     deadline: Instant,
 ) -> Result<(), ResponseFailure> {
     let timeouts = request.timeouts;
+    let body = match &request.body {
+        PreparedBody::Absent => None,
+        PreparedBody::Whole(body) => Some(body),
+        // Rare, and large: it takes no room in every exchange.
+        PreparedBody::Streamed(stream) => {
+            let body = StreamedBody {
+                stream,
+                idle: timeouts.idle,
+                deadline,
+            };
+            return Box::pin(exchange_heads_streamed(connection, head, body, timeouts)).await;
+        }
+    };
     let was_pooled = connection.reused;
     let session = connection.session_mut();
     let is_h2 = matches!(session, HttpSession::H2(_));
     let began = Instant::now();
     let broken = |error| ResponseFailure::broken(error, was_pooled, is_h2, began);
-    let writing = write_request(session, head, &request.body, timeouts.idle);
+    let writing = write_request(session, head, body, timeouts.idle);
     let written = in_time(deadline.saturating_duration_since(began), pin!(writing))
         .await
         .map_err(|_| ResponseFailure::silent(timeouts.total))?
         .map_err(broken)?;
     let patience = timeouts.first_byte.min(remaining(deadline));
-    let read = in_time(patience, pin!(read_head(session)))
+    let mut is_informed = false;
+    let read = in_time(patience, pin!(read_head(session, &mut is_informed)))
         .await
         .map_err(|_| ResponseFailure::silent(timeouts.first_byte));
+    connection.is_informed = is_informed;
     connection.sent_in_part = matches!(written, Written::InPart(_));
     match (written, read?) {
         // A provider may refuse a request before it has taken all of it: its response counts.
-        (_, Ok(is_informed)) => {
-            connection.is_informed = is_informed;
-            Ok(())
-        }
+        (_, Ok(())) => Ok(()),
         // What resets an HTTP/2 stream is told to its reader only.
         (Written::InPart(error), Err(_)) if !is_h2 => Err(broken(error)),
         (_, Err(error)) => Err(broken(error)),
     }
+}
+
+/// As [`exchange_heads`], of a request whose body comes in meanwhile. The connection is new.
+async fn exchange_heads_streamed(
+    connection: &mut Connection,
+    head: Box<pingora_http::RequestHeader>,
+    body: StreamedBody<'_>,
+    timeouts: Timeouts,
+) -> Result<(), ResponseFailure> {
+    let stream = body.stream;
+    let deadline = body.deadline;
+    let mut is_informed = false;
+    let session = connection.session_mut();
+    let is_h2 = matches!(session, HttpSession::H2(_));
+    let began = Instant::now();
+    let broken = |error| ResponseFailure::broken(error, false, is_h2, began);
+    let written = write_streamed(session, head, body, &mut is_informed)
+        .await
+        .map_err(broken)?;
+    let (in_part, write_error) = match written {
+        Streamed::Written => (false, None),
+        Streamed::InPart(error) => (true, Some(error)),
+        Streamed::Responded { in_part } => {
+            connection.sent_in_part = in_part;
+            connection.is_informed = is_informed;
+            return Ok(());
+        }
+        Streamed::Broken(error) => return Err(broken(error)),
+        Streamed::TimedOut => return Err(ResponseFailure::silent(timeouts.total)),
+    };
+    let patience = remaining(deadline + stream.waited()).min(timeouts.first_byte);
+    let read = in_time(patience, pin!(read_head(session, &mut is_informed)))
+        .await
+        .map_err(|_| ResponseFailure::silent(timeouts.first_byte))?;
+    connection.is_informed = is_informed;
+    connection.sent_in_part = in_part;
+    // The reader of an HTTP/2 stream alone learns what reset it.
+    read.map_err(|error| broken(write_error.filter(|_| !is_h2).unwrap_or(error)))
 }
 
 impl ResponseFailure {

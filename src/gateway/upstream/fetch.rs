@@ -2,15 +2,14 @@
 //!
 //! The address that was looked at is the one that is dialled: a name that changes in between changes nothing.
 
+use super::bounded_body::{BodyEnd, BoundedBody};
 use super::dial::{self, Dialer};
-use super::request::RequestBody;
 use super::wire::{read_head, write_request};
 use crate::catalog::egress::{Egress, Place};
 use crate::channel::addresses::Addresses;
 use crate::filter::fetch::{Bounds, Fetch, Fetched, Fetching, Unfetched};
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
-use bytes::BytesMut;
 use http::uri::{Scheme, Uri};
 use http::{HeaderValue, Method, StatusCode, Version, header};
 use pingora_core::protocols::ALPN;
@@ -206,9 +205,9 @@ async fn ask(
     bytes_max: usize,
 ) -> Result<Answered, Unfetched> {
     let head = Box::new(target.head()?);
-    let sent = write_request(session, head, &RequestBody::Absent, IDLE).await;
+    let sent = write_request(session, head, None, IDLE).await;
     sent.map_err(|error| broken(fault_from::upstream(error)))?;
-    let read = read_head(session).await;
+    let read = read_head(session, &mut false).await;
     read.map_err(|error| broken(fault_from::upstream(error)))?;
     let head = session
         .response_header()
@@ -235,22 +234,15 @@ async fn ask(
     if declared > bytes_max {
         return Err(too_large());
     }
-    let mut content = BytesMut::with_capacity(declared);
-    loop {
-        let piece = session.read_response_body().await;
-        let piece = piece.map_err(|error| broken(fault_from::upstream(error)))?;
-        let Some(piece) = piece else {
-            break;
-        };
-        if content.len() + piece.len() > bytes_max {
-            return Err(too_large());
-        }
-        content.extend_from_slice(&piece);
+    let content = BoundedBody::read(session, declared, bytes_max).await;
+    match content.end {
+        BodyEnd::Complete => Ok(Answered::File(Fetched {
+            content_type,
+            content: content.bytes,
+        })),
+        BodyEnd::TooLong => Err(too_large()),
+        BodyEnd::Broken(fault) => Err(broken(fault)),
     }
-    Ok(Answered::File(Fetched {
-        content_type,
-        content: content.freeze(),
-    }))
 }
 
 fn unfetched(reason: impl Into<String>) -> Unfetched {

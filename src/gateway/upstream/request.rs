@@ -2,20 +2,22 @@
 
 use super::Target;
 use crate::catalog::channel::{Channel, Timeouts};
+use crate::filter::body_stream::BodyStream;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::Segments;
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::RequestHeader;
+use std::time::Duration;
 
-/// A request for a provider. It can be sent several times.
+/// A request for a provider. It can be sent several times, unless its body is streamed.
 pub struct PreparedRequest {
     pub method: Method,
     /// Path and query; the channel's origin names the host.
     pub uri: Uri,
     pub headers: HeaderMap,
-    pub body: RequestBody,
+    pub body: PreparedBody,
     pub timeouts: Timeouts,
     /// Whether it may be sent once more where a pooled connection breaks as soon as it is written to:
     /// nearly always the provider has closed it before, and once in a while it has read the request.
@@ -23,11 +25,13 @@ pub struct PreparedRequest {
 }
 
 /// The body of a request for a provider.
-pub enum RequestBody {
+pub enum PreparedBody {
     /// None, and no Content-Length either.
     Absent,
     /// All of it is in memory, or in a mapped file.
     Whole(Segments),
+    /// It comes in while it is sent.
+    Streamed(BodyStream),
 }
 
 impl PreparedRequest {
@@ -42,7 +46,7 @@ impl PreparedRequest {
         method: Method,
         path_and_query: String,
         mut headers: HeaderMap,
-        body: RequestBody,
+        body: PreparedBody,
     ) -> Result<Self, Fault> {
         let channel = target.channel;
         let id = HeaderValue::from_str(request_id).expect("request ids are plain text");
@@ -95,19 +99,41 @@ impl PreparedRequest {
             _ => {
                 parts.version = Version::HTTP_11;
                 parts.uri = self.uri.clone();
+                if self.body.has_unknown_length() {
+                    let chunked = HeaderValue::from_static("chunked");
+                    parts.headers.insert(header::TRANSFER_ENCODING, chunked);
+                }
             }
         }
         Ok(Box::new(RequestHeader::from(parts)))
     }
 }
 
-impl RequestBody {
-    /// How many bytes the head declares; none where it declares no body.
-    pub fn content_length(&self) -> Option<usize> {
+impl PreparedBody {
+    /// How many bytes the head declares, if it declares any.
+    pub fn content_length(&self) -> Option<u64> {
         match self {
             Self::Absent => None,
-            Self::Whole(segments) => Some(segments.len()),
+            Self::Whole(segments) => Some(segments.len() as u64),
+            Self::Streamed(stream) => stream.length(),
         }
+    }
+
+    /// Whether some of it is gone, so that it cannot be sent from its begin.
+    pub(super) fn is_begun(&self) -> bool {
+        matches!(self, Self::Streamed(stream) if stream.is_begun())
+    }
+
+    /// How long the caller was waited for.
+    pub(super) fn waited(&self) -> Duration {
+        match self {
+            Self::Absent | Self::Whole(_) => Duration::ZERO,
+            Self::Streamed(stream) => stream.waited(),
+        }
+    }
+
+    fn has_unknown_length(&self) -> bool {
+        matches!(self, Self::Streamed(stream) if stream.length().is_none())
     }
 }
 

@@ -1,12 +1,13 @@
 //! A provider's response: its head, and its body as it comes, without the channel's credentials.
 
+use super::bounded_body::{BodyEnd, BoundedBody, ChunkSource};
 use super::connection::Connection;
 use crate::catalog::channel::Timeouts;
 use crate::gateway::deadline::{Elapsed, in_time};
 use crate::gateway::fault_from;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::mask::{Masker, Secrets};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use pingora_http::ResponseHeader;
 use std::collections::VecDeque;
@@ -40,20 +41,10 @@ pub enum ReadError {
     Broken(Fault),
 }
 
-/// A body, or as much of one as was asked for.
-pub struct BoundedBody {
-    pub bytes: Bytes,
-    pub end: BodyEnd,
-}
-
-/// Why a body was read no further.
-pub enum BodyEnd {
-    /// It was over.
-    Complete,
-    /// It is longer than was asked for.
-    TooLong,
-    /// It broke off.
-    Broken(Fault),
+impl ChunkSource for UpstreamResponse {
+    fn next_chunk(&mut self) -> impl Future<Output = Result<Option<Bytes>, Fault>> + Send {
+        Self::next_chunk(self)
+    }
 }
 
 impl UpstreamResponse {
@@ -143,23 +134,9 @@ impl UpstreamResponse {
     }
 
     /// Takes the body up to about `bytes_max`.
-    pub async fn read_bounded(&mut self, bytes_max: usize) -> BoundedBody {
-        // Growing step by step would hold a large one twice.
-        let mut body = BytesMut::with_capacity(self.declared_bytes().min(bytes_max));
-        let end = loop {
-            match self.next_chunk().await {
-                Ok(Some(chunk)) => body.extend_from_slice(&chunk),
-                Ok(None) => break BodyEnd::Complete,
-                Err(fault) => break BodyEnd::Broken(fault),
-            }
-            if body.len() > bytes_max {
-                break BodyEnd::TooLong;
-            }
-        };
-        BoundedBody {
-            bytes: body.freeze(),
-            end,
-        }
+    pub fn read_bounded(&mut self, bytes_max: usize) -> impl Future<Output = BoundedBody> + Send {
+        let declared = self.declared_bytes();
+        BoundedBody::read(self, declared, bytes_max)
     }
 
     /// Lets [`Self::next_chunk`] return what was taken once more.

@@ -1,6 +1,5 @@
 //! A request written to a connection, and the head of its response read, on either version of HTTP.
 
-use super::request::RequestBody;
 use crate::gateway::hygiene;
 use crate::protocol::json::edit::Segments;
 use bytes::{Bytes, BytesMut};
@@ -23,14 +22,14 @@ pub enum Written {
     InPart(Box<Error>),
 }
 
-/// Writes a request.
+/// Writes a request with a body that is held, or none.
 ///
 /// # Errors
 /// Not even the head was written: Pingora would panic if its response were asked for.
 pub async fn write_request(
     session: &mut HttpSession,
     head: Box<RequestHeader>,
-    body: &RequestBody,
+    body: Option<&Segments>,
     idle: Duration,
 ) -> Result<Written, Box<Error>> {
     session.set_write_timeout(Some(idle));
@@ -41,11 +40,8 @@ pub async fn write_request(
     }
 }
 
-async fn write_body(session: &mut HttpSession, body: &RequestBody) -> Result<(), Box<Error>> {
-    let pieces = match body {
-        RequestBody::Absent => Vec::new(),
-        RequestBody::Whole(segments) => pieces(segments),
-    };
+async fn write_body(session: &mut HttpSession, body: Option<&Segments>) -> Result<(), Box<Error>> {
+    let pieces = body.map_or_else(Vec::new, pieces);
     let ends_with_last_piece = matches!(session, HttpSession::H2(_)) && !pieces.is_empty();
     let last = pieces.len().wrapping_sub(1);
     for (index, piece) in pieces.into_iter().enumerate() {
@@ -78,22 +74,25 @@ fn pieces(body: &Segments) -> Vec<Bytes> {
         .collect()
 }
 
-/// Reads the head of a response; returns whether informational ones came before it.
+/// Reads the head of a response; sets `is_informed` where informational ones come before it. Dropped, it loses
+/// nothing that was read.
 ///
 /// # Errors
 /// The connection broke, or the head says in two ways how the body is read.
-pub async fn read_head(session: &mut HttpSession) -> Result<bool, Box<Error>> {
-    let mut is_informed = false;
+pub async fn read_head(
+    session: &mut HttpSession,
+    is_informed: &mut bool,
+) -> Result<(), Box<Error>> {
     loop {
         session.read_response_header().await?;
         let head = session.response_header();
         let head = head.expect("the response's head was read");
         if head.status.is_informational() {
-            is_informed = true;
+            *is_informed = true;
             continue;
         }
         return match hygiene::contradiction(&head.headers) {
-            None => Ok(is_informed),
+            None => Ok(()),
             Some(name) => Error::e_explain(
                 CONTRADICTION,
                 format!("two lines of `{name}` differ in the provider's response"),

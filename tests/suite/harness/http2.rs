@@ -89,6 +89,11 @@ impl Waiting {
         room.unwrap().unwrap()
     }
 
+    /// Where the request's body is written.
+    pub fn body(&mut self) -> &mut SendStream<Bytes> {
+        &mut self.stream
+    }
+
     pub async fn reply(self) -> Http2Reply {
         let answer = timeout(PATIENCE, self.answer).await.expect("no answer");
         let (head, body) = answer.unwrap().into_parts();

@@ -20,6 +20,8 @@ pub mod request;
 pub mod scripted;
 pub mod simulator;
 pub mod tls_world;
+pub mod upload_provider;
+pub mod upload_world;
 pub mod video;
 pub mod whole_streams;
 pub mod world;

@@ -6,4 +6,5 @@ mod http2_refusals;
 mod pipelining;
 mod refusals;
 mod tls;
+mod uploads;
 mod websockets;

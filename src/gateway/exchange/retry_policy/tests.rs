@@ -8,7 +8,7 @@ use super::CallerReply::{
     self, AccountRefused, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
 };
 use super::Next::{Candidate, FreshConnection, Stop};
-use super::RetrySafety::{self, Background, Free, Paid, Stored};
+use super::RetrySafety::{self, Background, Free, Paid, Stored, Streamed};
 use super::{Next, RetryPolicy, Verdict};
 use crate::protocol::blame::Blame::{self, Account, Busy, Caller, Credential, NotHere, Provider};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -122,8 +122,23 @@ fn what_may_be_at_work_is_asked_for_again_only_where_that_costs_little() {
 }
 
 #[test]
+fn a_streamed_body_is_sent_once() {
+    for end in all_ends() {
+        let next = if end == Unsent { Candidate } else { Stop };
+        let reply = match end {
+            ClientError(Credential | Account)
+            | ServerError(Credential | Account)
+            | ErrorEvent(Credential | Account) => AccountRefused,
+            ClientError(_) | ServerError(_) | ErrorEvent(_) => ProviderError,
+            _ => CallerReply::Fault,
+        };
+        is(Streamed, end, next, reply, true);
+    }
+}
+
+#[test]
 fn only_paid_requests_are_not_sent_again_by_sdks_and_their_faults_say_so() {
-    for safety in [Free, Stored, Background, Paid] {
+    for safety in [Free, Stored, Background, Streamed, Paid] {
         for end in all_ends() {
             let verdict = verdict(safety, end);
             assert!(

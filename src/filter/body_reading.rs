@@ -1,0 +1,73 @@
+//! How a body is read once it is complete, by what the filters of its route need.
+
+use super::BodyNeed;
+use super::body::RequestBody;
+use super::view::RequestView;
+use crate::protocol::fault::Fault;
+use crate::protocol::form::Form;
+use crate::protocol::images::{self, FilesAs, Rewrite};
+use crate::protocol::json::{Document, Limits};
+use bytes::Bytes;
+
+/// How a body is to be read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// There is none, and nobody needs one.
+    Absent,
+    Json,
+    /// A form whose fields somebody needs to know.
+    Form {
+        boundary: String,
+    },
+    Opaque,
+}
+
+impl Reading {
+    /// What is to be done with `body`, which came with `request`.
+    pub fn of(request: &RequestView, body: &[u8], need: BodyNeed) -> Self {
+        match (need, request.form_boundary()) {
+            (BodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
+                boundary: boundary.to_owned(),
+            },
+            (BodyNeed::Scanned, _) => Self::Json,
+            (BodyNeed::Untouched | BodyNeed::Whole, _) if body.is_empty() => Self::Absent,
+            (BodyNeed::Untouched, _) => Self::Opaque,
+            (BodyNeed::Whole, _) if request.is_form(body) => Self::Opaque,
+            (BodyNeed::Whole, _) => Self::Json,
+        }
+    }
+
+    /// Reads the body. A large one takes its time.
+    ///
+    /// # Errors
+    /// It is not what its type says, or could be read in two ways.
+    pub fn read(self, body: Bytes) -> Result<RequestBody, Fault> {
+        let scan = |body| Document::parse(body, &Limits::default()).map_err(Fault::from);
+        match self {
+            Self::Absent => Ok(RequestBody::Absent),
+            Self::Opaque => Ok(RequestBody::Opaque(body)),
+            Self::Json => scan(body).map(RequestBody::Json),
+            Self::Form { boundary } => {
+                let form = Form::parse(body, &boundary)?;
+                // Image edits are the only requests that are read as a form.
+                let described = images::json_of(&form, FilesAs::StandIns, Rewrite::NONE)?;
+                Ok(RequestBody::Form {
+                    described: scan(described)?,
+                    form,
+                })
+            }
+        }
+    }
+}
+
+impl RequestView {
+    /// Takes the body as it was read.
+    pub fn take(&mut self, body: RequestBody) {
+        if let Some(form) = body.form() {
+            // Every reader at the provider finds the same parts under the same names.
+            form.put_plainly(&mut self.edits);
+            images::name_as_list(form, &mut self.edits);
+        }
+        self.body = body;
+    }
+}

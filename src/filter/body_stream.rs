@@ -1,0 +1,208 @@
+//! A request's body that passes to the provider piece by piece while it comes in.
+//!
+//! One piece at most waits between the two sides: a provider that reads slowly slows its caller down.
+
+use bytes::Bytes;
+use std::future::poll_fn;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+/// The caller's side: puts pieces in. Dropped before [`Self::end`], it leaves a body that is truncated.
+pub struct BodySender(Arc<Mutex<Slot>>);
+
+/// The provider's side: takes pieces out. All clones share one body, and each piece is taken once.
+#[derive(Clone)]
+pub struct BodyStream {
+    length: Option<u64>,
+    slot: Arc<Mutex<Slot>>,
+}
+
+/// The caller's side is gone, and the body not at its end.
+#[derive(Debug, thiserror::Error)]
+#[error("the request's body broke off")]
+pub struct TruncatedBody;
+
+/// What both sides share.
+#[derive(Default)]
+struct Slot {
+    content: Content,
+    /// Whether the caller's side is gone; a body that is complete has its end in `content` then.
+    is_abandoned: bool,
+    sender: Option<Waker>,
+    receiver: Option<Waker>,
+    /// Whether a piece, or the end, was taken.
+    is_begun: bool,
+    /// Since when the provider's side waits for a piece.
+    waiting_since: Option<Instant>,
+    waited: Duration,
+}
+
+#[derive(Default)]
+enum Content {
+    #[default]
+    Empty,
+    Piece(Bytes),
+    End,
+}
+
+/// Both sides of a body of `length` bytes, if the caller declares how many.
+pub fn body_stream(length: Option<u64>) -> (BodySender, BodyStream) {
+    let slot = Arc::<Mutex<Slot>>::default();
+    let sender = BodySender(slot.clone());
+    (sender, BodyStream { length, slot })
+}
+
+impl BodySender {
+    /// Puts a piece in once the one before was taken.
+    pub async fn send(&self, piece: Bytes) {
+        self.until_empty().await.put(Content::Piece(piece));
+    }
+
+    /// Marks the end: the body was complete.
+    pub async fn end(self) {
+        self.until_empty().await.put(Content::End);
+    }
+
+    async fn until_empty(&self) -> MutexGuard<'_, Slot> {
+        poll_fn(|context| {
+            let mut slot = lock(&self.0);
+            match slot.content {
+                Content::Empty => Poll::Ready(slot),
+                _ => {
+                    slot.sender = Some(context.waker().clone());
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+}
+
+impl Drop for BodySender {
+    fn drop(&mut self) {
+        let mut slot = lock(&self.0);
+        slot.is_abandoned = true;
+        slot.wake_receiver();
+    }
+}
+
+impl BodyStream {
+    /// Bytes that the caller declares.
+    pub fn length(&self) -> Option<u64> {
+        self.length
+    }
+
+    /// Whether something of it was taken: it cannot be sent from its begin any more.
+    pub fn is_begun(&self) -> bool {
+        lock(&self.slot).is_begun
+    }
+
+    /// How long the provider's side has waited for pieces.
+    pub fn waited(&self) -> Duration {
+        lock(&self.slot).waited
+    }
+
+    /// The next piece; `None` behind the last one.
+    ///
+    /// # Errors
+    /// The caller's side is gone before the end.
+    pub async fn next(&self) -> Result<Option<Bytes>, TruncatedBody> {
+        poll_fn(|context| self.poll_next(context)).await
+    }
+
+    /// As [`Self::next`].
+    pub fn poll_next(
+        &self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, TruncatedBody>> {
+        lock(&self.slot).poll_take(context)
+    }
+}
+
+impl Slot {
+    fn put(&mut self, content: Content) {
+        self.content = content;
+        self.wake_receiver();
+    }
+
+    fn wake_receiver(&mut self) {
+        if let Some(receiver) = self.receiver.take() {
+            receiver.wake();
+        }
+    }
+
+    fn poll_take(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Result<Option<Bytes>, TruncatedBody>> {
+        let taken = match std::mem::take(&mut self.content) {
+            Content::Piece(piece) => Ok(Some(piece)),
+            Content::End => Ok(None),
+            Content::Empty if self.is_abandoned => return Poll::Ready(Err(TruncatedBody)),
+            Content::Empty => {
+                self.waiting_since.get_or_insert_with(Instant::now);
+                self.receiver = Some(context.waker().clone());
+                return Poll::Pending;
+            }
+        };
+        self.is_begun = true;
+        if let Some(since) = self.waiting_since.take() {
+            self.waited += since.elapsed();
+        }
+        if let Some(sender) = self.sender.take() {
+            sender.wake();
+        }
+        Poll::Ready(taken)
+    }
+}
+
+fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::body_stream;
+    use bytes::Bytes;
+    use std::time::Duration;
+    use tokio::time::timeout;
+
+    const SHORT: Duration = Duration::from_millis(30);
+
+    #[tokio::test]
+    async fn pieces_come_out_in_order_and_one_at_most_waits() {
+        let (sender, stream) = body_stream(Some(2));
+        assert!(!stream.is_begun());
+        sender.send(Bytes::from_static(b"a")).await;
+        let mut second = Box::pin(sender.send(Bytes::from_static(b"b")));
+        assert!(timeout(SHORT, &mut second).await.is_err());
+        let clone = stream.clone();
+        assert_eq!(clone.next().await.unwrap().unwrap(), "a");
+        assert!(stream.is_begun());
+        second.await;
+        assert_eq!(stream.next().await.unwrap().unwrap(), "b");
+        sender.end().await;
+        assert!(stream.next().await.unwrap().is_none());
+    }
+
+    #[tokio::test]
+    async fn a_body_without_its_end_is_truncated() {
+        let (sender, stream) = body_stream(None);
+        sender.send(Bytes::from_static(b"a")).await;
+        drop(sender);
+        assert!(stream.next().await.is_ok());
+        assert!(stream.next().await.is_err());
+    }
+
+    #[tokio::test]
+    async fn the_wait_for_pieces_is_measured() {
+        let (sender, stream) = body_stream(None);
+        let later = async {
+            tokio::time::sleep(SHORT).await;
+            sender.send(Bytes::from_static(b"a")).await;
+        };
+        let (_, piece) = tokio::join!(later, stream.next());
+        assert!(piece.is_ok() && stream.waited() >= SHORT);
+    }
+}
