@@ -20,7 +20,7 @@ pub struct Secret(String);
 
 /// A duration above zero, at a millisecond's precision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span(Duration);
+pub struct HumanDuration(Duration);
 
 /// A number of bytes above zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -48,7 +48,7 @@ impl Secret {
     }
 }
 
-impl Span {
+impl HumanDuration {
     /// A span of whole seconds.
     ///
     /// # Panics
@@ -109,7 +109,7 @@ impl fmt::Display for Secret {
 }
 
 /// `1h30m`, `2s`, `250ms`.
-impl fmt::Display for Span {
+impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.as_millis();
         for (unit, millis) in SPAN_UNITS {
@@ -123,7 +123,7 @@ impl fmt::Display for Span {
     }
 }
 
-impl fmt::Debug for Span {
+impl fmt::Debug for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -159,7 +159,7 @@ const SIZE_UNITS: [(&str, u64); 6] = [
     ("KB", 1_000),
 ];
 
-impl FromStr for Span {
+impl FromStr for HumanDuration {
     type Err = InvalidScalar;
 
     fn from_str(text: &str) -> Result<Self, InvalidScalar> {
@@ -218,7 +218,7 @@ impl<'de> Deserialize<'de> for Secret {
     }
 }
 
-impl<'de> Deserialize<'de> for Span {
+impl<'de> Deserialize<'de> for HumanDuration {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = Cow::<str>::deserialize(deserializer)?;
         text.parse().map_err(D::Error::custom)
@@ -252,7 +252,7 @@ impl Visitor<'_> for ByteSizeVisitor {
     }
 }
 
-impl Serialize for Span {
+impl Serialize for HumanDuration {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }

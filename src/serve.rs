@@ -6,20 +6,20 @@ use std::future::Future;
 
 /// Answers requests whose body was read whole.
 ///
-/// When the client leaves, the future of [`App::answer`] is dropped.
-pub trait App: Send + Sync + 'static {
+/// When the client leaves, the future of [`HttpApp::respond`] is dropped.
+pub trait HttpApp: Send + Sync + 'static {
     /// Answers one request.
-    fn answer(&self, request: Request<Bytes>) -> impl Future<Output = Answer> + Send;
+    fn respond(&self, request: Request<Bytes>) -> impl Future<Output = AppResponse> + Send;
 }
 
 /// An answer: status, headers and body.
-pub struct Answer {
+pub struct AppResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
 }
 
-impl Answer {
+impl AppResponse {
     pub fn full(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         let content_type = HeaderValue::from_static(content_type);
         Self {

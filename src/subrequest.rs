@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Sends subrequests, within the timeouts of the route whose filter made them. Filters hold this, and know
 /// nothing of connections.
 #[derive(Clone)]
-pub struct Subrequests {
+pub struct SubrequestClient {
     sender: Arc<dyn SubrequestSender>,
     timeouts: TimeoutOverrides,
 }
@@ -28,15 +28,18 @@ pub trait SubrequestSender: Send + Sync {
     /// # Errors
     /// There was no response, none of a provider, or the provider does not accept the channel's account. What
     /// the provider refuses for other reasons is a response.
-    fn send(self: Arc<Self>, subrequest: Subrequest, timeouts: TimeoutOverrides)
-    -> PendingResponse;
+    fn send(
+        self: Arc<Self>,
+        subrequest: Subrequest,
+        timeouts: TimeoutOverrides,
+    ) -> SubrequestFuture;
 }
 
 /// The response to a subrequest, still to come.
-pub type PendingResponse = Pin<Box<dyn Future<Output = Result<SubrequestResponse, Fault>> + Send>>;
+pub type SubrequestFuture = Pin<Box<dyn Future<Output = Result<SubrequestResponse, Fault>> + Send>>;
 
 /// A provider's id of a subrequest, for the log of the request that it was made for.
-pub type UpstreamRequestId = Arc<Mutex<Option<HeaderValue>>>;
+pub type UpstreamRequestIdSlot = Arc<Mutex<Option<HeaderValue>>>;
 
 /// A request of the gateway's own to a channel.
 #[derive(Clone, Debug)]
@@ -52,9 +55,9 @@ pub struct Subrequest {
     /// Empty for none.
     pub body: Bytes,
     /// Where the provider's own id of this request is put once there is a response.
-    pub upstream_request_id: UpstreamRequestId,
+    pub upstream_request_id: UpstreamRequestIdSlot,
     /// How long it may wait for room on a channel that is at its limits.
-    pub patience: Duration,
+    pub max_wait: Duration,
 }
 
 /// A provider's response to a subrequest, without the channel's credential should it have repeated it.
@@ -67,14 +70,14 @@ pub struct SubrequestResponse {
     pub body: Bytes,
 }
 
-impl Subrequests {
+impl SubrequestClient {
     /// Sends with `sender`, within `timeouts` where the route sets them.
     pub fn new(sender: Arc<dyn SubrequestSender>, timeouts: TimeoutOverrides) -> Self {
         Self { sender, timeouts }
     }
 
     /// As [`SubrequestSender::send`].
-    pub fn send(&self, subrequest: Subrequest) -> PendingResponse {
+    pub fn send(&self, subrequest: Subrequest) -> SubrequestFuture {
         self.sender.clone().send(subrequest, self.timeouts)
     }
 }

@@ -2,15 +2,16 @@
 
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use headgate::filter::body::RequestBody;
 use headgate::filter::chain::RequestChain;
 use headgate::filter::view::RequestView;
 use headgate::protocol::Protocol;
-use headgate::protocol::json::edit::Edits;
-use headgate::protocol::json::{Document, Limits};
-use headgate::protocol::schema::Schema;
-use headgate::protocol::sse::Framer;
-use headgate::protocol::usage::Meter;
-use headgate::snapshot::{self, Lasting};
+use headgate::protocol::json::edit::JsonEdits;
+use headgate::protocol::json::{JsonDocument, JsonLimits};
+use headgate::protocol::schema::CompiledSchema;
+use headgate::protocol::sse::SseDecoder;
+use headgate::protocol::usage::UsageMeter;
+use headgate::snapshot::{self, SharedState};
 use http::{HeaderMap, HeaderValue, Method};
 use std::hint::black_box;
 use std::path::Path;
@@ -44,9 +45,9 @@ fn scan_and_splice(criterion: &mut Criterion) {
         group.throughput(Throughput::Bytes(body.len() as u64));
         group.bench_function(label, |bencher| {
             bencher.iter(|| {
-                let document =
-                    Document::parse(body.clone(), &Limits::default()).expect("the body is JSON");
-                let mut edits = Edits::default();
+                let document = JsonDocument::parse(body.clone(), &JsonLimits::default())
+                    .expect("the body is JSON");
+                let mut edits = JsonEdits::default();
                 let model = document.root().get("model").expect("it names a model");
                 edits.replace(model.span(), Bytes::from_static(b"\"provider-model\""));
                 black_box(edits.apply(document.body()).len())
@@ -58,12 +59,12 @@ fn scan_and_splice(criterion: &mut Criterion) {
 
 fn validate(criterion: &mut Criterion) {
     let text = include_str!("../../schemas/chat.schema.json");
-    let schema =
-        Schema::compile(&serde_json::from_str(text).expect("it is JSON")).expect("it is a schema");
+    let schema = CompiledSchema::compile(&serde_json::from_str(text).expect("it is JSON"))
+        .expect("it is a schema");
     let mut group = criterion.benchmark_group("validate");
     for (label, bytes) in [("1 KB", 1 << 10), ("16 KB", 16 << 10), ("10 MB", 10 << 20)] {
-        let document =
-            Document::parse(chat_body(bytes), &Limits::default()).expect("the body is JSON");
+        let document = JsonDocument::parse(chat_body(bytes), &JsonLimits::default())
+            .expect("the body is JSON");
         assert!(schema.accepts(&document));
         group.bench_function(label, |bencher| {
             bencher.iter(|| black_box(schema.accepts(&document)))
@@ -80,8 +81,8 @@ fn tap_a_stream(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("tap");
     group.throughput(Throughput::Bytes(event.len() as u64));
     group.bench_function("one event: frame and meter", |bencher| {
-        let mut framer = Framer::new(EVENT_BYTES_MAX);
-        let mut meter = Meter::new(Protocol::Chat);
+        let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
+        let mut meter = UsageMeter::new(Protocol::Chat);
         bencher.iter(|| {
             framer.push(&event);
             while let Some(event) = framer.next() {
@@ -95,7 +96,7 @@ fn tap_a_stream(criterion: &mut Criterion) {
 /// The chain of the repository's chat route, from head to destination.
 fn chain(criterion: &mut Criterion) {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../routes.yaml");
-    let snapshot = snapshot::build(&config, &Lasting::default())
+    let snapshot = snapshot::build(&config, &SharedState::default())
         .expect("it is good")
         .snapshot;
     let route = snapshot
@@ -141,7 +142,8 @@ fn chat_view(body: Bytes) -> RequestView {
         Vec::new(),
         Some(Protocol::Chat),
     );
-    request.body = Some(Document::parse(body, &Limits::default()).expect("the body is JSON"));
+    let document = JsonDocument::parse(body, &JsonLimits::default()).expect("the body is JSON");
+    request.body = RequestBody::Json(document);
     request
 }
 

@@ -1,7 +1,7 @@
 //! Masks events and nothing else, for `benches/run.sh mask`, which counts the instructions of one.
 
 use bytes::Bytes;
-use headgate::protocol::mask::{Masker, Secrets};
+use headgate::protocol::mask::{ChannelSecrets, SecretMasker};
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ fn main() {
     let keys: Vec<String> = (0..keys)
         .map(|key| format!("sk-proj-{key:02}-0123456789abcdefghijklmnopqrstuvwxyz"))
         .collect();
-    let secrets = Arc::new(Secrets::new(keys.iter().map(String::as_str)));
-    let mut masker = Masker::new(secrets);
+    let secrets = Arc::new(ChannelSecrets::new(keys.iter().map(String::as_str)));
+    let mut masker = SecretMasker::new(secrets);
     let event = Bytes::from(format!(
         "data: {{\"id\":\"chatcmpl-1\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"m\",\
          \"choices\":[{{\"index\":0,\"delta\":{{{content}}},\"finish_reason\":null}}]}}\n\n"

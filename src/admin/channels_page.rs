@@ -2,10 +2,10 @@
 
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
-use crate::channel::clock::Moment;
-use crate::channel::health::Standing;
-use crate::channel::live::{Channels, Reached};
-use crate::channel::select::Reason;
+use crate::channel::clock::MonotonicTime;
+use crate::channel::health::HealthStatus;
+use crate::channel::live::{LiveChannels, ReachedLimit};
+use crate::channel::select::UnusableReason;
 use crate::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The page as JSON. No secret is part of it: keys are told by their place.
-pub fn page(snapshot: &Snapshot, channels: &Channels, now: Moment) -> Value {
-    let page = Page {
+pub fn page(snapshot: &Snapshot, channels: &LiveChannels, now: MonotonicTime) -> Value {
+    let page = ChannelsPage {
         snapshot,
         channels,
         usable: channels.usable_channels(&snapshot.catalog, now),
@@ -28,17 +28,17 @@ pub fn page(snapshot: &Snapshot, channels: &Channels, now: Moment) -> Value {
     })
 }
 
-struct Page<'p> {
+struct ChannelsPage<'p> {
     snapshot: &'p Snapshot,
-    channels: &'p Channels,
+    channels: &'p LiveChannels,
     usable: BTreeMap<Arc<str>, bool>,
-    now: Moment,
+    now: MonotonicTime,
 }
 
-impl Page<'_> {
+impl ChannelsPage<'_> {
     fn channel(&self, channel: &Channel) -> Value {
         let load = self.channels.load(channel);
-        let reached = load.all_reached(&channel.limits, self.now);
+        let reached = load.reached_limits(&channel.limits, self.now);
         let about = json!({
             "name": &*channel.name,
             "tier": channel.tier,
@@ -46,11 +46,11 @@ impl Page<'_> {
             "weight": channel.weight,
             "usable": self.usable.get(&channel.name),
             "in_flight": load.in_flight(),
-            "limits_reached": reached.map(Reached::name).collect::<Vec<_>>(),
+            "limits_reached": reached.map(ReachedLimit::name).collect::<Vec<_>>(),
             "models": self.models_of(channel),
             "credentials": self.credentials_of(channel),
         });
-        self.with_standing(about, channel.fingerprint)
+        self.with_health(about, channel.fingerprint)
     }
 
     fn models_of(&self, channel: &Channel) -> Vec<Value> {
@@ -63,7 +63,7 @@ impl Page<'_> {
             .filter_map(|(name, candidate)| {
                 let there = candidate.model.as_ref()?;
                 let about = json!({"name": &**name, "channel_model": &*there.name});
-                Some(self.with_standing(about, there.fingerprint))
+                Some(self.with_health(about, there.fingerprint))
             })
             .collect()
     }
@@ -72,7 +72,7 @@ impl Page<'_> {
         let credentials = channel.credentials.iter().enumerate();
         credentials
             .map(|(index, credential)| {
-                self.with_standing(json!({"place": index + 1}), credential.fingerprint)
+                self.with_health(json!({"place": index + 1}), credential.fingerprint)
             })
             .collect()
     }
@@ -86,7 +86,7 @@ impl Page<'_> {
     }
 
     fn candidate(&self, candidate: &Candidate) -> Value {
-        let reason = self.channels.reason_against(candidate, &[], self.now);
+        let reason = self.channels.unusable_reason(candidate, &[], self.now);
         let mut about = Map::from_iter([
             ("channel".into(), json!(&*candidate.channel.name)),
             ("usable".into(), json!(reason.is_none())),
@@ -96,7 +96,7 @@ impl Page<'_> {
         }
         if let Some(reason) = reason {
             about.insert("reason".into(), json!(reason.to_string()));
-            if let Reason::Cooling { left, .. } = reason {
+            if let UnusableReason::CoolingDown { left, .. } = reason {
                 about.insert("seconds_left".into(), seconds(left));
             }
         }
@@ -104,16 +104,16 @@ impl Page<'_> {
     }
 
     /// `about`, with how what has this fingerprint stands: `well`, `on_probation` or `cooling`.
-    fn with_standing(&self, mut about: Value, fingerprint: u64) -> Value {
-        match self.channels.standing(fingerprint, self.now) {
-            Standing::Well => about["standing"] = "well".into(),
-            Standing::OnProbation { why } => {
+    fn with_health(&self, mut about: Value, fingerprint: u64) -> Value {
+        match self.channels.status(fingerprint, self.now) {
+            HealthStatus::Healthy => about["standing"] = "well".into(),
+            HealthStatus::HalfOpen { reason } => {
                 about["standing"] = "on_probation".into();
-                about["why"] = why.name().into();
+                about["why"] = reason.name().into();
             }
-            Standing::Cooling { until, why, .. } => {
+            HealthStatus::CoolingDown { until, reason, .. } => {
                 about["standing"] = "cooling".into();
-                about["why"] = why.name().into();
+                about["why"] = reason.name().into();
                 about["seconds_left"] = seconds(self.now.until(until));
             }
         }

@@ -4,7 +4,7 @@ use crate::catalog::channel::Channel;
 use crate::catalog::model::Model;
 use crate::protocol::secret_shape;
 use crate::reload::Reloader;
-use crate::reload::running::ServerSettings;
+use crate::reload::running::ListenerSettings;
 use serde_json::{Value, json};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -29,7 +29,7 @@ pub fn page(reloader: &Reloader) -> Value {
         })),
         "draining": draining,
         "server": server_entry(&running),
-        "server_configured": server_entry(&ServerSettings::wanted_by(&snapshot)),
+        "server_configured": server_entry(&ListenerSettings::wanted_by(&snapshot)),
         "settings_needing_restart": needing_restart,
         "state": state(reloader),
         "callers": snapshot.callers.len(),
@@ -60,7 +60,7 @@ fn without_secrets(value: Value) -> Value {
     }
 }
 
-fn server_entry(settings: &ServerSettings) -> Value {
+fn server_entry(settings: &ListenerSettings) -> Value {
     json!({
         "listen": settings.listen,
         "admin": settings.admin,

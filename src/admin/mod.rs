@@ -3,12 +3,12 @@
 mod channels_page;
 mod config_page;
 
-use crate::channel::clock::Moment;
-use crate::channel::live::Channels;
+use crate::channel::clock::MonotonicTime;
+use crate::channel::live::LiveChannels;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
-use crate::reload::{Outcome, Reloader};
-use crate::serve::{Answer, App};
+use crate::reload::{ReloadOutcome, Reloader};
+use crate::serve::{AppResponse, HttpApp};
 use bytes::Bytes;
 use http::{Method, Request, StatusCode, header};
 use serde_json::json;
@@ -20,35 +20,35 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The admin pages.
-pub struct Admin {
+pub struct AdminApp {
     pub reloader: Arc<Reloader>,
-    pub channels: Arc<Channels>,
+    pub channels: Arc<LiveChannels>,
     pub metrics: Arc<Metrics>,
     pub access_log: Arc<AccessLog>,
     /// Off once the process is told to stop, so that no new traffic is sent here.
     pub ready: Arc<AtomicBool>,
 }
 
-impl App for Admin {
-    async fn answer(&self, request: Request<Bytes>) -> Answer {
+impl HttpApp for AdminApp {
+    async fn respond(&self, request: Request<Bytes>) -> AppResponse {
         match (request.method(), request.uri().path()) {
             (&Method::GET, "/metrics") => self.metrics(),
-            (&Method::GET, "/healthz") => Answer::full(StatusCode::OK, TEXT, "ok\n"),
+            (&Method::GET, "/healthz") => AppResponse::full(StatusCode::OK, TEXT, "ok\n"),
             (&Method::GET, "/readyz") => self.readiness(),
             (&Method::GET, "/config") => self.config().await,
             (&Method::GET, "/channels") => {
                 let snapshot = self.reloader.current();
-                let page = channels_page::page(&snapshot, &self.channels, Moment::now());
-                Answer::json(StatusCode::OK, &page)
+                let page = channels_page::page(&snapshot, &self.channels, MonotonicTime::now());
+                AppResponse::json(StatusCode::OK, &page)
             }
             // A page in somebody's browser must not be able to do this.
             (&Method::POST, "/reload") if request.headers().contains_key(header::ORIGIN) => {
-                Answer::full(StatusCode::FORBIDDEN, TEXT, "not from a browser\n")
+                AppResponse::full(StatusCode::FORBIDDEN, TEXT, "not from a browser\n")
             }
             (&Method::POST, "/reload") => self.reload().await,
             (_, "/reload") => only("POST"),
             (_, "/metrics" | "/healthz" | "/readyz" | "/config" | "/channels") => only("GET"),
-            _ => Answer::full(
+            _ => AppResponse::full(
                 StatusCode::NOT_FOUND,
                 TEXT,
                 "GET /metrics, /healthz, /readyz, /config or /channels; POST /reload\n",
@@ -57,33 +57,35 @@ impl App for Admin {
     }
 }
 
-impl Admin {
-    fn metrics(&self) -> Answer {
+impl AdminApp {
+    fn metrics(&self) -> AppResponse {
         let catalog = &self.reloader.current().catalog;
-        let usable = self.channels.usable_channels(catalog, Moment::now());
+        let usable = self.channels.usable_channels(catalog, MonotonicTime::now());
         self.metrics.channels.usable(usable);
-        self.metrics.polls.show(self.reloader.polls().tally());
-        let refused = self.channels.refused_keys(catalog, Moment::now());
-        self.metrics.channels.refused_keys(refused);
+        self.metrics.polls.update(self.reloader.polls().counters());
+        let refused = self
+            .channels
+            .refused_credentials(catalog, MonotonicTime::now());
+        self.metrics.channels.refused_credentials(refused);
         let page = self
             .metrics
             .render(self.access_log.dropped(), &self.reloader.state().health());
-        Answer::full(StatusCode::OK, METRICS, page)
+        AppResponse::full(StatusCode::OK, METRICS, page)
     }
 
-    fn readiness(&self) -> Answer {
+    fn readiness(&self) -> AppResponse {
         match self.ready.load(Ordering::Relaxed) {
-            true => Answer::full(StatusCode::OK, TEXT, "ready\n"),
-            false => Answer::full(StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n"),
+            true => AppResponse::full(StatusCode::OK, TEXT, "ready\n"),
+            false => AppResponse::full(StatusCode::SERVICE_UNAVAILABLE, TEXT, "draining\n"),
         }
     }
 
     /// Reads the file on disk, which may take its time.
-    async fn config(&self) -> Answer {
+    async fn config(&self) -> AppResponse {
         let reloader = self.reloader.clone();
         match tokio::task::spawn_blocking(move || config_page::page(&reloader)).await {
-            Ok(page) => Answer::json(StatusCode::OK, &page),
-            Err(error) => Answer::full(
+            Ok(page) => AppResponse::json(StatusCode::OK, &page),
+            Err(error) => AppResponse::full(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 TEXT,
                 format!("{error}\n"),
@@ -91,21 +93,21 @@ impl Admin {
         }
     }
 
-    async fn reload(&self) -> Answer {
+    async fn reload(&self) -> AppResponse {
         let reloader = self.reloader.clone();
         match tokio::task::spawn_blocking(move || reloader.reload()).await {
-            Ok(Outcome::Unchanged { needing_restart }) => {
+            Ok(ReloadOutcome::Unchanged { needing_restart }) => {
                 let revision = self.reloader.current().revision.clone();
                 reloaded("unchanged", &revision, &needing_restart)
             }
-            Ok(Outcome::Swapped {
+            Ok(ReloadOutcome::Swapped {
                 revision,
                 needing_restart,
             }) => reloaded("in_use", &revision, &needing_restart),
-            Ok(Outcome::Refused(refusal)) => {
-                Answer::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, refusal.report)
+            Ok(ReloadOutcome::Refused(refusal)) => {
+                AppResponse::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, refusal.report)
             }
-            Err(error) => Answer::full(
+            Err(error) => AppResponse::full(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 TEXT,
                 format!("{error}\n"),
@@ -115,8 +117,8 @@ impl Admin {
 }
 
 /// `settings` differ from those of the process.
-fn reloaded(result: &str, revision: &str, settings: &[&str]) -> Answer {
-    Answer::json(
+fn reloaded(result: &str, revision: &str, settings: &[&str]) -> AppResponse {
+    AppResponse::json(
         StatusCode::OK,
         &json!({
             "result": result,
@@ -127,8 +129,8 @@ fn reloaded(result: &str, revision: &str, settings: &[&str]) -> Answer {
     )
 }
 
-fn only(method: &str) -> Answer {
-    Answer::full(
+fn only(method: &str) -> AppResponse {
+    AppResponse::full(
         StatusCode::METHOD_NOT_ALLOWED,
         TEXT,
         format!("{method} only\n"),

@@ -16,7 +16,7 @@ pub struct KeyDigest([u8; 32]);
 pub struct Caller {
     pub name: Arc<str>,
     pub limits: CallerLimits,
-    models: Vec<Pattern>,
+    models: Vec<ModelPattern>,
 }
 
 /// All callers, by the digests of their keys.
@@ -29,7 +29,7 @@ pub struct Callers {
 
 /// A model name in which `*` stands for any run of characters.
 #[derive(Debug)]
-pub struct Pattern {
+pub struct ModelPattern {
     pieces: Vec<Box<str>>,
 }
 
@@ -69,7 +69,10 @@ impl Caller {
         Self {
             name: name.into(),
             limits: CallerLimits::default(),
-            models: models.iter().map(|model| Pattern::new(model)).collect(),
+            models: models
+                .iter()
+                .map(|model| ModelPattern::new(model))
+                .collect(),
         }
     }
 
@@ -80,7 +83,7 @@ impl Caller {
     }
 
     /// Whether this caller may name this platform model.
-    pub fn may_use(&self, model: &str) -> bool {
+    pub fn may_use_model(&self, model: &str) -> bool {
         self.models.iter().any(|pattern| pattern.matches(model))
     }
 }
@@ -127,7 +130,7 @@ impl Callers {
     }
 }
 
-impl Pattern {
+impl ModelPattern {
     pub fn new(pattern: &str) -> Self {
         Self {
             pieces: pattern.split('*').map(Box::from).collect(),
@@ -172,7 +175,7 @@ mod tests {
             ("ab*ba", "aba", false),
         ] {
             assert_eq!(
-                Pattern::new(pattern).matches(name),
+                ModelPattern::new(pattern).matches(name),
                 fits,
                 "{pattern} {name}"
             );

@@ -1,10 +1,10 @@
 //! Channels as built: where a provider is, how to prove ourselves to it, and how long to wait for it.
 
 use super::client_address::ForwardedPolicy;
-use super::images::ImageEdits;
+use super::images::ImageEditPolicy;
 use crate::protocol::Protocol;
-use crate::protocol::mask::Secrets;
-use crate::task::family::Family;
+use crate::protocol::mask::ChannelSecrets;
+use crate::task::family::VideoFamily;
 use http::{HeaderName, HeaderValue};
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +17,13 @@ pub struct Channel {
     /// Keys of the same account, used in turn; none where the provider asks for none.
     pub credentials: Vec<Credential>,
     /// What of `credentials` and `headers` no response may reveal.
-    pub secrets: Arc<Secrets>,
+    pub secrets: Arc<ChannelSecrets>,
     pub protocols: Vec<Protocol>,
     /// It gets no new requests, and only answers for what it has made.
     pub retired: bool,
     /// What its provider speaks for video tasks; none where it makes no videos.
-    pub family: Option<Arc<Family>>,
-    pub image_edits: ImageEdits,
+    pub family: Option<Arc<VideoFamily>>,
+    pub image_edits: ImageEditPolicy,
     /// Share of requests among the channels of one tier, 1 or more.
     pub weight: u16,
     /// Lower tiers are tried first.
@@ -62,12 +62,12 @@ pub struct HealthPolicy {
     pub cool_down_max: Duration,
     /// The first cool-down of a credential that was refused, or whose account has no quota left.
     pub credential_cool_down: Duration,
-    pub probe: Option<Probe>,
+    pub probe: Option<ProbePolicy>,
 }
 
 /// A request that asks a provider from time to time whether it is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Probe {
+pub struct ProbePolicy {
     pub every: Duration,
     pub timeout: Duration,
 }
@@ -93,12 +93,12 @@ pub struct OriginTls {
     pub server_name: String,
     /// Authorities to trust instead of the system's.
     pub authorities: Option<Vec<Vec<u8>>>,
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientCertificate>,
 }
 
 /// A client certificate and its key, in DER.
 #[derive(Hash)]
-pub struct Identity {
+pub struct ClientCertificate {
     /// Leaf first.
     pub chain: Vec<Vec<u8>>,
     pub key: Vec<u8>,
@@ -119,14 +119,14 @@ pub struct Credential {
     pub name: HeaderName,
     pub value: HeaderValue,
     /// The secret itself, without the scheme of a bearer.
-    pub secret: SecretText,
+    pub secret: CredentialSecret,
     /// Of the channel and this key together: connections, and what is known of the key, go by it.
     pub fingerprint: u64,
 }
 
 /// A secret that cannot be printed.
 #[derive(Clone)]
-pub struct SecretText(Box<str>);
+pub struct CredentialSecret(Box<str>);
 
 /// Deadlines of a request to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -171,8 +171,8 @@ impl HealthPolicy {
     /// Of the channel as a whole: where it is probed, a cool-down lasts until the next probe at
     /// least, so that no request has to try it.
     #[must_use]
-    pub fn of_whole_channel(self) -> Self {
-        let until_probed = self.probed_again_within();
+    pub fn for_channel(self) -> Self {
+        let until_probed = self.next_probe_within();
         Self {
             cool_down: self.cool_down.max(until_probed),
             cool_down_max: self.cool_down_max.max(until_probed),
@@ -182,23 +182,23 @@ impl HealthPolicy {
 
     /// Within this time what is left alone is probed again and its answer there, with half as much
     /// again to spare; zero without probes.
-    pub fn probed_again_within(&self) -> Duration {
+    pub fn next_probe_within(&self) -> Duration {
         self.probe.map_or(Duration::ZERO, |probe| {
-            let wait = self.probed_every(probe, false);
+            let wait = self.probe_interval(probe, false);
             wait.saturating_add(probe.timeout).saturating_mul(3) / 2
         })
     }
 
     /// The time between two probes; of what is left alone no more than the longest cool-down.
-    pub fn probed_every(&self, probe: Probe, is_well: bool) -> Duration {
-        match is_well {
+    pub fn probe_interval(&self, probe: ProbePolicy, is_healthy: bool) -> Duration {
+        match is_healthy {
             true => probe.every,
             false => probe.every.min(self.cool_down_max),
         }
     }
 }
 
-impl SecretText {
+impl CredentialSecret {
     pub fn new(secret: &str) -> Self {
         Self(secret.into())
     }
@@ -232,13 +232,13 @@ impl Default for Timeouts {
     }
 }
 
-impl std::fmt::Debug for SecretText {
+impl std::fmt::Debug for CredentialSecret {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[secret]")
     }
 }
 
-impl std::fmt::Debug for Identity {
+impl std::fmt::Debug for ClientCertificate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("[identity]")
     }

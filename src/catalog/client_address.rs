@@ -6,7 +6,7 @@ mod hops;
 mod tests;
 
 use crate::catalog::network::Network;
-use hops::{Hop, Syntax, hops_from_the_right};
+use hops::{ForwardedHop, HopListSyntax, hops_from_the_right};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use std::net::{IpAddr, SocketAddr};
 
@@ -14,7 +14,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
 /// How clients' addresses are found, as the configuration says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct ClientAddresses {
+pub struct ClientAddressResolver {
     pub source: AddressSource,
     /// The networks of the proxies whose headers are read.
     pub trusted: Vec<Network>,
@@ -46,7 +46,7 @@ pub enum ForwardedPolicy {
 
 /// The client that a request comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Client {
+pub struct DownstreamClient {
     /// Never an IPv4-mapped IPv6 address.
     pub address: IpAddr,
     /// Unknown where a header names the address, and no port with it.
@@ -54,12 +54,12 @@ pub struct Client {
     /// Who sent the request to the gateway: the client, or the proxy nearest to the gateway.
     peer: IpAddr,
     /// The header in which proxies name their clients.
-    syntax: Syntax,
+    syntax: HopListSyntax,
     /// Whether the list in that header comes from a trusted proxy.
     has_trusted_list: bool,
 }
 
-impl ClientAddresses {
+impl ClientAddressResolver {
     pub fn is_trusted(&self, address: IpAddr) -> bool {
         self.trusted.iter().any(|network| network.contains(address))
     }
@@ -71,11 +71,11 @@ impl ClientAddresses {
 
     /// The client of a request that came from `peer`: the other end of the connection, or what the PROXY
     /// protocol says that it is.
-    pub fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> Client {
+    pub fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> DownstreamClient {
         let syntax = match self.source {
-            AddressSource::Forwarded => Syntax::Forwarded,
+            AddressSource::Forwarded => HopListSyntax::Forwarded,
             AddressSource::Socket | AddressSource::ProxyProtocol | AddressSource::XForwardedFor => {
-                Syntax::XForwardedFor
+                HopListSyntax::XForwardedFor
             }
         };
         let reads_header = match self.source {
@@ -84,15 +84,15 @@ impl ClientAddresses {
         };
         let address = peer.ip().to_canonical();
         let has_trusted_list = reads_header && self.is_trusted(address);
-        let nearest = Hop {
+        let nearest = ForwardedHop {
             address,
             port: Some(peer.port()),
         };
         let found = match has_trusted_list {
-            true => self.walk(nearest, syntax, headers),
+            true => self.find_client_hop(nearest, syntax, headers),
             false => nearest,
         };
-        Client {
+        DownstreamClient {
             address: found.address,
             port: found.port,
             peer: address,
@@ -103,7 +103,12 @@ impl ClientAddresses {
 
     /// Walks from the gateway towards the client as long as the word of whoever was met last counts: to the first
     /// hop that is not trusted, or the last before one that cannot be read.
-    fn walk(&self, nearest: Hop, syntax: Syntax, headers: &HeaderMap) -> Hop {
+    fn find_client_hop(
+        &self,
+        nearest: ForwardedHop,
+        syntax: HopListSyntax,
+        headers: &HeaderMap,
+    ) -> ForwardedHop {
         let mut last = nearest;
         for hop in hops_from_the_right(headers, syntax) {
             match hop {
@@ -116,7 +121,7 @@ impl ClientAddresses {
     }
 }
 
-impl Client {
+impl DownstreamClient {
     pub fn is_in(&self, networks: &[Network]) -> bool {
         networks
             .iter()
@@ -147,7 +152,7 @@ impl Client {
     }
 }
 
-impl Syntax {
+impl HopListSyntax {
     fn header(self) -> HeaderName {
         match self {
             Self::XForwardedFor => X_FORWARDED_FOR,

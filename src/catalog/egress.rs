@@ -6,13 +6,13 @@ use std::sync::Arc;
 
 /// The places that are allowed besides https at public addresses.
 #[derive(Debug, Default)]
-pub struct Egress {
-    pub allowed: Vec<Allowed>,
+pub struct EgressPolicy {
+    pub allowed: Vec<EgressException>,
 }
 
 /// An exception.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Allowed {
+pub enum EgressException {
     /// A host by its name or address, on one port or on all, http too.
     Host { host: Arc<str>, port: Option<u16> },
     /// All addresses that share these first bits, http too.
@@ -21,15 +21,15 @@ pub enum Allowed {
 
 /// A host, on a port, as a URL names them.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'u> {
+pub struct EgressTarget<'u> {
     pub is_https: bool,
     pub host: &'u str,
     pub port: u16,
 }
 
-impl Egress {
+impl EgressPolicy {
     /// Whether `address`, which `place` was found to have, may be gone to.
-    pub fn permits(&self, place: Place<'_>, address: IpAddr) -> bool {
+    pub fn allows(&self, place: EgressTarget<'_>, address: IpAddr) -> bool {
         let address = address.to_canonical();
         place.is_https && is_public(address)
             || self
@@ -39,8 +39,8 @@ impl Egress {
     }
 }
 
-impl Allowed {
-    fn has(&self, place: Place<'_>, address: IpAddr) -> bool {
+impl EgressException {
+    fn has(&self, place: EgressTarget<'_>, address: IpAddr) -> bool {
         match self {
             Self::Host { host, port } => {
                 place.host.eq_ignore_ascii_case(host) && port.is_none_or(|port| port == place.port)
@@ -87,7 +87,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 mod tests {
     use super::*;
 
-    const HTTPS: Place<'static> = Place {
+    const HTTPS: EgressTarget<'static> = EgressTarget {
         is_https: true,
         host: "images.example",
         port: 443,
@@ -98,8 +98,8 @@ mod tests {
     }
 
     #[test]
-    fn only_public_addresses_are_gone_to_and_only_by_https() {
-        let egress = Egress::default();
+    fn only_https_to_public_addresses_is_permitted() {
+        let egress = EgressPolicy::default();
         for public in [
             "8.8.8.8",
             "192.0.1.1",
@@ -107,12 +107,12 @@ mod tests {
             "2606:4700::1111",
             "2a00::1",
         ] {
-            assert!(egress.permits(HTTPS, ip(public)), "{public}");
-            let plain = Place {
+            assert!(egress.allows(HTTPS, ip(public)), "{public}");
+            let plain = EgressTarget {
                 is_https: false,
                 ..HTTPS
             };
-            assert!(!egress.permits(plain, ip(public)), "{public}");
+            assert!(!egress.allows(plain, ip(public)), "{public}");
         }
         for inside in [
             "0.0.0.0",
@@ -143,20 +143,20 @@ mod tests {
             "2002:7f00:1::",
             "3fff::1",
         ] {
-            assert!(!egress.permits(HTTPS, ip(inside)), "{inside}");
+            assert!(!egress.allows(HTTPS, ip(inside)), "{inside}");
         }
     }
 
     #[test]
-    fn an_exception_opens_what_it_names_and_nothing_else() {
-        let host = |host: &str, port| Allowed::Host {
+    fn an_exception_permits_only_the_host_or_network_it_names() {
+        let host = |host: &str, port| EgressException::Host {
             host: host.into(),
             port,
         };
         let network = |address: &str, bits: u8| {
-            Allowed::Network(Network::parse(&format!("{address}/{bits}")).unwrap())
+            EgressException::Network(Network::parse(&format!("{address}/{bits}")).unwrap())
         };
-        let place = |host, port| Place {
+        let place = |host, port| EgressTarget {
             is_https: false,
             host,
             port,
@@ -201,10 +201,10 @@ mod tests {
             (network("::1", 128), place("x", 80), "::1", true),
         ] {
             let told = format!("{allowed:?} {there:?} {address}");
-            let egress = Egress {
+            let egress = EgressPolicy {
                 allowed: vec![allowed],
             };
-            assert_eq!(egress.permits(there, ip(address)), is_open, "{told}");
+            assert_eq!(egress.allows(there, ip(address)), is_open, "{told}");
         }
     }
 }

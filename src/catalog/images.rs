@@ -2,14 +2,14 @@
 
 /// How a channel wants image edits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ImageEdits {
-    pub body: ImageBody,
-    pub response_format: ResponseFormat,
+pub struct ImageEditPolicy {
+    pub body: ImageBodyFormat,
+    pub response_format: ResponseFormatHandling,
 }
 
 /// The shape of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ImageBody {
+pub enum ImageBodyFormat {
     /// The caller's: JSON or a form.
     #[default]
     AsSent,
@@ -19,7 +19,7 @@ pub enum ImageBody {
 
 /// What becomes of `response_format`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ResponseFormat {
+pub enum ResponseFormatHandling {
     /// The provider does not know it: the gateway sees to it.
     #[default]
     Consume,

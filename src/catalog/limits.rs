@@ -1,6 +1,6 @@
 //! The limits of a caller, ready to be handed to the store: made once, used by every request.
 
-use crate::state::demand::{Limit, Measure};
+use crate::state::admission::{CallerLimit, LimitKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,19 +8,19 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct CallerLimits {
     /// Those that hold whatever the model is.
-    everywhere: Vec<Limit>,
+    everywhere: Vec<CallerLimit>,
     /// For each model with limits of its own: those, behind `everywhere`.
-    on_model: HashMap<Arc<str>, Vec<Limit>>,
+    on_model: HashMap<Arc<str>, Vec<CallerLimit>>,
     /// Open client connections.
     pub connections: Option<u32>,
 }
 
 /// How much of each measure; no limit where absent.
-pub type Amounts = [(Measure, Option<u64>)];
+pub type LimitAmounts = [(LimitKind, Option<u64>)];
 
 impl CallerLimits {
     /// Limits that hold whatever the model is.
-    pub fn new(caller: &Arc<str>, amounts: &Amounts) -> Self {
+    pub fn new(caller: &Arc<str>, amounts: &LimitAmounts) -> Self {
         Self {
             everywhere: limits(caller, None, amounts).collect(),
             ..Self::default()
@@ -28,7 +28,7 @@ impl CallerLimits {
     }
 
     /// Adds limits for one model.
-    pub fn add_model(&mut self, caller: &Arc<str>, model: &Arc<str>, amounts: &Amounts) {
+    pub fn add_model(&mut self, caller: &Arc<str>, model: &Arc<str>, amounts: &LimitAmounts) {
         let all = self.everywhere.iter().cloned();
         let all = all.chain(limits(caller, Some(model), amounts)).collect();
         self.on_model.insert(model.clone(), all);
@@ -40,7 +40,7 @@ impl CallerLimits {
     }
 
     /// All that apply to a request for `model`, always in the same order.
-    pub fn of(&self, model: Option<&str>) -> &[Limit] {
+    pub fn of(&self, model: Option<&str>) -> &[CallerLimit] {
         model
             .and_then(|model| self.on_model.get(model))
             .unwrap_or(&self.everywhere)
@@ -50,10 +50,10 @@ impl CallerLimits {
 fn limits<'a>(
     caller: &'a Arc<str>,
     model: Option<&'a Arc<str>>,
-    amounts: &'a Amounts,
-) -> impl Iterator<Item = Limit> + 'a {
+    amounts: &'a LimitAmounts,
+) -> impl Iterator<Item = CallerLimit> + 'a {
     amounts.iter().filter_map(move |(measure, most)| {
-        Some(Limit {
+        Some(CallerLimit {
             caller: caller.clone(),
             model: model.cloned(),
             measure: *measure,
@@ -67,23 +67,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_model_with_limits_has_those_of_its_caller_too() {
+    fn limits_of_a_model_apply_besides_those_of_the_caller() {
         let ann = Arc::from("ann");
         let mut limits = CallerLimits::new(
             &ann,
             &[
-                (Measure::RequestsPerMinute, Some(60)),
-                (Measure::Concurrent, None),
+                (LimitKind::RequestsPerMinute, Some(60)),
+                (LimitKind::Concurrent, None),
             ],
         );
-        limits.add_model(&ann, &"large".into(), &[(Measure::Concurrent, Some(2))]);
+        limits.add_model(&ann, &"large".into(), &[(LimitKind::Concurrent, Some(2))]);
         let told = |model| {
             let all = limits.of(model).iter();
             all.map(|limit| (limit.measure, limit.model.as_deref(), limit.most))
                 .collect::<Vec<_>>()
         };
-        let everywhere = (Measure::RequestsPerMinute, None, 60);
-        let on_large = (Measure::Concurrent, Some("large"), 2);
+        let everywhere = (LimitKind::RequestsPerMinute, None, 60);
+        let on_large = (LimitKind::Concurrent, Some("large"), 2);
         for (model, expected) in [
             (None, &[everywhere][..]),
             (Some("small"), &[everywhere]),

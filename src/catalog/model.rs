@@ -2,7 +2,7 @@
 
 use super::channel::Channel;
 use crate::protocol::Protocol;
-use crate::protocol::schema::Schema;
+use crate::protocol::schema::CompiledSchema;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -18,16 +18,16 @@ pub struct Model {
     /// Unix seconds; 0 where the operator says nothing.
     pub created: u64,
     /// What it takes of each protocol, where that is less than all.
-    pub profiles: Vec<Profile>,
+    pub profiles: Vec<ModelProfile>,
     /// Every channel that serves it, lower tiers first.
     pub all_candidates: Arc<[Candidate]>,
     by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
 }
 
 /// What a model takes of a protocol: rules besides those that all its models share.
-pub struct Profile {
+pub struct ModelProfile {
     pub protocol: Protocol,
-    pub schema: Arc<Schema>,
+    pub schema: Arc<CompiledSchema>,
 }
 
 /// A channel that serves a model, and the name the model has there.
@@ -90,7 +90,7 @@ impl Catalog {
     }
 }
 
-impl fmt::Debug for Profile {
+impl fmt::Debug for ModelProfile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Profile")
             .field("protocol", &self.protocol)
@@ -146,14 +146,14 @@ impl Model {
     }
 
     /// What it takes of `protocol`, where that is less than all.
-    pub fn profile(&self, protocol: Protocol) -> Option<&Arc<Schema>> {
+    pub fn profile(&self, protocol: Protocol) -> Option<&Arc<CompiledSchema>> {
         let mut profiles = self.profiles.iter();
         let profile = profiles.find(|profile| profile.protocol == protocol)?;
         Some(&profile.schema)
     }
 
     /// Whether any channel serves it over `protocol`.
-    pub fn speaks(&self, protocol: Protocol) -> bool {
+    pub fn supports(&self, protocol: Protocol) -> bool {
         !self.candidates(protocol).is_empty()
     }
 

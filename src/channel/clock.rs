@@ -7,9 +7,9 @@ static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// A moment, in milliseconds since the process began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(pub u64);
+pub struct MonotonicTime(pub u64);
 
-impl Moment {
+impl MonotonicTime {
     pub fn now() -> Self {
         Self(millis(BEGAN.elapsed()))
     }

@@ -3,20 +3,20 @@
 #[cfg(test)]
 mod tests;
 
-use super::clock::Moment;
-use super::outcome::Why;
+use super::clock::MonotonicTime;
+use super::outcome::FailureReason;
 use crate::catalog::channel::HealthPolicy;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The time over which the share of failures is counted.
-const RECENT: Duration = Duration::from_secs(30);
+const FAILURE_WINDOW: Duration = Duration::from_secs(30);
 /// Fewer requests say nothing of a share.
-const RECENT_REQUESTS_MIN: u32 = 20;
+const FAILURE_WINDOW_REQUESTS_MIN: u32 = 20;
 /// A provider that asks for more is tried after this all the same.
-const ASKED_MAX: Duration = Duration::from_secs(60 * 60);
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
 /// A probe whose request never ends lets another one through after this.
-const PROBE_MAX: Duration = Duration::from_secs(60);
+const TRIAL_MAX: Duration = Duration::from_secs(60);
 /// The first cool-down of a credential without which a model is not served.
 const SOLE_CREDENTIAL_FIRST: Duration = Duration::from_secs(2);
 /// The longest cool-down of a credential.
@@ -24,136 +24,145 @@ const CREDENTIAL_MAX: Duration = Duration::from_secs(10 * 60);
 
 /// Health of a channel, of a model on it, or of one of its keys.
 #[derive(Debug, Default)]
-pub struct Health(Mutex<State>);
+pub struct HealthTracker(Mutex<HealthState>);
 
 /// How it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
-    Well,
+pub enum HealthStatus {
+    Healthy,
     /// Left alone long enough: one request may try.
-    OnProbation {
+    HalfOpen {
         /// Why it was left alone.
-        why: Why,
+        reason: FailureReason,
     },
-    Cooling {
-        until: Moment,
-        why: Why,
+    CoolingDown {
+        until: MonotonicTime,
+        reason: FailureReason,
         /// Whether it may be used all the same where there is nothing else: the provider has not
         /// said itself how long it wants to be left alone, nor refused a key.
-        softly: bool,
+        allows_last_resort: bool,
     },
 }
 
 /// Leave to use it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leave {
-    Free,
+pub enum UsePermit {
+    Normal,
     /// This request decides whether it is well again.
-    Probe,
+    HalfOpenTrial,
     /// It is not well, but there is nothing else.
     LastResort,
 }
 
 /// It is left alone from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cooled {
+pub struct NewCoolDown {
     pub span: Duration,
-    pub why: Why,
+    pub reason: FailureReason,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    in_a_row: u32,
-    recent: Recent,
-    cooling: Option<Cooling>,
+struct HealthState {
+    consecutive_failures: u32,
+    recent: FailureRateWindow,
+    cool_down: Option<CoolDown>,
     /// Cool-downs one after the other.
     step: u32,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Cooling {
-    until: Moment,
-    why: Why,
-    softly: bool,
+struct CoolDown {
+    until: MonotonicTime,
+    reason: FailureReason,
+    allows_last_resort: bool,
     /// Until when a probe may take.
-    probing: Option<Moment>,
+    trial_until: Option<MonotonicTime>,
 }
 
 /// Requests since the last half-minute began.
 #[derive(Clone, Copy, Debug, Default)]
-struct Recent {
-    since: Moment,
+struct FailureRateWindow {
+    since: MonotonicTime,
     requests: u32,
     failures: u32,
 }
 
 /// The policy for a credential without which a model is not served: it is tried again within seconds.
-pub fn of_sole_credential(policy: HealthPolicy) -> HealthPolicy {
+pub fn policy_of_sole_credential(policy: HealthPolicy) -> HealthPolicy {
     HealthPolicy {
         credential_cool_down: policy.credential_cool_down.min(SOLE_CREDENTIAL_FIRST),
         ..policy
     }
 }
 
-impl Health {
-    pub fn standing(&self, now: Moment) -> Standing {
-        match self.lock().cooling {
-            None => Standing::Well,
-            Some(Cooling {
+impl HealthTracker {
+    pub fn status(&self, now: MonotonicTime) -> HealthStatus {
+        match self.lock().cool_down {
+            None => HealthStatus::Healthy,
+            Some(CoolDown {
                 until,
-                why,
-                softly,
-                probing,
-            }) => match probing {
-                _ if now < until => Standing::Cooling { until, why, softly },
-                Some(deadline) if now < deadline => Standing::Cooling {
-                    until: deadline,
-                    why,
-                    softly,
+                reason,
+                allows_last_resort,
+                trial_until,
+            }) => match trial_until {
+                _ if now < until => HealthStatus::CoolingDown {
+                    until,
+                    reason,
+                    allows_last_resort,
                 },
-                _ => Standing::OnProbation { why },
+                Some(deadline) if now < deadline => HealthStatus::CoolingDown {
+                    until: deadline,
+                    reason,
+                    allows_last_resort,
+                },
+                _ => HealthStatus::HalfOpen { reason },
             },
         }
     }
 
     /// Leave to use it; none while it is left alone, and while another request tries it.
-    pub fn ask(&self, now: Moment) -> Option<Leave> {
+    pub fn try_use(&self, now: MonotonicTime) -> Option<UsePermit> {
         let mut state = self.lock();
-        let Some(cooling) = &mut state.cooling else {
-            return Some(Leave::Free);
+        let Some(cool_down) = &mut state.cool_down else {
+            return Some(UsePermit::Normal);
         };
-        if now < cooling.until || cooling.probing.is_some_and(|deadline| now < deadline) {
+        if now < cool_down.until || cool_down.trial_until.is_some_and(|deadline| now < deadline) {
             return None;
         }
-        cooling.probing = Some(now.after(PROBE_MAX));
-        Some(Leave::Probe)
+        cool_down.trial_until = Some(now.after(TRIAL_MAX));
+        Some(UsePermit::HalfOpenTrial)
     }
 
     /// Leave to use it where there is nothing else; none where even that would be wrong.
-    pub fn ask_as_last_resort(&self, now: Moment) -> Option<Leave> {
-        if let Some(leave) = self.ask(now) {
-            return Some(leave);
+    pub fn try_use_as_last_resort(&self, now: MonotonicTime) -> Option<UsePermit> {
+        if let Some(permit) = self.try_use(now) {
+            return Some(permit);
         }
-        let softly = self.lock().cooling.is_none_or(|cooling| cooling.softly);
-        softly.then_some(Leave::LastResort)
+        let allows_last_resort = self
+            .lock()
+            .cool_down
+            .is_none_or(|cool_down| cool_down.allows_last_resort);
+        allows_last_resort.then_some(UsePermit::LastResort)
     }
 
     /// It did well; says whether it was not well before.
-    pub fn well(&self, now: Moment, leave: Leave) -> bool {
+    pub fn record_success(&self, now: MonotonicTime, permit: UsePermit) -> bool {
         let mut state = self.lock();
         state.recent.count(now, false);
-        let only_softly = state.cooling.is_none_or(|cooling| cooling.softly);
-        if state.cooling.is_some() && leave == Leave::Free
-            || leave == Leave::LastResort && !only_softly
+        let only_softly = state
+            .cool_down
+            .is_none_or(|cool_down| cool_down.allows_last_resort);
+        if state.cool_down.is_some() && permit == UsePermit::Normal
+            || permit == UsePermit::LastResort && !only_softly
         {
             // An answer to what was asked before it failed says nothing of how it is since.
             return false;
         }
-        state.in_a_row = 0;
+        state.consecutive_failures = 0;
         state.step = 0;
-        let recovered = state.cooling.take().is_some();
+        let recovered = state.cool_down.take().is_some();
         if recovered {
-            state.recent = Recent::default();
+            state.recent = FailureRateWindow::default();
         }
         recovered
     }
@@ -161,93 +170,98 @@ impl Health {
     /// It failed; says whether it is left alone from now on.
     ///
     /// `jitter` from 0 to 1 spreads the cool-downs of several gateways.
-    pub fn failed(
+    pub fn record_failure(
         &self,
-        now: Moment,
-        leave: Leave,
+        now: MonotonicTime,
+        permit: UsePermit,
         policy: &HealthPolicy,
-        why: Why,
-        asked: Option<Duration>,
+        reason: FailureReason,
+        retry_after: Option<Duration>,
         jitter: f64,
-    ) -> Option<Cooled> {
+    ) -> Option<NewCoolDown> {
         let mut state = self.lock();
-        state.in_a_row = state.in_a_row.saturating_add(1);
+        state.consecutive_failures = state.consecutive_failures.saturating_add(1);
         state.recent.count(now, true);
-        if state.cooling.is_some() && leave != Leave::Probe && asked.is_none() {
+        if state.cool_down.is_some() && permit != UsePermit::HalfOpenTrial && retry_after.is_none()
+        {
             return None;
         }
-        let probe_failed = leave == Leave::Probe;
+        let probe_failed = permit == UsePermit::HalfOpenTrial;
         let enough = policy.failures > 0
-            && (state.in_a_row >= policy.failures
+            && (state.consecutive_failures >= policy.failures
                 || state.recent.is_over(policy.failure_percent)
-                || why.is_decisive());
+                || reason.cools_down_at_once());
         if !enough && !probe_failed {
             return None;
         }
-        let span = match asked {
-            Some(asked) if !asked.is_zero() => asked.min(ASKED_MAX),
-            _ => state.next_span(policy, why, jitter),
+        let span = match retry_after {
+            Some(retry_after) if !retry_after.is_zero() => retry_after.min(RETRY_AFTER_MAX),
+            _ => state.next_span(policy, reason, jitter),
         };
         let until = now.after(span);
-        let already = state
-            .cooling
-            .is_some_and(|cooling| leave != Leave::Probe && cooling.until >= until);
+        let already = state.cool_down.is_some_and(|cool_down| {
+            permit != UsePermit::HalfOpenTrial && cool_down.until >= until
+        });
         if already {
             return None;
         }
-        state.cooling = Some(Cooling {
+        state.cool_down = Some(CoolDown {
             until,
-            why,
-            softly: asked.is_none_or(|asked| asked.is_zero()) && !why.is_about_a_key(),
-            probing: None,
+            reason,
+            allows_last_resort: retry_after.is_none_or(|retry_after| retry_after.is_zero())
+                && !reason.concerns_credential(),
+            trial_until: None,
         });
-        Some(Cooled { span, why })
+        Some(NewCoolDown { span, reason })
     }
 
     /// A probe that nobody asked leave for was answered well; says whether that ended a cool-down.
     ///
     /// Where the provider named a time or refused a key, its word stands.
-    pub fn probed_well(&self, now: Moment) -> bool {
-        let softly = self.lock().cooling.is_none_or(|cooling| cooling.softly);
-        softly && self.well(now, Leave::Probe)
+    pub fn record_probe_success(&self, now: MonotonicTime) -> bool {
+        let allows_last_resort = self
+            .lock()
+            .cool_down
+            .is_none_or(|cool_down| cool_down.allows_last_resort);
+        allows_last_resort && self.record_success(now, UsePermit::HalfOpenTrial)
     }
 
     /// A probe that nobody asked leave for failed; says whether it is left alone from now on.
     ///
     /// What is left alone already stays so until the next probe at least, so that no request tries it.
-    pub fn probe_failed(
+    pub fn record_probe_failure(
         &self,
-        now: Moment,
+        now: MonotonicTime,
         policy: &HealthPolicy,
-        why: Why,
+        reason: FailureReason,
         jitter: f64,
-    ) -> Option<Cooled> {
-        if let Some(cooling) = &mut self.lock().cooling {
-            let next = now.after(policy.probed_again_within());
-            cooling.until = cooling.until.max(next);
+    ) -> Option<NewCoolDown> {
+        if let Some(cool_down) = &mut self.lock().cool_down {
+            let next = now.after(policy.next_probe_within());
+            cool_down.until = cool_down.until.max(next);
             return None;
         }
-        self.failed(now, Leave::Free, policy, why, None, jitter)
+        self.record_failure(now, UsePermit::Normal, policy, reason, None, jitter)
     }
 
     /// The request that was to try it ended without telling anything.
-    pub fn untold(&self, leave: Leave) {
-        if leave == Leave::Probe
-            && let Some(cooling) = &mut self.lock().cooling
+    pub fn release_trial(&self, permit: UsePermit) {
+        if permit == UsePermit::HalfOpenTrial
+            && let Some(cool_down) = &mut self.lock().cool_down
         {
-            cooling.probing = None;
+            cool_down.trial_until = None;
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, HealthState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl HealthState {
     /// Twice as long as the one before, and up to a fifth shorter by chance.
-    fn next_span(&mut self, policy: &HealthPolicy, why: Why, jitter: f64) -> Duration {
-        let (first, longest) = match why.is_about_a_key() {
+    fn next_span(&mut self, policy: &HealthPolicy, reason: FailureReason, jitter: f64) -> Duration {
+        let (first, longest) = match reason.concerns_credential() {
             true => (
                 policy.credential_cool_down,
                 CREDENTIAL_MAX.max(policy.credential_cool_down),
@@ -260,9 +274,9 @@ impl State {
     }
 }
 
-impl Recent {
-    fn count(&mut self, now: Moment, failed: bool) {
-        if self.since.until(now) > RECENT {
+impl FailureRateWindow {
+    fn count(&mut self, now: MonotonicTime, failed: bool) {
+        if self.since.until(now) > FAILURE_WINDOW {
             *self = Self {
                 since: now,
                 requests: 0,
@@ -274,7 +288,7 @@ impl Recent {
     }
 
     fn is_over(&self, percent: u8) -> bool {
-        self.requests >= RECENT_REQUESTS_MIN
+        self.requests >= FAILURE_WINDOW_REQUESTS_MIN
             && self.failures * 100 >= self.requests * u32::from(percent)
     }
 }

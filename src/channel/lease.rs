@@ -1,10 +1,10 @@
 //! A request's use of a channel, from the attempt's begin to its end; what became of it goes to the channel's health.
 
-use super::chance::chance;
-use super::clock::Moment;
-use super::health::{Health, Leave, of_sole_credential};
-use super::live::{Channels, Load};
-use super::outcome::{Outcome, Scope, Why};
+use super::clock::MonotonicTime;
+use super::health::{HealthTracker, UsePermit, policy_of_sole_credential};
+use super::live::{ChannelLoad, LiveChannels};
+use super::outcome::{AttemptOutcome, FailureReason, HealthScope};
+use super::random::random_fraction;
 use crate::catalog::channel::Credential;
 use crate::catalog::model::Candidate;
 use memchr::memmem;
@@ -12,41 +12,41 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// The use of a channel, with one of its keys. Ends when it is dropped.
-pub struct Lease {
-    channels: Arc<Channels>,
+pub struct ChannelLease {
+    channels: Arc<LiveChannels>,
     pub candidate: Candidate,
     /// Which of the channel's keys; none where it has none.
     pub key: Option<usize>,
-    load: Arc<Load>,
-    asked: [Asked; 3],
-    told: bool,
+    load: Arc<ChannelLoad>,
+    permits: [ScopePermit; 3],
+    is_reported: bool,
 }
 
 /// What of a channel is used, and whether this use is a probe of it.
 #[derive(Clone)]
-pub(super) struct Asked {
-    pub scope: Scope,
+pub(super) struct ScopePermit {
+    pub scope: HealthScope,
     pub fingerprint: Option<u64>,
     /// None where it never failed before.
-    pub health: Option<(Arc<Health>, Leave)>,
+    pub health: Option<(Arc<HealthTracker>, UsePermit)>,
 }
 
-impl Lease {
+impl ChannelLease {
     /// `load` has begun, and ends with the lease.
     pub(super) fn new(
-        channels: &Arc<Channels>,
+        channels: &Arc<LiveChannels>,
         candidate: &Candidate,
         key: Option<usize>,
-        load: Arc<Load>,
-        asked: [Asked; 3],
+        load: Arc<ChannelLoad>,
+        permits: [ScopePermit; 3],
     ) -> Self {
         Self {
             channels: channels.clone(),
             candidate: candidate.clone(),
             key,
             load,
-            asked,
-            told: false,
+            permits,
+            is_reported: false,
         }
     }
 
@@ -56,105 +56,110 @@ impl Lease {
     }
 
     /// Whether `bytes` reveal a secret of the channel, or the credential however short it is.
-    pub fn shows(&self, bytes: &[u8]) -> bool {
+    pub fn reveals(&self, bytes: &[u8]) -> bool {
         let is_sent = self.credential().is_some_and(|credential| {
             let secret = credential.secret.expose().as_bytes();
             !secret.is_empty() && memmem::find(bytes, secret).is_some()
         });
-        is_sent || self.candidate.channel.secrets.are_in_header(bytes)
+        is_sent || self.candidate.channel.secrets.is_in_header(bytes)
     }
 
     /// What became of the attempt. A success may still be followed by the failure of its stream.
-    pub fn tell(&mut self, outcome: Outcome) {
+    pub fn report(&mut self, outcome: AttemptOutcome) {
         match outcome {
-            Outcome::Well => self.well(),
-            Outcome::Failed { why, retry_after } => self.failed(why, retry_after),
+            AttemptOutcome::Success => self.record_success(),
+            AttemptOutcome::Failure {
+                reason,
+                retry_after,
+            } => self.record_failure(reason, retry_after),
         }
         // What it tells later is as much worth as the word of anybody.
-        for asked in &mut self.asked {
-            if let Some((_, leave)) = &mut asked.health {
-                *leave = Leave::Free;
+        for permits in &mut self.permits {
+            if let Some((_, permit)) = &mut permits.health {
+                *permit = UsePermit::Normal;
             }
         }
-        self.told = true;
+        self.is_reported = true;
     }
 
     /// The answer is kept: a probe has found what it was sent for. Other uses wait for its end.
-    pub fn tell_committed(&mut self) {
-        let is_probe = |asked: &Asked| matches!(asked.health, Some((_, Leave::Probe)));
-        if self.asked.iter().any(is_probe) {
-            self.tell(Outcome::Well);
+    pub fn report_committed(&mut self) {
+        let is_probe =
+            |permits: &ScopePermit| matches!(permits.health, Some((_, UsePermit::HalfOpenTrial)));
+        if self.permits.iter().any(is_probe) {
+            self.report(AttemptOutcome::Success);
         }
     }
 
     /// The answer took so many tokens.
-    pub fn spend(&self, tokens: u64) {
+    pub fn count_tokens(&self, tokens: u64) {
         let limits = &self.candidate.channel.limits;
-        self.load.spend(limits, tokens, Moment::now());
+        self.load.count_tokens(limits, tokens, MonotonicTime::now());
     }
 
-    fn well(&self) {
-        let now = Moment::now();
-        self.load.was_well(now);
-        for asked in &self.asked {
-            if let Some((health, leave)) = &asked.health
-                && health.well(now, *leave)
+    fn record_success(&self) {
+        let now = MonotonicTime::now();
+        self.load.record_success(now);
+        for permits in &self.permits {
+            if let Some((health, permit)) = &permits.health
+                && health.record_success(now, *permit)
             {
                 self.channels
-                    .note_recovery(&self.candidate, asked.scope, self.key);
+                    .record_recovery(&self.candidate, permits.scope, self.key);
             }
         }
     }
 
-    fn failed(&self, why: Why, retry_after: Option<Duration>) {
+    fn record_failure(&self, reason: FailureReason, retry_after: Option<Duration>) {
         let channel = &self.candidate.channel;
-        let now = Moment::now();
-        let mut scope = why.scope(channel.credentials.len());
+        let now = MonotonicTime::now();
+        let mut scope = reason.scope(channel.credentials.len());
         // What names no model and needs no key is the channel as a whole.
         if self.fingerprint(scope).is_none() {
-            scope = Scope::Channel;
+            scope = HealthScope::Channel;
         }
         let mut policy = match scope {
-            Scope::Channel => channel.health.of_whole_channel(),
-            Scope::Model | Scope::Credential => channel.health,
+            HealthScope::Channel => channel.health.for_channel(),
+            HealthScope::Model | HealthScope::Credential => channel.health,
         };
-        if why.is_about_a_key() && self.channels.serves_alone(channel, self.key, now) {
-            policy = of_sole_credential(policy);
+        if reason.concerns_credential() && self.channels.is_sole_candidate(channel, self.key, now) {
+            policy = policy_of_sole_credential(policy);
         }
-        for asked in &self.asked {
-            let (Some(fingerprint), true) = (asked.fingerprint, asked.scope == scope) else {
-                if let Some((health, leave)) = &asked.health {
-                    health.untold(*leave);
+        for permits in &self.permits {
+            let (Some(fingerprint), true) = (permits.fingerprint, permits.scope == scope) else {
+                if let Some((health, permit)) = &permits.health {
+                    health.release_trial(*permit);
                 }
                 continue;
             };
-            let (health, leave) = match &asked.health {
-                Some((health, leave)) => (health.clone(), *leave),
-                None => (self.channels.health_or_new(fingerprint), Leave::Free),
+            let (health, permit) = match &permits.health {
+                Some((health, permit)) => (health.clone(), *permit),
+                None => (self.channels.health_or_new(fingerprint), UsePermit::Normal),
             };
-            let cooled = health.failed(now, leave, &policy, why, retry_after, chance());
+            let cooled =
+                health.record_failure(now, permit, &policy, reason, retry_after, random_fraction());
             if let Some(cooled) = cooled {
                 self.channels
-                    .note_cool_down(&self.candidate, scope, self.key, cooled);
+                    .record_cool_down(&self.candidate, scope, self.key, cooled);
             }
         }
     }
 
-    fn fingerprint(&self, scope: Scope) -> Option<u64> {
-        self.asked
+    fn fingerprint(&self, scope: HealthScope) -> Option<u64> {
+        self.permits
             .iter()
-            .find(|asked| asked.scope == scope)?
+            .find(|permits| permits.scope == scope)?
             .fingerprint
     }
 }
 
-impl Drop for Lease {
+impl Drop for ChannelLease {
     fn drop(&mut self) {
         self.load.end();
-        if !self.told {
-            for asked in &self.asked {
-                if let Some((health, leave)) = &asked.health {
-                    health.untold(*leave);
+        if !self.is_reported {
+            for permits in &self.permits {
+                if let Some((health, permit)) = &permits.health {
+                    health.release_trial(*permit);
                 }
             }
         }
@@ -162,17 +167,19 @@ impl Drop for Lease {
     }
 }
 
-impl Channels {
-    pub(super) fn note_cool_down(
+impl LiveChannels {
+    pub(super) fn record_cool_down(
         &self,
         candidate: &Candidate,
-        scope: Scope,
+        scope: HealthScope,
         key: Option<usize>,
-        cooled: super::health::Cooled,
+        cooled: super::health::NewCoolDown,
     ) {
         let channel = &*candidate.channel.name;
-        self.metrics.channels.cool_down(channel, cooled.why.name());
-        let message = match cooled.why.is_about_a_key() {
+        self.metrics
+            .channels
+            .cool_down(channel, cooled.reason.name());
+        let message = match cooled.reason.concerns_credential() {
             true => "the provider refused a credential",
             false => "left alone for a while",
         };
@@ -181,13 +188,18 @@ impl Channels {
             model = candidate.model.as_ref().map(|model| &*model.name),
             scope = scope.name(),
             credential = key.map(|key| key + 1),
-            why = cooled.why.name(),
+            reason = cooled.reason.name(),
             seconds = cooled.span.as_secs_f64(),
             "{message}"
         );
     }
 
-    pub(super) fn note_recovery(&self, candidate: &Candidate, scope: Scope, key: Option<usize>) {
+    pub(super) fn record_recovery(
+        &self,
+        candidate: &Candidate,
+        scope: HealthScope,
+        key: Option<usize>,
+    ) {
         let channel = &*candidate.channel.name;
         tracing::info!(
             channel,
@@ -199,7 +211,7 @@ impl Channels {
     }
 }
 
-impl Scope {
+impl HealthScope {
     /// The word for logs and the admin pages.
     pub fn name(self) -> &'static str {
         match self {

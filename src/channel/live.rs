@@ -1,12 +1,12 @@
 //! What is known of every channel right now; kept by fingerprint, so that a reload forgets nothing.
 
-use super::clock::Moment;
-use super::health::{Health, Standing};
-use super::retained::Retained;
+use super::clock::MonotonicTime;
+use super::health::{HealthStatus, HealthTracker};
+use super::retained::RetainedCatalogs;
 use crate::catalog::channel::{Channel, ChannelLimits};
 use crate::catalog::model::Catalog;
 use crate::observe::metrics::Metrics;
-use crate::state::window::Window;
+use crate::state::sliding_window::SlidingWindow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,11 +15,11 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The live state of all channels.
-pub struct Channels {
-    loads: RwLock<ByFingerprint<Arc<Load>>>,
+pub struct LiveChannels {
+    loads: RwLock<FingerprintMap<Arc<ChannelLoad>>>,
     /// Of channels, models on them and keys; only what has failed once is here.
-    healths: RwLock<ByFingerprint<Arc<Health>>>,
-    retained: Mutex<Retained>,
+    healths: RwLock<FingerprintMap<Arc<HealthTracker>>>,
+    retained: Mutex<RetainedCatalogs>,
     /// Told whenever a channel has room again.
     pub freed: Notify,
     pub(super) metrics: Arc<Metrics>,
@@ -27,35 +27,35 @@ pub struct Channels {
 
 /// What a channel is doing.
 #[derive(Debug, Default)]
-pub struct Load {
+pub struct ChannelLoad {
     in_flight: AtomicU32,
-    /// When it last answered well, in milliseconds as of [`Moment`]; 0 for never.
-    well_at: AtomicU64,
-    minute: Mutex<Minute>,
+    /// When it last answered well, in milliseconds as of [`MonotonicTime`]; 0 for never.
+    last_success_ms: AtomicU64,
+    minute: Mutex<MinuteCounts>,
     turn: AtomicU32,
 }
 
 /// A limit that a channel has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reached {
+pub enum ReachedLimit {
     InFlight,
     RequestsPerMinute,
     TokensPerMinute,
 }
 
 #[derive(Debug, Default)]
-struct Minute {
-    requests: Window,
-    tokens: Window,
+struct MinuteCounts {
+    requests: SlidingWindow,
+    tokens: SlidingWindow,
 }
 
 /// Fingerprints are hashes already.
-type ByFingerprint<T> = HashMap<u64, T, BuildHasherDefault<AsIs>>;
+type FingerprintMap<T> = HashMap<u64, T, BuildHasherDefault<IdentityHasher>>;
 
 #[derive(Default)]
-struct AsIs(u64);
+struct IdentityHasher(u64);
 
-impl Channels {
+impl LiveChannels {
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self {
             loads: RwLock::default(),
@@ -80,7 +80,7 @@ impl Channels {
     }
 
     /// What `channel` is doing.
-    pub fn load(&self, channel: &Channel) -> Arc<Load> {
+    pub fn load(&self, channel: &Channel) -> Arc<ChannelLoad> {
         let known = self
             .loads
             .read()
@@ -98,7 +98,7 @@ impl Channels {
     }
 
     /// The health of what has this fingerprint; none if it never failed.
-    pub fn health(&self, fingerprint: u64) -> Option<Arc<Health>> {
+    pub fn health(&self, fingerprint: u64) -> Option<Arc<HealthTracker>> {
         self.healths
             .read()
             .unwrap_or_else(PoisonError::into_inner)
@@ -108,7 +108,7 @@ impl Channels {
 
     /// Drops what has none of these fingerprints, unless it is under way; whether anything was.
     fn drop_all_but(&self, known: &HashSet<u64>) -> bool {
-        fn sweep<T>(all: &RwLock<ByFingerprint<Arc<T>>>, known: &HashSet<u64>) -> bool {
+        fn sweep<T>(all: &RwLock<FingerprintMap<Arc<T>>>, known: &HashSet<u64>) -> bool {
             let mut is_anything_left = false;
             let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
             all.retain(|fingerprint, state| {
@@ -124,13 +124,13 @@ impl Channels {
     }
 
     /// How what has this fingerprint stands.
-    pub fn standing(&self, fingerprint: u64, now: Moment) -> Standing {
+    pub fn status(&self, fingerprint: u64, now: MonotonicTime) -> HealthStatus {
         self.health(fingerprint)
-            .map_or(Standing::Well, |health| health.standing(now))
+            .map_or(HealthStatus::Healthy, |health| health.status(now))
     }
 
     /// As [`Self::health`], for what fails now.
-    pub(super) fn health_or_new(&self, fingerprint: u64) -> Arc<Health> {
+    pub(super) fn health_or_new(&self, fingerprint: u64) -> Arc<HealthTracker> {
         self.health(fingerprint).unwrap_or_else(|| {
             self.healths
                 .write()
@@ -142,48 +142,52 @@ impl Channels {
     }
 }
 
-impl Load {
+impl ChannelLoad {
     /// Requests under way.
     pub fn in_flight(&self) -> u32 {
         self.in_flight.load(Ordering::Relaxed)
     }
 
     /// The limit that keeps another request out, if any.
-    pub fn reached(&self, limits: &ChannelLimits, now: Moment) -> Option<Reached> {
-        self.all_reached(limits, now).next()
+    pub fn reached_limit(
+        &self,
+        limits: &ChannelLimits,
+        now: MonotonicTime,
+    ) -> Option<ReachedLimit> {
+        self.reached_limits(limits, now).next()
     }
 
     /// Every limit that keeps another request out.
-    pub fn all_reached<'l>(
+    pub fn reached_limits<'l>(
         &'l self,
         limits: &'l ChannelLimits,
-        now: Moment,
-    ) -> impl Iterator<Item = Reached> + 'l {
-        Reached::ALL.into_iter().filter(move |limit| {
+        now: MonotonicTime,
+    ) -> impl Iterator<Item = ReachedLimit> + 'l {
+        ReachedLimit::ALL.into_iter().filter(move |limit| {
             let most = limit.of(limits);
             most.is_some_and(|most| self.counted(*limit, now) >= most)
         })
     }
 
     /// Whether it answered well within the last `span`.
-    pub fn was_well_within(&self, span: Duration, now: Moment) -> bool {
-        match self.well_at.load(Ordering::Relaxed) {
+    pub fn succeeded_within(&self, span: Duration, now: MonotonicTime) -> bool {
+        match self.last_success_ms.load(Ordering::Relaxed) {
             0 => false,
-            at => now <= Moment(at).after(span),
+            at => now <= MonotonicTime(at).after(span),
         }
     }
 
-    pub(super) fn was_well(&self, now: Moment) {
-        self.well_at.store(now.0.max(1), Ordering::Relaxed);
+    pub(super) fn record_success(&self, now: MonotonicTime) {
+        self.last_success_ms.store(now.0.max(1), Ordering::Relaxed);
     }
 
     /// What counts towards a limit.
-    fn counted(&self, limit: Reached, now: Moment) -> u64 {
+    fn counted(&self, limit: ReachedLimit, now: MonotonicTime) -> u64 {
         let minute = || self.minute.lock().unwrap_or_else(PoisonError::into_inner);
         match limit {
-            Reached::InFlight => self.in_flight().into(),
-            Reached::RequestsPerMinute => minute().requests.sum(now.0),
-            Reached::TokensPerMinute => minute().tokens.sum(now.0),
+            ReachedLimit::InFlight => self.in_flight().into(),
+            ReachedLimit::RequestsPerMinute => minute().requests.sum(now.0),
+            ReachedLimit::TokensPerMinute => minute().tokens.sum(now.0),
         }
     }
 
@@ -193,7 +197,7 @@ impl Load {
     }
 
     /// Takes a place, unless another request has taken the last one meanwhile.
-    pub(super) fn begin(&self, limits: &ChannelLimits, now: Moment) -> bool {
+    pub(super) fn begin(&self, limits: &ChannelLimits, now: MonotonicTime) -> bool {
         let most = limits.in_flight.unwrap_or(u32::MAX);
         let one_more = |count| (count < most).then_some(count + 1);
         let counted = self
@@ -218,7 +222,7 @@ impl Load {
         self.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 
-    pub(super) fn spend(&self, limits: &ChannelLimits, tokens: u64, now: Moment) {
+    pub(super) fn count_tokens(&self, limits: &ChannelLimits, tokens: u64, now: MonotonicTime) {
         if limits.tokens_per_minute.is_some() {
             let mut minute = self.minute.lock().unwrap_or_else(PoisonError::into_inner);
             minute.tokens.add(now.0, tokens);
@@ -226,7 +230,7 @@ impl Load {
     }
 }
 
-impl Reached {
+impl ReachedLimit {
     const ALL: [Self; 3] = [
         Self::InFlight,
         Self::RequestsPerMinute,
@@ -252,7 +256,7 @@ impl Reached {
     }
 }
 
-impl Hasher for AsIs {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -1,16 +1,16 @@
 //! Live state of channels, which outlives a snapshot: health, load, budget of retries, resolved addresses.
 
-pub mod addresses;
-mod alone;
-pub mod budget;
-pub mod chance;
+pub mod active_probe;
+pub mod address_cache;
+pub mod availability;
 pub mod clock;
 pub mod health;
 pub mod lease;
 pub mod live;
 pub mod outcome;
-pub mod probed;
+pub mod random;
 pub mod resolve;
 mod retained;
+pub mod retry_budget;
 pub mod select;
-pub mod usable;
+mod sole_candidate;

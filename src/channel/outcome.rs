@@ -1,15 +1,15 @@
 //! What became of an attempt, as far as the health of its channel is concerned.
 
-use crate::protocol::blame::Blame;
+use crate::protocol::error_class::ErrorClass;
 use std::time::Duration;
 
 /// What became of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AttemptOutcome {
     /// The provider did its part; it may have refused what the caller asked for.
-    Well,
-    Failed {
-        why: Why,
+    Success,
+    Failure {
+        reason: FailureReason,
         /// How long the provider wants to be left alone.
         retry_after: Option<Duration>,
     },
@@ -17,24 +17,24 @@ pub enum Outcome {
 
 /// Why a channel, one of its models or one of its keys is left alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Why {
+pub enum FailureReason {
     /// No connection.
-    Unreachable,
+    ConnectError,
     /// The connection broke before the answer was whole.
-    Broken,
+    ConnectionReset,
     /// No answer in time.
-    Silent,
+    Timeout,
     /// A status of 500 and above, an error as first event, or no answer of its protocol.
-    ProviderError,
-    Busy,
-    CredentialRefused,
-    AccountRefused,
-    NotHere,
+    ServerError,
+    RateLimited,
+    RefusedCredential,
+    RefusedAccount,
+    ModelNotFound,
 }
 
 /// What of a channel an outcome is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum HealthScope {
     Channel,
     /// The model on this channel.
     Model,
@@ -42,64 +42,72 @@ pub enum Scope {
     Credential,
 }
 
-impl Outcome {
-    pub fn failed(why: Why) -> Self {
-        Self::Failed {
-            why,
+impl AttemptOutcome {
+    pub fn failure(reason: FailureReason) -> Self {
+        Self::Failure {
+            reason,
             retry_after: None,
         }
     }
 
     /// What an error that the provider answered with says of its health.
-    pub fn of(blame: Blame, retry_after: Option<Duration>) -> Self {
-        let why = match blame {
-            Blame::Caller => return Self::Well,
-            Blame::Busy => Why::Busy,
-            Blame::Provider => Why::ProviderError,
-            Blame::Credential => Why::CredentialRefused,
-            Blame::Account => Why::AccountRefused,
-            Blame::NotHere => Why::NotHere,
+    pub fn of(error_class: ErrorClass, retry_after: Option<Duration>) -> Self {
+        let reason = match error_class {
+            ErrorClass::InvalidRequest => return Self::Success,
+            ErrorClass::RateLimited => FailureReason::RateLimited,
+            ErrorClass::ServerError => FailureReason::ServerError,
+            ErrorClass::RefusedCredential => FailureReason::RefusedCredential,
+            ErrorClass::RefusedAccount => FailureReason::RefusedAccount,
+            ErrorClass::ModelNotFound => FailureReason::ModelNotFound,
         };
-        Self::Failed { why, retry_after }
+        Self::Failure {
+            reason,
+            retry_after,
+        }
     }
 }
 
-impl Why {
+impl FailureReason {
     /// The word for metrics, logs and the admin pages.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Unreachable => "unreachable",
-            Self::Broken => "broken",
-            Self::Silent => "silent",
-            Self::ProviderError => "provider_error",
-            Self::Busy => "busy",
-            Self::CredentialRefused => "credential_refused",
-            Self::AccountRefused => "account_refused",
-            Self::NotHere => "not_here",
+            Self::ConnectError => "unreachable",
+            Self::ConnectionReset => "broken",
+            Self::Timeout => "silent",
+            Self::ServerError => "provider_error",
+            Self::RateLimited => "busy",
+            Self::RefusedCredential => "credential_refused",
+            Self::RefusedAccount => "account_refused",
+            Self::ModelNotFound => "not_here",
         }
     }
 
     /// What it is about; a limit is that of a key where there are several.
-    pub fn scope(self, keys: usize) -> Scope {
+    pub fn scope(self, keys: usize) -> HealthScope {
         match self {
-            Self::Unreachable => Scope::Channel,
-            Self::Broken | Self::Silent | Self::ProviderError | Self::NotHere => Scope::Model,
-            Self::Busy if keys > 1 => Scope::Credential,
-            Self::Busy => Scope::Model,
-            Self::CredentialRefused | Self::AccountRefused => Scope::Credential,
+            Self::ConnectError => HealthScope::Channel,
+            Self::ConnectionReset | Self::Timeout | Self::ServerError | Self::ModelNotFound => {
+                HealthScope::Model
+            }
+            Self::RateLimited if keys > 1 => HealthScope::Credential,
+            Self::RateLimited => HealthScope::Model,
+            Self::RefusedCredential | Self::RefusedAccount => HealthScope::Credential,
         }
     }
 
     /// Whether the provider refused the gateway's key or account.
-    pub fn is_about_a_key(self) -> bool {
-        matches!(self, Self::CredentialRefused | Self::AccountRefused)
+    pub fn concerns_credential(self) -> bool {
+        matches!(self, Self::RefusedCredential | Self::RefusedAccount)
     }
 
     /// Whether one is enough to be left alone: the provider said so itself.
-    pub fn is_decisive(self) -> bool {
+    pub fn cools_down_at_once(self) -> bool {
         match self {
-            Self::Busy | Self::CredentialRefused | Self::AccountRefused | Self::NotHere => true,
-            Self::Unreachable | Self::Broken | Self::Silent | Self::ProviderError => false,
+            Self::RateLimited
+            | Self::RefusedCredential
+            | Self::RefusedAccount
+            | Self::ModelNotFound => true,
+            Self::ConnectError | Self::ConnectionReset | Self::Timeout | Self::ServerError => false,
         }
     }
 }

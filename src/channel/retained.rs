@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 /// The configurations whose channels are known.
 #[derive(Default)]
-pub(super) struct Retained {
+pub(super) struct RetainedCatalogs {
     /// The one in use.
     current: Weak<Catalog>,
     /// Those before it that requests still hold.
@@ -15,7 +15,7 @@ pub(super) struct Retained {
     is_anything_left: bool,
 }
 
-impl Retained {
+impl RetainedCatalogs {
     /// The catalog in use, while there is one.
     pub fn current(&self) -> Option<Arc<Catalog>> {
         self.current.upgrade()

@@ -12,12 +12,12 @@
 #[cfg(test)]
 pub(super) mod tests;
 
-use super::chance::draw_below;
-use super::clock::Moment;
-use super::health::{Health, Leave, Standing};
-use super::lease::{Asked, Lease};
-use super::live::{Channels, Load, Reached};
-use super::outcome::{Scope, Why};
+use super::clock::MonotonicTime;
+use super::health::{HealthStatus, HealthTracker, UsePermit};
+use super::lease::{ChannelLease, ScopePermit};
+use super::live::{ChannelLoad, LiveChannels, ReachedLimit};
+use super::outcome::{FailureReason, HealthScope};
+use super::random::random_below;
 use crate::catalog::model::Candidate;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,28 +27,28 @@ const DRAWS_MAX: usize = 8;
 
 /// No candidate can be used now.
 #[derive(Debug)]
-pub struct NoneUsable {
+pub struct NoUsableChannel {
     /// Each candidate with the reason; for operators, never for callers.
-    pub reasons: Vec<(Arc<str>, Reason)>,
+    pub reasons: Vec<(Arc<str>, UnusableReason)>,
 }
 
 /// Why a candidate is not used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reason {
+pub enum UnusableReason {
     /// It was tried for this request already.
-    Tried,
-    Full(Reached),
+    AlreadyTried,
+    AtLimit(ReachedLimit),
     /// Left alone, as a whole, with this model, or with every key it has.
-    Cooling {
-        scope: Scope,
-        why: Why,
+    CoolingDown {
+        scope: HealthScope,
+        reason: FailureReason,
         left: Duration,
         /// Whether it may serve as a last resort.
-        softly: bool,
+        allows_last_resort: bool,
     },
 }
 
-impl Channels {
+impl LiveChannels {
     /// Begins the use of the candidate that should be tried next.
     ///
     /// # Errors
@@ -57,15 +57,15 @@ impl Channels {
         self: &Arc<Self>,
         candidates: &[Candidate],
         tried: &[Arc<str>],
-        now: Moment,
-    ) -> Result<Lease, NoneUsable> {
+        now: MonotonicTime,
+    ) -> Result<ChannelLease, NoUsableChannel> {
         for _ in 0..DRAWS_MAX {
             let usable = self.usable(candidates, tried, now);
-            let Some(drawn) = draw(&usable, draw_below) else {
+            let Some(drawn) = draw(&usable, random_below) else {
                 break;
             };
             let load = drawn.load.clone();
-            if let Some(lease) = self.begin(drawn.candidate, load, now, Health::ask) {
+            if let Some(lease) = self.begin(drawn.candidate, load, now, HealthTracker::try_use) {
                 return Ok(lease);
             }
         }
@@ -74,7 +74,7 @@ impl Channels {
         {
             return Ok(lease);
         }
-        Err(NoneUsable {
+        Err(NoUsableChannel {
             reasons: self.reasons(candidates, tried, now),
         })
     }
@@ -84,35 +84,35 @@ impl Channels {
         &self,
         candidates: impl IntoIterator<Item = &'c Candidate>,
         tried: &[Arc<str>],
-        now: Moment,
+        now: MonotonicTime,
     ) -> bool {
         candidates
             .into_iter()
-            .any(|candidate| self.reason_against(candidate, tried, now).is_none())
+            .any(|candidate| self.unusable_reason(candidate, tried, now).is_none())
     }
 
     /// Why `candidate` cannot be used; none if it can.
-    pub fn reason_against(
+    pub fn unusable_reason(
         &self,
         candidate: &Candidate,
         tried: &[Arc<str>],
-        now: Moment,
-    ) -> Option<Reason> {
+        now: MonotonicTime,
+    ) -> Option<UnusableReason> {
         let channel = &candidate.channel;
         if tried.contains(&channel.name) {
-            return Some(Reason::Tried);
+            return Some(UnusableReason::AlreadyTried);
         }
-        if let Some(reached) = self.load(channel).reached(&channel.limits, now) {
-            return Some(Reason::Full(reached));
+        if let Some(reached) = self.load(channel).reached_limit(&channel.limits, now) {
+            return Some(UnusableReason::AtLimit(reached));
         }
         let model = candidate.model.as_ref().map(|model| model.fingerprint);
         [
-            (Scope::Channel, Some(channel.fingerprint)),
-            (Scope::Model, model),
+            (HealthScope::Channel, Some(channel.fingerprint)),
+            (HealthScope::Model, model),
         ]
         .into_iter()
-        .find_map(|(scope, fingerprint)| self.cooling(scope, fingerprint?, now))
-        .or_else(|| self.all_keys_cooling(candidate, now))
+        .find_map(|(scope, fingerprint)| self.cool_down_reason(scope, fingerprint?, now))
+        .or_else(|| self.all_credentials_cooling(candidate, now))
     }
 
     /// The usable candidates of the lowest tier that has any.
@@ -120,9 +120,9 @@ impl Channels {
         &self,
         candidates: &'c [Candidate],
         tried: &[Arc<str>],
-        now: Moment,
-    ) -> Vec<Drawable<'c>> {
-        let mut usable: Vec<Drawable<'c>> = Vec::new();
+        now: MonotonicTime,
+    ) -> Vec<WeightedCandidate<'c>> {
+        let mut usable: Vec<WeightedCandidate<'c>> = Vec::new();
         for candidate in candidates {
             let tier = candidate.channel.tier;
             if usable
@@ -131,8 +131,8 @@ impl Channels {
             {
                 break;
             }
-            if self.reason_against(candidate, tried, now).is_none() {
-                usable.push(Drawable {
+            if self.unusable_reason(candidate, tried, now).is_none() {
+                usable.push(WeightedCandidate {
                     candidate,
                     load: self.load(&candidate.channel),
                 });
@@ -142,12 +142,20 @@ impl Channels {
     }
 
     /// The use of a channel that is left alone, of those that are back soonest.
-    fn last_resort(self: &Arc<Self>, candidates: &[Candidate], now: Moment) -> Option<Lease> {
+    fn last_resort(
+        self: &Arc<Self>,
+        candidates: &[Candidate],
+        now: MonotonicTime,
+    ) -> Option<ChannelLease> {
         let mut cooling: Vec<(Duration, &Candidate)> = candidates
             .iter()
             .filter_map(
-                |candidate| match self.reason_against(candidate, &[], now)? {
-                    Reason::Cooling { left, softly, .. } if softly => Some((left, candidate)),
+                |candidate| match self.unusable_reason(candidate, &[], now)? {
+                    UnusableReason::CoolingDown {
+                        left,
+                        allows_last_resort,
+                        ..
+                    } if allows_last_resort => Some((left, candidate)),
                     _ => None,
                 },
             )
@@ -155,7 +163,7 @@ impl Channels {
         cooling.sort_by_key(|(left, candidate)| (candidate.channel.tier, *left));
         cooling.into_iter().find_map(|(_, candidate)| {
             let load = self.load(&candidate.channel);
-            self.begin(candidate, load, now, Health::ask_as_last_resort)
+            self.begin(candidate, load, now, HealthTracker::try_use_as_last_resort)
         })
     }
 
@@ -163,37 +171,50 @@ impl Channels {
         &self,
         candidates: &[Candidate],
         tried: &[Arc<str>],
-        now: Moment,
-    ) -> Vec<(Arc<str>, Reason)> {
+        now: MonotonicTime,
+    ) -> Vec<(Arc<str>, UnusableReason)> {
         candidates
             .iter()
             .filter_map(|candidate| {
-                let reason = self.reason_against(candidate, tried, now)?;
+                let reason = self.unusable_reason(candidate, tried, now)?;
                 Some((candidate.channel.name.clone(), reason))
             })
             .collect()
     }
 
-    fn cooling(&self, scope: Scope, fingerprint: u64, now: Moment) -> Option<Reason> {
-        match self.health(fingerprint)?.standing(now) {
-            Standing::Cooling { until, why, softly } => Some(Reason::Cooling {
+    fn cool_down_reason(
+        &self,
+        scope: HealthScope,
+        fingerprint: u64,
+        now: MonotonicTime,
+    ) -> Option<UnusableReason> {
+        match self.health(fingerprint)?.status(now) {
+            HealthStatus::CoolingDown {
+                until,
+                reason,
+                allows_last_resort,
+            } => Some(UnusableReason::CoolingDown {
                 scope,
-                why,
+                reason,
                 left: now.until(until),
-                softly,
+                allows_last_resort,
             }),
-            Standing::Well | Standing::OnProbation { .. } => None,
+            HealthStatus::Healthy | HealthStatus::HalfOpen { .. } => None,
         }
     }
 
     /// The reason of the key that is back first, if none can be used.
-    fn all_keys_cooling(&self, candidate: &Candidate, now: Moment) -> Option<Reason> {
-        let mut soonest: Option<(Duration, Reason)> = None;
-        let may_use = |place: usize| candidate.key.is_none_or(|only| only == place);
+    fn all_credentials_cooling(
+        &self,
+        candidate: &Candidate,
+        now: MonotonicTime,
+    ) -> Option<UnusableReason> {
+        let mut soonest: Option<(Duration, UnusableReason)> = None;
+        let may_use = |index: usize| candidate.key.is_none_or(|only| only == index);
         let keys = candidate.channel.credentials.iter().enumerate();
-        for (_, key) in keys.filter(|(place, _)| may_use(*place)) {
-            let reason = self.cooling(Scope::Credential, key.fingerprint, now)?;
-            if let Reason::Cooling { left, .. } = reason
+        for (_, key) in keys.filter(|(index, _)| may_use(*index)) {
+            let reason = self.cool_down_reason(HealthScope::Credential, key.fingerprint, now)?;
+            if let UnusableReason::CoolingDown { left, .. } = reason
                 && soonest.is_none_or(|(least, _)| left < least)
             {
                 soonest = Some((left, reason));
@@ -206,15 +227,16 @@ impl Channels {
     fn begin(
         self: &Arc<Self>,
         candidate: &Candidate,
-        load: Arc<Load>,
-        now: Moment,
-        leave: AskFor,
-    ) -> Option<Lease> {
+        load: Arc<ChannelLoad>,
+        now: MonotonicTime,
+        permit: PermitFn,
+    ) -> Option<ChannelLease> {
         let channel = &candidate.channel;
         let model = candidate.model.as_ref().map(|model| model.fingerprint);
-        let whole = self.ask(Scope::Channel, Some(channel.fingerprint), now, leave)?;
-        let Some(model) = self.ask(Scope::Model, model, now, leave) else {
-            give_back(&whole);
+        let whole =
+            self.try_use_scope(HealthScope::Channel, Some(channel.fingerprint), now, permit)?;
+        let Some(model) = self.try_use_scope(HealthScope::Model, model, now, permit) else {
+            release_permit(&whole);
             return None;
         };
         let keys = channel.credentials.len();
@@ -224,43 +246,44 @@ impl Channels {
             .filter(|key| candidate.key.is_none_or(|only| only == *key));
         let key = in_turn.find_map(|key| {
             let fingerprint = channel.credentials[key].fingerprint;
-            let asked = self.ask(Scope::Credential, Some(fingerprint), now, leave)?;
-            Some((Some(key), asked))
+            let permits =
+                self.try_use_scope(HealthScope::Credential, Some(fingerprint), now, permit)?;
+            Some((Some(key), permits))
         });
         let key = match keys {
             0 => self
-                .ask(Scope::Credential, None, now, leave)
-                .map(|asked| (None, asked)),
+                .try_use_scope(HealthScope::Credential, None, now, permit)
+                .map(|permits| (None, permits)),
             _ => key,
         };
         let Some((key, credential)) = key else {
-            give_back(&whole);
-            give_back(&model);
+            release_permit(&whole);
+            release_permit(&model);
             return None;
         };
-        let asked = [whole, model, credential];
+        let permits = [whole, model, credential];
         if !load.begin(&channel.limits, now) {
-            asked.iter().for_each(give_back);
+            permits.iter().for_each(release_permit);
             return None;
         }
-        Some(Lease::new(self, candidate, key, load, asked))
+        Some(ChannelLease::new(self, candidate, key, load, permits))
     }
 
-    fn ask(
+    fn try_use_scope(
         &self,
-        scope: Scope,
+        scope: HealthScope,
         fingerprint: Option<u64>,
-        now: Moment,
-        leave: AskFor,
-    ) -> Option<Asked> {
+        now: MonotonicTime,
+        permit: PermitFn,
+    ) -> Option<ScopePermit> {
         let health = match fingerprint.and_then(|fingerprint| self.health(fingerprint)) {
             Some(health) => {
-                let leave = leave(&health, now)?;
-                Some((health, leave))
+                let permit = permit(&health, now)?;
+                Some((health, permit))
             }
             None => None,
         };
-        Some(Asked {
+        Some(ScopePermit {
             scope,
             fingerprint,
             health,
@@ -268,12 +291,12 @@ impl Channels {
     }
 }
 
-impl NoneUsable {
+impl NoUsableChannel {
     /// Whether waiting could help: something is full that may have room soon.
     pub fn is_full(&self) -> bool {
         self.reasons
             .iter()
-            .any(|(_, reason)| matches!(reason, Reason::Full(_)))
+            .any(|(_, reason)| matches!(reason, UnusableReason::AtLimit(_)))
     }
 
     /// When the first candidate may be used again, where that is known.
@@ -281,15 +304,15 @@ impl NoneUsable {
         self.reasons
             .iter()
             .filter_map(|(_, reason)| match reason {
-                Reason::Cooling { left, .. } => Some(*left),
-                Reason::Full(_) => Some(Duration::from_secs(1)),
-                Reason::Tried => None,
+                UnusableReason::CoolingDown { left, .. } => Some(*left),
+                UnusableReason::AtLimit(_) => Some(Duration::from_secs(1)),
+                UnusableReason::AlreadyTried => None,
             })
             .min()
     }
 }
 
-impl std::fmt::Display for NoneUsable {
+impl std::fmt::Display for NoUsableChannel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         for (index, (channel, reason)) in self.reasons.iter().enumerate() {
             let comma = if index == 0 { "" } else { ", " };
@@ -299,18 +322,21 @@ impl std::fmt::Display for NoneUsable {
     }
 }
 
-impl std::fmt::Display for Reason {
+impl std::fmt::Display for UnusableReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Tried => f.write_str("tried already"),
-            Self::Full(reached) => write!(f, "has reached its {}", reached.name()),
-            Self::Cooling {
-                scope, why, left, ..
+            Self::AlreadyTried => f.write_str("tried already"),
+            Self::AtLimit(reached) => write!(f, "has reached its {}", reached.name()),
+            Self::CoolingDown {
+                scope,
+                reason,
+                left,
+                ..
             } => write!(
                 f,
                 "{} {}, left alone for {:.1} s more",
                 scope.name(),
-                why.name(),
+                reason.name(),
                 left.as_secs_f64()
             ),
         }
@@ -318,14 +344,14 @@ impl std::fmt::Display for Reason {
 }
 
 /// How leave is asked for: in the usual way, or as a last resort.
-type AskFor = fn(&Health, Moment) -> Option<Leave>;
+type PermitFn = fn(&HealthTracker, MonotonicTime) -> Option<UsePermit>;
 
-struct Drawable<'c> {
+struct WeightedCandidate<'c> {
     candidate: &'c Candidate,
-    load: Arc<Load>,
+    load: Arc<ChannelLoad>,
 }
 
-impl Drawable<'_> {
+impl WeightedCandidate<'_> {
     fn weight(&self) -> u32 {
         u32::from(self.candidate.channel.weight)
     }
@@ -339,11 +365,11 @@ impl Drawable<'_> {
 }
 
 fn draw<'a, 'c>(
-    usable: &'a [Drawable<'c>],
+    usable: &'a [WeightedCandidate<'c>],
     mut below: impl FnMut(u32) -> u32,
-) -> Option<&'a Drawable<'c>> {
+) -> Option<&'a WeightedCandidate<'c>> {
     let [only] = usable else {
-        let total = usable.iter().map(Drawable::weight).sum();
+        let total = usable.iter().map(WeightedCandidate::weight).sum();
         let first = by_weight(usable, below(total))?;
         let second = by_weight(usable, below(total))?;
         return Some(if second.is_freer_than(first) {
@@ -355,7 +381,10 @@ fn draw<'a, 'c>(
     Some(only)
 }
 
-fn by_weight<'a, 'c>(usable: &'a [Drawable<'c>], mut drawn: u32) -> Option<&'a Drawable<'c>> {
+fn by_weight<'a, 'c>(
+    usable: &'a [WeightedCandidate<'c>],
+    mut drawn: u32,
+) -> Option<&'a WeightedCandidate<'c>> {
     usable.iter().find(|candidate| {
         let weight = candidate.weight();
         let is_it = drawn < weight;
@@ -364,8 +393,8 @@ fn by_weight<'a, 'c>(usable: &'a [Drawable<'c>], mut drawn: u32) -> Option<&'a D
     })
 }
 
-fn give_back(asked: &Asked) {
-    if let Some((health, leave @ Leave::Probe)) = &asked.health {
-        health.untold(*leave);
+fn release_permit(permits: &ScopePermit) {
+    if let Some((health, permit @ UsePermit::HalfOpenTrial)) = &permits.health {
+        health.release_trial(*permit);
     }
 }

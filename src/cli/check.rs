@@ -1,11 +1,11 @@
 //! `headgate check`: every problem of a configuration, each with its place.
 
-use super::Failure;
-use crate::snapshot::{self, Built, Lasting};
+use super::CommandError;
+use crate::snapshot::{self, BuiltSnapshot, SharedState};
 use std::path::PathBuf;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct CheckArgs {
     /// The configuration.
     #[arg(default_value = "routes.yaml")]
     file: PathBuf,
@@ -14,9 +14,9 @@ pub struct Args {
     config: Option<PathBuf>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let file = args.config.as_ref().unwrap_or(&args.file);
-    let Built { snapshot, warnings } = snapshot::build(file, &Lasting::default())?;
+    let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &SharedState::default())?;
     for warning in &warnings.shown {
         println!(
             "warning: {} ({}:{}:{}){}",

@@ -1,17 +1,17 @@
 //! `headgate demo`: a simulated provider and the gateway in one process, and what to paste into a terminal.
 
-use super::{Failure, key, run};
-use crate::gateway::listen::Socket;
+use super::{CommandError, key, run};
+use crate::gateway::listen::ListenSocket;
 use crate::observe::process_log;
-use crate::snapshot::Lasting;
-use headgate_simulator::server::Server;
+use crate::snapshot::SharedState;
+use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorOptions};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct DemoArgs {
     /// The configuration.
     #[arg(long, short, default_value = "routes.yaml")]
     config: PathBuf,
@@ -42,31 +42,31 @@ const PROVIDERS: &[(&str, &str)] = &[
 const TASK_KEY: &str = "HEADGATE_TASK_KEY";
 const SIMULATOR_THREADS: usize = 1;
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let log = process_log::start();
-    let simulator = Socket::bind(&args.simulator)?;
+    let simulator = ListenSocket::bind(&args.simulator)?;
     let address = simulator.address;
-    let lasting = Lasting {
+    let shared = SharedState {
         variables: Arc::new(variables(address, key::new_task_key()?)),
-        ..Lasting::default()
+        ..SharedState::default()
     };
-    let run::Ready {
+    let run::ReadyGateway {
         process,
         listen,
         admin,
     } = run::gateway(
-        &run::Args {
+        &run::RunArgs {
             config: args.config.clone(),
             listen: Some(args.listen.clone()),
             admin: Some(args.admin.clone()),
             upgrade: false,
         },
-        lasting,
+        shared,
         log,
     )?;
     let app = Simulator::new(SimulatorOptions::default());
-    let _server = Server::start(app, simulator.into_listener(), SIMULATOR_THREADS)?;
-    eprintln!("{}", what_to_try(listen, admin, address));
+    let _server = SimulatorServer::start(app, simulator.into_listener(), SIMULATOR_THREADS)?;
+    eprintln!("{}", example_commands(listen, admin, address));
     process.run()
 }
 
@@ -81,7 +81,7 @@ fn variables(simulator: SocketAddr, task_key: String) -> impl Fn(&str) -> Option
     }
 }
 
-fn what_to_try(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) -> String {
+fn example_commands(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) -> String {
     format!(
         r#"
 headgate demo: gateway http://{gateway}, admin http://{admin}, simulated provider http://{simulator}

@@ -1,21 +1,21 @@
 //! `headgate explain`: what would become of a request, without sending it.
 
-use super::Failure;
-use super::live::{AdminAddress, Live};
+use super::CommandError;
+use super::live::{AdminAddress, LiveChannelStatus};
 use crate::catalog::model::Candidate;
-use crate::filter::body_reading::Reading;
-use crate::filter::chain::Named;
-use crate::filter::kind::Provision;
+use crate::filter::body_reading::BodyReadMode;
+use crate::filter::chain::NamedFilter;
+use crate::filter::kind::FilterProvision;
 use crate::filter::view::RequestView;
-use crate::filter::{Flow, Reply};
+use crate::filter::{FilterAction, LocalReply};
 use crate::gateway::preview::{
-    Preview, SubrequestPreview, SubrequestPreviews, preview, request_view,
+    RequestPreview, SubrequestPreview, SubrequestPreviews, preview, request_view,
 };
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
 use crate::protocol::fault::Fault;
-use crate::snapshot::router::{Found, Route};
-use crate::snapshot::{self, Lasting, Snapshot};
+use crate::snapshot::router::{Route, RouteMatch};
+use crate::snapshot::{self, SharedState, Snapshot};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
 use std::io::Read;
@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct ExplainArgs {
     /// Path and query of the request, such as /v1/chat/completions.
     path: String,
     /// The configuration.
@@ -54,15 +54,15 @@ pub struct Args {
     live: Option<AdminAddress>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
-    let snapshot = snapshot::build(&args.config, &Lasting::default())?.snapshot;
+pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
+    let snapshot = snapshot::build(&args.config, &SharedState::default())?.snapshot;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     runtime.block_on(explain(args, &snapshot))
 }
 
-async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
+async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandError> {
     let body = body(args)?;
     let has_body = body.is_some();
     let method = args
@@ -74,13 +74,15 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
         None => (args.path.clone(), None),
     };
     let (route, params) = match snapshot.router.find(&method, &path) {
-        Found::Route(route, params) => (route, params),
-        Found::OtherMethods(methods) => {
-            return Err(Failure::new(format!(
+        RouteMatch::Route(route, params) => (route, params),
+        RouteMatch::OtherMethods(methods) => {
+            return Err(CommandError::new(format!(
                 "no route takes {method} {path}; this path takes {methods:?}"
             )));
         }
-        Found::Nothing => return Err(Failure::new(format!("no route takes {method} {path}"))),
+        RouteMatch::Nothing => {
+            return Err(CommandError::new(format!("no route takes {method} {path}")));
+        }
     };
     println!("route     {} ({})", route.name, route.pattern);
     println!("request   {}", names(route.request.filters()));
@@ -104,7 +106,7 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
         let caller = snapshot.callers.by_name(name);
         request.caller = Some(
             caller
-                .ok_or_else(|| Failure::new("there is no such caller"))?
+                .ok_or_else(|| CommandError::new("there is no such caller"))?
                 .clone(),
         );
     }
@@ -117,8 +119,8 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
         return print_subrequests(&request, subrequests);
     }
     match verdict {
-        Ok(Flow::Next) => accepted(&request),
-        Ok(Flow::Reply(Reply { status, body, .. })) => {
+        Ok(FilterAction::Continue) => accepted(&request),
+        Ok(FilterAction::LocalReply(LocalReply { status, body, .. })) => {
             println!(
                 "verdict   answered by the gateway with {status}\n{}",
                 String::from_utf8_lossy(&body)
@@ -129,13 +131,13 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
     }
     let destination = request.destination.clone();
     let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
-    let live = ask_live(args, snapshot)?;
+    let live = fetch_live_status(args, snapshot)?;
     println!(
         "channels  {}, lower tiers first; within a tier by weight and load",
         candidates.len()
     );
     for (index, candidate) in candidates.iter().enumerate() {
-        tell(
+        print_candidate(
             index + 1,
             candidate,
             &preview(route, &request, candidate)
@@ -143,18 +145,21 @@ async fn explain(args: &Args, snapshot: &Snapshot) -> Result<(), Failure> {
                 .map_err(|fault| refused(&request, &fault))?,
         );
         if let Some(live) = &live {
-            println!("   now      {}", live.standing(candidate));
+            println!("   now      {}", live.candidate_status(candidate));
         }
     }
     Ok(())
 }
 
 /// What the running gateway says, where it is to be asked.
-fn ask_live(args: &Args, snapshot: &Snapshot) -> Result<Option<Live>, Failure> {
+fn fetch_live_status(
+    args: &ExplainArgs,
+    snapshot: &Snapshot,
+) -> Result<Option<LiveChannelStatus>, CommandError> {
     let Some(address) = &args.live else {
         return Ok(None);
     };
-    let live = Live::ask(match address {
+    let live = LiveChannelStatus::fetch(match address {
         AdminAddress::Configured => &snapshot.server.admin,
         AdminAddress::Given(address) => address,
     })?;
@@ -172,16 +177,16 @@ async fn verdict(
     route: &Route,
     body: Option<Bytes>,
     caller_is_given: bool,
-) -> Result<Flow, Fault> {
+) -> Result<FilterAction, Fault> {
     let chain = match caller_is_given {
-        true => &route.request.without(Provision::Caller),
+        true => &route.request.without(FilterProvision::Caller),
         false => &route.request,
     };
-    if let Flow::Reply(reply) = chain.on_head(request).await? {
-        return Ok(Flow::Reply(reply));
+    if let FilterAction::LocalReply(reply) = chain.on_head(request).await? {
+        return Ok(FilterAction::LocalReply(reply));
     }
     let body = body.unwrap_or_default();
-    let reading = Reading::of(request, &body, chain.body_need());
+    let reading = BodyReadMode::of(request, &body, chain.body_need());
     request.take(reading.read(body)?);
     chain.on_body(request).await
 }
@@ -196,7 +201,7 @@ fn accepted(request: &RequestView) {
 fn print_subrequests(
     request: &RequestView,
     subrequests: Vec<SubrequestPreview>,
-) -> Result<(), Failure> {
+) -> Result<(), CommandError> {
     let count = subrequests.len();
     println!("requests  {count} of the gateway's own, as far as the responses make each necessary");
     for (index, (channel, preview)) in subrequests.into_iter().enumerate() {
@@ -208,11 +213,11 @@ fn print_subrequests(
     Ok(())
 }
 
-fn tell(place: usize, candidate: &Candidate, preview: &Preview) {
+fn print_candidate(index: usize, candidate: &Candidate, preview: &RequestPreview) {
     let channel = &candidate.channel;
     println!();
     println!(
-        "{place}. {} (tier {}, weight {})",
+        "{index}. {} (tier {}, weight {})",
         channel.name, channel.tier, channel.weight
     );
     if let Some(model) = &candidate.model {
@@ -221,7 +226,7 @@ fn tell(place: usize, candidate: &Candidate, preview: &Preview) {
     print_request(preview);
 }
 
-fn print_request(preview: &Preview) {
+fn print_request(preview: &RequestPreview) {
     println!("   method   {}", preview.method);
     println!("   url      {}", preview.url);
     for (name, value) in &preview.headers {
@@ -230,9 +235,9 @@ fn print_request(preview: &Preview) {
     println!("   body     {} bytes", preview.body_bytes);
 }
 
-fn refused(request: &RequestView, fault: &Fault) -> Failure {
+fn refused(request: &RequestView, fault: &Fault) -> CommandError {
     let body = error_body::render(request.protocol, fault, &request.id);
-    Failure::new(format!(
+    CommandError::new(format!(
         "verdict   refused with {}\n{}",
         error_body::status(request.protocol, fault),
         String::from_utf8_lossy(&body)
@@ -247,7 +252,7 @@ fn peer(text: &str) -> Result<SocketAddr, String> {
         .ok_or_else(|| "write an address, such as `192.0.2.7`".into())
 }
 
-fn names(filters: &[Named]) -> String {
+fn names(filters: &[NamedFilter]) -> String {
     let names: Vec<&str> = filters.iter().map(|named| named.kind.name).collect();
     match names.is_empty() {
         true => "-".into(),
@@ -255,7 +260,7 @@ fn names(filters: &[Named]) -> String {
     }
 }
 
-fn body(args: &Args) -> Result<Option<Bytes>, Failure> {
+fn body(args: &ExplainArgs) -> Result<Option<Bytes>, CommandError> {
     let Some(data) = &args.data else {
         return Ok(None);
     };
@@ -271,7 +276,11 @@ fn body(args: &Args) -> Result<Option<Bytes>, Failure> {
     Ok(Some(bytes.into()))
 }
 
-fn headers(args: &Args, protocol: Option<Protocol>, has_body: bool) -> Result<HeaderMap, Failure> {
+fn headers(
+    args: &ExplainArgs,
+    protocol: Option<Protocol>,
+    has_body: bool,
+) -> Result<HeaderMap, CommandError> {
     let mut headers = HeaderMap::new();
     if has_body {
         headers.insert(
@@ -291,7 +300,7 @@ fn headers(args: &Args, protocol: Option<Protocol>, has_body: bool) -> Result<He
     for line in &args.header {
         let (name, value) = line
             .split_once(':')
-            .ok_or_else(|| Failure::new(format!("`{line}` is not `name: value`")))?;
+            .ok_or_else(|| CommandError::new(format!("`{line}` is not `name: value`")))?;
         headers.insert(
             HeaderName::from_bytes(name.trim().as_bytes())?,
             HeaderValue::from_str(value.trim())?,

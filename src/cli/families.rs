@@ -1,16 +1,16 @@
 //! `headgate families`: the definitions of video families that come with the program.
 
-use super::Failure;
+use super::CommandError;
 use crate::config::hint::did_you_mean;
 use crate::task::families::{SHIPPED, shipped};
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct FamiliesArgs {
     /// One of them; all if absent, as they would stand in routes.yaml.
     name: Option<String>,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &FamiliesArgs) -> Result<(), CommandError> {
     let Some(name) = &args.name else {
         println!("families:");
         for (name, definition) in SHIPPED {
@@ -24,7 +24,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     let Some(definition) = shipped(name) else {
         let names = SHIPPED.map(|(name, _)| name);
         let hint = did_you_mean(name, names).unwrap_or_default();
-        return Err(Failure::new(format!(
+        return Err(CommandError::new(format!(
             "error: no family `{name}` comes with the program; {hint}"
         )));
     };

@@ -1,17 +1,17 @@
 //! `headgate filters`: every filter there is, its chain and what it does.
 
-use super::Failure;
-use crate::filter::kind::Side;
+use super::CommandError;
+use crate::filter::kind::ChainSide;
 use crate::filter::registry::FILTERS;
 
-pub fn run() -> Result<(), Failure> {
+pub fn run() -> Result<(), CommandError> {
     let width = FILTERS.iter().map(|kind| kind.name.len()).max();
     let width = width.unwrap_or_default();
     for kind in FILTERS {
         let chain = match kind.side {
-            Side::Request => "request",
-            Side::Response => "response",
-            Side::Either => "either",
+            ChainSide::Request => "request",
+            ChainSide::Response => "response",
+            ChainSide::Either => "either",
         };
         println!("{:width$}  {chain:8}  {}", kind.name, kind.summary);
     }

@@ -25,10 +25,10 @@ const SERVING: u8 = b'!';
 /// Gateway, admin pages, and the name itself.
 const SOCKETS: usize = 3;
 /// How long either side waits for the other.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// What a process offers its successor.
-pub struct Offer {
+pub struct SocketOffer {
     gateway: OwnedFd,
     admin: OwnedFd,
     name: UnixListener,
@@ -37,7 +37,7 @@ pub struct Offer {
 }
 
 /// What a process got from its predecessor.
-pub struct Inheritance {
+pub struct InheritedSockets {
     /// The predecessor's process.
     pub pid: i32,
     pub gateway: Option<TcpListener>,
@@ -46,7 +46,7 @@ pub struct Inheritance {
     predecessor: UnixStream,
 }
 
-impl Offer {
+impl SocketOffer {
     /// Offers the sockets of the gateway at `address`, under its name or at the one inherited.
     ///
     /// # Errors
@@ -91,8 +91,8 @@ impl Offer {
         let send = || self.send(successor.as_raw_fd());
         successor.async_io(Interest::WRITABLE, send).await?;
         // Nothing comes if it fails before it accepts.
-        let said = timeout(PATIENCE, successor.read_u8()).await??;
-        match said {
+        let message = timeout(MAX_WAIT, successor.read_u8()).await??;
+        match message {
             SERVING => Ok(who.pid().unwrap_or_default()),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
@@ -111,7 +111,7 @@ impl Offer {
     }
 }
 
-impl Inheritance {
+impl InheritedSockets {
     /// Takes over from the gateway that serves `address`; `None` if there is none.
     ///
     /// # Errors
@@ -124,7 +124,7 @@ impl Inheritance {
         };
         let who = getsockopt(&predecessor, sockopt::PeerCredentials)?;
         check_owner(who.uid())?;
-        predecessor.set_read_timeout(Some(PATIENCE))?;
+        predecessor.set_read_timeout(Some(MAX_WAIT))?;
         let mut sockets = received(&predecessor)?.into_iter();
         Ok(Some(Self {
             pid: who.pid(),

@@ -1,12 +1,12 @@
 //! `headgate key`: keys for callers, and those that task ids are sealed with.
 
-use super::Failure;
+use super::CommandError;
 use crate::catalog::caller::KeyDigest;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 #[derive(clap::Subcommand)]
-pub enum Command {
+pub enum KeyCommand {
     /// Prints a new key, and the digest that routes.yaml keeps of it.
     New,
     /// Prints the digest of a key given on standard input.
@@ -20,20 +20,20 @@ const KEY_BYTES: usize = 24;
 /// Bytes of randomness in a key for task ids.
 const TASK_KEY_BYTES: usize = 48;
 
-pub fn run(command: &Command) -> Result<(), Failure> {
+pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
     match command {
-        Command::New => {
+        KeyCommand::New => {
             let key = format!("sk-hg-{}", random::<KEY_BYTES>()?);
             println!("key:        {key}");
             println!("key_sha256: {}", KeyDigest::of(key.as_bytes()).to_hex());
             println!("Give the key to the caller; routes.yaml keeps only its digest.");
         }
-        Command::Digest => {
+        KeyCommand::Digest => {
             let mut key = String::new();
             std::io::stdin().read_line(&mut key)?;
             println!("{}", KeyDigest::of(key.trim().as_bytes()).to_hex());
         }
-        Command::Task => {
+        KeyCommand::Task => {
             println!("{}", new_task_key()?);
             eprintln!(
                 "Keep it in a variable, as in `task_keys: [\"${{HEADGATE_TASK_KEY}}\"]`: whoever has it can read and make ids."
@@ -44,14 +44,14 @@ pub fn run(command: &Command) -> Result<(), Failure> {
 }
 
 /// A new key that task ids can be sealed with.
-pub fn new_task_key() -> Result<String, Failure> {
+pub fn new_task_key() -> Result<String, CommandError> {
     random::<TASK_KEY_BYTES>()
 }
 
 /// So many bytes of randomness, as text.
-fn random<const BYTES: usize>() -> Result<String, Failure> {
+fn random<const BYTES: usize>() -> Result<String, CommandError> {
     let mut random = [0; BYTES];
     getrandom::fill(&mut random)
-        .map_err(|error| Failure::new(format!("error: no randomness to be had: {error}")))?;
+        .map_err(|error| CommandError::new(format!("error: no randomness to be had: {error}")))?;
     Ok(URL_SAFE_NO_PAD.encode(random))
 }

@@ -1,7 +1,7 @@
 //! What the system lets a process do: open files, and writing to nobody.
 
 /// Files for anything but connections of callers: the admin pages, logs, the configuration.
-const FILES_KEPT: usize = 64;
+const RESERVED_FILES: usize = 64;
 
 /// Lets the process open as many files as the system allows: every connection takes one.
 pub fn raise_open_files() {
@@ -41,7 +41,7 @@ pub fn connections(wanted: u32) -> usize {
 }
 
 fn connections_of(files: usize) -> usize {
-    (files.saturating_sub(FILES_KEPT) / 2).max(1)
+    (files.saturating_sub(RESERVED_FILES) / 2).max(1)
 }
 
 fn open_files() -> Option<usize> {
@@ -73,7 +73,7 @@ mod tests {
             (64, 1),
             (1_024, 480),
             (20_000, 9_968),
-            (usize::MAX, (usize::MAX - FILES_KEPT) / 2),
+            (usize::MAX, (usize::MAX - RESERVED_FILES) / 2),
         ] {
             assert_eq!(connections_of(files), connections, "{files} files");
         }

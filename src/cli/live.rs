@@ -1,6 +1,6 @@
 //! What a running gateway tells of its channels: `/channels` of its admin pages, asked and read.
 
-use super::Failure;
+use super::CommandError;
 use crate::catalog::model::Candidate;
 use serde_json::Value;
 use std::io::{self, Read, Write};
@@ -9,11 +9,11 @@ use std::str::FromStr;
 use std::time::{Duration, Instant};
 
 /// How long the gateway may take to answer, all in all.
-const PATIENCE: Duration = Duration::from_secs(5);
+const MAX_WAIT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// How the channels of a running gateway stand.
-pub struct Live {
+pub struct LiveChannelStatus {
     pub address: String,
     page: Value,
 }
@@ -55,19 +55,19 @@ fn address(text: &str) -> Result<String, String> {
     }
 }
 
-impl Live {
+impl LiveChannelStatus {
     /// Asks the gateway whose admin pages are at `address`.
     ///
     /// # Errors
     /// Nothing answers there in time, or no gateway does.
-    pub fn ask(address: &str) -> Result<Self, Failure> {
+    pub fn fetch(address: &str) -> Result<Self, CommandError> {
         if address.ends_with(":0") {
-            return Err(Failure::new(
+            return Err(CommandError::new(
                 "error: the configuration leaves the port of the admin pages to the system; write --live http://HOST:PORT",
             ));
         }
         let answer = get(address, "/channels").map_err(|error| {
-            Failure::new(format!(
+            CommandError::new(format!(
                 "error: no gateway answers at http://{address}: {error}\n  is it running, and is this its `server.admin`? another address: --live http://HOST:PORT"
             ))
         })?;
@@ -75,7 +75,7 @@ impl Live {
         let page: Value = page.ok_or_else(|| {
             let status = answer.split(|byte| *byte == b'\r').next();
             let status = String::from_utf8_lossy(status.unwrap_or_default());
-            Failure::new(format!(
+            CommandError::new(format!(
                 "error: what answers at http://{address}/channels is no gateway of this version: {status}"
             ))
         })?;
@@ -91,7 +91,7 @@ impl Live {
     }
 
     /// Whether `candidate` is usable now; why not, and for how long.
-    pub fn standing(&self, candidate: &Candidate) -> String {
+    pub fn candidate_status(&self, candidate: &Candidate) -> String {
         let channel = &*candidate.channel.name;
         let Some(model) = &candidate.model else {
             return match self.entry("channels", |entry| entry["name"] == *channel) {
@@ -125,9 +125,9 @@ impl Live {
 
 /// Sends a request and reads the whole answer, head and body.
 fn get(address: &str, path: &str) -> io::Result<Vec<u8>> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + MAX_WAIT;
     let mut stream = connect(address, until)?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(MAX_WAIT))?;
     let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
@@ -169,7 +169,7 @@ fn left(until: Instant) -> io::Result<Duration> {
 }
 
 fn too_slow() -> io::Error {
-    let text = format!("no answer within {} s", PATIENCE.as_secs());
+    let text = format!("no answer within {} s", MAX_WAIT.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 

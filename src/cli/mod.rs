@@ -9,10 +9,10 @@ mod filters;
 #[cfg(target_os = "linux")]
 mod handover;
 #[cfg(not(target_os = "linux"))]
-#[path = "handover_elsewhere.rs"]
+#[path = "handover_unsupported.rs"]
 mod handover;
 mod key;
-mod life;
+mod lifecycle;
 mod limits;
 mod live;
 mod run;
@@ -29,35 +29,35 @@ use std::process::ExitCode;
 #[command(name = "headgate", version, about)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum CliCommand {
     /// Runs the gateway.
-    Run(run::Args),
+    Run(run::RunArgs),
     /// Checks a configuration and prints every problem with its place.
-    Check(check::Args),
+    Check(check::CheckArgs),
     /// Tells what would become of a request: route, chain, channels, upstream request.
-    Explain(explain::Args),
+    Explain(explain::ExplainArgs),
     /// Prints the JSON Schema of routes.yaml.
     Schema,
     /// Prints every filter, its chain and what it does.
     Filters,
     /// Prints the definitions of video families that come with the program.
-    Families(families::Args),
+    Families(families::FamiliesArgs),
     /// Makes keys for callers and for task ids.
     #[command(subcommand)]
-    Key(key::Command),
+    Key(key::KeyCommand),
     /// Runs a simulated provider.
     #[cfg(feature = "simulator")]
-    Simulate(simulate::Args),
+    Simulate(simulate::SimulateArgs),
     /// Runs the simulated provider and the gateway, and prints what to try.
     #[cfg(feature = "simulator")]
-    Demo(demo::Args),
+    Demo(demo::DemoArgs),
 }
 
-impl Command {
+impl CliCommand {
     /// Whether it goes on, and has connections.
     fn serves(&self) -> bool {
         match self {
@@ -82,21 +82,21 @@ pub fn main() -> ExitCode {
         false => limits::end_quietly_with_reader(),
     }
     let result = match command {
-        Command::Run(args) => run::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Explain(args) => explain::run(&args),
-        Command::Schema => schema::run(),
-        Command::Filters => filters::run(),
-        Command::Families(args) => families::run(&args),
-        Command::Key(command) => key::run(&command),
+        CliCommand::Run(args) => run::run(&args),
+        CliCommand::Check(args) => check::run(&args),
+        CliCommand::Explain(args) => explain::run(&args),
+        CliCommand::Schema => schema::run(),
+        CliCommand::Filters => filters::run(),
+        CliCommand::Families(args) => families::run(&args),
+        CliCommand::Key(command) => key::run(&command),
         #[cfg(feature = "simulator")]
-        Command::Simulate(args) => simulate::run(&args),
+        CliCommand::Simulate(args) => simulate::run(&args),
         #[cfg(feature = "simulator")]
-        Command::Demo(args) => demo::run(&args),
+        CliCommand::Demo(args) => demo::run(&args),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(Failure { message }) => {
+        Err(CommandError { message }) => {
             eprintln!("{}", message.trim_end());
             ExitCode::FAILURE
         }
@@ -104,11 +104,11 @@ pub fn main() -> ExitCode {
 }
 
 /// Why a command did not do what it should: a text for the person at the terminal.
-struct Failure {
+struct CommandError {
     message: String,
 }
 
-impl Failure {
+impl CommandError {
     fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -116,7 +116,7 @@ impl Failure {
     }
 }
 
-impl<E: std::error::Error> From<E> for Failure {
+impl<E: std::error::Error> From<E> for CommandError {
     fn from(error: E) -> Self {
         Self::new(error.to_string())
     }

@@ -1,21 +1,21 @@
 //! `headgate run`: the gateway and its admin pages.
 
-use super::handover::{Inheritance, Offer};
-use super::life::{self, Life};
-use super::{Failure, limits};
-use crate::admin::Admin;
-use crate::channel::live::Channels;
+use super::handover::{InheritedSockets, SocketOffer};
+use super::lifecycle::{self, ProcessLifecycle};
+use super::{CommandError, limits};
+use crate::admin::AdminApp;
+use crate::channel::live::LiveChannels;
 use crate::gateway::Gateway;
-use crate::gateway::listen::{self, AppLimits, Process, Socket};
+use crate::gateway::listen::{self, AppLimits, ListenSocket, ServerProcess};
 use crate::observe::access_log::AccessLog;
-use crate::observe::line_writer::{LineWriter, Sink};
+use crate::observe::line_writer::{LineWriter, LogSink};
 use crate::observe::metrics::Metrics;
 use crate::observe::process_log;
 use crate::protocol::secret_shape;
-use crate::reload::running::Listeners;
+use crate::reload::running::ListenerAddresses;
 use crate::reload::{self, Reloader};
-use crate::snapshot::Lasting;
-use crate::snapshot::server::{AccessLogTarget, Server};
+use crate::snapshot::SharedState;
+use crate::snapshot::server::{AccessLogTarget, ServerSettings};
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct RunArgs {
     /// The configuration.
     #[arg(long, short, default_value = "routes.yaml")]
     pub config: PathBuf,
@@ -39,9 +39,9 @@ pub struct Args {
     pub upgrade: bool,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     let log = process_log::start();
-    gateway(args, Lasting::default(), log)?.process.run()
+    gateway(args, SharedState::default(), log)?.process.run()
 }
 
 /// A gateway that is ready to run.
@@ -49,22 +49,26 @@ pub fn run(args: &Args) -> Result<(), Failure> {
     not(feature = "simulator"),
     expect(dead_code, reason = "the demo alone prints the addresses")
 )]
-pub struct Ready {
-    pub process: Process,
+pub struct ReadyGateway {
+    pub process: ServerProcess,
     pub listen: SocketAddr,
     pub admin: SocketAddr,
 }
 
 /// The gateway and its admin pages; says on standard error where they listen.
-pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, Failure> {
+pub fn gateway(
+    args: &RunArgs,
+    shared: SharedState,
+    log: LineWriter,
+) -> Result<ReadyGateway, CommandError> {
     let metrics = Arc::new(Metrics::new());
-    let reloader = Arc::new(Reloader::start(&args.config, lasting, metrics.clone())?);
+    let reloader = Arc::new(Reloader::start(&args.config, shared, metrics.clone())?);
     let snapshot = reloader.current();
     let server = &snapshot.server;
     let access_log = Arc::new(AccessLog::new(sink(server.access_log)));
-    let sockets = Sockets::open(args, server)?;
+    let sockets = GatewaySockets::open(args, server)?;
     let (listen, admin) = (sockets.gateway.address, sockets.admin.address);
-    reloader.set_listeners(Listeners {
+    reloader.set_listeners(ListenerAddresses {
         listen: listen.to_string(),
         admin: admin.to_string(),
         is_listen_overridden: args.listen.is_some(),
@@ -72,27 +76,27 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
     });
     let predecessor = sockets.inheritance.as_ref().map(|from| from.pid);
     let workers = workers(server);
-    let mut process = Process::new(workers);
+    let mut process = ServerProcess::new(workers);
     let ready = Arc::new(AtomicBool::new(true));
-    let life = Life {
+    let life = ProcessLifecycle {
         reloader: reloader.clone(),
         metrics: metrics.clone(),
         access_log: access_log.clone(),
         log,
         ready: ready.clone(),
-        stages: process.stages(),
+        drain_state: process.drain_state(),
         limits: server.limits.clone(),
         offer: sockets.offer,
         inheritance: sockets.inheritance,
     };
-    let channels = Arc::new(Channels::new(metrics.clone()));
+    let channels = Arc::new(LiveChannels::new(metrics.clone()));
     channels.retain(&snapshot.catalog);
     let gateway = Gateway::new(
         reloader.clone(),
         channels.clone(),
         metrics.clone(),
         access_log.clone(),
-        process.stages(),
+        process.drain_state(),
     );
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
     let folder = args.config.parent().unwrap_or(Path::new(""));
@@ -104,8 +108,8 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
             sockets.gateway,
             limits::connections(server.limits.connections),
         )
-        .map_err(Failure::new)?;
-    let pages = Admin {
+        .map_err(CommandError::new)?;
+    let pages = AdminApp {
         reloader: reloader.clone(),
         channels,
         metrics,
@@ -116,7 +120,7 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
     if let Err(error) = reload::watch::start(reloader) {
         tracing::warn!(%error, "the configuration is not watched; SIGHUP and POST /reload still reload it");
     }
-    life::start(life)?;
+    lifecycle::start(life)?;
     tracing::info!(
         %listen,
         %admin,
@@ -125,7 +129,7 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
         predecessor,
         "headgate is listening"
     );
-    Ok(Ready {
+    Ok(ReadyGateway {
         process,
         listen,
         admin,
@@ -133,16 +137,16 @@ pub fn gateway(args: &Args, lasting: Lasting, log: LineWriter) -> Result<Ready, 
 }
 
 /// The sockets of a gateway, and who else has or may have them.
-struct Sockets {
-    gateway: Socket,
-    admin: Socket,
-    inheritance: Option<Inheritance>,
-    offer: Option<Offer>,
+struct GatewaySockets {
+    gateway: ListenSocket,
+    admin: ListenSocket,
+    inheritance: Option<InheritedSockets>,
+    offer: Option<SocketOffer>,
 }
 
-impl Sockets {
+impl GatewaySockets {
     /// Opens them, or takes them over from the process that has them.
-    fn open(args: &Args, server: &Server) -> Result<Self, Failure> {
+    fn open(args: &RunArgs, server: &ServerSettings) -> Result<Self, CommandError> {
         let listen = args.listen.as_ref().unwrap_or(&server.listen);
         let admin = args.admin.as_ref().unwrap_or(&server.admin);
         let mut inheritance = match args.upgrade {
@@ -156,7 +160,7 @@ impl Sockets {
         };
         let gateway = inherit_or_bind(gateway, listen)?;
         let admin = inherit_or_bind(pages, admin)?;
-        let offer = match Offer::new(
+        let offer = match SocketOffer::new(
             gateway.address,
             gateway.try_clone()?,
             admin.try_clone()?,
@@ -177,10 +181,10 @@ impl Sockets {
     }
 }
 
-fn predecessor_at(address: &str) -> Result<Option<Inheritance>, Failure> {
+fn predecessor_at(address: &str) -> Result<Option<InheritedSockets>, CommandError> {
     let resolved = listen::resolve(address).map_err(|error| cannot_listen(address, &error))?;
-    let predecessor = Inheritance::take(resolved).map_err(|error| {
-        Failure::new(format!(
+    let predecessor = InheritedSockets::take(resolved).map_err(|error| {
+        CommandError::new(format!(
             "error: cannot take over from the process at {address}: {error}"
         ))
     })?;
@@ -191,27 +195,30 @@ fn predecessor_at(address: &str) -> Result<Option<Inheritance>, Failure> {
 }
 
 /// The inherited socket, unless the configuration wants another address now.
-fn inherit_or_bind(inherited: Option<TcpListener>, address: &str) -> Result<Socket, Failure> {
+fn inherit_or_bind(
+    inherited: Option<TcpListener>,
+    address: &str,
+) -> Result<ListenSocket, CommandError> {
     let failed = |error| cannot_listen(address, &error);
     let wanted = listen::resolve(address).map_err(failed)?;
     if let Some(listener) = inherited {
-        let socket = Socket::inherited(listener).map_err(failed)?;
+        let socket = ListenSocket::inherited(listener).map_err(failed)?;
         if socket.address == wanted {
             return Ok(socket);
         }
     }
-    Socket::bind(address).map_err(failed)
+    ListenSocket::bind(address).map_err(failed)
 }
 
-fn sink(target: AccessLogTarget) -> Option<Sink> {
+fn sink(target: AccessLogTarget) -> Option<LogSink> {
     match target {
-        AccessLogTarget::Stdout => Some(Sink::Stdout),
-        AccessLogTarget::Stderr => Some(Sink::Stderr),
+        AccessLogTarget::Stdout => Some(LogSink::Stdout),
+        AccessLogTarget::Stderr => Some(LogSink::Stderr),
         AccessLogTarget::Off => None,
     }
 }
 
-fn workers(server: &Server) -> usize {
+fn workers(server: &ServerSettings) -> usize {
     server
         .workers
         .map(usize::from)
@@ -219,7 +226,7 @@ fn workers(server: &Server) -> usize {
         .unwrap_or(1)
 }
 
-fn cannot_listen(address: &str, error: &std::io::Error) -> Failure {
+fn cannot_listen(address: &str, error: &std::io::Error) -> CommandError {
     let address = secret_shape::masked(address);
-    Failure::new(format!("error: cannot listen on {address}: {error}"))
+    CommandError::new(format!("error: cannot listen on {address}: {error}"))
 }

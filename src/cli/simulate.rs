@@ -1,13 +1,13 @@
 //! `headgate simulate`: a provider that answers without a model.
 
-use super::Failure;
-use crate::gateway::listen::Socket;
+use super::CommandError;
+use crate::gateway::listen::ListenSocket;
 use crate::observe::process_log;
-use headgate_simulator::server::Server;
+use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorOptions};
 
 #[derive(clap::Args)]
-pub struct Args {
+pub struct SimulateArgs {
     /// Address of the simulated provider.
     #[arg(long, default_value = "127.0.0.1:9092")]
     listen: String,
@@ -31,9 +31,9 @@ pub struct Args {
     workers: usize,
 }
 
-pub fn run(args: &Args) -> Result<(), Failure> {
+pub fn run(args: &SimulateArgs) -> Result<(), CommandError> {
     process_log::start();
-    let socket = Socket::bind(&args.listen)?;
+    let socket = ListenSocket::bind(&args.listen)?;
     let address = socket.address;
     let simulator = Simulator::new(SimulatorOptions {
         first_byte_ms: args.first_byte_ms,
@@ -43,7 +43,7 @@ pub fn run(args: &Args) -> Result<(), Failure> {
         record: !args.no_record,
         ..SimulatorOptions::default()
     });
-    let server = Server::start(simulator, socket.into_listener(), args.workers)?;
+    let server = SimulatorServer::start(simulator, socket.into_listener(), args.workers)?;
     tracing::info!(listen = %address, "simulated provider is listening");
     Ok(server.run_until_signal()?)
 }

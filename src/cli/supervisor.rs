@@ -7,15 +7,15 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// Connections are taken, and this is the process to watch from now on.
 pub fn serving() {
-    tell(&format!("READY=1\nMAINPID={}", std::process::id()));
+    notify(&format!("READY=1\nMAINPID={}", std::process::id()));
 }
 
 /// The process was told to stop, and lets open requests end.
 pub fn stopping() {
-    tell("STOPPING=1");
+    notify("STOPPING=1");
 }
 
-fn tell(state: &str) {
+fn notify(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else {
         return;
     };

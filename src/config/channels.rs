@@ -3,7 +3,7 @@
 use super::images::ImageEditConfig;
 use super::resilience::{ChannelLimitsConfig, HealthConfig};
 use crate::protocol::Protocol;
-use crate::scalar::{Secret, Span};
+use crate::scalar::{HumanDuration, Secret};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -93,13 +93,13 @@ pub struct CredentialHeaderConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct TimeoutsConfig {
     /// To reach the provider, TLS included. 2s if absent.
-    pub connect: Option<Span>,
+    pub connect: Option<HumanDuration>,
     /// From the sent request to the first byte of the answer's headers. 60s if absent.
-    pub first_byte: Option<Span>,
+    pub first_byte: Option<HumanDuration>,
     /// Between two chunks of the answer. 60s if absent.
-    pub idle: Option<Span>,
+    pub idle: Option<HumanDuration>,
     /// For the whole attempt. 30m if absent.
-    pub total: Option<Span>,
+    pub total: Option<HumanDuration>,
 }
 
 /// TLS towards a provider.

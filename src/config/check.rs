@@ -1,6 +1,6 @@
 //! A file's values against the schema: every mistake found at once.
 
-use super::document::{Document, Finding, Spot};
+use super::document::{ConfigDocument, ConfigFinding, HighlightTarget};
 use super::explain::{explain, keys, parent_schema};
 use super::pointer::child;
 use super::problem::PROBLEMS_MAX;
@@ -23,9 +23,9 @@ const COMPARED_KEYS_MAX: usize = 1_000;
 pub fn check(
     value: &mut Value,
     schema: &Value,
-    document: &Document,
+    document: &ConfigDocument,
     skipped: &HashSet<&str>,
-) -> Checked {
+) -> SchemaCheckResult {
     let validator = jsonschema::draft202012::options()
         .build(schema)
         .expect("the generated schema is a schema");
@@ -44,8 +44,8 @@ pub fn check(
         }
     }
     let errors: Vec<_> = validator.iter_errors(value).collect();
-    let consequences = Consequences::of(&errors, schema);
-    let mut broken: Vec<Broken<'_>> = Vec::new();
+    let consequences = ConsequentialErrors::of(&errors, schema);
+    let mut broken: Vec<BrokenRule<'_>> = Vec::new();
     for error in errors.iter().filter(|error| !consequences.has(error)) {
         let pointer = error.instance_path().as_str();
         if skipped.contains(pointer) {
@@ -53,19 +53,23 @@ pub fn check(
         }
         match error.kind() {
             Kind::AdditionalProperties { unexpected } => {
-                broken.extend(unexpected.iter().map(|key| Broken {
-                    start: document.bytes_at(&child(pointer, key), Spot::Key).start,
-                    error,
-                    key: Some(key),
+                broken.extend(unexpected.iter().map(|key| {
+                    BrokenRule {
+                        start: document
+                            .bytes_at(&child(pointer, key), HighlightTarget::Key)
+                            .start,
+                        error,
+                        key: Some(key),
+                    }
                 }));
             }
-            Kind::Required { .. } => broken.push(Broken {
-                start: document.bytes_at(pointer, Spot::Key).start,
+            Kind::Required { .. } => broken.push(BrokenRule {
+                start: document.bytes_at(pointer, HighlightTarget::Key).start,
                 error,
                 key: None,
             }),
-            _ => broken.push(Broken {
-                start: document.bytes_at(pointer, Spot::Value).start,
+            _ => broken.push(BrokenRule {
+                start: document.bytes_at(pointer, HighlightTarget::Value).start,
                 error,
                 key: None,
             }),
@@ -76,7 +80,7 @@ pub fn check(
     broken.dedup_by(|next, kept| next.is_same(kept));
     let more = broken.len().saturating_sub(PROBLEMS_MAX);
     let shown = broken.into_iter().take(PROBLEMS_MAX);
-    Checked {
+    SchemaCheckResult {
         findings: shown
             .flat_map(|broken| explain(broken.error, broken.key, schema, document))
             .collect(),
@@ -85,15 +89,15 @@ pub fn check(
 }
 
 /// What the schema does not allow.
-pub struct Checked {
+pub struct SchemaCheckResult {
     /// The first ones in the file, at most [`PROBLEMS_MAX`] broken rules.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ConfigFinding>,
     /// How many there are besides.
     pub more: usize,
 }
 
 /// A rule of the schema that a value breaks.
-struct Broken<'error> {
+struct BrokenRule<'error> {
     /// The first byte to underline.
     start: usize,
     error: &'error ValidationError<'error>,
@@ -101,7 +105,7 @@ struct Broken<'error> {
     key: Option<&'error String>,
 }
 
-impl Broken<'_> {
+impl BrokenRule<'_> {
     fn missing_key(&self) -> Option<&Value> {
         match self.error.kind() {
             Kind::Required { property } => Some(property),
@@ -119,12 +123,12 @@ impl Broken<'_> {
 
 /// Errors that vanish with the unknown keys of the same mapping: a misspelt key is not missing as well.
 #[derive(Default)]
-struct Consequences<'schema> {
+struct ConsequentialErrors<'schema> {
     /// By the pointer of a mapping, known keys that were most likely meant by its unknown ones.
     meant: HashMap<String, HashSet<&'schema str>>,
 }
 
-impl<'schema> Consequences<'schema> {
+impl<'schema> ConsequentialErrors<'schema> {
     fn of(errors: &[ValidationError<'_>], schema: &'schema Value) -> Self {
         let mut meant = HashMap::new();
         let mut compared = 0;

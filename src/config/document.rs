@@ -1,11 +1,11 @@
 //! A configuration file as text and tree: where each value stands, and problems with their places.
 
-use super::mask::{self, Secrets};
-use super::node::{Content, Node};
+use super::mask::{self, SecretSpans};
+use super::node::{YamlContent, YamlNode};
 use super::pointer::{child, tokens};
-use super::problem::{InvalidConfig, More, PROBLEMS_MAX, Problem, Severity};
+use super::problem::{ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity};
 use super::redactor::Redactor;
-use super::source::Source;
+use super::source::ConfigSource;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -18,10 +18,10 @@ const HINT_CHARS_MAX: usize = 600;
 /// A parsed configuration file. Pointers are JSON pointers (RFC 6901) into it.
 ///
 /// It keeps secrets that were written in the file itself, so nothing of its content is printed.
-pub struct Document {
+pub struct ConfigDocument {
     file: PathBuf,
-    source: Source,
-    root: Node,
+    source: ConfigSource,
+    root: YamlNode,
     /// Pointers of scalars that took a variable's value.
     expanded: BTreeSet<String>,
     redactor: Redactor,
@@ -29,24 +29,24 @@ pub struct Document {
 
 /// A problem that was found at a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Finding {
+pub(super) struct ConfigFinding {
     pub pointer: String,
-    pub spot: Spot,
+    pub highlight: HighlightTarget,
     pub reason: String,
     pub hint: Option<String>,
 }
 
 /// What to underline of the place a pointer leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spot {
+pub(super) enum HighlightTarget {
     Value,
     Key,
     /// Exactly these bytes of the file.
     Bytes(Range<usize>),
 }
 
-impl Document {
-    pub(super) fn new(file: &Path, source: Source, root: Node) -> Self {
+impl ConfigDocument {
+    pub(super) fn new(file: &Path, source: ConfigSource, root: YamlNode) -> Self {
         Self {
             file: file.to_owned(),
             source,
@@ -62,8 +62,8 @@ impl Document {
         pointer: &str,
         reason: impl Into<String>,
         hint: Option<String>,
-    ) -> Problem {
-        self.locate(Finding::value(pointer, reason, hint))
+    ) -> ConfigProblem {
+        self.locate(ConfigFinding::value(pointer, reason, hint))
     }
 
     /// A problem with the key of the value at a pointer.
@@ -72,13 +72,17 @@ impl Document {
         pointer: &str,
         reason: impl Into<String>,
         hint: Option<String>,
-    ) -> Problem {
-        self.locate(Finding::key(pointer, reason, hint))
+    ) -> ConfigProblem {
+        self.locate(ConfigFinding::key(pointer, reason, hint))
     }
 
     /// These findings, at most [`PROBLEMS_MAX`] of them with their places, and a count of the others.
-    pub(super) fn invalid_findings(&self, findings: Vec<Finding>, more: usize) -> InvalidConfig {
-        let mut placed: Vec<(usize, Finding)> = findings
+    pub(super) fn invalid_findings(
+        &self,
+        findings: Vec<ConfigFinding>,
+        more: usize,
+    ) -> InvalidConfig {
+        let mut placed: Vec<(usize, ConfigFinding)> = findings
             .into_iter()
             .map(|finding| (self.bytes(&finding).start, finding))
             .collect();
@@ -89,7 +93,7 @@ impl Document {
         let errors = more + placed.len().saturating_sub(PROBLEMS_MAX);
         placed.truncate(PROBLEMS_MAX);
         let problems = placed.into_iter().map(|(_, finding)| self.locate(finding));
-        let more = More {
+        let more = OmittedProblems {
             errors,
             warnings: 0,
         };
@@ -97,7 +101,7 @@ impl Document {
     }
 
     /// These problems with the file they are of.
-    pub fn invalid(&self, problems: Vec<Problem>) -> InvalidConfig {
+    pub fn invalid(&self, problems: Vec<ConfigProblem>) -> InvalidConfig {
         InvalidConfig::new(self.file.clone(), self.source.clone(), problems)
     }
 
@@ -114,12 +118,12 @@ impl Document {
             return None;
         }
         match &target.node.content {
-            Content::Bool(value) => Some(value.to_string()),
-            Content::Number(_) => {
+            YamlContent::Bool(value) => Some(value.to_string()),
+            YamlContent::Number(_) => {
                 let written = self.source.text().get(target.node.range.clone())?;
                 Some(written.to_owned())
             }
-            Content::Text(text) if text.chars().count() <= 60 && !text.contains('\n') => {
+            YamlContent::Text(text) if text.chars().count() <= 60 && !text.contains('\n') => {
                 Some(text.clone())
             }
             _ => None,
@@ -151,7 +155,7 @@ impl Document {
                 |character: char| character.is_ascii_alphanumeric() || "_-".contains(character);
             let shown = self.redactor.token(&token);
             let written = match &parent.node.content {
-                Content::List(_) => write!(path, "[{shown}]"),
+                YamlContent::List(_) => write!(path, "[{shown}]"),
                 _ if shown != token.as_str() => write!(path, "[{shown}]"),
                 _ if !token.chars().all(is_plain) => write!(path, "[{token:?}]"),
                 _ if path.is_empty() => write!(path, "{token}"),
@@ -164,9 +168,9 @@ impl Document {
         path
     }
 
-    pub(super) fn locate(&self, finding: Finding) -> Problem {
+    pub(super) fn locate(&self, finding: ConfigFinding) -> ConfigProblem {
         let place = self.source.place(&self.bytes(&finding));
-        Problem {
+        ConfigProblem {
             path: self.path(&finding.pointer),
             line: place.line,
             column: place.column,
@@ -179,30 +183,30 @@ impl Document {
         }
     }
 
-    pub(super) fn root(&self) -> &Node {
+    pub(super) fn root(&self) -> &YamlNode {
         &self.root
     }
 
-    pub(super) fn source(&self) -> &Source {
+    pub(super) fn source(&self) -> &ConfigSource {
         &self.source
     }
 
     /// The bytes that a finding at this place underlines.
-    pub(super) fn bytes_at(&self, pointer: &str, spot: Spot) -> Range<usize> {
-        let mut finding = Finding::value(pointer, "", None);
-        finding.spot = spot;
+    pub(super) fn bytes_at(&self, pointer: &str, highlight: HighlightTarget) -> Range<usize> {
+        let mut finding = ConfigFinding::value(pointer, "", None);
+        finding.highlight = highlight;
         self.bytes(&finding)
     }
 
     /// Masks these secrets from now on.
-    pub(super) fn mask(&mut self, secrets: Secrets) {
+    pub(super) fn mask(&mut self, secrets: SecretSpans) {
         self.source.mask(secrets.ranges);
         self.redactor.add_texts(secrets.texts);
     }
 
     /// Masks the scalars of the values at these pointers from now on.
     pub(super) fn mask_values(&mut self, pointers: &[String]) {
-        let mut secrets = Secrets::default();
+        let mut secrets = SecretSpans::default();
         for pointer in pointers {
             let node = self.root.target(pointer).node;
             let found = mask::in_secret(node, self.source.text());
@@ -225,16 +229,16 @@ impl Document {
         self.expanded.contains(pointer)
     }
 
-    fn bytes(&self, finding: &Finding) -> Range<usize> {
-        if let Spot::Bytes(range) = &finding.spot {
+    fn bytes(&self, finding: &ConfigFinding) -> Range<usize> {
+        if let HighlightTarget::Bytes(range) = &finding.highlight {
             return range.clone();
         }
         let target = self.root.target(&finding.pointer);
         // A collection and an absent value have no text of their own to underline.
-        let by_key = finding.spot == Spot::Key
+        let by_key = finding.highlight == HighlightTarget::Key
             || matches!(
                 target.node.content,
-                Content::Map(_) | Content::List(_) | Content::Null
+                YamlContent::Map(_) | YamlContent::List(_) | YamlContent::Null
             );
         match target.key_range {
             Some(key) if by_key => key,
@@ -243,13 +247,13 @@ impl Document {
     }
 }
 
-impl fmt::Debug for Document {
+impl fmt::Debug for ConfigDocument {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Document({})", self.file.display())
     }
 }
 
-impl Finding {
+impl ConfigFinding {
     pub fn value(
         pointer: impl Into<String>,
         reason: impl Into<String>,
@@ -257,7 +261,7 @@ impl Finding {
     ) -> Self {
         Self {
             pointer: pointer.into(),
-            spot: Spot::Value,
+            highlight: HighlightTarget::Value,
             reason: reason.into(),
             hint,
         }
@@ -269,14 +273,14 @@ impl Finding {
         hint: Option<String>,
     ) -> Self {
         Self {
-            spot: Spot::Key,
+            highlight: HighlightTarget::Key,
             ..Self::value(pointer, reason, hint)
         }
     }
 
     pub fn bytes(range: Range<usize>, reason: impl Into<String>, hint: Option<String>) -> Self {
         Self {
-            spot: Spot::Bytes(range),
+            highlight: HighlightTarget::Bytes(range),
             ..Self::value("", reason, hint)
         }
     }

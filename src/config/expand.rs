@@ -1,9 +1,9 @@
 //! `${VAR}` and `${VAR:-default}` in the scalars of a file, after it was parsed: no variable can add structure.
 
-use super::document::Finding;
-use super::node::{Content, Node};
+use super::document::ConfigFinding;
+use super::node::{YamlContent, YamlNode};
 use super::pointer;
-use super::source::Source;
+use super::source::ConfigSource;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,22 +12,22 @@ use std::ops::Range;
 const TASK_KEYS: &str = "/task_keys/";
 
 /// How a variable is looked up.
-pub type Env<'env> = &'env dyn Fn(&str) -> Option<String>;
+pub type EnvLookup<'env> = &'env dyn Fn(&str) -> Option<String>;
 
 /// A file's values with every variable replaced.
-pub struct Expanded {
+pub struct ExpandedConfig {
     pub value: Value,
     /// Pointers of scalars that took a variable's value.
     pub pointers: BTreeSet<String>,
     /// What variables hold, by their names.
     pub variables: BTreeMap<String, String>,
     /// Variables that are not set, and references that are not written right.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<ConfigFinding>,
 }
 
 /// Replaces the variables of a tree that was read from `source`.
-pub fn expand(root: &Node, source: &Source, env: Env<'_>) -> Expanded {
-    let mut expander = Expander {
+pub fn expand(root: &YamlNode, source: &ConfigSource, env: EnvLookup<'_>) -> ExpandedConfig {
+    let mut expander = VariableExpander {
         source,
         env,
         pointers: BTreeSet::new(),
@@ -35,7 +35,7 @@ pub fn expand(root: &Node, source: &Source, env: Env<'_>) -> Expanded {
         findings: Vec::new(),
     };
     let value = expander.node(root, "");
-    Expanded {
+    ExpandedConfig {
         value,
         pointers: expander.pointers,
         variables: expander.variables,
@@ -43,16 +43,16 @@ pub fn expand(root: &Node, source: &Source, env: Env<'_>) -> Expanded {
     }
 }
 
-struct Expander<'file> {
-    source: &'file Source,
-    env: Env<'file>,
+struct VariableExpander<'file> {
+    source: &'file ConfigSource,
+    env: EnvLookup<'file>,
     pointers: BTreeSet<String>,
     variables: BTreeMap<String, String>,
-    findings: Vec<Finding>,
+    findings: Vec<ConfigFinding>,
 }
 
 /// A piece of a scalar.
-enum Piece<'text> {
+enum ScalarPart<'text> {
     Plain(&'text str),
     Variable {
         /// As written, `${` and `}` included.
@@ -63,19 +63,19 @@ enum Piece<'text> {
     Unclosed(&'text str),
 }
 
-impl Expander<'_> {
-    fn node(&mut self, node: &Node, pointer: &str) -> Value {
+impl VariableExpander<'_> {
+    fn node(&mut self, node: &YamlNode, pointer: &str) -> Value {
         match &node.content {
-            Content::Null => Value::Null,
-            Content::Bool(value) => Value::Bool(*value),
-            Content::Number(number) => Value::Number(number.clone()),
-            Content::Text(text) => Value::String(self.scalar(text, &node.range, pointer)),
-            Content::List(items) => {
+            YamlContent::Null => Value::Null,
+            YamlContent::Bool(value) => Value::Bool(*value),
+            YamlContent::Number(number) => Value::Number(number.clone()),
+            YamlContent::Text(text) => Value::String(self.scalar(text, &node.range, pointer)),
+            YamlContent::List(items) => {
                 let items = items.iter().enumerate();
                 let values = items.map(|(at, item)| self.node(item, &pointer::child(pointer, at)));
                 Value::Array(values.collect())
             }
-            Content::Map(entries) => {
+            YamlContent::Map(entries) => {
                 let values = entries.iter().map(|entry| {
                     let pointer = pointer::child(pointer, &entry.key);
                     (entry.key.clone(), self.node(&entry.value, &pointer))
@@ -89,8 +89,8 @@ impl Expander<'_> {
         let mut value = String::with_capacity(text.len());
         for piece in pieces(text) {
             match piece {
-                Piece::Plain(plain) => value.push_str(plain),
-                Piece::Variable {
+                ScalarPart::Plain(plain) => value.push_str(plain),
+                ScalarPart::Variable {
                     written,
                     name,
                     default,
@@ -101,7 +101,7 @@ impl Expander<'_> {
                         Err((reason, hint)) => self.fault(written, range, pointer, reason, hint),
                     }
                 }
-                Piece::Unclosed(written) => {
+                ScalarPart::Unclosed(written) => {
                     self.pointers.insert(pointer.to_owned());
                     let hint = "a variable is written `${NAME}`; `$$` is a plain `$`";
                     self.fault(
@@ -163,25 +163,25 @@ impl Expander<'_> {
             let start = range.start + at;
             start..start + head.len()
         });
-        self.findings.push(Finding {
+        self.findings.push(ConfigFinding {
             pointer: pointer.to_owned(),
-            ..Finding::bytes(bytes.unwrap_or_else(|| range.clone()), reason, Some(hint))
+            ..ConfigFinding::bytes(bytes.unwrap_or_else(|| range.clone()), reason, Some(hint))
         });
     }
 }
 
 /// Cuts a scalar at its variables; `$$` is a plain `$`, and so is a `$` before anything but `{`.
-fn pieces(text: &str) -> Vec<Piece<'_>> {
+fn pieces(text: &str) -> Vec<ScalarPart<'_>> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while let Some(at) = rest.find('$') {
         let (plain, dollar) = rest.split_at(at);
-        pieces.push(Piece::Plain(plain));
+        pieces.push(ScalarPart::Plain(plain));
         if let Some(after) = dollar.strip_prefix("$$") {
-            pieces.push(Piece::Plain("$"));
+            pieces.push(ScalarPart::Plain("$"));
             rest = after;
         } else if !dollar.starts_with("${") {
-            pieces.push(Piece::Plain("$"));
+            pieces.push(ScalarPart::Plain("$"));
             rest = &dollar[1..];
         } else if let Some(end) = dollar.find('}') {
             let inner = &dollar[2..end];
@@ -190,18 +190,18 @@ fn pieces(text: &str) -> Vec<Piece<'_>> {
                 None => (inner, None),
             };
             let written = &dollar[..=end];
-            pieces.push(Piece::Variable {
+            pieces.push(ScalarPart::Variable {
                 written,
                 name,
                 default,
             });
             rest = &dollar[end + 1..];
         } else {
-            pieces.push(Piece::Unclosed(dollar));
+            pieces.push(ScalarPart::Unclosed(dollar));
             rest = "";
         }
     }
-    pieces.push(Piece::Plain(rest));
+    pieces.push(ScalarPart::Plain(rest));
     pieces
 }
 
@@ -224,7 +224,7 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        let source = Source::new(text);
+        let source = ConfigSource::new(text);
         let root = syntax::read(&source).unwrap_or_else(|finding| panic!("{}", finding.reason));
         let expanded = expand(&root, &source, &env);
         let reasons = expanded.findings.into_iter().map(|finding| finding.reason);
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_a_scalar_is_told() {
+    fn every_invalid_reference_of_a_scalar_is_reported() {
         let (_, reasons) = expanded("a: '${ONE} ${T W O} ${HOST} ${'\nb: [\"${ONE}\"]");
         let expected = [
             "the environment variable `ONE` is not set",

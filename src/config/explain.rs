@@ -1,6 +1,6 @@
 //! Schema errors in plain words: what is wrong with this value, and what to write instead.
 
-use super::document::{Document, Finding};
+use super::document::{ConfigDocument, ConfigFinding};
 use super::hint::{did_you_mean, one_of};
 use super::pointer;
 use super::schema::{KEY_NOUN, PATTERN_WORDS};
@@ -13,10 +13,10 @@ pub fn explain(
     error: &ValidationError<'_>,
     key: Option<&String>,
     schema: &Value,
-    document: &Document,
-) -> Vec<Finding> {
+    document: &ConfigDocument,
+) -> Vec<ConfigFinding> {
     let pointer = error.instance_path().as_str();
-    let place = Place {
+    let place = SchemaErrorContext {
         document,
         pointer,
         found: error.instance(),
@@ -69,8 +69,8 @@ pub fn keys(schema: &Value) -> impl Iterator<Item = &str> {
 }
 
 /// The place a schema error is about.
-struct Place<'error> {
-    document: &'error Document,
+struct SchemaErrorContext<'error> {
+    document: &'error ConfigDocument,
     pointer: &'error str,
     found: &'error Value,
     /// The value found, if it is a scalar that may be shown.
@@ -79,12 +79,12 @@ struct Place<'error> {
     wanted: &'error Value,
 }
 
-impl Place<'_> {
-    fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> Finding {
-        Finding::value(self.pointer, reason, hint)
+impl SchemaErrorContext<'_> {
+    fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> ConfigFinding {
+        ConfigFinding::value(self.pointer, reason, hint)
     }
 
-    fn unknown_key(&self, key: &str) -> Finding {
+    fn unknown_key(&self, key: &str) -> ConfigFinding {
         let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
         let known = |name: &str| self.wanted["properties"][name].is_object();
         let hint = match key {
@@ -96,18 +96,18 @@ impl Place<'_> {
             }
             _ => did_you_mean(key, keys(self.wanted)),
         };
-        Finding::key(
+        ConfigFinding::key(
             pointer::child(self.pointer, key),
             format!("unknown {noun} `{key}`"),
             hint,
         )
     }
 
-    fn missing_key(&self, key: &str) -> Finding {
+    fn missing_key(&self, key: &str) -> ConfigFinding {
         let description = self.wanted["properties"][key]["description"].as_str();
         let meaning = description.and_then(|text| text.lines().next());
         let hint = meaning.map(|meaning| format!("add `{key}`: {}", without_full_stop(meaning)));
-        Finding::key(self.pointer, format!("the key `{key}` is missing"), hint)
+        ConfigFinding::key(self.pointer, format!("the key `{key}` is missing"), hint)
     }
 
     /// Whether a scalar stands where a special way of writing is wanted.
@@ -115,7 +115,7 @@ impl Place<'_> {
         self.quoted.is_some() && self.wanted[PATTERN_WORDS].is_string()
     }
 
-    fn wrong_type(&self) -> Finding {
+    fn wrong_type(&self) -> ConfigFinding {
         let wanted = types(self.wanted);
         let words: Vec<&str> = match self.wanted[KEY_NOUN].as_str() {
             Some(_) => vec!["a filter's name or a mapping"],
@@ -161,7 +161,7 @@ impl Place<'_> {
     }
 
     /// A word that is not among those allowed; `keyed` are names that only go with settings.
-    fn unknown_word(&self, options: &Value, keyed: &[&str]) -> Finding {
+    fn unknown_word(&self, options: &Value, keyed: &[&str]) -> ConfigFinding {
         let options = texts(options);
         let Some(word) = &self.quoted else {
             return self.finding(
@@ -186,7 +186,7 @@ impl Place<'_> {
         self.finding(format!("unknown filter `{word}`"), hint)
     }
 
-    fn wrong_pattern(&self) -> Finding {
+    fn wrong_pattern(&self) -> ConfigFinding {
         let words = self.wanted[PATTERN_WORDS].as_str();
         let words = words.unwrap_or("this is not written as it must be");
         match &self.quoted {
@@ -197,7 +197,7 @@ impl Place<'_> {
         }
     }
 
-    fn wrong_key_count(&self) -> Finding {
+    fn wrong_key_count(&self) -> ConfigFinding {
         let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
         let found = self.found.as_object().map_or(0, serde_json::Map::len);
         if self.wanted["minProperties"] == 1 && self.wanted["maxProperties"] == 1 {

@@ -8,15 +8,15 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct ImageEditConfig {
     /// The shape of requests.
-    pub body: ImageBodyConfig,
+    pub body: ImageBodyFormatConfig,
     /// What becomes of `response_format`.
-    pub response_format: ResponseFormatConfig,
+    pub response_format: ResponseFormatHandlingConfig,
 }
 
 /// The shape of requests for image edits.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum ImageBodyConfig {
+pub enum ImageBodyFormatConfig {
     /// The caller's: JSON, or a form with files.
     #[default]
     AsSent,
@@ -29,7 +29,7 @@ pub enum ImageBodyConfig {
 /// What becomes of `response_format`, which few providers know.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum ResponseFormatConfig {
+pub enum ResponseFormatHandlingConfig {
     /// It stays here, and the gateway sees to it.
     #[default]
     Consume,

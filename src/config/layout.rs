@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 /// A line that is neither blank nor a comment.
-pub struct Line<'text> {
+pub struct YamlLine<'text> {
     /// The byte at which it begins.
     pub start: usize,
     /// Without its indentation and what ends it.
@@ -17,7 +17,7 @@ pub struct Line<'text> {
 }
 
 /// A quoted scalar.
-pub struct Quoted {
+pub struct QuotedScalar {
     /// From its opening quote to behind its closing one, or to the end of the text.
     pub range: Range<usize>,
     pub is_closed: bool,
@@ -25,14 +25,14 @@ pub struct Quoted {
 
 /// The quotes and brackets of a text.
 #[derive(Default)]
-pub struct Layout {
-    pub quoted: Vec<Quoted>,
+pub struct YamlLayout {
+    pub quoted: Vec<QuotedScalar>,
     /// Brackets that were open when a line followed that looks like one of a block around them.
-    pub outrun: Vec<usize>,
+    pub unclosed_brackets: Vec<usize>,
 }
 
 /// Reads the lines of a text that are neither blank nor comments.
-pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
+pub fn lines(text: &str) -> impl Iterator<Item = YamlLine<'_>> {
     let mut start = 0;
     text.split_inclusive('\n').filter_map(move |written| {
         let line_start = start;
@@ -40,7 +40,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
         let content = written.trim();
         let indent = written.len() - written.trim_start().len();
         let is_line = !content.is_empty() && !content.starts_with('#');
-        is_line.then(|| Line {
+        is_line.then(|| YamlLine {
             start: line_start,
             content,
             indent,
@@ -49,7 +49,7 @@ pub fn lines(text: &str) -> impl Iterator<Item = Line<'_>> {
     })
 }
 
-impl Line<'_> {
+impl YamlLine<'_> {
     /// Whether it reads as `key: value`, `key:` or `- item`.
     pub fn is_block(&self) -> bool {
         self.content.starts_with("- ") || self.key_end().is_some()
@@ -67,10 +67,10 @@ impl Line<'_> {
     }
 }
 
-impl Layout {
+impl YamlLayout {
     /// Reads a text up to the byte `until`, and a quote that is open there to its end.
     pub fn of(text: &str, until: usize) -> Self {
-        let mut reader = Reader {
+        let mut reader = LayoutReader {
             text,
             layout: Self::default(),
             open: Vec::new(),
@@ -83,22 +83,22 @@ impl Layout {
             at = reader.line(at);
         }
         if is_json {
-            reader.layout.outrun.clear();
+            reader.layout.unclosed_brackets.clear();
         }
         reader.layout
     }
 }
 
-struct Reader<'text> {
+struct LayoutReader<'text> {
     text: &'text str,
-    layout: Layout,
+    layout: YamlLayout,
     /// Open brackets, each with the indentation of its line.
     open: Vec<(usize, usize)>,
     /// The indentation of the line that began a block scalar, while it goes on.
     block_indent: Option<usize>,
 }
 
-impl Reader<'_> {
+impl LayoutReader<'_> {
     /// Reads the line that begins at this byte, and returns the start of the next.
     fn line(&mut self, start: usize) -> usize {
         let bytes = self.text.as_bytes();
@@ -118,7 +118,7 @@ impl Reader<'_> {
             && line.indent <= *indent
             && line.is_block()
         {
-            self.layout.outrun.push(*bracket);
+            self.layout.unclosed_brackets.push(*bracket);
             self.open.clear();
         }
         let is_block_scalar = self.open.is_empty()
@@ -136,7 +136,7 @@ impl Reader<'_> {
             match byte {
                 b'"' | b'\'' if is_token_start => {
                     let (behind, is_closed) = closing_quote(bytes, at);
-                    self.layout.quoted.push(Quoted {
+                    self.layout.quoted.push(QuotedScalar {
                         range: at..behind,
                         is_closed,
                     });
@@ -196,20 +196,20 @@ mod tests {
     #[test]
     fn quotes_and_brackets_are_found_where_tokens_begin() {
         let text = "a: it's {x}\nb: \"two\nlines\" # \"no\nc: [x, 'y']\nd: |\n  \"z\ne: [u\nf: v\n";
-        let layout = Layout::of(text, text.len());
+        let layout = YamlLayout::of(text, text.len());
         let quoted: Vec<_> = layout
             .quoted
             .iter()
             .map(|quoted| &text[quoted.range.clone()])
             .collect();
         assert_eq!(quoted, ["\"two\nlines\"", "'y'"]);
-        assert_eq!(layout.outrun, [text.find("[u").unwrap()]);
+        assert_eq!(layout.unclosed_brackets, [text.find("[u").unwrap()]);
     }
 
     #[test]
     fn a_quote_that_is_never_closed_reaches_to_the_end() {
         for text in ["a: \"x\nb: c\n", "a: 'it''s\nb: c\n", "a: \"x\\\"\n"] {
-            let layout = Layout::of(text, text.len());
+            let layout = YamlLayout::of(text, text.len());
             let [quoted] = &layout.quoted[..] else {
                 panic!("{text}");
             };

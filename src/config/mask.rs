@@ -2,7 +2,7 @@
 //!
 //! The schema knows its secrets exactly, but a misspelt key is outside it and a broken file has none.
 
-use super::node::{Content, Node};
+use super::node::{YamlContent, YamlNode};
 use crate::protocol::nearest::is_close;
 use crate::protocol::secret_shape;
 use regex::Regex;
@@ -42,29 +42,29 @@ static KEY: LazyLock<Regex> = LazyLock::new(|| {
 
 /// What a file has that nobody may see.
 #[derive(Default)]
-pub struct Secrets {
+pub struct SecretSpans {
     pub ranges: Vec<Range<usize>>,
     /// The scalars and keys as they were read, which is not always as they are written.
     pub texts: Vec<String>,
 }
 
 /// The secrets of a tree that was read from this text, but for what merely looks like one.
-pub fn in_tree(root: &Node, text: &str) -> Secrets {
-    let mut found = Secrets::default();
-    found.collect(root, text, Surroundings::Plain);
+pub fn in_tree(root: &YamlNode, text: &str) -> SecretSpans {
+    let mut found = SecretSpans::default();
+    found.collect(root, text, SecretContext::Plain);
     found
 }
 
 /// The scalars of a value that is secret as a whole.
-pub fn in_secret(node: &Node, text: &str) -> Secrets {
-    let mut found = Secrets::default();
-    found.collect(node, text, Surroundings::Secret);
+pub fn in_secret(node: &YamlNode, text: &str) -> SecretSpans {
+    let mut found = SecretSpans::default();
+    found.collect(node, text, SecretContext::Secret);
     found
 }
 
 /// What stands in a secret's place in a text that is not valid YAML. Rather too much than too little.
-pub fn in_text(text: &str) -> Secrets {
-    let mut found = Secrets::default();
+pub fn in_text(text: &str) -> SecretSpans {
+    let mut found = SecretSpans::default();
     let mut start = 0;
     let mut block: Option<usize> = None;
     for line in text.split_inclusive('\n') {
@@ -109,7 +109,7 @@ pub fn is_reference(scalar: &str) -> bool {
 
 /// What the place of a value says of it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Surroundings {
+enum SecretContext {
     Plain,
     /// Every scalar is a secret, and a key that nobody knows may be one.
     Secret,
@@ -121,7 +121,7 @@ enum Surroundings {
     Tls,
 }
 
-impl Surroundings {
+impl SecretContext {
     /// Those of the value under a key.
     fn under(self, key: &str) -> Self {
         match self {
@@ -148,31 +148,31 @@ impl Surroundings {
     }
 }
 
-impl Secrets {
-    fn collect(&mut self, node: &Node, text: &str, surroundings: Surroundings) {
+impl SecretSpans {
+    fn collect(&mut self, node: &YamlNode, text: &str, surroundings: SecretContext) {
         match &node.content {
-            Content::Map(entries) => {
+            YamlContent::Map(entries) => {
                 for entry in entries.iter() {
                     let may_be_secret =
-                        surroundings == Surroundings::Secret && !is_credential_key(&entry.key);
+                        surroundings == SecretContext::Secret && !is_credential_key(&entry.key);
                     if may_be_secret || secret_shape::is_in(&entry.key) {
                         self.add(entry.key_range.clone(), &entry.key, text);
                     }
                     self.collect(&entry.value, text, surroundings.under(&entry.key));
                 }
             }
-            Content::List(items) => {
+            YamlContent::List(items) => {
                 for item in items {
                     self.collect(item, text, surroundings.of_items());
                 }
             }
-            Content::Null | Content::Bool(_) => {}
-            Content::Number(number) => {
+            YamlContent::Null | YamlContent::Bool(_) => {}
+            YamlContent::Number(number) => {
                 if surroundings.is_secret() {
                     self.add(node.range.clone(), &number.to_string(), text);
                 }
             }
-            Content::Text(read) => {
+            YamlContent::Text(read) => {
                 let written = text.get(node.range.clone()).unwrap_or_default();
                 let is_secret = surroundings.is_secret() && !is_reference(written);
                 // What is written with escapes or over several lines looks like nothing before it is read.
@@ -198,7 +198,7 @@ impl Secrets {
     }
 }
 
-impl Surroundings {
+impl SecretContext {
     /// Whether a scalar here is a secret; one in the place of a caller is likely its key.
     fn is_secret(self) -> bool {
         matches!(self, Self::Secret | Self::Callers | Self::Caller)
@@ -286,18 +286,18 @@ fn first_value(line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Source;
+    use super::super::source::ConfigSource;
     use super::*;
 
     const SECRET: &str = "sk-123";
 
-    fn shown(text: &str, secrets: Secrets) -> String {
-        let mut source = Source::new(text);
+    fn shown(text: &str, secrets: SecretSpans) -> String {
+        let mut source = ConfigSource::new(text);
         source.mask(secrets.ranges);
         source.mask(secret_shape::in_text(text));
         let lines = 1..=text.lines().count() as u32;
         let line = |line| {
-            let place = super::super::source::Place {
+            let place = super::super::source::TextPosition {
                 line,
                 column: 1,
                 length: 1,
@@ -308,7 +308,7 @@ mod tests {
     }
 
     fn in_valid(text: &str) -> String {
-        let root: Node = serde_saphyr::from_str(text).unwrap();
+        let root: YamlNode = serde_saphyr::from_str(text).unwrap();
         shown(text, in_tree(&root, text))
     }
 
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_looks_like_nothing_is_masked_where_a_secret_belongs() {
+    fn any_value_in_a_secret_position_is_masked() {
         for text in [
             "credential: {hunter2x: x}",
             "credential: {bearer: {hunter2x: x}}",
@@ -365,7 +365,7 @@ mod tests {
         ] {
             let shown = in_valid(text);
             assert!(!shown.contains("hunter2x"), "{shown}");
-            let root: Node = serde_saphyr::from_str(text).unwrap();
+            let root: YamlNode = serde_saphyr::from_str(text).unwrap();
             let texts = in_tree(&root, text).texts;
             assert!(texts.iter().any(|text| text.contains("hunter2x")), "{text}");
         }

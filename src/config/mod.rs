@@ -2,7 +2,6 @@
 //!
 //! Text → located tree (`syntax`, `node`) → values (`expand`) → check (`check`, `explain`) → types (`routes`).
 
-mod blame;
 pub mod channels;
 mod check;
 pub mod client_address;
@@ -29,15 +28,16 @@ pub mod source;
 pub mod state;
 mod step;
 mod syntax;
+mod syntax_hint;
 
 use crate::protocol::secret_shape;
-use document::{Document, Finding};
-use problem::{InvalidConfig, Problem};
+use document::{ConfigDocument, ConfigFinding};
+use problem::{ConfigProblem, InvalidConfig};
 use routes::RoutesConfig;
 use schema::FilterSchema;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use source::Source;
+use source::ConfigSource;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -47,10 +47,10 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// A configuration that the schema accepts.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: RoutesConfig,
     /// For problems that only building finds.
-    pub document: Document,
+    pub document: ConfigDocument,
     /// The first 12 hex digits of the file's SHA-256.
     pub revision: String,
     /// Files of secrets that were read.
@@ -65,10 +65,10 @@ pub fn load(
     path: &Path,
     filters: &[FilterSchema],
     env: &dyn Fn(&str) -> Option<String>,
-) -> Result<Loaded, InvalidConfig> {
+) -> Result<LoadedConfig, InvalidConfig> {
     let of_file = |reason, hint| {
-        let problem = Problem::of_file(reason, hint);
-        InvalidConfig::new(path.to_owned(), Source::default(), vec![problem])
+        let problem = ConfigProblem::of_file(reason, hint);
+        InvalidConfig::new(path.to_owned(), ConfigSource::default(), vec![problem])
     };
     let bytes = read(path).map_err(|error| {
         of_file(
@@ -97,7 +97,7 @@ pub fn parse(
     text: &str,
     filters: &[FilterSchema],
     env: &dyn Fn(&str) -> Option<String>,
-) -> Result<Loaded, InvalidConfig> {
+) -> Result<LoadedConfig, InvalidConfig> {
     let mut document = read_document(path, text.strip_prefix('\u{feff}').unwrap_or(text))?;
     let expanded = expand::expand(document.root(), document.source(), env);
     document.set_expanded(expanded.pointers);
@@ -125,7 +125,7 @@ pub fn parse(
         let invalid = document.invalid_findings(findings, checked.more);
         return Err(InvalidConfig { files, ..invalid });
     }
-    Ok(Loaded {
+    Ok(LoadedConfig {
         config: typed(value, &document)?,
         document,
         revision: revision_of(text.as_bytes()),
@@ -154,35 +154,37 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// The text as a located tree, its secrets masked from the start.
-fn read_document(path: &Path, text: &str) -> Result<Document, InvalidConfig> {
-    let mut source = Source::new(text);
+fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfig> {
+    let mut source = ConfigSource::new(text);
     source.mask(secret_shape::in_text(text));
     let root = match syntax::read(&source) {
         Ok(root) => root,
         Err(finding) => {
-            let nothing = node::Node::nothing();
-            let mut document = Document::new(path, source, nothing);
+            let nothing = node::YamlNode::nothing();
+            let mut document = ConfigDocument::new(path, source, nothing);
             document.mask(mask::in_text(text));
             return Err(document.invalid_findings(vec![finding], 0));
         }
     };
     let secrets = mask::in_tree(&root, text);
-    let is_empty = matches!(root.content, node::Content::Null);
-    let mut document = Document::new(path, source, root);
+    let is_empty = matches!(root.content, node::YamlContent::Null);
+    let mut document = ConfigDocument::new(path, source, root);
     document.mask(secrets);
     if is_empty {
         let hint = "it needs at least `channels` and `routes`";
-        let problem = Problem::of_file("the file is empty", Some(hint.into()));
+        let problem = ConfigProblem::of_file("the file is empty", Some(hint.into()));
         return Err(document.invalid(vec![problem]));
     }
     Ok(document)
 }
 
 /// The schema is derived from the types, so that this fails only where they disagree.
-fn typed(value: Value, document: &Document) -> Result<RoutesConfig, InvalidConfig> {
+fn typed(value: Value, document: &ConfigDocument) -> Result<RoutesConfig, InvalidConfig> {
     serde_json::from_value(value).map_err(|_| {
         let reason = "the file fits its schema and still cannot be read; please report this";
-        document.invalid(vec![document.locate(Finding::value("", reason, None))])
+        document.invalid(vec![
+            document.locate(ConfigFinding::value("", reason, None)),
+        ])
     })
 }
 

@@ -7,44 +7,44 @@ use std::fmt;
 use std::ops::Range;
 
 /// A value and the bytes that define it.
-pub struct Node {
+pub struct YamlNode {
     pub range: Range<usize>,
-    pub content: Content,
+    pub content: YamlContent,
 }
 
-pub enum Content {
+pub enum YamlContent {
     Null,
     Bool(bool),
     Number(serde_json::Number),
     Text(String),
-    List(Vec<Node>),
-    Map(Mapping),
+    List(Vec<YamlNode>),
+    Map(YamlMapping),
 }
 
 /// The entries of a mapping in the order of the file, found by their keys in logarithmic time.
-pub struct Mapping {
-    entries: Vec<Entry>,
+pub struct YamlMapping {
+    entries: Vec<YamlEntry>,
     /// Indexes of the entries in the order of their keys.
     by_key: Vec<u32>,
 }
 
 /// A key of a mapping with its value.
-pub struct Entry {
+pub struct YamlEntry {
     pub key: String,
     pub key_range: Range<usize>,
-    pub value: Node,
+    pub value: YamlNode,
 }
 
 /// What a pointer leads to: a value, and its key where it has one.
-pub struct Target<'node> {
-    pub node: &'node Node,
+pub struct PointerTarget<'node> {
+    pub node: &'node YamlNode,
     pub key_range: Option<Range<usize>>,
     /// Whether the pointer was followed to its end; else the target is the last value on its way.
     pub exact: bool,
 }
 
-impl Mapping {
-    fn new(entries: Vec<Entry>) -> Self {
+impl YamlMapping {
+    fn new(entries: Vec<YamlEntry>) -> Self {
         let mut by_key: Vec<u32> = (0..).take(entries.len()).collect();
         // Stable, so that of equal keys the first one is found.
         by_key.sort_by(|one, other| {
@@ -54,11 +54,11 @@ impl Mapping {
         Self { entries, by_key }
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = &Entry> {
+    pub fn iter(&self) -> impl Iterator<Item = &YamlEntry> {
         self.entries.iter()
     }
 
-    fn get(&self, key: &str) -> Option<&Entry> {
+    fn get(&self, key: &str) -> Option<&YamlEntry> {
         let entry = |index: &u32| &self.entries[*index as usize];
         let at = self
             .by_key
@@ -68,18 +68,18 @@ impl Mapping {
     }
 }
 
-impl Node {
+impl YamlNode {
     /// The tree of a text that has none.
     pub fn nothing() -> Self {
         Self {
             range: 0..0,
-            content: Content::Null,
+            content: YamlContent::Null,
         }
     }
 
     /// What this JSON pointer leads to, or the nearest value on its way.
-    pub fn target(&self, pointer: &str) -> Target<'_> {
-        let mut target = Target {
+    pub fn target(&self, pointer: &str) -> PointerTarget<'_> {
+        let mut target = PointerTarget {
             node: self,
             key_range: None,
             exact: true,
@@ -102,33 +102,33 @@ impl Node {
     /// The bytes to point at: of a mapping its first key, for its range would be all of it.
     pub fn headline(&self) -> Range<usize> {
         match &self.content {
-            Content::Map(entries) => {
+            YamlContent::Map(entries) => {
                 let keys = entries.iter().map(|entry| &entry.key_range);
                 // A merged key stands elsewhere, perhaps before the mapping itself.
                 let own = keys.filter(|range| range.start >= self.range.start);
                 let first = own.min_by_key(|range| range.start);
                 first.unwrap_or(&self.range).clone()
             }
-            Content::List(items) if !items.is_empty() => items[0].headline(),
+            YamlContent::List(items) if !items.is_empty() => items[0].headline(),
             _ => self.range.clone(),
         }
     }
 
-    fn child(&self, token: &str) -> Option<(&Node, Option<Range<usize>>)> {
+    fn child(&self, token: &str) -> Option<(&YamlNode, Option<Range<usize>>)> {
         match &self.content {
-            Content::Map(entries) => {
+            YamlContent::Map(entries) => {
                 let entry = entries.get(token)?;
                 Some((&entry.value, Some(entry.key_range.clone())))
             }
-            Content::List(items) => Some((items.get(token.parse::<usize>().ok()?)?, None)),
+            YamlContent::List(items) => Some((items.get(token.parse::<usize>().ok()?)?, None)),
             _ => None,
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Node {
+impl<'de> Deserialize<'de> for YamlNode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let spanned = Spanned::<Content>::deserialize(deserializer)?;
+        let spanned = Spanned::<YamlContent>::deserialize(deserializer)?;
         Ok(Self {
             range: byte_range(spanned.defined),
             content: spanned.value,
@@ -136,93 +136,93 @@ impl<'de> Deserialize<'de> for Node {
     }
 }
 
-impl<'de> Deserialize<'de> for Content {
+impl<'de> Deserialize<'de> for YamlContent {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ContentVisitor)
+        deserializer.deserialize_any(YamlContentVisitor)
     }
 }
 
-struct ContentVisitor;
+struct YamlContentVisitor;
 
-impl<'de> Visitor<'de> for ContentVisitor {
-    type Value = Content;
+impl<'de> Visitor<'de> for YamlContentVisitor {
+    type Value = YamlContent;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Content, E> {
-        Ok(Content::Null)
+    fn visit_unit<E>(self) -> Result<YamlContent, E> {
+        Ok(YamlContent::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Content, E> {
-        Ok(Content::Null)
+    fn visit_none<E>(self) -> Result<YamlContent, E> {
+        Ok(YamlContent::Null)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Content, E> {
-        Ok(Content::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<YamlContent, E> {
+        Ok(YamlContent::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Content, E> {
-        Ok(Content::Number(value.into()))
+    fn visit_i64<E>(self, value: i64) -> Result<YamlContent, E> {
+        Ok(YamlContent::Number(value.into()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Content, E> {
-        Ok(Content::Number(value.into()))
+    fn visit_u64<E>(self, value: u64) -> Result<YamlContent, E> {
+        Ok(YamlContent::Number(value.into()))
     }
 
-    fn visit_i128<E>(self, value: i128) -> Result<Content, E> {
+    fn visit_i128<E>(self, value: i128) -> Result<YamlContent, E> {
         Ok(number(value as f64))
     }
 
-    fn visit_u128<E>(self, value: u128) -> Result<Content, E> {
+    fn visit_u128<E>(self, value: u128) -> Result<YamlContent, E> {
         Ok(number(value as f64))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Content, E> {
+    fn visit_f64<E>(self, value: f64) -> Result<YamlContent, E> {
         Ok(number(value))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Content, E> {
-        Ok(Content::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<YamlContent, E> {
+        Ok(YamlContent::Text(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Content, E> {
-        Ok(Content::Text(value))
+    fn visit_string<E>(self, value: String) -> Result<YamlContent, E> {
+        Ok(YamlContent::Text(value))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Content, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<YamlContent, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element()? {
             list.push(item);
         }
-        Ok(Content::List(list))
+        Ok(YamlContent::List(list))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Content, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<YamlContent, A::Error> {
         let mut map = Vec::new();
         while let Some(key) = entries.next_key::<Spanned<String>>()? {
-            map.push(Entry {
+            map.push(YamlEntry {
                 key: key.value,
                 key_range: byte_range(key.defined),
                 value: entries.next_value()?,
             });
         }
-        Ok(Content::Map(Mapping::new(map)))
+        Ok(YamlContent::Map(YamlMapping::new(map)))
     }
 }
 
 /// A whole number stays one however it is written: JSON Schema counts `3.0` as an integer, serde does not.
-fn number(value: f64) -> Content {
+fn number(value: f64) -> YamlContent {
     const END_OF_U64: f64 = 18_446_744_073_709_551_616.0;
     const START_OF_I64: f64 = -9_223_372_036_854_775_808.0;
     if value.fract() == 0.0 && (0.0..END_OF_U64).contains(&value) {
-        return Content::Number((value as u64).into());
+        return YamlContent::Number((value as u64).into());
     }
     if value.fract() == 0.0 && (START_OF_I64..0.0).contains(&value) {
-        return Content::Number((value as i64).into());
+        return YamlContent::Number((value as i64).into());
     }
-    serde_json::Number::from_f64(value).map_or(Content::Null, Content::Number)
+    serde_json::Number::from_f64(value).map_or(YamlContent::Null, YamlContent::Number)
 }
 
 /// The parser gives bytes for every text input; a place without them becomes the start of the file.
@@ -237,7 +237,7 @@ fn byte_range(location: Location) -> Range<usize> {
 mod tests {
     use super::*;
 
-    fn tree(text: &str) -> Node {
+    fn tree(text: &str) -> YamlNode {
         serde_saphyr::from_str(text).unwrap()
     }
 
@@ -289,11 +289,11 @@ mod tests {
     #[test]
     fn whole_numbers_stay_whole() {
         let root = tree("[3.0, 3, 1.5, -0.0, -2.0, 1e16, 1e23]");
-        let Content::List(items) = root.content else {
+        let YamlContent::List(items) = root.content else {
             panic!("a list was written");
         };
         let numbers = items.iter().map(|item| match &item.content {
-            Content::Number(number) => number.to_string(),
+            YamlContent::Number(number) => number.to_string(),
             _ => panic!("numbers were written"),
         });
         assert_eq!(

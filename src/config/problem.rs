@@ -1,12 +1,12 @@
 //! What is wrong with a configuration: each problem with its place, all of them together.
 
-use super::source::Source;
+use super::source::ConfigSource;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// One thing that is wrong, and where. Neither its reason nor its hint ever holds a secret.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Where in the structure, as `routes[2].match`; empty for the whole file.
     pub path: String,
     /// Line, from 1; 0 if the file could not be read at all.
@@ -27,7 +27,7 @@ pub const PROBLEMS_MAX: usize = 100;
 
 /// Problems that are not printed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct More {
+pub struct OmittedProblems {
     pub errors: usize,
     pub warnings: usize,
 }
@@ -48,16 +48,16 @@ pub struct InvalidConfig {
     /// The file as its reader named it.
     pub file: PathBuf,
     /// The text of the file, empty if it could not be read.
-    pub source: Box<Source>,
+    pub source: Box<ConfigSource>,
     /// What is wrong, in the order of the file; at most [`PROBLEMS_MAX`].
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
     /// What is wrong besides.
-    pub more: More,
+    pub more: OmittedProblems,
     /// Other files that were read, or wanted: mending one of them may mend this.
     pub files: Vec<PathBuf>,
 }
 
-impl Problem {
+impl ConfigProblem {
     /// A problem of the whole file, without a place in it.
     pub fn of_file(reason: impl Into<String>, hint: Option<String>) -> Self {
         Self {
@@ -86,12 +86,12 @@ impl Problem {
 }
 
 impl InvalidConfig {
-    pub fn new(file: PathBuf, source: Source, mut problems: Vec<Problem>) -> Self {
-        let place = |problem: &Problem| (problem.line, problem.column);
+    pub fn new(file: PathBuf, source: ConfigSource, mut problems: Vec<ConfigProblem>) -> Self {
+        let place = |problem: &ConfigProblem| (problem.line, problem.column);
         problems.sort_by_key(place);
         // What an anchor names is wrong once, however many aliases repeat it.
         problems.dedup_by(|next, kept| next.line > 0 && next.is_same(kept));
-        let mut more = More::default();
+        let mut more = OmittedProblems::default();
         if problems.len() > PROBLEMS_MAX {
             // An error is never left out for a warning.
             problems.sort_by_key(|problem| (problem.severity, place(problem)));
@@ -110,7 +110,7 @@ impl InvalidConfig {
     }
 
     /// Counts problems that were not kept.
-    pub fn with_more(mut self, more: More) -> Self {
+    pub fn with_more(mut self, more: OmittedProblems) -> Self {
         self.more.errors += more.errors;
         self.more.warnings += more.warnings;
         self
@@ -118,14 +118,14 @@ impl InvalidConfig {
 
     /// How many problems are errors, and how many are warnings.
     pub fn counts(&self) -> (usize, usize) {
-        let is_error = |problem: &&Problem| problem.severity == Severity::Error;
+        let is_error = |problem: &&ConfigProblem| problem.severity == Severity::Error;
         let errors = self.problems.iter().filter(is_error).count();
         let warnings = self.problems.len() - errors;
         (errors + self.more.errors, warnings + self.more.warnings)
     }
 }
 
-impl More {
+impl OmittedProblems {
     /// Counts so many problems that are not kept.
     pub fn add(&mut self, severity: Severity, count: usize) {
         match severity {

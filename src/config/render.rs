@@ -1,7 +1,7 @@
 //! Problems as a person reads them: reason, place, the line of the file, a hint under it.
 
-use super::problem::{InvalidConfig, Problem, Severity};
-use super::source::{Place, Snippet};
+use super::problem::{ConfigProblem, InvalidConfig, Severity};
+use super::source::{SourceSnippet, TextPosition};
 use std::fmt::{self, Display, Formatter};
 
 impl Display for InvalidConfig {
@@ -11,18 +11,22 @@ impl Display for InvalidConfig {
             writeln!(f)?;
         }
         if self.more.total() > 0 {
-            writeln!(f, "… and {}", Count(self.more.total(), "more problem"))?;
+            writeln!(
+                f,
+                "… and {}",
+                PluralCount(self.more.total(), "more problem")
+            )?;
             writeln!(f)?;
         }
         let (errors, warnings) = self.counts();
         match (errors, warnings) {
-            (_, 0) => write!(f, "{}", Count(errors, "error"))?,
-            (0, _) => write!(f, "{}", Count(warnings, "warning"))?,
+            (_, 0) => write!(f, "{}", PluralCount(errors, "error"))?,
+            (0, _) => write!(f, "{}", PluralCount(warnings, "warning"))?,
             _ => write!(
                 f,
                 "{} and {}",
-                Count(errors, "error"),
-                Count(warnings, "warning")
+                PluralCount(errors, "error"),
+                PluralCount(warnings, "warning")
             )?,
         }
         write!(f, " in {}", self.file.display())
@@ -30,7 +34,7 @@ impl Display for InvalidConfig {
 }
 
 impl InvalidConfig {
-    fn write_problem(&self, problem: &Problem, f: &mut Formatter<'_>) -> fmt::Result {
+    fn write_problem(&self, problem: &ConfigProblem, f: &mut Formatter<'_>) -> fmt::Result {
         let severity = match problem.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
@@ -45,7 +49,7 @@ impl InvalidConfig {
             write!(f, " ({})", problem.path)?;
         }
         writeln!(f)?;
-        let place = Place {
+        let place = TextPosition {
             line: problem.line,
             column: problem.column,
             length: problem.length,
@@ -60,7 +64,11 @@ impl InvalidConfig {
     }
 }
 
-fn write_snippet(problem: &Problem, snippet: &Snippet, f: &mut Formatter<'_>) -> fmt::Result {
+fn write_snippet(
+    problem: &ConfigProblem,
+    snippet: &SourceSnippet,
+    f: &mut Formatter<'_>,
+) -> fmt::Result {
     let gutter = gutter(problem);
     writeln!(f, "{gutter} |")?;
     writeln!(f, "{} | {}", problem.line, snippet.text)?;
@@ -74,14 +82,14 @@ fn write_snippet(problem: &Problem, snippet: &Snippet, f: &mut Formatter<'_>) ->
 }
 
 /// As much space as the line's number takes.
-fn gutter(problem: &Problem) -> String {
+fn gutter(problem: &ConfigProblem) -> String {
     " ".repeat(problem.line.to_string().len())
 }
 
 /// A number of things: `1 error`, `2 errors`.
-struct Count(usize, &'static str);
+struct PluralCount(usize, &'static str);
 
-impl Display for Count {
+impl Display for PluralCount {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let plural = if self.0 == 1 { "" } else { "s" };
         write!(f, "{} {}{plural}", self.0, self.1)
@@ -90,16 +98,16 @@ impl Display for Count {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::Source;
+    use super::super::source::ConfigSource;
     use super::*;
 
-    fn problem(line: u32, column: u32, hint: Option<&str>) -> Problem {
-        Problem {
+    fn problem(line: u32, column: u32, hint: Option<&str>) -> ConfigProblem {
+        ConfigProblem {
             path: "a.b".into(),
             line,
             column,
             length: 2,
-            ..Problem::of_file("it is wrong", hint.map(str::to_owned))
+            ..ConfigProblem::of_file("it is wrong", hint.map(str::to_owned))
         }
     }
 
@@ -110,7 +118,11 @@ mod tests {
             problem(1, 4, Some("do better")),
             problem(1, 4, Some("do better")),
         ];
-        let invalid = InvalidConfig::new("f.yaml".into(), Source::new("a: no\nb: x\n"), problems);
+        let invalid = InvalidConfig::new(
+            "f.yaml".into(),
+            ConfigSource::new("a: no\nb: x\n"),
+            problems,
+        );
         let expected = "\
 error: it is wrong
  --> f.yaml:1:4 (a.b)
@@ -131,9 +143,13 @@ warning: it is wrong
     #[test]
     fn a_hundred_problems_are_printed_and_the_others_counted() {
         let warnings = (0..150).map(|column| problem(1, column + 1, None).warning());
-        let mut problems: Vec<Problem> = warnings.collect();
+        let mut problems: Vec<ConfigProblem> = warnings.collect();
         problems.push(problem(2, 1, None));
-        let invalid = InvalidConfig::new("f.yaml".into(), Source::new("a: no\nb: x\n"), problems);
+        let invalid = InvalidConfig::new(
+            "f.yaml".into(),
+            ConfigSource::new("a: no\nb: x\n"),
+            problems,
+        );
         let text = invalid.to_string();
         assert_eq!(text.matches("warning: ").count(), 99);
         assert_eq!(text.matches("error: ").count(), 1);
@@ -143,8 +159,8 @@ warning: it is wrong
 
     #[test]
     fn a_problem_of_the_whole_file_needs_no_line() {
-        let problem = Problem::of_file("there is no such file", Some("name one".into()));
-        let invalid = InvalidConfig::new("f.yaml".into(), Source::default(), vec![problem]);
+        let problem = ConfigProblem::of_file("there is no such file", Some("name one".into()));
+        let invalid = InvalidConfig::new("f.yaml".into(), ConfigSource::default(), vec![problem]);
         let expected = "\
 error: there is no such file
  --> f.yaml

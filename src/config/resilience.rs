@@ -1,6 +1,6 @@
 //! Channels that fail, as written: limits, health, failover, retries.
 
-use crate::scalar::{ByteSize, Span};
+use crate::scalar::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -30,11 +30,11 @@ pub struct HealthConfig {
     #[schemars(range(min = 1, max = 100))]
     pub failure_percent: Option<u8>,
     /// The first cool-down; each one that follows at once is twice as long. 1s if absent.
-    pub cool_down: Option<Span>,
+    pub cool_down: Option<HumanDuration>,
     /// The longest cool-down. 1m if absent.
-    pub cool_down_max: Option<Span>,
+    pub cool_down_max: Option<HumanDuration>,
     /// The first cool-down of a credential that the provider refused. 1m if absent.
-    pub credential_cool_down: Option<Span>,
+    pub credential_cool_down: Option<HumanDuration>,
     /// Asks the provider for its models from time to time; off if absent.
     pub probe: Option<ProbeConfig>,
 }
@@ -44,9 +44,9 @@ pub struct HealthConfig {
 #[serde(deny_unknown_fields)]
 pub struct ProbeConfig {
     /// How often.
-    pub every: Span,
+    pub every: HumanDuration,
     /// How long the answer may take. 5s if absent.
-    pub timeout: Option<Span>,
+    pub timeout: Option<HumanDuration>,
 }
 
 /// What happens when a channel fails before a caller has any of its answer.
@@ -61,9 +61,9 @@ pub struct FailoverConfig {
     pub on_silence: Option<bool>,
     /// How long the first events of a stream are held while they only frame the answer, so that an
     /// error right behind them can still be answered by another channel. 1s if absent.
-    pub hold: Option<HoldConfig>,
+    pub hold: Option<StreamHoldConfig>,
     /// How long a request may wait for a channel that has reached its limits. Not at all if absent.
-    pub wait: Option<Span>,
+    pub wait: Option<HumanDuration>,
     /// Tells callers how many attempts their answer took, in `x-headgate-attempts`. false if absent.
     pub tell_attempts: Option<bool>,
 }
@@ -71,11 +71,11 @@ pub struct FailoverConfig {
 /// Bounds of holding a stream's first events.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct HoldConfig {
+pub struct StreamHoldConfig {
     /// false to let every event through as it comes. true if absent.
     pub enabled: Option<bool>,
     /// 1s if absent.
-    pub time: Option<Span>,
+    pub time: Option<HumanDuration>,
     /// 64KiB if absent.
     pub size: Option<ByteSize>,
 }
@@ -83,7 +83,7 @@ pub struct HoldConfig {
 /// How many further attempts all requests together may take.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct RetriesConfig {
+pub struct RetryBudgetConfig {
     /// In percent of the requests.
     #[schemars(range(max = 100))]
     pub percent: u8,
@@ -92,7 +92,7 @@ pub struct RetriesConfig {
     pub per_second: u32,
 }
 
-impl Default for RetriesConfig {
+impl Default for RetryBudgetConfig {
     fn default() -> Self {
         Self {
             percent: 10,

@@ -3,12 +3,12 @@
 use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
-use super::resilience::{FailoverConfig, RetriesConfig};
+use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::one_or_more::OneOrMore;
-use crate::scalar::{ByteSize, Secret, Span};
-use crate::task::definition::FamilyConfig;
+use crate::scalar::{ByteSize, HumanDuration, Secret};
+use crate::task::definition::VideoFamilyConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -35,19 +35,19 @@ pub struct RoutesConfig {
     pub models: BTreeMap<String, ModelConfig>,
     /// How many further attempts all requests together may take.
     #[serde(default)]
-    pub retries: RetriesConfig,
+    pub retries: RetryBudgetConfig,
     /// Where the gateway may go when somebody else names the URL.
     #[serde(default)]
     pub egress: EgressConfig,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
-    pub families: BTreeMap<String, FamilyConfig>,
+    pub families: BTreeMap<String, VideoFamilyConfig>,
     /// Keys that task ids are sealed with, of 32 characters or more; the first seals, all open.
     #[serde(default)]
     pub task_keys: Vec<Secret>,
     /// Named lists of filters, for `use` in routes.
     #[serde(default)]
-    pub chains: BTreeMap<String, Vec<StepConfig>>,
+    pub chains: BTreeMap<String, Vec<ChainStepConfig>>,
     /// The routes; the first one that matches takes the request.
     pub routes: Vec<RouteConfig>,
 }
@@ -68,7 +68,7 @@ pub struct ServerConfig {
     /// Where access-log lines go.
     pub access_log: AccessLogConfig,
     /// Bounds on connections and on what a slow client may hold.
-    pub limits: LimitsConfig,
+    pub limits: ServerLimitsConfig,
     /// Where large request bodies wait.
     pub spool: SpoolConfig,
     /// How the names of providers become addresses.
@@ -102,7 +102,7 @@ pub enum AccessLogConfig {
 /// Bounds on connections and on what a slow client may hold.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct LimitsConfig {
+pub struct ServerLimitsConfig {
     /// Open client connections, those in a TLS handshake too; further ones are closed at once.
     #[schemars(range(min = 1))]
     pub connections: u32,
@@ -110,18 +110,18 @@ pub struct LimitsConfig {
     /// 1 MiB.
     pub header_size: ByteSize,
     /// From the first byte of a request to the end of its headers; also for a TLS handshake.
-    pub header_deadline: Span,
+    pub header_deadline: HumanDuration,
     /// From the end of the headers to the end of the request body.
-    pub body_deadline: Span,
+    pub body_deadline: HumanDuration,
     /// For one piece of an answer to be taken by the client.
-    pub write_deadline: Span,
+    pub write_deadline: HumanDuration,
     /// How long an idle client connection stays open.
-    pub keep_alive: Span,
+    pub keep_alive: HumanDuration,
     /// How long connections are still taken after SIGTERM while `/readyz` says 503, so that load
     /// balancers turn away first; not at all if absent.
-    pub drain_notice: Option<Span>,
+    pub drain_notice: Option<HumanDuration>,
     /// How long open requests may go on once no connections are taken any more.
-    pub drain: Span,
+    pub drain: HumanDuration,
 }
 
 /// Where large request bodies wait: in files instead of memory.
@@ -142,7 +142,7 @@ pub struct DnsConfig {
     #[schemars(length(max = 8))]
     pub servers: Vec<String>,
     /// How long addresses are used that come without a time to live, as those of the hosts file do.
-    pub refresh: Span,
+    pub refresh: HumanDuration,
 }
 
 /// A holder of a gateway key.
@@ -238,10 +238,10 @@ pub struct RouteConfig {
     /// The protocol callers speak here: it shapes errors and picks schemas.
     pub protocol: Option<Protocol>,
     /// Filters of the request, in order.
-    pub request: Vec<StepConfig>,
+    pub request: Vec<ChainStepConfig>,
     /// Filters of the answer, in order.
     #[serde(default)]
-    pub response: Vec<StepConfig>,
+    pub response: Vec<ChainStepConfig>,
     /// Deadlines that override the channel's.
     #[serde(default)]
     pub timeouts: TimeoutsConfig,
@@ -252,7 +252,7 @@ pub struct RouteConfig {
 
 /// A step of a chain: a filter's name, `{filter: its settings}` or `{use: chain}`.
 #[derive(Clone, Debug, PartialEq)]
-pub enum StepConfig {
+pub enum ChainStepConfig {
     Use(String),
     Filter {
         name: String,
@@ -268,7 +268,7 @@ impl Default for ServerConfig {
             tls: None,
             workers: None,
             access_log: AccessLogConfig::default(),
-            limits: LimitsConfig::default(),
+            limits: ServerLimitsConfig::default(),
             spool: SpoolConfig::default(),
             dns: DnsConfig::default(),
             client_address: ClientAddressConfig::default(),
@@ -289,22 +289,22 @@ impl Default for DnsConfig {
     fn default() -> Self {
         Self {
             servers: Vec::new(),
-            refresh: Span::seconds(30),
+            refresh: HumanDuration::seconds(30),
         }
     }
 }
 
-impl Default for LimitsConfig {
+impl Default for ServerLimitsConfig {
     fn default() -> Self {
         Self {
             connections: 10_000,
             header_size: ByteSize::kibibytes(64),
-            header_deadline: Span::seconds(15),
-            body_deadline: Span::seconds(60),
-            write_deadline: Span::seconds(30),
-            keep_alive: Span::seconds(60),
+            header_deadline: HumanDuration::seconds(15),
+            body_deadline: HumanDuration::seconds(60),
+            write_deadline: HumanDuration::seconds(30),
+            keep_alive: HumanDuration::seconds(60),
             drain_notice: None,
-            drain: Span::seconds(300),
+            drain: HumanDuration::seconds(300),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Secrets that a configuration keeps in files of their own, `{file: path}`.
 
-use super::document::Finding;
+use super::document::ConfigFinding;
 use super::pointer;
 use serde_json::Value;
 use std::fs::File;
@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 64 * 1024;
 
 /// What came of reading secrets.
-pub struct FromFiles {
-    pub findings: Vec<Finding>,
+pub struct FileSecrets {
+    pub findings: Vec<ConfigFinding>,
     /// The files that were read, or wanted.
     pub files: Vec<PathBuf>,
     /// What the files hold.
@@ -20,7 +20,7 @@ pub struct FromFiles {
 }
 
 /// Puts the content of its file in the place of every `{file: path}` at these pointers.
-pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> FromFiles {
+pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> FileSecrets {
     let (mut findings, mut files, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     for pointer in pointers {
         let Some(secret) = value.pointer_mut(pointer) else {
@@ -38,7 +38,7 @@ pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> From
             }
             Err(reason) => {
                 let hint = "the path is relative to the folder of this file";
-                findings.push(Finding::value(
+                findings.push(ConfigFinding::value(
                     pointer::child(pointer, "file"),
                     reason,
                     Some(hint.into()),
@@ -46,7 +46,7 @@ pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> From
             }
         }
     }
-    FromFiles {
+    FileSecrets {
         findings,
         files,
         contents,

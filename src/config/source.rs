@@ -15,7 +15,7 @@ const CUT: &str = "…";
 ///
 /// `Debug` shows neither, so that no error that carries a source can print one.
 #[derive(Clone, Default)]
-pub struct Source {
+pub struct ConfigSource {
     text: String,
     line_starts: Vec<usize>,
     secrets: Vec<Range<usize>>,
@@ -23,14 +23,14 @@ pub struct Source {
 
 /// A place in a source; lines and columns count from 1, columns and length in characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct TextPosition {
     pub line: u32,
     pub column: u32,
     pub length: u32,
 }
 
 /// A line as it may be shown, with a place in it underlined.
-pub struct Snippet {
+pub struct SourceSnippet {
     pub text: String,
     /// Characters before the underlined part.
     pub indent: usize,
@@ -38,7 +38,7 @@ pub struct Snippet {
     pub width: usize,
 }
 
-impl Source {
+impl ConfigSource {
     pub fn new(text: &str) -> Self {
         let newlines = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -79,13 +79,13 @@ impl Source {
     }
 
     /// The place of a byte range, as much of it as its first line holds.
-    pub fn place(&self, range: &Range<usize>) -> Place {
+    pub fn place(&self, range: &Range<usize>) -> TextPosition {
         let start = self.char_boundary(range.start);
         let line = self.line_starts.partition_point(|at| *at <= start).max(1) - 1;
         let line_range = self.line_range(line);
         let end = self.char_boundary(range.end).min(line_range.end).max(start);
         let characters = |range: Range<usize>| self.text[range].chars().count();
-        Place {
+        TextPosition {
             line: saturating(line + 1),
             column: saturating(characters(line_range.start..start) + 1),
             length: saturating(characters(start..end).max(1)),
@@ -107,7 +107,7 @@ impl Source {
     }
 
     /// The line of a place with its secrets masked, or nothing if there is no such line.
-    pub fn snippet(&self, place: Place) -> Option<Snippet> {
+    pub fn snippet(&self, place: TextPosition) -> Option<SourceSnippet> {
         let index = place.line.checked_sub(1)? as usize;
         if self.text.is_empty() || index >= self.line_starts.len() {
             return None;
@@ -127,7 +127,7 @@ impl Source {
             false => format!("{before}{}", text.trim_end()),
         };
         let indent = self.shown(shown.start..marked.start).chars().count();
-        Some(Snippet {
+        Some(SourceSnippet {
             text,
             indent: indent + before.chars().count(),
             width: self.shown(marked).chars().count().clamp(1, SHOWN_CHARS_MAX),
@@ -207,7 +207,7 @@ impl Source {
     }
 }
 
-impl fmt::Debug for Source {
+impl fmt::Debug for ConfigSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Source({} bytes)", self.text.len())
     }
@@ -233,12 +233,12 @@ mod tests {
 
     #[test]
     fn a_place_counts_characters_and_stays_on_its_line() {
-        let source = Source::new("a: ä\nbé: [x,\n  y]\n");
+        let source = ConfigSource::new("a: ä\nbé: [x,\n  y]\n");
         let at = |needle: &str, length: usize| {
             let start = source.text().find(needle).unwrap();
             source.place(&(start..start + length))
         };
-        let place = |line, column, length| Place {
+        let place = |line, column, length| TextPosition {
             line,
             column,
             length,
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_snippet_points_at_the_mask_or_past_it() {
         let text = "{bearer: sk-1234567890, nme: x}";
-        let mut source = Source::new(text);
+        let mut source = ConfigSource::new(text);
         let secret = text.find("sk-").unwrap();
         source.mask([secret..secret + 13, secret + 2..secret + 5]);
         let snippet = |needle: &str, length: usize| {
@@ -275,7 +275,7 @@ mod tests {
             "a".repeat(1000),
             "b".repeat(1000)
         );
-        let mut source = Source::new(&text);
+        let mut source = ConfigSource::new(&text);
         let secret = text.find("hunter2").unwrap();
         source.mask(std::iter::once(secret..secret + 7));
         for needle in ["nme", "bearer", "hunter2", "bbb", "aaa"] {
@@ -294,8 +294,8 @@ mod tests {
 
     #[test]
     fn control_characters_of_a_line_never_reach_a_terminal() {
-        let source = Source::new("\ta: \u{1b}[31mred\r\n");
-        let place = Place {
+        let source = ConfigSource::new("\ta: \u{1b}[31mred\r\n");
+        let place = TextPosition {
             line: 1,
             column: 2,
             length: 1,
@@ -307,6 +307,9 @@ mod tests {
 
     #[test]
     fn debug_shows_no_text() {
-        assert_eq!(format!("{:?}", Source::new("bearer: x")), "Source(9 bytes)");
+        assert_eq!(
+            format!("{:?}", ConfigSource::new("bearer: x")),
+            "Source(9 bytes)"
+        );
     }
 }

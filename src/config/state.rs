@@ -1,6 +1,6 @@
 //! `state` of `routes.yaml`: where is kept what edges share or a restart must not lose.
 
-use crate::scalar::{Secret, Span};
+use crate::scalar::{HumanDuration, Secret};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -13,7 +13,7 @@ const WORDS: &str =
     "expected memory, sqlite:PATH, redis://HOST:PORT/DB or rediss://HOST:PORT/DB, or a mapping";
 const SQLITE: &str = "sqlite:";
 /// A month: whoever goes on with an older conversation begins it anew.
-const KEEP: Span = Span::seconds(30 * 24 * 60 * 60);
+const KEEP: HumanDuration = HumanDuration::seconds(30 * 24 * 60 * 60);
 
 /// Where state is kept: `memory`, `sqlite:PATH`, the URL of a Redis, or a mapping with more to say.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +33,7 @@ pub struct SqliteConfig {
     pub path: PathBuf,
     /// How long an id is kept that nobody uses.
     #[serde(default = "default_keep")]
-    pub keep: Span,
+    pub keep: HumanDuration,
 }
 
 /// A Redis: state that several gateways share.
@@ -55,19 +55,19 @@ pub struct RedisConfig {
     pub prefix: String,
     /// How long a request may wait for Redis.
     #[serde(default = "default_wait")]
-    pub wait: Span,
+    pub wait: HumanDuration,
     /// How long an id is kept that nobody uses.
     #[serde(default = "default_keep")]
-    pub keep: Span,
+    pub keep: HumanDuration,
     /// What becomes of requests with limits while Redis is away.
     #[serde(default)]
-    pub limits_when_away: WhenAwayConfig,
+    pub limits_when_away: OnStoreFailureConfig,
 }
 
 /// What becomes of requests with limits while these cannot be counted.
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-pub enum WhenAwayConfig {
+pub enum OnStoreFailureConfig {
     /// They pass, uncounted.
     #[default]
     Open,
@@ -108,14 +108,14 @@ impl StateConfig {
             prefix: default_prefix(),
             wait: default_wait(),
             keep: default_keep(),
-            limits_when_away: WhenAwayConfig::default(),
+            limits_when_away: OnStoreFailureConfig::default(),
         }))
     }
 }
 
 impl<'de> Deserialize<'de> for StateConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StateVisitor)
+        deserializer.deserialize_any(StateConfigVisitor)
     }
 }
 
@@ -148,17 +148,17 @@ impl JsonSchema for StateConfig {
     }
 }
 
-struct StateVisitor;
+struct StateConfigVisitor;
 
 /// The mappings.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Written {
+enum StateMapping {
     Sqlite(SqliteConfig),
     Redis(RedisConfig),
 }
 
-impl<'de> Visitor<'de> for StateVisitor {
+impl<'de> Visitor<'de> for StateConfigVisitor {
     type Value = StateConfig;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,10 +170,10 @@ impl<'de> Visitor<'de> for StateVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StateConfig, A::Error> {
-        let written = Written::deserialize(MapAccessDeserializer::new(map))?;
+        let written = StateMapping::deserialize(MapAccessDeserializer::new(map))?;
         Ok(match written {
-            Written::Sqlite(config) => StateConfig::Sqlite(config),
-            Written::Redis(config) => StateConfig::Redis(config),
+            StateMapping::Sqlite(config) => StateConfig::Sqlite(config),
+            StateMapping::Redis(config) => StateConfig::Redis(config),
         })
     }
 }
@@ -186,12 +186,12 @@ fn default_prefix() -> String {
     "headgate".into()
 }
 
-fn default_keep() -> Span {
+fn default_keep() -> HumanDuration {
     KEEP
 }
 
-fn default_wait() -> Span {
-    Span::milliseconds(100)
+fn default_wait() -> HumanDuration {
+    HumanDuration::milliseconds(100)
 }
 
 #[cfg(test)]
@@ -218,7 +218,7 @@ mod tests {
             panic!("{redis:?}");
         };
         assert_eq!(redis.url.expose(), url);
-        assert_eq!(redis.wait, Span::milliseconds(100));
+        assert_eq!(redis.wait, HumanDuration::milliseconds(100));
         assert!(!format!("{redis:?}").contains("pw"), "{redis:?}");
     }
 

@@ -1,6 +1,6 @@
 //! How a step of a chain is written: `name`, `{name: settings}` or `{use: chain}`.
 
-use super::routes::StepConfig;
+use super::routes::ChainStepConfig;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde_json::Value;
@@ -10,14 +10,14 @@ use std::fmt;
 /// The key that makes a step refer to a chain.
 pub(super) const USE: &str = "use";
 
-impl<'de> Deserialize<'de> for StepConfig {
+impl<'de> Deserialize<'de> for ChainStepConfig {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(StepVisitor)
+        deserializer.deserialize_any(ChainStepVisitor)
     }
 }
 
 /// Any step at all; the schema of a whole file lists the filters there are.
-impl JsonSchema for StepConfig {
+impl JsonSchema for ChainStepConfig {
     fn schema_name() -> Cow<'static, str> {
         "Step".into()
     }
@@ -27,31 +27,31 @@ impl JsonSchema for StepConfig {
     }
 }
 
-struct StepVisitor;
+struct ChainStepVisitor;
 
-impl<'de> Visitor<'de> for StepVisitor {
-    type Value = StepConfig;
+impl<'de> Visitor<'de> for ChainStepVisitor {
+    type Value = ChainStepConfig;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a filter's name, or a mapping with one key")
     }
 
-    fn visit_str<E>(self, name: &str) -> Result<StepConfig, E> {
-        Ok(StepConfig::Filter {
+    fn visit_str<E>(self, name: &str) -> Result<ChainStepConfig, E> {
+        Ok(ChainStepConfig::Filter {
             name: name.to_owned(),
             settings: Value::Null,
         })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<StepConfig, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ChainStepConfig, A::Error> {
         let name: String = map
             .next_key()?
             .ok_or_else(|| A::Error::custom("a step names a filter or a chain"))?;
         let step = if name == USE {
-            StepConfig::Use(map.next_value()?)
+            ChainStepConfig::Use(map.next_value()?)
         } else {
             let settings = map.next_value()?;
-            StepConfig::Filter { name, settings }
+            ChainStepConfig::Filter { name, settings }
         };
         match map.next_key::<String>()? {
             None => Ok(step),
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn a_step_is_a_name_or_a_mapping_with_one_key() {
-        let filter = |name: &str, settings| StepConfig::Filter {
+        let filter = |name: &str, settings| ChainStepConfig::Filter {
             name: name.into(),
             settings,
         };
@@ -77,10 +77,13 @@ mod tests {
                 json!({"limit_body": "32MiB"}),
                 filter("limit_body", json!("32MiB")),
             ),
-            (json!({"use": "text"}), StepConfig::Use("text".into())),
+            (json!({"use": "text"}), ChainStepConfig::Use("text".into())),
         ];
         for (written, step) in cases {
-            assert_eq!(serde_json::from_value::<StepConfig>(written).unwrap(), step);
+            assert_eq!(
+                serde_json::from_value::<ChainStepConfig>(written).unwrap(),
+                step
+            );
         }
         for written in [
             json!({}),
@@ -88,7 +91,7 @@ mod tests {
             json!(3),
             json!({"use": 3}),
         ] {
-            assert!(serde_json::from_value::<StepConfig>(written).is_err());
+            assert!(serde_json::from_value::<ChainStepConfig>(written).is_err());
         }
     }
 }

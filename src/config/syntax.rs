@@ -1,9 +1,9 @@
 //! YAML text to a located tree, and the parser's errors in our words.
 
-use super::blame;
-use super::document::Finding;
-use super::node::Node;
-use super::source::Source;
+use super::document::ConfigFinding;
+use super::node::YamlNode;
+use super::source::ConfigSource;
+use super::syntax_hint;
 use serde_saphyr::{Error, Options};
 
 /// Values that aliases may add to a file; a few nested aliases can name billions.
@@ -14,7 +14,7 @@ const EVENTS: usize = 1_000_000;
 const DEPTH: usize = 24;
 
 /// Parses the text, or says what is wrong and where.
-pub fn read(source: &Source) -> Result<Node, Finding> {
+pub fn read(source: &ConfigSource) -> Result<YamlNode, ConfigFinding> {
     serde_saphyr::from_str_with_options(source.text(), options())
         .map_err(|error| finding(error.without_snippet(), source))
 }
@@ -35,17 +35,17 @@ fn options() -> Options {
     }
 }
 
-fn finding(error: &Error, source: &Source) -> Finding {
+fn finding(error: &Error, source: &ConfigSource) -> ConfigFinding {
     let place = error.location();
     let line = place.map_or(1, |place| place.line() as usize);
     let column = place.map_or(1, |place| place.column() as usize);
     let range = source.word_at(line, column);
     if let Error::ExternalMessage { msg, .. } = error
-        && let Some(finding) = blame::find(source.text(), range.clone(), msg)
+        && let Some(finding) = syntax_hint::find(source.text(), range.clone(), msg)
     {
         return finding;
     }
-    Finding::bytes(range, reason(error), hint(error))
+    ConfigFinding::bytes(range, reason(error), hint(error))
 }
 
 /// The parser's message in our words. Messages that may quote a value are not repeated.
@@ -91,14 +91,14 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> (String, Option<String>) {
-        match read(&Source::new(text)) {
+        match read(&ConfigSource::new(text)) {
             Ok(_) => panic!("{text:?} was read"),
             Err(finding) => (finding.reason, finding.hint),
         }
     }
 
     #[test]
-    fn what_yaml_refuses_is_told_in_plain_words() {
+    fn yaml_errors_are_reported_in_plain_words() {
         let cases = [
             ("a: 1\na: 2\n", "key `a` is written twice in one mapping"),
             (
@@ -147,7 +147,7 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         let nested = |levels| format!("{}x{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(read(&Source::new(&nested(DEPTH))).is_ok());
+        assert!(read(&ConfigSource::new(&nested(DEPTH))).is_ok());
         assert!(refused(&nested(DEPTH + 1)).0.starts_with("more than"));
     }
 }

@@ -4,7 +4,7 @@
 //! `HEADGATE_BLESS=1` writes these anew, for a look at the difference.
 
 use super::channels::CredentialConfig;
-use super::routes::{AccessLogConfig, StepConfig};
+use super::routes::{AccessLogConfig, ChainStepConfig};
 use super::*;
 use serde_json::json;
 use std::fs;
@@ -49,11 +49,11 @@ fn filters() -> Vec<FilterSchema> {
     ]
 }
 
-fn load_fixture(name: &str) -> Result<Loaded, InvalidConfig> {
+fn load_fixture(name: &str) -> Result<LoadedConfig, InvalidConfig> {
     load(&fixture(name), &filters(), &env)
 }
 
-fn parse_text(text: &str) -> Result<Loaded, InvalidConfig> {
+fn parse_text(text: &str) -> Result<LoadedConfig, InvalidConfig> {
     parse(Path::new("routes.yaml"), text, &filters(), &env)
 }
 
@@ -65,7 +65,7 @@ fn complaint(name: &str) -> String {
 }
 
 #[test]
-fn every_bad_file_gets_the_complaint_beside_it() {
+fn every_bad_fixture_gets_its_expected_problems() {
     let mut seen = 0;
     for entry in fs::read_dir(fixture("")).unwrap() {
         let path = entry.unwrap().path();
@@ -86,7 +86,7 @@ fn every_bad_file_gets_the_complaint_beside_it() {
 }
 
 #[test]
-fn no_complaint_holds_a_secret() {
+fn no_problem_contains_a_secret() {
     for name in [
         "secrets.yaml",
         "state.yaml",
@@ -122,13 +122,13 @@ fn a_good_file_is_read_whole() {
     assert_eq!(header.value.expose(), "sk-from-file");
     assert_eq!((second.weight, second.tier, primary.tier), (3, 1, 0));
     assert_eq!(second.headers["x-price"], "$5");
-    let retry = StepConfig::Filter {
+    let retry = ChainStepConfig::Filter {
         name: "retry".into(),
         settings: json!({"attempts": 2}),
     };
     assert_eq!(
         config.routes[0].request,
-        [StepConfig::Use("text".into()), retry]
+        [ChainStepConfig::Use("text".into()), retry]
     );
     assert!(!format!("{loaded:?}").contains("sk-"), "{loaded:?}");
 }
@@ -140,7 +140,7 @@ fn the_revision_is_that_of_the_bytes() {
 }
 
 #[test]
-fn later_problems_find_their_place() {
+fn problems_found_while_building_are_located() {
     let text = "channels: {}\nroutes:\n- {name: a, match: GET /x, request: [{use: nope}]}\n";
     let document = parse_text(text).unwrap().document;
     let problem = document.problem("/routes/0/request/0/use", "no such chain", None);

@@ -1,16 +1,16 @@
 //! `allow_ip`: only requests from the listed networks go on; 403 for all others.
 
 use super::client_networks::{ClientNetworks, address_refused};
-use super::kind::{FilterKind, Place, Side, settings_schema};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, settings_schema};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "allow_ip",
     summary: "Lets requests pass whose client's address is in one of the listed networks; 403 for all others.",
-    side: Side::Request,
-    place: Place::ANYWHERE,
+    side: ChainSide::Request,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, _| {
@@ -25,13 +25,13 @@ struct AllowIp {
 }
 
 impl Filter for AllowIp {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let is_listed = request
             .client
             .is_some_and(|client| self.networks.contain(&client));
         match is_listed {
-            true => Step::next(),
-            false => Step::fail(address_refused()),
+            true => HookResult::next(),
+            false => HookResult::fail(address_refused()),
         }
     }
 }

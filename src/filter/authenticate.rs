@@ -1,8 +1,8 @@
 //! `authenticate`: finds the caller by its key, before a byte of the body is read.
 
-use super::kind::{FilterKind, Place, Provision, Side};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterProvision};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use crate::catalog::caller::{Caller, Callers};
 use crate::protocol::Protocol;
 use crate::protocol::credential_names::{member_names_credential, names_credential};
@@ -13,37 +13,37 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "authenticate",
     summary: "Finds the caller by `Authorization: Bearer`, and by `x-api-key` on messages; 401 else.",
-    side: Side::Request,
-    place: Place {
-        provides: &[Provision::Caller],
-        ..Place::ANYWHERE
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        provides: &[FilterProvision::Caller],
+        ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
-    build: |_, parts| {
-        Ok(Arc::new(Authenticate {
-            callers: parts.callers.clone(),
-            also_api_key: matches!(parts.protocol, Some(Protocol::Messages) | None),
+    build: |_, context| {
+        Ok(Arc::new(AuthenticateFilter {
+            callers: context.callers.clone(),
+            also_api_key: matches!(context.protocol, Some(Protocol::Messages) | None),
         }))
     },
 };
 
-struct Authenticate {
+struct AuthenticateFilter {
     callers: Arc<Callers>,
     /// The messages protocol's SDKs carry the key in `x-api-key`; the model list serves them too.
     also_api_key: bool,
 }
 
-impl Filter for Authenticate {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+impl Filter for AuthenticateFilter {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let caller = self.caller_of(&request.headers, request.query.as_deref());
-        Step::from(caller.map(|caller| {
+        HookResult::from(caller.map(|caller| {
             request.caller = Some(caller);
         }))
     }
 }
 
-impl Authenticate {
+impl AuthenticateFilter {
     fn caller_of(&self, headers: &HeaderMap, query: Option<&str>) -> Result<Arc<Caller>, Fault> {
         let key = self.key(headers, query)?;
         // SDKs and people look for the words of the first half.
@@ -144,7 +144,7 @@ mod tests {
                 Arc::new(Caller::new(name, &[])),
             );
         }
-        let filter = Authenticate {
+        let filter = AuthenticateFilter {
             callers: Arc::new(callers),
             also_api_key,
         };
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn two_carriers_must_agree() {
+    fn two_headers_with_keys_must_agree() {
         let both = |one, other| outcome(true, &[("authorization", one), ("x-api-key", other)]);
         assert_eq!(both("Bearer sk-ann", "sk-ann").unwrap(), "ann");
         assert!(
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_else_is_refused() {
+    fn requests_without_a_valid_key_are_refused() {
         for sent in [
             &[][..],
             &[("authorization", "Bearer sk-eve")],

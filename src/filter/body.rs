@@ -1,8 +1,8 @@
 //! A request's body: none, JSON, a form whose fields are read, or bytes that no filter looks into.
 
 use super::body_stream::BodyStream;
-use crate::protocol::form::Form;
-use crate::protocol::json::Document;
+use crate::protocol::form::MultipartForm;
+use crate::protocol::json::JsonDocument;
 use bytes::Bytes;
 
 /// The body as the caller sent it.
@@ -11,11 +11,11 @@ pub enum RequestBody {
     /// There is none, or it has not been read yet.
     #[default]
     Absent,
-    Json(Document),
+    Json(JsonDocument),
     /// A form, and its fields as JSON, with stand-ins for files. Edits apply to the form itself.
     Form {
-        form: Form,
-        described: Document,
+        form: MultipartForm,
+        described: JsonDocument,
     },
     /// Bytes that pass unread.
     Opaque(Bytes),
@@ -25,7 +25,7 @@ pub enum RequestBody {
 
 impl RequestBody {
     /// What it says in JSON, if it was scanned.
-    pub fn document(&self) -> Option<&Document> {
+    pub fn document(&self) -> Option<&JsonDocument> {
         match self {
             Self::Json(document) => Some(document),
             Self::Form { described, .. } => Some(described),
@@ -37,13 +37,13 @@ impl RequestBody {
     ///
     /// # Panics
     /// If no filter of the route needs it.
-    pub fn scanned(&self) -> &Document {
+    pub fn scanned(&self) -> &JsonDocument {
         self.document()
             .expect("a filter that needs the body runs on routes that scan it")
     }
 
     /// A form whose fields are known.
-    pub fn form(&self) -> Option<&Form> {
+    pub fn form(&self) -> Option<&MultipartForm> {
         match self {
             Self::Form { form, .. } => Some(form),
             Self::Absent | Self::Json(_) | Self::Opaque(_) | Self::Streamed(_) => None,

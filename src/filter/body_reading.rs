@@ -4,14 +4,14 @@ use super::BodyNeed;
 use super::body::RequestBody;
 use super::view::RequestView;
 use crate::protocol::fault::Fault;
-use crate::protocol::form::Form;
-use crate::protocol::images::{self, FilesAs, Rewrite};
-use crate::protocol::json::{Document, Limits};
+use crate::protocol::form::MultipartForm;
+use crate::protocol::images::{self, FileEncoding, ImageRequestRewrite};
+use crate::protocol::json::{JsonDocument, JsonLimits};
 use bytes::Bytes;
 
 /// How a body is to be read.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Reading {
+pub enum BodyReadMode {
     /// There is none, and nobody needs one.
     Absent,
     Json,
@@ -22,7 +22,7 @@ pub enum Reading {
     Opaque,
 }
 
-impl Reading {
+impl BodyReadMode {
     /// What is to be done with `body`, which came with `request`.
     pub fn of(request: &RequestView, body: &[u8], need: BodyNeed) -> Self {
         match (need, request.form_boundary()) {
@@ -42,15 +42,16 @@ impl Reading {
     /// # Errors
     /// It is not what its type says, or could be read in two ways.
     pub fn read(self, body: Bytes) -> Result<RequestBody, Fault> {
-        let scan = |body| Document::parse(body, &Limits::default()).map_err(Fault::from);
+        let scan = |body| JsonDocument::parse(body, &JsonLimits::default()).map_err(Fault::from);
         match self {
             Self::Absent => Ok(RequestBody::Absent),
             Self::Opaque => Ok(RequestBody::Opaque(body)),
             Self::Json => scan(body).map(RequestBody::Json),
             Self::Form { boundary } => {
-                let form = Form::parse(body, &boundary)?;
+                let form = MultipartForm::parse(body, &boundary)?;
                 // Image edits are the only requests that are read as a form.
-                let described = images::json_of(&form, FilesAs::StandIns, Rewrite::NONE)?;
+                let described =
+                    images::encode_json(&form, FileEncoding::StandIns, ImageRequestRewrite::NONE)?;
                 Ok(RequestBody::Form {
                     described: scan(described)?,
                     form,
@@ -65,7 +66,7 @@ impl RequestView {
     pub fn take(&mut self, body: RequestBody) {
         if let Some(form) = body.form() {
             // Every reader at the provider finds the same parts under the same names.
-            form.put_plainly(&mut self.edits);
+            form.normalise(&mut self.edits);
             images::name_as_list(form, &mut self.edits);
         }
         self.body = body;

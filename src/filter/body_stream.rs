@@ -9,13 +9,13 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// The caller's side: puts pieces in. Dropped before [`Self::end`], it leaves a body that is truncated.
-pub struct BodySender(Arc<Mutex<Slot>>);
+pub struct BodySender(Arc<Mutex<PieceSlot>>);
 
 /// The provider's side: takes pieces out. All clones share one body, and each piece is taken once.
 #[derive(Clone)]
 pub struct BodyStream {
     length: Option<u64>,
-    slot: Arc<Mutex<Slot>>,
+    slot: Arc<Mutex<PieceSlot>>,
 }
 
 /// The caller's side is gone, and the body not at its end.
@@ -25,8 +25,8 @@ pub struct TruncatedBody;
 
 /// What both sides share.
 #[derive(Default)]
-struct Slot {
-    content: Content,
+struct PieceSlot {
+    content: SlotContent,
     /// Whether the caller's side is gone; a body that is complete has its end in `content` then.
     is_abandoned: bool,
     sender: Option<Waker>,
@@ -39,7 +39,7 @@ struct Slot {
 }
 
 #[derive(Default)]
-enum Content {
+enum SlotContent {
     #[default]
     Empty,
     Piece(Bytes),
@@ -48,7 +48,7 @@ enum Content {
 
 /// Both sides of a body of `length` bytes, if the caller declares how many.
 pub fn body_stream(length: Option<u64>) -> (BodySender, BodyStream) {
-    let slot = Arc::<Mutex<Slot>>::default();
+    let slot = Arc::<Mutex<PieceSlot>>::default();
     let sender = BodySender(slot.clone());
     (sender, BodyStream { length, slot })
 }
@@ -56,19 +56,19 @@ pub fn body_stream(length: Option<u64>) -> (BodySender, BodyStream) {
 impl BodySender {
     /// Puts a piece in once the one before was taken.
     pub async fn send(&self, piece: Bytes) {
-        self.until_empty().await.put(Content::Piece(piece));
+        self.until_empty().await.put(SlotContent::Piece(piece));
     }
 
     /// Marks the end: the body was complete.
     pub async fn end(self) {
-        self.until_empty().await.put(Content::End);
+        self.until_empty().await.put(SlotContent::End);
     }
 
-    async fn until_empty(&self) -> MutexGuard<'_, Slot> {
+    async fn until_empty(&self) -> MutexGuard<'_, PieceSlot> {
         poll_fn(|context| {
             let mut slot = lock(&self.0);
             match slot.content {
-                Content::Empty => Poll::Ready(slot),
+                SlotContent::Empty => Poll::Ready(slot),
                 _ => {
                     slot.sender = Some(context.waker().clone());
                     Poll::Pending
@@ -120,8 +120,8 @@ impl BodyStream {
     }
 }
 
-impl Slot {
-    fn put(&mut self, content: Content) {
+impl PieceSlot {
+    fn put(&mut self, content: SlotContent) {
         self.content = content;
         self.wake_receiver();
     }
@@ -137,10 +137,10 @@ impl Slot {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, TruncatedBody>> {
         let taken = match std::mem::take(&mut self.content) {
-            Content::Piece(piece) => Ok(Some(piece)),
-            Content::End => Ok(None),
-            Content::Empty if self.is_abandoned => return Poll::Ready(Err(TruncatedBody)),
-            Content::Empty => {
+            SlotContent::Piece(piece) => Ok(Some(piece)),
+            SlotContent::End => Ok(None),
+            SlotContent::Empty if self.is_abandoned => return Poll::Ready(Err(TruncatedBody)),
+            SlotContent::Empty => {
                 self.waiting_since.get_or_insert_with(Instant::now);
                 self.receiver = Some(context.waker().clone());
                 return Poll::Pending;
@@ -157,7 +157,7 @@ impl Slot {
     }
 }
 
-fn lock(slot: &Mutex<Slot>) -> MutexGuard<'_, Slot> {
+fn lock(slot: &Mutex<PieceSlot>) -> MutexGuard<'_, PieceSlot> {
     slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -1,9 +1,9 @@
 //! Chains: the filters of a route in order, each hook run only where a filter declares it.
 
-use super::kind::{FilterKind, Need, Provision};
+use super::kind::{FilterKind, FilterNeed, FilterProvision};
 use super::settlement::Settlement;
-use super::view::{AnswerView, AttemptView, FrameView, RequestView, Verdict};
-use super::{Access, BodyNeed, Declaration, Filter, Flow, Step};
+use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView};
+use super::{BodyAccess, BodyNeed, Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use std::time::Duration;
 
 /// A filter, and the kind it was built from.
 #[derive(Clone)]
-pub struct Named {
+pub struct NamedFilter {
     pub kind: &'static FilterKind,
     pub filter: Arc<dyn Filter>,
 }
@@ -19,26 +19,26 @@ pub struct Named {
 /// The filters of a request, in order.
 #[derive(Clone, Default)]
 pub struct RequestChain {
-    filters: Vec<Named>,
+    filters: Vec<NamedFilter>,
     body_need: BodyNeed,
 }
 
 /// The filters of a response, in order: those of the response chain, then those of the request chain backwards.
 #[derive(Clone, Default)]
 pub struct ResponseChain {
-    filters: Vec<Named>,
+    filters: Vec<NamedFilter>,
     all: Vec<Arc<dyn Filter>>,
     body_observers: Vec<Arc<dyn Filter>>,
     body_replacers: Vec<Arc<dyn Filter>>,
     event_filters: Vec<Arc<dyn Filter>>,
-    events: Access,
+    events: BodyAccess,
     heartbeat: Option<Duration>,
 }
 
-impl Named {
+impl NamedFilter {
     fn body_need(&self) -> BodyNeed {
         let declared = self.filter.declare();
-        match (self.kind.needs(Need::Body), declared.reads_body) {
+        match (self.kind.needs(FilterNeed::Body), declared.reads_body) {
             (true, _) if !declared.ignores_body => BodyNeed::Scanned,
             (_, true) => BodyNeed::Whole,
             _ => BodyNeed::Untouched,
@@ -47,19 +47,19 @@ impl Named {
 }
 
 impl RequestChain {
-    pub fn new(filters: Vec<Named>) -> Self {
-        let body_need = filters.iter().map(Named::body_need).max();
+    pub fn new(filters: Vec<NamedFilter>) -> Self {
+        let body_need = filters.iter().map(NamedFilter::body_need).max();
         let body_need = body_need.unwrap_or_default();
         Self { filters, body_need }
     }
 
     /// The filters in order, for telling what a route does.
-    pub fn filters(&self) -> &[Named] {
+    pub fn filters(&self) -> &[NamedFilter] {
         &self.filters
     }
 
     /// The chain without the filters that provide something which is known by other means.
-    pub fn without(&self, provision: Provision) -> Self {
+    pub fn without(&self, provision: FilterProvision) -> Self {
         let others = self.filters.iter();
         let others = others.filter(|named| !named.kind.provides(provision));
         Self {
@@ -69,7 +69,7 @@ impl RequestChain {
     }
 
     /// The first filter that provides this.
-    pub fn provider_of(&self, provision: Provision) -> Option<&'static FilterKind> {
+    pub fn provider_of(&self, provision: FilterProvision) -> Option<&'static FilterKind> {
         let mut kinds = self.filters.iter().map(|named| named.kind);
         kinds.find(|kind| kind.provides(provision))
     }
@@ -79,22 +79,22 @@ impl RequestChain {
         self.body_need
     }
 
-    pub async fn on_head(&self, request: &mut RequestView) -> Result<Flow, Fault> {
-        for Named { filter, .. } in &self.filters {
-            if let Flow::Reply(reply) = filter.on_head(request).decided().await? {
-                return Ok(Flow::Reply(reply));
+    pub async fn on_head(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
+        for NamedFilter { filter, .. } in &self.filters {
+            if let FilterAction::LocalReply(reply) = filter.on_head(request).decided().await? {
+                return Ok(FilterAction::LocalReply(reply));
             }
         }
-        Ok(Flow::Next)
+        Ok(FilterAction::Continue)
     }
 
-    pub async fn on_body(&self, request: &mut RequestView) -> Result<Flow, Fault> {
-        for Named { filter, .. } in &self.filters {
-            if let Flow::Reply(reply) = filter.on_body(request).decided().await? {
-                return Ok(Flow::Reply(reply));
+    pub async fn on_body(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
+        for NamedFilter { filter, .. } in &self.filters {
+            if let FilterAction::LocalReply(reply) = filter.on_body(request).decided().await? {
+                return Ok(FilterAction::LocalReply(reply));
             }
         }
-        Ok(Flow::Next)
+        Ok(FilterAction::Continue)
     }
 
     pub async fn on_attempt(
@@ -102,14 +102,14 @@ impl RequestChain {
         request: &RequestView,
         attempt: &mut AttemptView,
     ) -> Result<(), Fault> {
-        for Named { filter, .. } in &self.filters {
+        for NamedFilter { filter, .. } in &self.filters {
             filter.on_attempt(request, attempt).decided().await?;
         }
         Ok(())
     }
 
     pub fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
-        for Named { filter, .. } in &self.filters {
+        for NamedFilter { filter, .. } in &self.filters {
             filter.on_done(request, settlement);
         }
     }
@@ -118,13 +118,13 @@ impl RequestChain {
 impl ResponseChain {
     /// `request_filters` are those of the same route: one that changed the request may have to change the
     /// response back, the first of them last.
-    pub fn new(filters: Vec<Named>, request_filters: &[Named]) -> Self {
+    pub fn new(filters: Vec<NamedFilter>, request_filters: &[NamedFilter]) -> Self {
         let all: Vec<_> = filters
             .iter()
             .chain(request_filters.iter().rev())
             .map(|named| named.filter.clone())
             .collect();
-        let with = |wanted: fn(Declaration) -> bool| {
+        let with = |wanted: fn(FilterDeclaration) -> bool| {
             all.iter()
                 .filter(|filter| wanted(filter.declare()))
                 .cloned()
@@ -132,9 +132,9 @@ impl ResponseChain {
         };
         let declared = || all.iter().map(|filter| filter.declare());
         Self {
-            body_observers: with(|declared| declared.response_body == Access::Observe),
-            body_replacers: with(|declared| declared.response_body == Access::Replace),
-            event_filters: with(|declared| declared.events != Access::None),
+            body_observers: with(|declared| declared.response_body == BodyAccess::Observe),
+            body_replacers: with(|declared| declared.response_body == BodyAccess::Replace),
+            event_filters: with(|declared| declared.events != BodyAccess::None),
             events: declared().map(|one| one.events).max().unwrap_or_default(),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
             filters,
@@ -143,24 +143,24 @@ impl ResponseChain {
     }
 
     /// The filters that were written in the response chain, for telling what a route does.
-    pub fn filters(&self) -> &[Named] {
+    pub fn filters(&self) -> &[NamedFilter] {
         &self.filters
     }
 
     /// What is done with a complete response body.
-    pub fn body_access(&self) -> Access {
+    pub fn body_access(&self) -> BodyAccess {
         match (
             self.body_replacers.is_empty(),
             self.body_observers.is_empty(),
         ) {
-            (false, _) => Access::Replace,
-            (true, false) => Access::Observe,
-            (true, true) => Access::None,
+            (false, _) => BodyAccess::Replace,
+            (true, false) => BodyAccess::Observe,
+            (true, true) => BodyAccess::None,
         }
     }
 
     /// What is done with the events of a streamed response.
-    pub fn event_access(&self) -> Access {
+    pub fn event_access(&self) -> BodyAccess {
         self.events
     }
 
@@ -169,9 +169,9 @@ impl ResponseChain {
         self.heartbeat
     }
 
-    pub fn on_response_head(&self, answer: &mut AnswerView<'_>) {
+    pub fn on_response_head(&self, response: &mut ResponseView<'_>) {
         for filter in &self.all {
-            filter.on_response_head(answer);
+            filter.on_response_head(response);
         }
     }
 
@@ -181,20 +181,20 @@ impl ResponseChain {
     /// A filter refuses the response.
     pub async fn replace_body(
         &self,
-        answer: &mut AnswerView<'_>,
+        response: &mut ResponseView<'_>,
         body: &mut Bytes,
     ) -> Result<(), Fault> {
         for filter in &self.body_replacers {
-            filter.on_response_body(answer, body).decided().await?;
+            filter.on_response_body(response, body).decided().await?;
         }
         Ok(())
     }
 
     /// After a response body was sent: filters that only look, and so have nothing to wait for.
-    pub fn observe_body(&self, answer: &mut AnswerView<'_>, mut body: Bytes) {
+    pub fn observe_body(&self, response: &mut ResponseView<'_>, mut body: Bytes) {
         for filter in &self.body_observers {
-            match filter.on_response_body(answer, &mut body) {
-                Step::Ready(_) | Step::Later(_) => {}
+            match filter.on_response_body(response, &mut body) {
+                HookResult::Ready(_) | HookResult::Later(_) => {}
             }
         }
     }
@@ -206,17 +206,17 @@ impl ResponseChain {
     }
 
     /// One event; filters behind one that dropped it do not see it.
-    pub fn on_event(&self, event: &mut FrameView<'_>) {
+    pub fn on_event(&self, event: &mut EventView<'_>) {
         for filter in &self.event_filters {
             filter.on_event(event);
-            if event.verdict == Verdict::Drop {
+            if event.action == EventAction::Drop {
                 return;
             }
         }
     }
 
     pub fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
-        for Named { filter, .. } in &self.filters {
+        for NamedFilter { filter, .. } in &self.filters {
             filter.on_done(request, settlement);
         }
     }
@@ -226,47 +226,47 @@ impl ResponseChain {
 mod tests {
     use super::*;
     use crate::filter::registry::FILTERS;
-    use crate::filter::view::AnswerKind;
+    use crate::filter::view::ResponseBodyKind;
     use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
     /// Adds its name to each header that a hook may change, and to bodies.
-    struct Recorder(&'static str);
+    struct RecordingFilter(&'static str);
 
     const SEEN: HeaderName = HeaderName::from_static("x-seen");
 
-    impl Filter for Recorder {
-        fn declare(&self) -> Declaration {
-            Declaration {
-                response_body: Access::Replace,
-                ..Declaration::default()
+    impl Filter for RecordingFilter {
+        fn declare(&self) -> FilterDeclaration {
+            FilterDeclaration {
+                response_body: BodyAccess::Replace,
+                ..FilterDeclaration::default()
             }
         }
 
-        fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+        fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
             let name = HeaderValue::from_static(self.0);
             request.headers.append(SEEN, name);
-            Step::next()
+            HookResult::next()
         }
 
-        fn on_response_head(&self, answer: &mut AnswerView<'_>) {
+        fn on_response_head(&self, response: &mut ResponseView<'_>) {
             let name = HeaderValue::from_static(self.0);
-            answer.headers.append(SEEN, name);
+            response.headers.append(SEEN, name);
         }
 
         fn on_response_body<'a>(
             &'a self,
-            _: &'a mut AnswerView<'_>,
+            _: &'a mut ResponseView<'_>,
             body: &'a mut Bytes,
-        ) -> Step<'a, ()> {
+        ) -> HookResult<'a, ()> {
             *body = [body, self.0.as_bytes(), b" "].concat().into();
-            Step::done()
+            HookResult::done()
         }
     }
 
-    fn recorders(names: &[&'static str]) -> Vec<Named> {
-        let named = |name: &&'static str| Named {
+    fn recorders(names: &[&'static str]) -> Vec<NamedFilter> {
+        let named = |name: &&'static str| NamedFilter {
             kind: &FILTERS[0],
-            filter: Arc::new(Recorder(name)),
+            filter: Arc::new(RecordingFilter(name)),
         };
         names.iter().map(named).collect()
     }
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_that_changed_a_request_is_the_last_to_change_its_response() {
+    async fn response_filters_run_in_reverse_request_order() {
         let request_chain = RequestChain::new(recorders(&["first", "second"]));
         let response_chain =
             ResponseChain::new(recorders(&["third", "fourth"]), request_chain.filters());
@@ -292,20 +292,20 @@ mod tests {
         );
         assert!(matches!(
             request_chain.on_head(&mut request).await,
-            Ok(Flow::Next)
+            Ok(FilterAction::Continue)
         ));
         assert_eq!(seen(&request.headers), ["first", "second"]);
         let mut headers = HeaderMap::new();
-        let mut answer = AnswerView {
+        let mut response = ResponseView {
             request: &mut request,
             candidate: None,
             status: StatusCode::OK,
             headers: &mut headers,
-            kind: AnswerKind::Json,
+            kind: ResponseBodyKind::Json,
         };
-        response_chain.on_response_head(&mut answer);
+        response_chain.on_response_head(&mut response);
         let mut body = Bytes::new();
-        let replaced = response_chain.replace_body(&mut answer, &mut body).await;
+        let replaced = response_chain.replace_body(&mut response, &mut body).await;
         assert!(replaced.is_ok());
         assert_eq!(seen(&headers), ["third", "fourth", "second", "first"]);
         assert_eq!(body, "third fourth second first ");

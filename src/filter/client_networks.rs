@@ -1,7 +1,7 @@
 //! The networks that a filter lists, and the fault of a request whose client's address they keep out.
 
 use super::kind::{InvalidSettings, read_settings};
-use crate::catalog::client_address::Client;
+use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::network::{NETWORK_HINT, Network};
 use crate::protocol::fault::{Fault, FaultKind};
 use serde_json::Value;
@@ -30,7 +30,7 @@ impl ClientNetworks {
         networks.map(Self)
     }
 
-    pub fn contain(&self, client: &Client) -> bool {
+    pub fn contain(&self, client: &DownstreamClient) -> bool {
         client.is_in(&self.0)
     }
 }

@@ -1,16 +1,16 @@
 //! `deny_ip`: requests from the listed networks are refused with 403.
 
 use super::client_networks::{ClientNetworks, address_refused};
-use super::kind::{FilterKind, Place, Side, settings_schema};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, settings_schema};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "deny_ip",
     summary: "Refuses requests whose client's address is in one of the listed networks with 403.",
-    side: Side::Request,
-    place: Place::ANYWHERE,
+    side: ChainSide::Request,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, _| {
@@ -25,14 +25,14 @@ struct DenyIp {
 }
 
 impl Filter for DenyIp {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         // An address that is not known may be any.
         let may_be_listed = request
             .client
             .is_none_or(|client| self.networks.contain(&client));
         match may_be_listed {
-            true => Step::fail(address_refused()),
-            false => Step::next(),
+            true => HookResult::fail(address_refused()),
+            false => HookResult::next(),
         }
     }
 }
@@ -40,12 +40,12 @@ impl Filter for DenyIp {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::client_address::ClientAddresses;
+    use crate::catalog::client_address::ClientAddressResolver;
     use http::{HeaderMap, Method};
     use serde_json::json;
 
     #[tokio::test]
-    async fn who_is_denied_is_who_would_be_allowed() {
+    async fn deny_ip_is_the_complement_of_allow_ip() {
         let networks = ClientNetworks::read(&json!(["10.0.0.0/8", "fd00::/8"])).unwrap();
         let deny = DenyIp { networks };
         for (peer, is_denied) in [
@@ -59,7 +59,7 @@ mod tests {
             let mut request =
                 RequestView::new("id".into(), method, "/".into(), None, headers, vec![], None);
             request.client = peer.map(|peer| {
-                ClientAddresses::default().client_of(peer.parse().unwrap(), &request.headers)
+                ClientAddressResolver::default().client_of(peer.parse().unwrap(), &request.headers)
             });
             let decided = deny.on_head(&mut request).decided().await;
             assert_eq!(decided.is_err(), is_denied, "{peer:?}");

@@ -1,8 +1,8 @@
 //! `first_channel`: a request that names neither model nor id goes where its caller is at home.
 
-use super::kind::{FilterKind, Place, Provision, Side};
-use super::view::{Destination, RequestView};
-use super::{Filter, Step};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterProvision};
+use super::view::{RequestView, RouteDestination};
+use super::{Filter, HookResult};
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Catalog;
 use crate::protocol::Protocol;
@@ -13,18 +13,18 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "first_channel",
     summary: "Sends a request that has no channel yet to the one of `pin`, else to the first (by tier, weight, name) that speaks the protocol and serves a model this caller may use.",
-    side: Side::Request,
-    place: Place {
+    side: ChainSide::Request,
+    placement: FilterPlacement {
         after: &["follow_ids", "pin"],
-        provides: &[Provision::Channel],
-        ..Place::ANYWHERE
+        provides: &[FilterProvision::Channel],
+        ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
-    build: |_, parts| {
+    build: |_, context| {
         Ok(Arc::new(FirstChannel {
-            catalog: parts.catalog.clone(),
-            protocol: parts.protocol,
+            catalog: context.catalog.clone(),
+            protocol: context.protocol,
         }))
     },
 };
@@ -38,16 +38,16 @@ struct FirstChannel {
 }
 
 impl Filter for FirstChannel {
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.destination.is_some() {
-            return Step::next();
+            return HookResult::next();
         }
         let channel = match &request.pinned {
             Some(pinned) => Ok(pinned.clone()),
             None => self.first(request),
         };
-        Step::from(channel.map(|channel| {
-            request.destination = Some(Destination::bound_to(channel));
+        HookResult::from(channel.map(|channel| {
+            request.destination = Some(RouteDestination::bound_to(channel));
         }))
     }
 }
@@ -62,7 +62,7 @@ impl FirstChannel {
                 });
         let may_use = |name: &str| {
             let caller = request.caller.as_ref();
-            caller.is_none_or(|caller| caller.may_use(name))
+            caller.is_none_or(|caller| caller.may_use_model(name))
         };
         self.catalog
             .models()

@@ -1,35 +1,35 @@
 //! `follow_ids`: a request about what a provider made goes to the channel where it was made.
 
 use super::body::RequestBody;
-use super::kind::{FilterKind, Need, Place, Provision, Side};
-use super::view::{Destination, RequestView};
-use super::{Declaration, Filter, Flow, Step};
+use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision};
+use super::view::{RequestView, RouteDestination};
+use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::catalog::caller::{Caller, Callers};
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Catalog;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::ids::{self, IdKind, NamedId};
+use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
 use crate::protocol::multipart;
-use crate::state::{Store, Unavailable};
+use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "follow_ids",
     summary: "Sends a request to the channel that made what it names: `{id}` in the path, or responses, conversations, files and containers in the body; 404 for ids that this caller did not get here.",
-    side: Side::Request,
-    place: Place {
+    side: ChainSide::Request,
+    placement: FilterPlacement {
         after: &["pin"],
-        needs: &[Need::Caller, Need::Model],
-        provides: &[Provision::ChannelOf("id")],
-        ..Place::ANYWHERE
+        needs: &[FilterNeed::Caller, FilterNeed::Model],
+        provides: &[FilterProvision::ChannelOf("id")],
+        ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
-    build: |_, parts| {
+    build: |_, context| {
         Ok(Arc::new(FollowIds {
-            state: parts.state.clone(),
-            callers: parts.callers.clone(),
-            catalog: parts.catalog.clone(),
+            state: context.state.clone(),
+            callers: context.callers.clone(),
+            catalog: context.catalog.clone(),
         }))
     },
 };
@@ -42,44 +42,44 @@ const CURSORS: &[&str] = &["after", "before", "after_id", "before_id"];
 const FORM_ID_BYTES_MAX: usize = 256;
 
 struct FollowIds {
-    state: Arc<dyn Store>,
+    state: Arc<dyn StateStore>,
     callers: Arc<Callers>,
     catalog: Arc<Catalog>,
 }
 
 impl Filter for FollowIds {
-    fn declare(&self) -> Declaration {
-        Declaration {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
             reads_body: true,
-            ..Declaration::default()
+            ..FilterDeclaration::default()
         }
     }
 
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let named = named_in_head(request);
         if named.is_empty() {
-            return Step::next();
+            return HookResult::next();
         }
-        Step::later(async move {
+        HookResult::later(async move {
             let channel = self.one_channel(request, &named).await?;
-            request.destination = Some(Destination::bound_to(channel));
-            Ok(Flow::Next)
+            request.destination = Some(RouteDestination::bound_to(channel));
+            Ok(FilterAction::Continue)
         })
     }
 
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let mut named = request
             .body
             .document()
             .map_or_else(Vec::new, ids::named_in_body);
         named.extend(named_in_form(request));
         if named.is_empty() {
-            return Step::next();
+            return HookResult::next();
         }
-        Step::later(async move {
+        HookResult::later(async move {
             let channel = self.one_channel(request, &named).await?;
             keep_to(channel, request)?;
-            Ok(Flow::Next)
+            Ok(FilterAction::Continue)
         })
     }
 }
@@ -89,7 +89,7 @@ impl FollowIds {
     async fn one_channel(
         &self,
         request: &RequestView,
-        named: &[NamedId],
+        named: &[ReferencedId],
     ) -> Result<Arc<Channel>, Fault> {
         if named.len() > ids::NAMED_MAX {
             let message = format!(
@@ -98,7 +98,7 @@ impl FollowIds {
             );
             return Err(Fault::new(FaultKind::Invalid, message));
         }
-        let mut found: Option<(Arc<Channel>, &NamedId)> = None;
+        let mut found: Option<(Arc<Channel>, &ReferencedId)> = None;
         for (index, this) in named.iter().enumerate() {
             if named[..index].iter().any(|before| before.id == this.id) {
                 continue;
@@ -113,7 +113,7 @@ impl FollowIds {
             match &found {
                 None => found = Some((channel, this)),
                 Some((first, _)) if first.name == channel.name => {}
-                Some((_, other)) => return Err(apart(&this.at, &other.at)),
+                Some((_, other)) => return Err(conflict_fault(&this.at, &other.at)),
             }
         }
         let (channel, _) = found.expect("an id was named");
@@ -123,11 +123,11 @@ impl FollowIds {
     async fn channel_of(
         &self,
         request: &RequestView,
-        NamedId { id, kind, .. }: &NamedId,
+        ReferencedId { id, kind, .. }: &ReferencedId,
     ) -> Result<Arc<Channel>, Fault> {
         let caller = request.caller.as_ref().ok_or_else(|| unknown(*kind))?;
         let made_on = self.state.channel_of(&caller.name, id).get().await;
-        match (made_on.map_err(away)?, &request.pinned) {
+        match (made_on.map_err(store_fault)?, &request.pinned) {
             (Some(name), _) => self.catalog.channel(&name).cloned().ok_or_else(|| {
                 gone(*kind).detail(format!(
                     "channel `{name}` made it and is no longer configured"
@@ -147,7 +147,7 @@ impl FollowIds {
                     .channel_of(&other.name, id)
                     .get()
                     .await
-                    .map_err(away)?
+                    .map_err(store_fault)?
                     .is_some();
             if is_theirs {
                 return Ok(true);
@@ -158,11 +158,11 @@ impl FollowIds {
 }
 
 /// The path's id; where it has none, the entry that a list shall go on from.
-fn named_in_head(request: &RequestView) -> Vec<NamedId> {
+fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
     if let Some(id) = request.param(PARAMETER) {
-        return vec![NamedId {
+        return vec![ReferencedId {
             id: id.to_string(),
-            kind: IdKind::of_path(&request.path),
+            kind: ResourceIdKind::of_path(&request.path),
             at: String::new(),
         }];
     }
@@ -171,15 +171,15 @@ fn named_in_head(request: &RequestView) -> Vec<NamedId> {
         .split('&')
         .filter_map(|member| member.split_once('='))
         .filter(|(key, value)| CURSORS.contains(key) && !value.is_empty())
-        .map(|(key, value)| NamedId {
+        .map(|(key, value)| ReferencedId {
             id: value.to_string(),
-            kind: IdKind::of_path(&request.path),
+            kind: ResourceIdKind::of_path(&request.path),
             at: key.to_string(),
         })
         .collect()
 }
 
-fn named_in_form(request: &RequestView) -> Vec<NamedId> {
+fn named_in_form(request: &RequestView) -> Vec<ReferencedId> {
     let body = match &request.body {
         RequestBody::Form { form, .. } => form.body(),
         RequestBody::Opaque(body) => body,
@@ -194,9 +194,9 @@ fn named_in_form(request: &RequestView) -> Vec<NamedId> {
             let values = multipart::values(body, boundary, name);
             values.map(|value| {
                 let id = &value[..value.len().min(FORM_ID_BYTES_MAX)];
-                NamedId {
+                ReferencedId {
                     id: String::from_utf8_lossy(id.trim_ascii()).into_owned(),
-                    kind: IdKind::File,
+                    kind: ResourceIdKind::File,
                     at: (*name).to_string(),
                 }
             })
@@ -208,7 +208,7 @@ fn named_in_form(request: &RequestView) -> Vec<NamedId> {
 /// Leaves `channel` as the only one that the request may go to.
 fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault> {
     let Some(destination) = &mut request.destination else {
-        request.destination = Some(Destination::bound_to(channel));
+        request.destination = Some(RouteDestination::bound_to(channel));
         return Ok(());
     };
     destination.keep(&channel);
@@ -219,11 +219,11 @@ fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault
             "what the request refers to was made where this model is not offered; name the model that made it",
         )
         .param("model")),
-        (true, None) => Err(apart("body", "path")),
+        (true, None) => Err(conflict_fault("body", "path")),
     }
 }
 
-fn apart(one: &str, other: &str) -> Fault {
+fn conflict_fault(one: &str, other: &str) -> Fault {
     Fault::new(
         FaultKind::Invalid,
         format!(
@@ -234,7 +234,7 @@ fn apart(one: &str, other: &str) -> Fault {
 }
 
 /// The same words for what never was and for what another caller has.
-fn unknown(kind: IdKind) -> Fault {
+fn unknown(kind: ResourceIdKind) -> Fault {
     Fault::new(
         FaultKind::UnknownId,
         format!(
@@ -244,7 +244,7 @@ fn unknown(kind: IdKind) -> Fault {
     )
 }
 
-fn gone(kind: IdKind) -> Fault {
+fn gone(kind: ResourceIdKind) -> Fault {
     Fault::new(
         FaultKind::Gone,
         format!(
@@ -255,7 +255,7 @@ fn gone(kind: IdKind) -> Fault {
 }
 
 /// Another channel would know nothing of the id: better no answer than a wrong one.
-fn away(unavailable: Unavailable) -> Fault {
+fn store_fault(unavailable: StoreUnavailable) -> Fault {
     Fault::new(
         FaultKind::Overloaded,
         "the gateway cannot look up the id now; try again",

@@ -1,8 +1,10 @@
 //! `heartbeat`: a comment now and then, for callers and proxies that give up a silent stream.
 
-use super::kind::{FilterKind, Place, Side, read_settings_or_default, settings_schema};
-use super::{Declaration, Filter};
-use crate::scalar::Span;
+use super::kind::{
+    ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,
+};
+use super::{Filter, FilterDeclaration};
+use crate::scalar::HumanDuration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
@@ -11,13 +13,13 @@ use std::time::Duration;
 pub const KIND: FilterKind = FilterKind {
     name: "heartbeat",
     summary: "Sends a comment between events while a stream's provider is silent, every 15 s or as `every` says.",
-    side: Side::Response,
-    place: Place::ANYWHERE,
+    side: ChainSide::Response,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<HeartbeatConfig>),
     bare: true,
     build: |settings, _| {
         let HeartbeatConfig { every } = read_settings_or_default(settings)?;
-        Ok(Arc::new(Heartbeat {
+        Ok(Arc::new(HeartbeatFilter {
             every: every.duration(),
         }))
     },
@@ -28,18 +30,18 @@ pub const KIND: FilterKind = FilterKind {
 #[serde(deny_unknown_fields, default)]
 pub struct HeartbeatConfig {
     /// How long the provider is silent before each comment.
-    pub every: Span,
+    pub every: HumanDuration,
 }
 
-struct Heartbeat {
+struct HeartbeatFilter {
     every: Duration,
 }
 
-impl Filter for Heartbeat {
-    fn declare(&self) -> Declaration {
-        Declaration {
+impl Filter for HeartbeatFilter {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
             heartbeat: Some(self.every),
-            ..Declaration::default()
+            ..FilterDeclaration::default()
         }
     }
 }
@@ -47,7 +49,7 @@ impl Filter for Heartbeat {
 impl Default for HeartbeatConfig {
     fn default() -> Self {
         Self {
-            every: Span::seconds(15),
+            every: HumanDuration::seconds(15),
         }
     }
 }

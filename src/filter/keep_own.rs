@@ -1,12 +1,12 @@
 //! `keep_own`: of a list, a caller sees what was made for it.
 
-use super::kind::{FilterKind, Place, Side};
-use super::view::AnswerView;
-use super::{Access, Declaration, Filter, Step};
+use super::kind::{ChainSide, FilterKind, FilterPlacement};
+use super::view::ResponseView;
+use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::edit::Edits;
-use crate::protocol::json::{Document, Limits, Node};
-use crate::state::Store;
+use crate::protocol::json::edit::JsonEdits;
+use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits};
+use crate::state::StateStore;
 use bytes::{Bytes, BytesMut};
 use http::header;
 use std::sync::Arc;
@@ -14,39 +14,39 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "keep_own",
     summary: "Keeps of a list (`data`) only the entries whose `id` this caller got here.",
-    side: Side::Response,
-    place: Place::ANYWHERE,
+    side: ChainSide::Response,
+    placement: FilterPlacement::ANYWHERE,
     settings: None,
     bare: true,
-    build: |_, parts| {
+    build: |_, context| {
         Ok(Arc::new(KeepOwn {
-            state: parts.state.clone(),
+            state: context.state.clone(),
         }))
     },
 };
 
 struct KeepOwn {
-    state: Arc<dyn Store>,
+    state: Arc<dyn StateStore>,
 }
 
 impl Filter for KeepOwn {
-    fn declare(&self) -> Declaration {
-        Declaration {
-            response_body: Access::Replace,
-            ..Declaration::default()
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: BodyAccess::Replace,
+            ..FilterDeclaration::default()
         }
     }
 
     fn on_response_body<'a>(
         &'a self,
-        answer: &'a mut AnswerView<'_>,
+        response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a, ()> {
-        if !answer.status.is_success() {
-            return Step::done();
+    ) -> HookResult<'a, ()> {
+        if !response.status.is_success() {
+            return HookResult::done();
         }
-        Step::later(async move {
-            let list = Document::parse(body.clone(), &Limits::default())
+        HookResult::later(async move {
+            let list = JsonDocument::parse(body.clone(), &JsonLimits::default())
                 .map_err(|malformed| unreadable().source(malformed))?;
             let Some(data) = list.root().get("data") else {
                 // The answer to a POST on the same path is what was made, and no list.
@@ -55,9 +55,9 @@ impl Filter for KeepOwn {
                     None => Err(unreadable()),
                 };
             };
-            let own = self.own(answer, data).await?;
+            let own = self.own(response, data).await?;
             *body = rewritten(&list, data, &own);
-            answer.headers.remove(header::CONTENT_LENGTH);
+            response.headers.remove(header::CONTENT_LENGTH);
             Ok(())
         })
     }
@@ -66,10 +66,10 @@ impl Filter for KeepOwn {
 impl KeepOwn {
     async fn own<'d>(
         &self,
-        answer: &AnswerView<'_>,
-        data: Node<'d>,
-    ) -> Result<Vec<Node<'d>>, Fault> {
-        let (Some(caller), Some(candidate)) = (&answer.request.caller, answer.candidate) else {
+        response: &ResponseView<'_>,
+        data: DocumentNode<'d>,
+    ) -> Result<Vec<DocumentNode<'d>>, Fault> {
+        let (Some(caller), Some(candidate)) = (&response.request.caller, response.candidate) else {
             return Ok(Vec::new());
         };
         let mut own = Vec::new();
@@ -94,7 +94,7 @@ impl KeepOwn {
 }
 
 /// The list with these entries alone; its first and last id are theirs.
-fn rewritten(list: &Document, data: Node<'_>, own: &[Node<'_>]) -> Bytes {
+fn rewritten(list: &JsonDocument, data: DocumentNode<'_>, own: &[DocumentNode<'_>]) -> Bytes {
     let mut entries = BytesMut::from(&b"["[..]);
     for (index, entry) in own.iter().enumerate() {
         if index > 0 {
@@ -103,11 +103,13 @@ fn rewritten(list: &Document, data: Node<'_>, own: &[Node<'_>]) -> Bytes {
         entries.extend_from_slice(entry.raw());
     }
     entries.extend_from_slice(b"]");
-    let mut edits = Edits::default();
+    let mut edits = JsonEdits::default();
     edits.replace(data.span(), entries.freeze());
     for (key, entry) in [("first_id", own.first()), ("last_id", own.last())] {
         if let Some(named) = list.root().get(key) {
-            let id = entry.and_then(|entry| entry.get("id")).map(Node::raw);
+            let id = entry
+                .and_then(|entry| entry.get("id"))
+                .map(DocumentNode::raw);
             edits.replace(named.span(), Bytes::copy_from_slice(id.unwrap_or(b"null")));
         }
     }

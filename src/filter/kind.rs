@@ -2,13 +2,13 @@
 
 use super::Filter;
 use crate::catalog::caller::Callers;
-use crate::catalog::egress::Egress;
+use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
-use crate::polls::Polls;
+use crate::polls::TaskStatusPoller;
 use crate::protocol::Protocol;
-use crate::protocol::schema::Schema;
-use crate::state::Store;
-use crate::task::Tasks;
+use crate::protocol::schema::CompiledSchema;
+use crate::state::StateStore;
+use crate::task::TaskSettings;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -21,21 +21,21 @@ pub struct FilterKind {
     pub name: &'static str,
     /// One sentence for the reference and for editors.
     pub summary: &'static str,
-    pub side: Side,
-    pub place: Place,
+    pub side: ChainSide,
+    pub placement: FilterPlacement,
     /// JSON Schema of its settings; none if it takes none.
     pub settings: Option<fn() -> Value>,
     /// Whether it may be written without settings.
     pub bare: bool,
-    pub build: Build,
+    pub build: FilterBuildFn,
 }
 
 /// Builds a filter from its settings and what the configuration offers.
-pub type Build = fn(&Value, &Parts<'_>) -> Result<Arc<dyn Filter>, InvalidSettings>;
+pub type FilterBuildFn = fn(&Value, &BuildContext<'_>) -> Result<Arc<dyn Filter>, InvalidSettings>;
 
 /// The chain that a filter may stand in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum ChainSide {
     Request,
     Response,
     Either,
@@ -43,13 +43,13 @@ pub enum Side {
 
 /// Where a filter may stand among those of its route, checked when a snapshot is built
 /// (`snapshot/routes/order.rs`). All of it counts only where a route has both filters.
-pub struct Place {
+pub struct FilterPlacement {
     /// Filters that must stand before it.
     pub after: &'static [&'static str],
     /// What must be known before its hooks run, and so which filters must stand before it.
-    pub needs: &'static [Need],
+    pub needs: &'static [FilterNeed],
     /// What is known behind it.
-    pub provides: &'static [Provision],
+    pub provides: &'static [FilterProvision],
     /// Ends the message of one that stands too early: "`x` requires an earlier `y`", then this.
     pub reason: &'static str,
     /// Where to put one that stands too early, if that is not just behind the other.
@@ -58,7 +58,7 @@ pub struct Place {
 
 /// What a filter works with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum FilterNeed {
     /// The whole body, scanned: nobody reads a body that no filter needs.
     Body,
     Caller,
@@ -67,7 +67,7 @@ pub enum Need {
 
 /// What a filter finds out or decides for all behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Provision {
+pub enum FilterProvision {
     Caller,
     Model,
     /// Where the request goes.
@@ -81,18 +81,18 @@ pub enum Provision {
 }
 
 /// What a configuration offers to the filters built from it.
-pub struct Parts<'a> {
+pub struct BuildContext<'a> {
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
-    pub state: &'a Arc<dyn Store>,
-    pub schemas: &'a dyn Schemas,
-    pub tasks: &'a Arc<Tasks>,
-    pub polls: &'a Arc<Polls>,
-    pub egress: &'a Arc<Egress>,
-    pub endpoints: &'a Arc<[Endpoint]>,
+    pub state: &'a Arc<dyn StateStore>,
+    pub schemas: &'a dyn SchemaLookup,
+    pub tasks: &'a Arc<TaskSettings>,
+    pub polls: &'a Arc<TaskStatusPoller>,
+    pub egress: &'a Arc<EgressPolicy>,
+    pub endpoints: &'a Arc<[ModelEndpoint]>,
     /// Of the route whose chain is built.
     pub protocol: Option<Protocol>,
-    pub side: Side,
+    pub side: ChainSide,
     /// Whether every path of the route has a `{parameter}` of this name.
     pub has_parameter: &'a dyn Fn(&str) -> bool,
     /// Where warnings go: settings that are allowed but cannot work.
@@ -101,16 +101,16 @@ pub struct Parts<'a> {
 
 impl FilterKind {
     /// Whether filters behind it can rely on this.
-    pub fn provides(&self, provision: Provision) -> bool {
-        self.place.provides.contains(&provision)
+    pub fn provides(&self, provision: FilterProvision) -> bool {
+        self.placement.provides.contains(&provision)
     }
 
-    pub fn needs(&self, need: Need) -> bool {
-        self.place.needs.contains(&need)
+    pub fn needs(&self, need: FilterNeed) -> bool {
+        self.placement.needs.contains(&need)
     }
 }
 
-impl Place {
+impl FilterPlacement {
     /// Of a filter that neither needs others nor is needed.
     pub const ANYWHERE: Self = Self {
         after: &[],
@@ -121,18 +121,18 @@ impl Place {
     };
 }
 
-impl Need {
+impl FilterNeed {
     /// What meets it; a body needs no filter.
-    pub fn met_by(self) -> Option<Provision> {
+    pub fn satisfied_by(self) -> Option<FilterProvision> {
         match self {
             Self::Body => None,
-            Self::Caller => Some(Provision::Caller),
-            Self::Model => Some(Provision::Model),
+            Self::Caller => Some(FilterProvision::Caller),
+            Self::Model => Some(FilterProvision::Model),
         }
     }
 }
 
-impl Parts<'_> {
+impl BuildContext<'_> {
     /// Warns whoever checks the configuration; the filter is built all the same.
     pub fn warn(&self, warning: InvalidSettings) {
         self.warnings.borrow_mut().push(warning);
@@ -141,19 +141,19 @@ impl Parts<'_> {
 
 /// Where requests of a protocol that name a model go.
 #[derive(Debug)]
-pub struct Endpoint {
+pub struct ModelEndpoint {
     pub protocol: Protocol,
     /// Method and path: `POST /v1/images/edits`.
     pub pattern: String,
 }
 
 /// Compiled request schemas, by the path they have in `routes.yaml`.
-pub trait Schemas {
+pub trait SchemaLookup {
     /// The schema at `path`, relative to the configuration's folder.
     ///
     /// # Errors
     /// A sentence that says why the file cannot be read or is no schema.
-    fn schema(&self, path: &Path) -> Result<Arc<Schema>, String>;
+    fn schema(&self, path: &Path) -> Result<Arc<CompiledSchema>, String>;
 }
 
 /// Settings that a filter cannot be built from.

@@ -1,11 +1,11 @@
 //! `limit_body`: the most bytes of body that this route reads; 413 beyond.
 
-use super::kind::{FilterKind, Place, Side, read_settings, settings_schema};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, read_settings, settings_schema};
 use super::view::RequestView;
-use super::{Declaration, Filter, Step};
+use super::{Filter, FilterDeclaration, HookResult};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::form::{Form, Part};
-use crate::protocol::json::{Kind, Node};
+use crate::protocol::form::{FormPart, MultipartForm};
+use crate::protocol::json::{DocumentNode, ValueKind};
 use crate::scalar::ByteSize;
 use http::header;
 use schemars::{JsonSchema, SchemaGenerator};
@@ -17,8 +17,8 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "limit_body",
     summary: "Bounds the request body, as in `limit_body: 32MiB`, and each file in it; 413 beyond, before it is read where its length is declared.",
-    side: Side::Request,
-    place: Place::ANYWHERE,
+    side: ChainSide::Request,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<LimitBodyConfig>),
     bare: false,
     build: |settings, _| {
@@ -77,26 +77,26 @@ struct LimitBody {
 }
 
 impl Filter for LimitBody {
-    fn declare(&self) -> Declaration {
-        Declaration {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
             reads_body: self.file_most.is_some(),
-            ..Declaration::default()
+            ..FilterDeclaration::default()
         }
     }
 
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         request.body_limit = self.most;
         let declared = request
             .header(header::CONTENT_LENGTH.as_str())
             .and_then(|length| length.parse::<u64>().ok());
         match declared {
-            Some(length) if length > self.most => Step::fail(too_large(self.most)),
-            _ => Step::next(),
+            Some(length) if length > self.most => HookResult::fail(too_large(self.most)),
+            _ => HookResult::next(),
         }
     }
 
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        Step::from(self.check_files(request))
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        HookResult::from(self.check_files(request))
     }
 }
 
@@ -120,18 +120,18 @@ impl LimitBody {
 }
 
 /// The name of the first file over `most` bytes.
-fn large_file(form: &Form, most: u64) -> Option<String> {
-    let is_large = |part: &&Part| part.is_file && part.value.len() as u64 > most;
+fn large_file(form: &MultipartForm, most: u64) -> Option<String> {
+    let is_large = |part: &&FormPart| part.is_file && part.value.len() as u64 > most;
     Some(form.parts().iter().find(is_large)?.name.clone())
 }
 
 /// Where the first data URL over `most` bytes of data stands, at or below a value that is at `at`.
-fn large_data_url(node: Node<'_>, most: u64, at: &str) -> Option<String> {
+fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String> {
     if node.span().len() as u64 <= most {
         return None;
     }
     match node.kind() {
-        Kind::String => {
+        ValueKind::String => {
             let is_url = node.raw().starts_with(b"\"data:");
             let comma = memchr::memchr(b',', node.raw())?;
             // The comma is before the data, a quote behind it.
@@ -139,15 +139,15 @@ fn large_data_url(node: Node<'_>, most: u64, at: &str) -> Option<String> {
             let bytes = data as u64 / 4 * 3;
             (is_url && bytes > most).then(|| at.to_owned())
         }
-        Kind::Array => node
+        ValueKind::Array => node
             .elements()
             .enumerate()
             .find_map(|(index, element)| large_data_url(element, most, &format!("{at}[{index}]"))),
-        Kind::Object => node.members().find_map(|(key, value)| {
+        ValueKind::Object => node.members().find_map(|(key, value)| {
             let dot = if at.is_empty() { "" } else { "." };
             large_data_url(value, most, &format!("{at}{dot}{key}"))
         }),
-        Kind::Null | Kind::Bool | Kind::Number => None,
+        ValueKind::Null | ValueKind::Bool | ValueKind::Number => None,
     }
 }
 
@@ -162,7 +162,7 @@ pub fn too_large(most: u64) -> Fault {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::json::{Document, Limits};
+    use crate::protocol::json::{JsonDocument, JsonLimits};
     use serde_json::Value;
 
     #[test]
@@ -181,7 +181,8 @@ mod tests {
             (json!([data(303)]), Some("[0]")),
             (json!({"prompt": "x".repeat(900), "n": Value::Null}), None),
         ] {
-            let body = Document::parse(body.to_string().into(), &Limits::default()).unwrap();
+            let body =
+                JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap();
             assert_eq!(large_data_url(body.root(), 300, "").as_deref(), large);
         }
     }

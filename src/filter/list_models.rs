@@ -1,14 +1,15 @@
 //! `list_models`: answers with the models this caller may use, in the shape of the protocol it speaks.
 
 use super::kind::{
-    FilterKind, Need, Place, Provision, Side, read_settings_or_default, settings_schema,
+    ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, read_settings_or_default,
+    settings_schema,
 };
 use super::view::RequestView;
-use super::{Filter, Reply, Step};
+use super::{Filter, HookResult, LocalReply};
 use crate::catalog::model::{Catalog, Model};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::model_list::{self, ModelEntry, Page};
+use crate::protocol::model_list::{self, ListedModel, PageQuery};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -17,19 +18,19 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "list_models",
     summary: "Answers with the models this caller may use, or the one that `{id}` names; in the messages protocol's shape when its version header is sent.",
-    side: Side::Request,
-    place: Place {
-        needs: &[Need::Caller],
-        provides: &[Provision::Reply],
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterNeed::Caller],
+        provides: &[FilterProvision::Reply],
         reason: ", since models depend on the caller",
-        ..Place::ANYWHERE
+        ..FilterPlacement::ANYWHERE
     },
     settings: Some(settings_schema::<ListModelsConfig>),
     bare: true,
-    build: |settings, parts| {
+    build: |settings, context| {
         let ListModelsConfig { version_header } = read_settings_or_default(settings)?;
         Ok(Arc::new(ListModels {
-            catalog: parts.catalog.clone(),
+            catalog: context.catalog.clone(),
             version_header: version_header.to_ascii_lowercase(),
         }))
     },
@@ -57,12 +58,12 @@ impl Default for ListModelsConfig {
 }
 
 impl Filter for ListModels {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.headers.contains_key(&self.version_header) {
             request.protocol = Some(Protocol::Messages);
         }
-        match self.answer(request) {
-            Ok(body) => Step::reply(Reply {
+        match self.render(request) {
+            Ok(body) => HookResult::reply(LocalReply {
                 status: StatusCode::OK,
                 headers: HeaderMap::from_iter([(
                     header::CONTENT_TYPE,
@@ -70,22 +71,22 @@ impl Filter for ListModels {
                 )]),
                 body,
             }),
-            Err(fault) => Step::fail(fault),
+            Err(fault) => HookResult::fail(fault),
         }
     }
 }
 
 impl ListModels {
-    fn answer(&self, request: &RequestView) -> Result<bytes::Bytes, Fault> {
+    fn render(&self, request: &RequestView) -> Result<bytes::Bytes, Fault> {
         let usable = self.catalog.models().filter(|model| {
             request
                 .caller
                 .as_ref()
-                .is_none_or(|caller| caller.may_use(&model.name))
+                .is_none_or(|caller| caller.may_use_model(&model.name))
         });
         let Some(id) = request.param("id") else {
-            let entries: Vec<ModelEntry> = usable.map(|model| entry(model)).collect();
-            let page = Page::from_query(request.query.as_deref().unwrap_or_default());
+            let entries: Vec<ListedModel> = usable.map(|model| entry(model)).collect();
+            let page = PageQuery::from_query(request.query.as_deref().unwrap_or_default());
             return Ok(model_list::list(request.protocol, &entries, &page));
         };
         let mut usable = usable;
@@ -102,8 +103,8 @@ impl ListModels {
     }
 }
 
-fn entry(model: &Model) -> ModelEntry {
-    ModelEntry {
+fn entry(model: &Model) -> ListedModel {
+    ListedModel {
         id: model.name.to_string(),
         display_name: model.display_name.clone(),
         owned_by: model.owned_by.clone(),

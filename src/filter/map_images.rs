@@ -1,13 +1,13 @@
 //! `map_images`: image edits in the form that the channel wants, answered with what the protocol promises.
 
-mod answer;
-mod ask;
 mod inline;
+mod request;
+mod response;
 
-use super::kind::{FilterKind, InvalidSettings, Need, Place, Side};
-use super::view::{AnswerView, AttemptView, RequestView};
-use super::{Access, Declaration, Filter, Step};
-use crate::catalog::egress::Egress;
+use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings};
+use super::view::{AttemptView, RequestView, ResponseView};
+use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use crate::catalog::egress::EgressPolicy;
 use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -15,17 +15,17 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "map_images",
     summary: "Sends image edits in the form that the channel wants, JSON or with files; sees to `response_format`, and adds to answers what the provider left out.",
-    side: Side::Request,
-    place: Place {
+    side: ChainSide::Request,
+    placement: FilterPlacement {
         after: &["validate"],
-        needs: &[Need::Body, Need::Model],
-        ..Place::ANYWHERE
+        needs: &[FilterNeed::Body, FilterNeed::Model],
+        ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
-    build: |_, parts| match parts.protocol {
+    build: |_, context| match context.protocol {
         Some(Protocol::ImageEdit) => Ok(Arc::new(MapImages {
-            egress: parts.egress.clone(),
+            egress: context.egress.clone(),
         })),
         _ => Err(
             InvalidSettings::new("`map_images` is for routes of image edits")
@@ -36,38 +36,38 @@ pub const KIND: FilterKind = FilterKind {
 
 struct MapImages {
     /// Where images may be fetched.
-    egress: Arc<Egress>,
+    egress: Arc<EgressPolicy>,
 }
 
 impl Filter for MapImages {
-    fn declare(&self) -> Declaration {
-        Declaration {
-            response_body: Access::Replace,
-            ..Declaration::default()
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: BodyAccess::Replace,
+            ..FilterDeclaration::default()
         }
     }
 
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        answer::say_what_streams_lack(request);
-        Step::from(ask::keep_able(request))
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        response::name_ignored_for_streams(request);
+        HookResult::from(request::retain_capable(request))
     }
 
     fn on_attempt<'a>(
         &'a self,
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
-    ) -> Step<'a, ()> {
-        Step::from(ask::shape(request, attempt))
+    ) -> HookResult<'a, ()> {
+        HookResult::from(request::convert_body(request, attempt))
     }
 
     fn on_response_body<'a>(
         &'a self,
-        answer: &'a mut AnswerView<'_>,
+        response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a, ()> {
-        if !answer.status.is_success() {
-            return Step::done();
+    ) -> HookResult<'a, ()> {
+        if !response.status.is_success() {
+            return HookResult::done();
         }
-        Step::later(async move { answer::finish(answer, body, &self.egress).await })
+        HookResult::later(async move { response::finish(response, body, &self.egress).await })
     }
 }

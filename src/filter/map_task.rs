@@ -2,22 +2,25 @@
 //!
 //! What differs between families is data; this filter only opens and seals ids and applies it.
 
-mod answer;
-mod ask;
-mod creates;
-mod fit;
+mod mapped_create;
 mod poll;
+mod request;
+mod response;
+mod schema_check;
 
-use super::kind::{FilterKind, InvalidSettings, Need, Place, Side, read_settings, settings_schema};
-use super::view::{AnswerView, AttemptView, RequestView};
-use super::{Access, Declaration, Filter, Step};
+use super::kind::{
+    ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings, read_settings,
+    settings_schema,
+};
+use super::view::{AttemptView, RequestView, ResponseView};
+use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
 use crate::catalog::model::Catalog;
-use crate::polls::Polls;
+use crate::polls::TaskStatusPoller;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::state::Store;
-use crate::task::family::Unsupported;
-use crate::task::{NO_KEYS_HINT, Tasks};
+use crate::state::StateStore;
+use crate::task::family::UnsupportedFieldPolicy;
+use crate::task::{NO_KEYS_HINT, TaskSettings};
 use bytes::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,23 +29,23 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "map_task",
     summary: "Creates a video task, queries or cancels one with the channel's family, or says that tasks are not listed; ids are sealed, so that only their caller can ask, through any gateway with the same keys.",
-    side: Side::Request,
-    place: Place {
-        needs: &[Need::Body, Need::Caller, Need::Model],
-        ..Place::ANYWHERE
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterNeed::Body, FilterNeed::Caller, FilterNeed::Model],
+        ..FilterPlacement::ANYWHERE
     },
-    settings: Some(settings_schema::<Settings>),
+    settings: Some(settings_schema::<MapTaskConfig>),
     bare: false,
-    build: |settings, parts| {
-        let Settings { ask, unsupported } = read_settings(settings)?;
-        if parts.tasks.keys.is_none() {
+    build: |settings, context| {
+        let MapTaskConfig { ask, unsupported } = read_settings(settings)?;
+        if context.tasks.keys.is_none() {
             return Err(
                 InvalidSettings::new("task ids cannot be sealed without `task_keys`")
                     .hint(NO_KEYS_HINT),
             );
         }
-        let is_about_a_task = PARAMETERS.iter().any(|name| (parts.has_parameter)(name));
-        if matches!(ask, Ask::Query | Ask::Cancel) && !is_about_a_task {
+        let is_about_a_task = PARAMETERS.iter().any(|name| (context.has_parameter)(name));
+        if matches!(ask, TaskOperation::Query | TaskOperation::Cancel) && !is_about_a_task {
             return Err(InvalidSettings::new(
                 "no filter of this route finds a channel: its path names no task",
             )
@@ -52,15 +55,15 @@ pub const KIND: FilterKind = FilterKind {
         Ok(Arc::new(MapTask {
             ask,
             unsupported: match unsupported {
-                UnsupportedSetting::Refuse => Unsupported::Refuse,
-                UnsupportedSetting::Ignore => Unsupported::Ignore,
+                UnsupportedFieldPolicyConfig::Refuse => UnsupportedFieldPolicy::Refuse,
+                UnsupportedFieldPolicyConfig::Ignore => UnsupportedFieldPolicy::Ignore,
             },
-            is_generic: matches!(parts.protocol, Some(Protocol::Video) | None),
-            rules: fit::Rules::of(parts)?,
-            tasks: parts.tasks.clone(),
-            polls: parts.polls.clone(),
-            state: parts.state.clone(),
-            catalog: parts.catalog.clone(),
+            is_generic: matches!(context.protocol, Some(Protocol::Video) | None),
+            rules: schema_check::FamilySchemas::of(context)?,
+            tasks: context.tasks.clone(),
+            polls: context.polls.clone(),
+            state: context.state.clone(),
+            catalog: context.catalog.clone(),
         }))
     },
 };
@@ -71,7 +74,7 @@ const PARAMETERS: [&str; 2] = ["id", "task_id"];
 /// What the route asks of providers.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Ask {
+enum TaskOperation {
     /// Makes a task.
     Create,
     /// Tells how a task stands.
@@ -85,7 +88,7 @@ enum Ask {
 /// What becomes of a field that the channel's family cannot do, or the generic protocol does not have.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum UnsupportedSetting {
+enum UnsupportedFieldPolicyConfig {
     #[default]
     Refuse,
     /// The field is left out, and named in the header `x-headgate-ignored`.
@@ -94,56 +97,60 @@ enum UnsupportedSetting {
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Settings {
+struct MapTaskConfig {
     /// What the route asks of providers.
-    ask: Ask,
+    ask: TaskOperation,
     /// What becomes of a field that the channel's family cannot do, and of one that the generic protocol does
     /// not have; `refuse` if absent.
     #[serde(default)]
-    unsupported: UnsupportedSetting,
+    unsupported: UnsupportedFieldPolicyConfig,
 }
 
 struct MapTask {
-    ask: Ask,
-    unsupported: Unsupported,
+    ask: TaskOperation,
+    unsupported: UnsupportedFieldPolicy,
     /// Whether callers speak the generic protocol; else the channel's family.
     is_generic: bool,
-    rules: fit::Rules,
-    tasks: Arc<Tasks>,
-    polls: Arc<Polls>,
-    state: Arc<dyn Store>,
+    rules: schema_check::FamilySchemas,
+    tasks: Arc<TaskSettings>,
+    polls: Arc<TaskStatusPoller>,
+    state: Arc<dyn StateStore>,
     catalog: Arc<Catalog>,
 }
 
 impl Filter for MapTask {
-    fn declare(&self) -> Declaration {
+    fn declare(&self) -> FilterDeclaration {
         match self.ask {
-            Ask::Create => Declaration {
-                response_body: Access::Replace,
-                ..Declaration::default()
+            TaskOperation::Create => FilterDeclaration {
+                response_body: BodyAccess::Replace,
+                ..FilterDeclaration::default()
             },
-            Ask::Query | Ask::Cancel | Ask::List => Declaration {
-                replies_always: true,
-                ignores_body: true,
-                ..Declaration::default()
-            },
+            TaskOperation::Query | TaskOperation::Cancel | TaskOperation::List => {
+                FilterDeclaration {
+                    replies_always: true,
+                    ignores_body: true,
+                    ..FilterDeclaration::default()
+                }
+            }
         }
     }
 
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.ask {
-            Ask::Create => Step::next(),
-            Ask::Query | Ask::Cancel => Step::from(self.find_task(request)),
-            Ask::List => Step::fail(no_list()),
+            TaskOperation::Create => HookResult::next(),
+            TaskOperation::Query | TaskOperation::Cancel => {
+                HookResult::from(self.find_task(request))
+            }
+            TaskOperation::List => HookResult::fail(no_list()),
         }
     }
 
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         match self.ask {
-            Ask::Create => Step::from(self.keep_able(request)),
-            Ask::Query => Step::later(self.query(request)),
-            Ask::Cancel => Step::later(self.cancel(request)),
-            Ask::List => Step::fail(no_list()),
+            TaskOperation::Create => HookResult::from(self.retain_capable(request)),
+            TaskOperation::Query => HookResult::later(self.query(request)),
+            TaskOperation::Cancel => HookResult::later(self.cancel(request)),
+            TaskOperation::List => HookResult::fail(no_list()),
         }
     }
 
@@ -151,28 +158,28 @@ impl Filter for MapTask {
         &'a self,
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
-    ) -> Step<'a, ()> {
-        Step::from(match self.ask {
-            Ask::Create => self.ask_create(request, attempt),
+    ) -> HookResult<'a, ()> {
+        HookResult::from(match self.ask {
+            TaskOperation::Create => self.prepare_create(request, attempt),
             // Answered by subrequests, which are no attempts.
-            Ask::Query | Ask::Cancel => Ok(()),
-            Ask::List => Err(no_list()),
+            TaskOperation::Query | TaskOperation::Cancel => Ok(()),
+            TaskOperation::List => Err(no_list()),
         })
     }
 
     fn on_response_body<'a>(
         &'a self,
-        answer: &'a mut AnswerView<'_>,
+        response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a, ()> {
-        if answer.status.is_success() {
-            let created = self.tell_created(answer, body);
-            return Step::from(created.map(|created| *body = created));
+    ) -> HookResult<'a, ()> {
+        if response.status.is_success() {
+            let created = self.created_reply(response, body);
+            return HookResult::from(created.map(|created| *body = created));
         }
         if self.is_generic {
-            self.reword(answer, body);
+            self.translate_error(response, body);
         }
-        Step::done()
+        HookResult::done()
     }
 }
 

@@ -1,18 +1,18 @@
 //! `meter_usage`: reads the tokens that the provider counted, from JSON answers and from streams.
 
-use super::kind::{FilterKind, Place, Side};
+use super::kind::{ChainSide, FilterKind, FilterPlacement};
 use super::stream_info::UsageReport;
-use super::view::{AnswerKind, AnswerView, FrameView, RequestView};
-use super::{Access, Declaration, Filter, Step};
-use crate::protocol::usage::{self, Meter};
+use super::view::{EventView, RequestView, ResponseBodyKind, ResponseView};
+use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use crate::protocol::usage::{self, UsageMeter};
 use bytes::Bytes;
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "meter_usage",
     summary: "Reads the tokens that the provider counted, for metrics and the access log.",
-    side: Side::Response,
-    place: Place::ANYWHERE,
+    side: ChainSide::Response,
+    placement: FilterPlacement::ANYWHERE,
     settings: None,
     bare: true,
     build: |_, _| Ok(Arc::new(MeterUsage)),
@@ -21,41 +21,47 @@ pub const KIND: FilterKind = FilterKind {
 struct MeterUsage;
 
 impl Filter for MeterUsage {
-    fn declare(&self) -> Declaration {
-        Declaration {
-            response_body: Access::Observe,
-            events: Access::Observe,
-            ..Declaration::default()
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: BodyAccess::Observe,
+            events: BodyAccess::Observe,
+            ..FilterDeclaration::default()
         }
     }
 
-    fn on_response_head(&self, answer: &mut AnswerView<'_>) {
-        if let (AnswerKind::Stream, Some(protocol)) = (answer.kind, answer.request.protocol) {
-            answer.request.info.usage = UsageReport::Missing;
-            answer.request.state.set(Meter::new(protocol));
+    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+        if let (ResponseBodyKind::Stream, Some(protocol)) =
+            (response.kind, response.request.protocol)
+        {
+            response.request.info.usage = UsageReport::Missing;
+            response.request.state.set(UsageMeter::new(protocol));
         }
     }
 
     fn on_response_body<'a>(
         &'a self,
-        answer: &'a mut AnswerView<'_>,
+        response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a, ()> {
-        let protocol = answer.request.protocol;
+    ) -> HookResult<'a, ()> {
+        let protocol = response.request.protocol;
         if let Some(usage) = protocol.and_then(|protocol| usage::from_json(protocol, body)) {
-            answer.request.info.usage = UsageReport::Counted(usage);
+            response.request.info.usage = UsageReport::Counted(usage);
         }
-        Step::done()
+        HookResult::done()
     }
 
-    fn on_event(&self, frame: &mut FrameView<'_>) {
-        if let Some(meter) = frame.request.state.get_mut::<Meter>() {
-            meter.event(frame.event.name(), frame.event.data());
+    fn on_event(&self, view: &mut EventView<'_>) {
+        if let Some(meter) = view.request.state.get_mut::<UsageMeter>() {
+            meter.event(view.event.name(), view.event.data());
         }
     }
 
     fn on_response_end(&self, request: &mut RequestView) {
-        if let Some(usage) = request.state.get::<Meter>().and_then(Meter::usage) {
+        if let Some(usage) = request
+            .state
+            .get::<UsageMeter>()
+            .and_then(UsageMeter::usage)
+        {
             request.info.usage = UsageReport::Counted(usage);
         }
     }

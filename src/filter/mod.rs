@@ -13,7 +13,7 @@ pub mod chain;
 mod client_networks;
 pub mod fetch;
 pub mod kind;
-mod refusal;
+mod schema_fault;
 pub mod settlement;
 pub mod state;
 pub mod stream_info;
@@ -32,7 +32,7 @@ use settlement::Settlement;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
-use view::{AnswerView, AttemptView, FrameView, RequestView};
+use view::{AttemptView, EventView, RequestView, ResponseView};
 
 /// One step of a chain. Every hook does nothing by default.
 ///
@@ -50,19 +50,19 @@ use view::{AnswerView, AttemptView, FrameView, RequestView};
 /// it keeps in [`RequestView::state`], in a type of its own.
 pub trait Filter: Send + Sync {
     /// What the filter, with these settings, asks of its route. Asked once, when the snapshot is built.
-    fn declare(&self) -> Declaration {
-        Declaration::default()
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration::default()
     }
 
     /// Before a byte of the body is read: may reply or fail, so that a stranger never fills memory.
-    fn on_head<'a>(&'a self, _request: &'a mut RequestView) -> Step<'a> {
-        Step::next()
+    fn on_head<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a> {
+        HookResult::next()
     }
 
     /// The body is complete, and read where a filter of the route needs it; one that streams has not begun. May
     /// propose edits, name the destination, reply or fail.
-    fn on_body<'a>(&'a self, _request: &'a mut RequestView) -> Step<'a> {
-        Step::next()
+    fn on_body<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a> {
+        HookResult::next()
     }
 
     /// Once per channel tried, on a fresh copy of head and edits, which it may change, or fail. The credential
@@ -71,27 +71,27 @@ pub trait Filter: Send + Sync {
         &'a self,
         _request: &'a RequestView,
         _attempt: &'a mut AttemptView,
-    ) -> Step<'a, ()> {
-        Step::done()
+    ) -> HookResult<'a, ()> {
+        HookResult::done()
     }
 
     /// Status and headers of the response that the caller gets: may change headers.
-    fn on_response_head(&self, _answer: &mut AnswerView<'_>) {}
+    fn on_response_head(&self, _response: &mut ResponseView<'_>) {}
 
     /// A complete response body: JSON, or an error whatever its status. A filter that declares
-    /// [`Access::Replace`] gets it before it is sent, and may change it or fail. One that declares
-    /// [`Access::Observe`] gets successful ones only, decides at once, and changes nothing: it may have been sent.
+    /// [`BodyAccess::Replace`] gets it before it is sent, and may change it or fail. One that declares
+    /// [`BodyAccess::Observe`] gets successful ones only, decides at once, and changes nothing: it may have been sent.
     fn on_response_body<'a>(
         &'a self,
-        _answer: &'a mut AnswerView<'_>,
+        _response: &'a mut ResponseView<'_>,
         _body: &'a mut Bytes,
-    ) -> Step<'a, ()> {
-        Step::done()
+    ) -> HookResult<'a, ()> {
+        HookResult::done()
     }
 
-    /// An event of a streamed response: may replace or drop it where the filter declares [`Access::Replace`].
+    /// An event of a streamed response: may replace or drop it where the filter declares [`BodyAccess::Replace`].
     /// Pure, and never waits.
-    fn on_event(&self, _event: &mut FrameView<'_>) {}
+    fn on_event(&self, _event: &mut EventView<'_>) {}
 
     /// A provider's response ended, whole or not: what was learned of it goes into [`RequestView::info`].
     fn on_response_end(&self, _request: &mut RequestView) {}
@@ -102,15 +102,15 @@ pub trait Filter: Send + Sync {
 
 /// What a filter asks of the routes it stands in, by its settings.
 #[derive(Clone, Copy, Default)]
-pub struct Declaration {
+pub struct FilterDeclaration {
     /// Its settings leave the body alone, though its kind needs one.
     pub ignores_body: bool,
     /// It looks at the body where there is one, though its kind needs none.
     pub reads_body: bool,
     /// What it does with complete response bodies.
-    pub response_body: Access,
+    pub response_body: BodyAccess,
     /// What it does with the events of a streamed response.
-    pub events: Access,
+    pub events: BodyAccess,
     /// How long a stream's provider may be silent until the caller is sent a comment.
     pub heartbeat: Option<Duration>,
     /// It replies to every request, so that its route needs no channel, and no `on_body` behind it runs.
@@ -131,7 +131,7 @@ pub enum BodyNeed {
 
 /// What a filter does with a response's body or events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub enum BodyAccess {
     #[default]
     None,
     /// Looks at it, never delays or changes it.
@@ -141,16 +141,16 @@ pub enum Access {
 }
 
 /// What a hook decided.
-pub enum Flow {
+pub enum FilterAction {
     /// Goes on to the next filter.
-    Next,
+    Continue,
     /// Ends the exchange with an answer of ours.
-    Reply(Reply),
+    LocalReply(LocalReply),
 }
 
 /// An answer made by us.
 #[derive(Debug)]
-pub struct Reply {
+pub struct LocalReply {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: Bytes,
@@ -158,32 +158,32 @@ pub struct Reply {
 
 /// A hook's result: there already, or still to come.
 ///
-/// Most filters decide at once; they then cost no allocation. A hook that cannot reply has no [`Flow`] to give.
-pub enum Step<'a, T = Flow> {
+/// Most filters decide at once; they then cost no allocation. A hook that cannot reply has no [`FilterAction`] to give.
+pub enum HookResult<'a, T = FilterAction> {
     Ready(Result<T, Fault>),
     Later(Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>),
 }
 
-impl Step<'_> {
+impl HookResult<'_> {
     /// Goes on to the next filter.
     pub fn next() -> Self {
-        Self::Ready(Ok(Flow::Next))
+        Self::Ready(Ok(FilterAction::Continue))
     }
 
     /// Ends the exchange with an answer of ours.
-    pub fn reply(reply: Reply) -> Self {
-        Self::Ready(Ok(Flow::Reply(reply)))
+    pub fn reply(reply: LocalReply) -> Self {
+        Self::Ready(Ok(FilterAction::LocalReply(reply)))
     }
 }
 
-impl Step<'_, ()> {
+impl HookResult<'_, ()> {
     /// Goes on to the next filter.
     pub fn done() -> Self {
         Self::Ready(Ok(()))
     }
 }
 
-impl<'a, T> Step<'a, T> {
+impl<'a, T> HookResult<'a, T> {
     /// Ends the exchange with an error.
     pub fn fail(fault: Fault) -> Self {
         Self::Ready(Err(fault))
@@ -203,13 +203,13 @@ impl<'a, T> Step<'a, T> {
     }
 }
 
-impl From<()> for Flow {
+impl From<()> for FilterAction {
     fn from((): ()) -> Self {
-        Self::Next
+        Self::Continue
     }
 }
 
-impl<T: From<()>> From<Result<(), Fault>> for Step<'_, T> {
+impl<T: From<()>> From<Result<(), Fault>> for HookResult<'_, T> {
     fn from(outcome: Result<(), Fault>) -> Self {
         Self::Ready(outcome.map(T::from))
     }

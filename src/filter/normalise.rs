@@ -1,44 +1,44 @@
 //! `normalise`: writes older spellings the way every provider reads them.
 
-use super::kind::{FilterKind, Need, Place, Side};
+use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use crate::protocol::Protocol;
-use crate::protocol::json::Document;
-use crate::protocol::json::edit::Edits;
+use crate::protocol::json::JsonDocument;
+use crate::protocol::json::edit::JsonEdits;
 use bytes::Bytes;
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "normalise",
     summary: "Writes a string `tool_choice` of messages as its object, and `in-memory` cache retention as `in_memory`.",
-    side: Side::Request,
-    place: Place {
-        needs: &[Need::Body],
-        ..Place::ANYWHERE
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterNeed::Body],
+        ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
-    build: |_, parts| {
-        Ok(Arc::new(Normalise {
-            protocol: parts.protocol,
+    build: |_, context| {
+        Ok(Arc::new(NormaliseFilter {
+            protocol: context.protocol,
         }))
     },
 };
 
-struct Normalise {
+struct NormaliseFilter {
     protocol: Option<Protocol>,
 }
 
-impl Filter for Normalise {
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+impl Filter for NormaliseFilter {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let body = request.body.scanned();
         normalise(self.protocol, body, &mut request.edits);
-        Step::next()
+        HookResult::next()
     }
 }
 
-fn normalise(protocol: Option<Protocol>, body: &Document, edits: &mut Edits) {
+fn normalise(protocol: Option<Protocol>, body: &JsonDocument, edits: &mut JsonEdits) {
     let root = body.root();
     match protocol {
         Some(Protocol::Messages) => {
@@ -66,7 +66,7 @@ fn normalise(protocol: Option<Protocol>, body: &Document, edits: &mut Edits) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::json::Limits;
+    use crate::protocol::json::JsonLimits;
 
     #[test]
     fn only_the_older_spellings_change() {
@@ -104,8 +104,9 @@ mod tests {
             ),
         ] {
             let body =
-                Document::parse(Bytes::from_static(body.as_bytes()), &Limits::default()).unwrap();
-            let mut edits = Edits::default();
+                JsonDocument::parse(Bytes::from_static(body.as_bytes()), &JsonLimits::default())
+                    .unwrap();
+            let mut edits = JsonEdits::default();
             normalise(Some(protocol), &body, &mut edits);
             assert_eq!(edits.apply(body.body()).to_bytes(), expected);
         }

@@ -1,10 +1,11 @@
 //! `pin`: names the channel of what was made elsewhere, and of what names no other.
 
 use super::kind::{
-    FilterKind, InvalidSettings, Need, Parts, Place, Side, read_settings, settings_schema,
+    BuildContext, ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings,
+    read_settings, settings_schema,
 };
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use crate::catalog::channel::Channel;
 use crate::protocol::nearest::nearest;
 use schemars::JsonSchema;
@@ -16,10 +17,10 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "pin",
     summary: "Names the channel, for all callers or for each, where ids made elsewhere lead and where `first_channel` sends: `pin: channel`, or `pin: {caller: channel}`.",
-    side: Side::Request,
-    place: Place {
-        needs: &[Need::Caller],
-        ..Place::ANYWHERE
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterNeed::Caller],
+        ..FilterPlacement::ANYWHERE
     },
     settings: Some(settings_schema::<PinConfig>),
     bare: false,
@@ -34,30 +35,30 @@ enum PinConfig {
     ByCaller(BTreeMap<String, String>),
 }
 
-enum Pin {
+enum PinFilter {
     All(Arc<Channel>),
     ByCaller(HashMap<Arc<str>, Arc<Channel>>),
 }
 
-impl Filter for Pin {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+impl Filter for PinFilter {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let pinned = match (self, &request.caller) {
             (Self::All(channel), _) => Some(channel),
             (Self::ByCaller(channels), Some(caller)) => channels.get(&caller.name),
             (Self::ByCaller(_), None) => None,
         };
         request.pinned = pinned.cloned();
-        Step::next()
+        HookResult::next()
     }
 }
 
-fn build(settings: &Value, parts: &Parts<'_>) -> Result<Arc<dyn Filter>, InvalidSettings> {
+fn build(settings: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, InvalidSettings> {
     Ok(Arc::new(match read_settings::<PinConfig>(settings)? {
-        PinConfig::All(name) => Pin::All(channel(&name, "", parts)?),
-        PinConfig::ByCaller(names) => Pin::ByCaller(
+        PinConfig::All(name) => PinFilter::All(channel(&name, "", context)?),
+        PinConfig::ByCaller(names) => PinFilter::ByCaller(
             names
                 .iter()
-                .map(|(caller, name)| by_caller(caller, name, parts))
+                .map(|(caller, name)| by_caller(caller, name, context))
                 .collect::<Result<_, _>>()?,
         ),
     }))
@@ -66,22 +67,26 @@ fn build(settings: &Value, parts: &Parts<'_>) -> Result<Arc<dyn Filter>, Invalid
 fn by_caller(
     caller: &str,
     name: &str,
-    parts: &Parts<'_>,
+    context: &BuildContext<'_>,
 ) -> Result<(Arc<str>, Arc<Channel>), InvalidSettings> {
     let at = format!("/{}", caller.replace('~', "~0").replace('/', "~1"));
-    let Some(known) = parts.callers.by_name(Some(caller)) else {
-        let names = parts.callers.iter().map(|caller| &*caller.name);
+    let Some(known) = context.callers.by_name(Some(caller)) else {
+        let names = context.callers.iter().map(|caller| &*caller.name);
         return Err(unknown("caller", caller, names).at(at));
     };
-    Ok((known.name.clone(), channel(name, &at, parts)?))
+    Ok((known.name.clone(), channel(name, &at, context)?))
 }
 
-fn channel(name: &str, at: &str, parts: &Parts<'_>) -> Result<Arc<Channel>, InvalidSettings> {
-    let Some(channel) = parts.catalog.channel(name) else {
-        let names = parts.catalog.channels().map(|channel| &*channel.name);
+fn channel(
+    name: &str,
+    at: &str,
+    context: &BuildContext<'_>,
+) -> Result<Arc<Channel>, InvalidSettings> {
+    let Some(channel) = context.catalog.channel(name) else {
+        let names = context.catalog.channels().map(|channel| &*channel.name);
         return Err(unknown("channel", name, names).at(at));
     };
-    match parts.protocol {
+    match context.protocol {
         Some(protocol) if !channel.protocols.contains(&protocol) => {
             Err(InvalidSettings::new(format!(
                 "channel `{name}` does not speak {}, the protocol of this route",

@@ -1,21 +1,24 @@
 //! `rate_limit`: admits a request on its caller's limits, and settles them on what was really used.
 
+mod headers;
 mod reservation;
-mod told;
 
 use super::kind::{
-    FilterKind, Need, Place, Provision, Side, read_settings_or_default, settings_schema,
+    ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, read_settings_or_default,
+    settings_schema,
 };
 use super::settlement::Settlement;
 use super::stream_info::QuotaDecision;
 use super::view::RequestView;
-use super::{Declaration, Filter, Flow, Step};
+use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::catalog::caller::Caller;
-use crate::protocol::estimate::Estimate;
+use crate::protocol::estimate::TokenEstimate;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::state::admission::{
+    Admission, AdmissionDecision, AdmissionRequest, CallerLimit, LimitKind,
+};
 use crate::state::calendar::unix_ms;
-use crate::state::demand::{Admission, Demand, Limit, Measure, Verdict};
-use crate::state::{Store, Unavailable, WhenAway};
+use crate::state::{OnStoreFailure, StateStore, StoreUnavailable};
 use reservation::Reservation;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,22 +28,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub const KIND: FilterKind = FilterKind {
     name: "rate_limit",
     summary: "Keeps callers to their `limits`: 429 beyond, and headers that tell where they stand.",
-    side: Side::Request,
-    place: Place {
-        needs: &[Need::Model],
-        provides: &[Provision::Limits],
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterNeed::Model],
+        provides: &[FilterProvision::Limits],
         reason: ", since models have limits too",
         hint: Some("put `rate_limit` last, so that requests which are refused count for nothing"),
-        ..Place::ANYWHERE
+        ..FilterPlacement::ANYWHERE
     },
     settings: Some(settings_schema::<RateLimitConfig>),
     bare: true,
-    build: |settings, parts| {
+    build: |settings, context| {
         let RateLimitConfig { output_tokens } = read_settings_or_default(settings)?;
         Ok(Arc::new(RateLimit {
-            state: parts.state.clone(),
+            state: context.state.clone(),
             output_tokens,
-            estimates_tokens: parts.protocol.is_some(),
+            estimates_tokens: context.protocol.is_some(),
         }))
     },
 };
@@ -63,27 +66,27 @@ impl Default for RateLimitConfig {
 }
 
 struct RateLimit {
-    state: Arc<dyn Store>,
+    state: Arc<dyn StateStore>,
     output_tokens: u64,
     /// Whether the route's bodies tell how many tokens they may use.
     estimates_tokens: bool,
 }
 
 impl Filter for RateLimit {
-    fn declare(&self) -> Declaration {
-        Declaration {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
             reads_body: self.estimates_tokens,
-            ..Declaration::default()
+            ..FilterDeclaration::default()
         }
     }
 
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let limited = |caller: &&Arc<Caller>| !caller.limits.is_empty();
         let Some(caller) = request.caller.as_ref().filter(limited) else {
-            return Step::next();
+            return HookResult::next();
         };
         let caller = caller.clone();
-        Step::later(async move { self.admit(request, &caller).await })
+        HookResult::later(async move { self.admit(request, &caller).await })
     }
 
     fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
@@ -94,32 +97,39 @@ impl Filter for RateLimit {
 }
 
 impl RateLimit {
-    async fn admit(&self, request: &mut RequestView, caller: &Caller) -> Result<Flow, Fault> {
+    async fn admit(
+        &self,
+        request: &mut RequestView,
+        caller: &Caller,
+    ) -> Result<FilterAction, Fault> {
         let model = request.model().map(|model| model.name.clone());
         let limits = caller.limits.of(model.as_deref());
         if limits.is_empty() || request.state.get::<Reservation>().is_some() {
-            return Ok(Flow::Next);
+            return Ok(FilterAction::Continue);
         }
         let estimate = self.estimate(request, limits);
-        let demand = Demand {
+        let demand = AdmissionRequest {
             limits,
             tokens: estimate.total(),
         };
-        let Admission { standings, verdict } = match self.state.admit(&demand).get().await {
+        let Admission {
+            limit_statuses,
+            decision,
+        } = match self.state.admit(&demand).get().await {
             Ok(admission) => admission,
-            Err(unavailable) => return self.without(request, unavailable),
+            Err(unavailable) => return self.decide_without_store(request, unavailable),
         };
-        told::add_headers(request, limits, &standings, unix_ms());
-        match verdict {
-            Verdict::Granted(ticket) => {
+        headers::add_headers(request, limits, &limit_statuses, unix_ms());
+        match decision {
+            AdmissionDecision::Granted(ticket) => {
                 let reservation = Reservation::new(self.state.clone(), ticket, estimate);
                 request.state.set(reservation);
-                Ok(Flow::Next)
+                Ok(FilterAction::Continue)
             }
-            Verdict::Refused { limit, retry_after } => {
+            AdmissionDecision::Refused { limit, retry_after } => {
                 request.info.quota = QuotaDecision::Refused(limits[limit].measure);
-                let left = standings[limit].remaining;
-                Err(told::refusal(
+                let left = limit_statuses[limit].remaining;
+                Err(headers::refusal(
                     &limits[limit],
                     demand.tokens,
                     left,
@@ -130,35 +140,41 @@ impl RateLimit {
     }
 
     /// Nothing where only requests are counted: the look at the body is saved.
-    fn estimate(&self, request: &RequestView, limits: &[Limit]) -> Estimate {
-        let counts_tokens = |limit: &Limit| match limit.measure {
-            Measure::TokensPerMinute | Measure::TokensPerDay | Measure::TokensPerMonth => true,
-            Measure::RequestsPerMinute | Measure::Concurrent => false,
+    fn estimate(&self, request: &RequestView, limits: &[CallerLimit]) -> TokenEstimate {
+        let counts_tokens = |limit: &CallerLimit| match limit.measure {
+            LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
+                true
+            }
+            LimitKind::RequestsPerMinute | LimitKind::Concurrent => false,
         };
         match request.body.document() {
             Some(body) if limits.iter().any(counts_tokens) => {
-                Estimate::of(body, self.output_tokens)
+                TokenEstimate::of(body, self.output_tokens)
             }
-            _ => Estimate::default(),
+            _ => TokenEstimate::default(),
         }
     }
 
     /// What the operator chose for requests whose limits cannot be looked at.
-    fn without(&self, request: &mut RequestView, why: Unavailable) -> Result<Flow, Fault> {
-        let when_away = self.state.when_away();
+    fn decide_without_store(
+        &self,
+        request: &mut RequestView,
+        error: StoreUnavailable,
+    ) -> Result<FilterAction, Fault> {
+        let on_store_failure = self.state.on_store_failure();
         if may_warn() {
-            tracing::warn!(%why, ?when_away, "limits cannot be looked at");
+            tracing::warn!(%error, ?on_store_failure, "limits cannot be looked at");
         }
-        match when_away {
-            WhenAway::Open => {
+        match on_store_failure {
+            OnStoreFailure::Allow => {
                 request.info.quota = QuotaDecision::Unchecked;
-                Ok(Flow::Next)
+                Ok(FilterAction::Continue)
             }
-            WhenAway::Closed => Err(Fault::new(
+            OnStoreFailure::Deny => Err(Fault::new(
                 FaultKind::Overloaded,
                 "the gateway cannot look at this key's limits now; try again",
             )
-            .source(why)),
+            .source(error)),
         }
     }
 }
@@ -175,49 +191,53 @@ mod tests {
     use super::*;
     use crate::catalog::limits::CallerLimits;
     use crate::protocol::Protocol;
-    use crate::state::Pending;
-    use crate::state::demand::Ticket;
-    use crate::state::health::Health;
-    use crate::state::paces::Pace;
+    use crate::state::StoreFuture;
+    use crate::state::admission::AdmissionTicket;
+    use crate::state::health::StoreHealth;
+    use crate::state::per_second_limiter::PerSecondDecision;
     use bytes::Bytes;
     use http::{HeaderMap, Method};
 
     /// A store that nobody reaches.
-    struct Away(WhenAway);
+    struct UnreachableStore(OnStoreFailure);
 
-    impl Store for Away {
-        fn when_away(&self) -> WhenAway {
+    impl StateStore for UnreachableStore {
+        fn on_store_failure(&self) -> OnStoreFailure {
             self.0
         }
 
-        fn health(&self) -> Health {
-            Health::away("redis")
+        fn health(&self) -> StoreHealth {
+            StoreHealth::down("redis")
         }
 
         fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
 
-        fn channel_of<'a>(&'a self, _: &'a Arc<str>, _: &'a str) -> Pending<'a, Option<Arc<str>>> {
-            Pending::Ready(Err(Unavailable("gone".into())))
+        fn channel_of<'a>(
+            &'a self,
+            _: &'a Arc<str>,
+            _: &'a str,
+        ) -> StoreFuture<'a, Option<Arc<str>>> {
+            StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
         }
 
         fn forget(&self, _: &Arc<str>, _: &str) {}
 
-        fn admit<'a>(&'a self, _: &'a Demand<'a>) -> Pending<'a, Admission> {
-            Pending::Later(Box::pin(async { Err(Unavailable("gone".into())) }))
+        fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+            StoreFuture::Later(Box::pin(async { Err(StoreUnavailable("gone".into())) }))
         }
 
-        fn settle(&self, _: Ticket, _: u64) {
+        fn settle(&self, _: AdmissionTicket, _: u64) {
             panic!("nothing was taken");
         }
 
-        fn pace<'a>(&'a self, _: &'a str, _: u16) -> Pending<'a, Pace> {
-            Pending::Ready(Err(Unavailable("gone".into())))
+        fn take_per_second<'a>(&'a self, _: &'a str, _: u16) -> StoreFuture<'a, PerSecondDecision> {
+            StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
         }
 
-        fn note(&self, _: &str, _: &Bytes) {}
+        fn put_note(&self, _: &str, _: &Bytes) {}
 
-        fn noted<'a>(&'a self, _: &'a str) -> Pending<'a, Option<Bytes>> {
-            Pending::Ready(Err(Unavailable("gone".into())))
+        fn get_note<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<Bytes>> {
+            StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
         }
     }
 
@@ -231,31 +251,31 @@ mod tests {
             Vec::new(),
             Some(Protocol::Chat),
         );
-        let amounts = [(Measure::RequestsPerMinute, Some(1))];
+        let amounts = [(LimitKind::RequestsPerMinute, Some(1))];
         let limits = CallerLimits::new(&"ann".into(), &amounts);
         request.caller = Some(Arc::new(Caller::new("ann", &[]).with_limits(limits)));
         request
     }
 
     #[tokio::test]
-    async fn while_the_store_is_away_requests_go_on_unlimited_or_not_at_all() {
-        for when_away in [WhenAway::Open, WhenAway::Closed] {
+    async fn on_store_failure_allows_or_denies_requests() {
+        for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
             let filter = RateLimit {
-                state: Arc::new(Away(when_away)),
+                state: Arc::new(UnreachableStore(on_store_failure)),
                 output_tokens: 1,
                 estimates_tokens: true,
             };
             let mut request = request();
             let went_on = match filter.on_body(&mut request).decided().await {
-                Ok(Flow::Next) => request.info.quota == QuotaDecision::Unchecked,
-                Ok(Flow::Reply(_)) => panic!("a fault is no reply"),
+                Ok(FilterAction::Continue) => request.info.quota == QuotaDecision::Unchecked,
+                Ok(FilterAction::LocalReply(_)) => panic!("a fault is no reply"),
                 Err(fault) => {
                     assert_eq!(fault.kind, FaultKind::Overloaded);
                     false
                 }
             };
-            assert_eq!(went_on, when_away == WhenAway::Open);
-            assert!(request.answer_headers.is_empty());
+            assert_eq!(went_on, on_store_failure == OnStoreFailure::Allow);
+            assert!(request.response_headers.is_empty());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The one list of filters. A filter is added by its file and one line here.
 
-use super::kind::{FilterKind, Provision};
+use super::kind::{FilterKind, FilterProvision};
 
 /// Hands the name of every filter to the macro `$then`, in alphabetic order.
 macro_rules! filters {
@@ -51,7 +51,7 @@ pub fn find(name: &str) -> Option<&'static FilterKind> {
 }
 
 /// The filters that provide this, for a sentence: `` `one` or `other` ``.
-pub fn providers(provision: Provision) -> String {
+pub fn providers(provision: FilterProvision) -> String {
     let providers = FILTERS.iter().filter(|kind| kind.provides(provision));
     let names: Vec<String> = providers.map(|kind| format!("`{}`", kind.name)).collect();
     names.join(" or ")

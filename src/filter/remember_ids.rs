@@ -1,12 +1,12 @@
 //! `remember_ids`: keeps which channel made what, read from the passing answer.
 
-use super::kind::{FilterKind, Place, Side};
-use super::view::{AnswerView, FrameView, RequestView};
-use super::{Access, Declaration, Filter, Step};
+use super::kind::{ChainSide, FilterKind, FilterPlacement};
+use super::view::{EventView, RequestView, ResponseView};
+use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
 use crate::catalog::model::Candidate;
 use crate::protocol::Protocol;
-use crate::protocol::ids::{self, MadeIds};
-use crate::state::Store;
+use crate::protocol::ids::{self, CreatedIds};
+use crate::state::StateStore;
 use bytes::Bytes;
 use http::Method;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "remember_ids",
     summary: "Keeps which channel made the response, conversation, file or container of an answer, for `follow_ids`; forgets what was deleted.",
-    side: Side::Response,
-    place: Place::ANYWHERE,
+    side: ChainSide::Response,
+    placement: FilterPlacement::ANYWHERE,
     settings: None,
     bare: true,
-    build: |_, parts| {
+    build: |_, context| {
         Ok(Arc::new(RememberIds {
-            state: parts.state.clone(),
-            protocol: parts.protocol,
+            state: context.state.clone(),
+            protocol: context.protocol,
         }))
     },
 };
@@ -33,27 +33,27 @@ const OTHERS_MAX: usize = 64;
 
 /// Ids that the response named besides its own.
 #[derive(Default)]
-struct OtherIds(Vec<String>);
+struct RelatedIds(Vec<String>);
 
 struct RememberIds {
-    state: Arc<dyn Store>,
+    state: Arc<dyn StateStore>,
     /// The streams of routes without one are not read.
     protocol: Option<Protocol>,
 }
 
 impl Filter for RememberIds {
-    fn declare(&self) -> Declaration {
-        Declaration {
-            response_body: Access::Observe,
-            events: Access::Observe,
-            ..Declaration::default()
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: BodyAccess::Observe,
+            events: BodyAccess::Observe,
+            ..FilterDeclaration::default()
         }
     }
 
-    fn on_response_head(&self, answer: &mut AnswerView<'_>) {
-        if answer.status.is_success()
-            && let Some(caller) = &answer.request.caller
-            && let Some(id) = deleted(answer.request)
+    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+        if response.status.is_success()
+            && let Some(caller) = &response.request.caller
+            && let Some(id) = deleted(response.request)
         {
             self.state.forget(&caller.name, id);
         }
@@ -61,25 +61,29 @@ impl Filter for RememberIds {
 
     fn on_response_body<'a>(
         &'a self,
-        answer: &'a mut AnswerView<'_>,
+        response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a, ()> {
-        if answer.status.is_success() && answer.request.method != Method::DELETE {
-            self.remember(answer.request, answer.candidate, ids::made_in_body(body));
+    ) -> HookResult<'a, ()> {
+        if response.status.is_success() && response.request.method != Method::DELETE {
+            self.remember(
+                response.request,
+                response.candidate,
+                ids::made_in_body(body),
+            );
         }
-        Step::done()
+        HookResult::done()
     }
 
-    fn on_event(&self, frame: &mut FrameView<'_>) {
+    fn on_event(&self, view: &mut EventView<'_>) {
         if let Some(protocol) = self.protocol {
-            let made = ids::made_in_event(protocol, frame.event.name(), frame.event.data());
-            self.remember(frame.request, frame.candidate, made);
+            let made = ids::made_in_event(protocol, view.event.name(), view.event.data());
+            self.remember(view.request, view.candidate, made);
         }
     }
 }
 
 impl RememberIds {
-    fn remember(&self, request: &mut RequestView, candidate: Option<&Candidate>, made: MadeIds) {
+    fn remember(&self, request: &mut RequestView, candidate: Option<&Candidate>, made: CreatedIds) {
         let (Some(caller), Some(candidate)) = (&request.caller, candidate) else {
             return;
         };
@@ -94,7 +98,7 @@ impl RememberIds {
             request.info.response_id = Some(id);
         }
         for id in made.others.into_iter().filter(|id| is_sensible(id)) {
-            let OtherIds(seen) = request.state.get_or_default();
+            let RelatedIds(seen) = request.state.get_or_default();
             if seen.len() < OTHERS_MAX && !seen.contains(&id) {
                 keep(&id);
                 seen.push(id);

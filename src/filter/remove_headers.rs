@@ -1,20 +1,22 @@
 //! `remove_headers`: removes headers on the way to the provider, or to the caller in the response chain.
 
-use super::kind::{FilterKind, InvalidSettings, Place, Side, read_settings, settings_schema};
+use super::kind::{
+    ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings, settings_schema,
+};
 use super::set_headers::header_name;
-use super::view::{AnswerView, RequestView};
-use super::{Filter, Step};
+use super::view::{RequestView, ResponseView};
+use super::{Filter, HookResult};
 use http::HeaderName;
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "remove_headers",
     summary: "Removes the named headers.",
-    side: Side::Either,
-    place: Place::ANYWHERE,
+    side: ChainSide::Either,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
-    build: |settings, parts| {
+    build: |settings, context| {
         let names = read_settings::<Vec<String>>(settings)?
             .iter()
             .enumerate()
@@ -23,31 +25,31 @@ pub const KIND: FilterKind = FilterKind {
             })
             .collect::<Result<_, InvalidSettings>>()?;
         Ok(Arc::new(RemoveHeaders {
-            side: parts.side,
+            side: context.side,
             names,
         }))
     },
 };
 
 struct RemoveHeaders {
-    side: Side,
+    side: ChainSide,
     names: Vec<HeaderName>,
 }
 
 impl Filter for RemoveHeaders {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         for name in &self.names {
             request.header_edits.remove(name);
         }
-        Step::next()
+        HookResult::next()
     }
 
-    fn on_response_head(&self, answer: &mut AnswerView<'_>) {
-        if self.side != Side::Response {
+    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+        if self.side != ChainSide::Response {
             return;
         }
         for name in &self.names {
-            answer.headers.remove(name);
+            response.headers.remove(name);
         }
     }
 }

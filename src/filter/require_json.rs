@@ -1,10 +1,11 @@
 //! `require_json`: 415 unless the body is `application/json` (or a form, where the route takes one) and not compressed.
 
 use super::kind::{
-    FilterKind, InvalidSettings, Place, Side, read_settings_or_default, settings_schema,
+    ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings_or_default,
+    settings_schema,
 };
 use super::view::RequestView;
-use super::{Declaration, Filter, Step};
+use super::{Filter, FilterDeclaration, HookResult};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderValue, header};
@@ -15,13 +16,13 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "require_json",
     summary: "Refuses bodies that are not plain `application/json` with 415; with `{or: form}` image edits may also be a form with files.",
-    side: Side::Request,
-    place: Place::ANYWHERE,
+    side: ChainSide::Request,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RequireJsonConfig>),
     bare: true,
-    build: |settings, parts| {
+    build: |settings, context| {
         let RequireJsonConfig { or } = read_settings_or_default(settings)?;
-        if or.is_some() && parts.protocol != Some(Protocol::ImageEdit) {
+        if or.is_some() && context.protocol != Some(Protocol::ImageEdit) {
             return Err(
                 InvalidSettings::new("only image edits may be sent as a form")
                     .at("/or")
@@ -37,32 +38,32 @@ pub const KIND: FilterKind = FilterKind {
 #[serde(deny_unknown_fields, default)]
 struct RequireJsonConfig {
     /// What callers may send instead; nothing else if absent.
-    or: Option<Or>,
+    or: Option<AlternativeContentType>,
 }
 
 /// What callers may send instead of JSON.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Or {
+enum AlternativeContentType {
     /// `multipart/form-data`, as SDKs send files.
     Form,
 }
 
 struct RequireJson {
-    or: Option<Or>,
+    or: Option<AlternativeContentType>,
 }
 
 impl Filter for RequireJson {
-    fn declare(&self) -> Declaration {
-        Declaration {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
             reads_body: true,
-            ..Declaration::default()
+            ..FilterDeclaration::default()
         }
     }
 
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         request.takes_form = self.or.is_some() && request.form_boundary().is_some();
-        Step::from(self.check(request))
+        HookResult::from(self.check(request))
     }
 }
 
@@ -77,7 +78,9 @@ impl RequireJson {
     fn check_type(&self, headers: &HeaderMap) -> Result<(), Fault> {
         let wanted = match self.or {
             None => "send `application/json`",
-            Some(Or::Form) => "send `application/json`, or `multipart/form-data` with its boundary",
+            Some(AlternativeContentType::Form) => {
+                "send `application/json`, or `multipart/form-data` with its boundary"
+            }
         };
         let mut sent = headers.get_all(header::CONTENT_TYPE).iter();
         let problem = match (sent.next(), sent.next()) {

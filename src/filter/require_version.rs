@@ -1,8 +1,10 @@
 //! `require_version`: the protocol-version header of the messages protocol, a date; 400 without.
 
-use super::kind::{FilterKind, Place, Side, read_settings_or_default, settings_schema};
+use super::kind::{
+    ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,
+};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use crate::protocol::fault::{Fault, FaultKind};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -11,8 +13,8 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "require_version",
     summary: "Wants a `YYYY-MM-DD` version header (`anthropic-version` unless `header` names another); any date is forwarded.",
-    side: Side::Request,
-    place: Place::ANYWHERE,
+    side: ChainSide::Request,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RequireVersionConfig>),
     bare: true,
     build: |settings, _| {
@@ -44,16 +46,16 @@ impl Default for RequireVersionConfig {
 }
 
 impl Filter for RequireVersion {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let name = &self.header;
         let fault = match request.header(name) {
-            Some(version) if is_date(version) => return Step::next(),
+            Some(version) if is_date(version) => return HookResult::next(),
             Some(_) => {
                 format!("header `{name}` is not a date; send it as YYYY-MM-DD, such as 2023-06-01")
             }
             None => format!("header `{name}` is missing; send a date such as 2023-06-01"),
         };
-        Step::fail(Fault::new(FaultKind::BadHeader, fault).param(name))
+        HookResult::fail(Fault::new(FaultKind::BadHeader, fault).param(name))
     }
 }
 

@@ -1,8 +1,10 @@
 //! `restore_model`: answers name the platform model again, instead of the channel's.
 
-use super::kind::{FilterKind, Place, Side, read_settings_or_default, settings_schema};
-use super::view::{AnswerView, FrameView, RequestView, Verdict};
-use super::{Access, Declaration, Filter, Step};
+use super::kind::{
+    ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,
+};
+use super::view::{EventAction, EventView, RequestView, ResponseView};
+use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
 use crate::protocol::stream;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header;
@@ -14,8 +16,8 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "restore_model",
     summary: "Puts the platform model's name into JSON answers, and into streams with `{streams: true}`.",
-    side: Side::Response,
-    place: Place::ANYWHERE,
+    side: ChainSide::Response,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RestoreModelConfig>),
     bare: true,
     build: |settings, _| {
@@ -37,38 +39,38 @@ struct RestoreModel {
 }
 
 impl Filter for RestoreModel {
-    fn declare(&self) -> Declaration {
-        Declaration {
-            response_body: Access::Replace,
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: BodyAccess::Replace,
             events: match self.streams {
-                true => Access::Replace,
-                false => Access::None,
+                true => BodyAccess::Replace,
+                false => BodyAccess::None,
             },
-            ..Declaration::default()
+            ..FilterDeclaration::default()
         }
     }
 
     fn on_response_body<'a>(
         &'a self,
-        answer: &'a mut AnswerView<'_>,
+        response: &'a mut ResponseView<'_>,
         body: &'a mut Bytes,
-    ) -> Step<'a, ()> {
-        if answer.status.is_success()
+    ) -> HookResult<'a, ()> {
+        if response.status.is_success()
             && let (Some(name), Some(span)) =
-                (platform_name(answer.request), stream::model_span(body))
+                (platform_name(response.request), stream::model_span(body))
         {
             *body = spliced(body, span, &name);
-            answer.headers.remove(header::CONTENT_LENGTH);
+            response.headers.remove(header::CONTENT_LENGTH);
         }
-        Step::done()
+        HookResult::done()
     }
 
-    fn on_event(&self, frame: &mut FrameView<'_>) {
+    fn on_event(&self, view: &mut EventView<'_>) {
         if let (Some(name), Some(span)) = (
-            platform_name(frame.request),
-            stream::model_span(frame.event.data()),
+            platform_name(view.request),
+            stream::model_span(view.event.data()),
         ) {
-            frame.verdict = Verdict::Replace(frame.event.raw_with(span, name.as_bytes()));
+            view.action = EventAction::Replace(view.event.raw_with(span, name.as_bytes()));
         }
     }
 }

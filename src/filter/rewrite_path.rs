@@ -1,9 +1,11 @@
 //! `rewrite_path`: another path for the provider than the caller's.
 
 use super::captures;
-use super::kind::{FilterKind, InvalidSettings, Place, Side, read_settings, settings_schema};
+use super::kind::{
+    ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings, settings_schema,
+};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use crate::protocol::fault::{Fault, FaultKind};
 use regex::Regex;
 use schemars::JsonSchema;
@@ -13,11 +15,11 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "rewrite_path",
     summary: "Rewrites the path that is appended to the channel's `base_url`, by `{match: regex, to: /path/$1}`.",
-    side: Side::Request,
-    place: Place::ANYWHERE,
+    side: ChainSide::Request,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RewritePathConfig>),
     bare: false,
-    build: |settings, parts| {
+    build: |settings, context| {
         let RewritePathConfig { r#match, to } = read_settings(settings)?;
         if !to.starts_with('/') {
             return Err(InvalidSettings::new("`to` must start with `/`").at("/to"));
@@ -25,7 +27,7 @@ pub const KIND: FilterKind = FilterKind {
         let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
         captures::check(&pattern, &to, "to").map_err(|invalid| invalid.at("/to"))?;
         if let Some(warning) = unforwarded(&to) {
-            parts.warn(warning);
+            context.warn(warning);
         }
         Ok(Arc::new(RewritePath {
             pattern,
@@ -67,17 +69,17 @@ struct RewritePath {
 }
 
 impl Filter for RewritePath {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let Some(captures) = self.pattern.captures(&request.path) else {
-            return Step::next();
+            return HookResult::next();
         };
         let mut path = String::new();
         captures.expand(&self.template, &mut path);
         if path.chars().all(is_forwarded) {
             request.upstream_path = Some(path);
-            Step::next()
+            HookResult::next()
         } else {
-            Step::fail(Fault::new(
+            HookResult::fail(Fault::new(
                 FaultKind::BadHead,
                 "the path has characters that cannot be forwarded",
             ))

@@ -1,13 +1,16 @@
 //! `route_model`: platform model to candidates, and its name to the channel's, byte for byte.
 
-use super::kind::{Endpoint, FilterKind, InvalidSettings, Need, Place, Provision, Side};
-use super::view::{AttemptView, Destination, RequestView};
-use super::{Filter, Step};
+use super::kind::{
+    ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, InvalidSettings,
+    ModelEndpoint,
+};
+use super::view::{AttemptView, RequestView, RouteDestination};
+use super::{Filter, HookResult};
 use crate::catalog::caller::Caller;
 use crate::catalog::model::{Catalog, Model};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::Document;
+use crate::protocol::json::JsonDocument;
 use crate::protocol::nearest::nearest;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -15,23 +18,23 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "route_model",
     summary: "Finds the channels that serve the body's `model` (404 with the nearest names, 403 where this caller may not), and gives the model its name there.",
-    side: Side::Request,
-    place: Place {
-        needs: &[Need::Body, Need::Caller],
-        provides: &[Provision::Channel, Provision::Model],
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterNeed::Body, FilterNeed::Caller],
+        provides: &[FilterProvision::Channel, FilterProvision::Model],
         reason: ", since models depend on the caller",
-        ..Place::ANYWHERE
+        ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
-    build: |_, parts| {
-        let protocol = parts.protocol.ok_or_else(|| {
+    build: |_, context| {
+        let protocol = context.protocol.ok_or_else(|| {
             InvalidSettings::new("`route_model` needs the route's `protocol`")
                 .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
         Ok(Arc::new(RouteModel {
-            catalog: parts.catalog.clone(),
-            endpoints: parts.endpoints.clone(),
+            catalog: context.catalog.clone(),
+            endpoints: context.endpoints.clone(),
             protocol,
         }))
     },
@@ -42,13 +45,13 @@ const NEAREST_MAX: usize = 3;
 
 struct RouteModel {
     catalog: Arc<Catalog>,
-    endpoints: Arc<[Endpoint]>,
+    endpoints: Arc<[ModelEndpoint]>,
     protocol: Protocol,
 }
 
 impl Filter for RouteModel {
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
-        Step::from(self.destination(request).map(|destination| {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        HookResult::from(self.destination(request).map(|destination| {
             request.destination = Some(destination);
         }))
     }
@@ -57,9 +60,9 @@ impl Filter for RouteModel {
         &'a self,
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
-    ) -> Step<'a, ()> {
+    ) -> HookResult<'a, ()> {
         let Some(renamed) = &attempt.candidate.model else {
-            return Step::done();
+            return HookResult::done();
         };
         if let Some(form) = request.body.form() {
             if let Some(model) = form.part("model") {
@@ -71,12 +74,12 @@ impl Filter for RouteModel {
         {
             attempt.edits.replace(model.span(), renamed.json.clone());
         }
-        Step::done()
+        HookResult::done()
     }
 }
 
 impl RouteModel {
-    fn destination(&self, request: &RequestView) -> Result<Destination, Fault> {
+    fn destination(&self, request: &RequestView) -> Result<RouteDestination, Fault> {
         let body = request.body.scanned();
         let name = model_named(body)?;
         let model = self.model(&name, request.caller.as_deref())?;
@@ -84,7 +87,7 @@ impl RouteModel {
         if candidates.is_empty() {
             return Err(self.not_here(model, request.caller.as_deref()));
         }
-        Ok(Destination {
+        Ok(RouteDestination {
             model: Some(model.clone()),
             candidates,
         })
@@ -98,7 +101,7 @@ impl RouteModel {
             ));
         };
         match caller {
-            Some(caller) if !caller.may_use(&model.name) => Err(Fault::new(
+            Some(caller) if !caller.may_use_model(&model.name) => Err(Fault::new(
                 FaultKind::Forbidden,
                 format!(
                     "this key may not use model `{name}`; ask the operator of this gateway for it"
@@ -119,7 +122,7 @@ impl RouteModel {
         let serving: Vec<&str> = self
             .endpoints
             .iter()
-            .filter(|endpoint| model.speaks(endpoint.protocol))
+            .filter(|endpoint| model.supports(endpoint.protocol))
             .map(|endpoint| endpoint.pattern.as_str())
             .collect();
         match serving.as_slice() {
@@ -133,14 +136,14 @@ impl RouteModel {
         let usable = self
             .catalog
             .models()
-            .filter(|model| caller.is_none_or(|caller| caller.may_use(&model.name)))
-            .filter(|model| model.speaks(self.protocol))
+            .filter(|model| caller.is_none_or(|caller| caller.may_use_model(&model.name)))
+            .filter(|model| model.supports(self.protocol))
             .map(|model| &*model.name);
         nearest(name, usable, NEAREST_MAX)
     }
 }
 
-fn model_named(body: &Document) -> Result<std::borrow::Cow<'_, str>, Fault> {
+fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> {
     let wanted = |message| Fault::new(FaultKind::Invalid, message).param("model");
     let is_like_model = |name: &str| name != "model" && name.eq_ignore_ascii_case("model");
     let mut names = body.root().members().map(|(name, _)| name);

@@ -2,10 +2,11 @@
 
 use super::captures;
 use super::kind::{
-    FilterKind, InvalidSettings, Parts, Place, Side, read_settings, settings_schema,
+    BuildContext, ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings,
+    settings_schema,
 };
-use super::view::{AnswerView, RequestView};
-use super::{Filter, Step};
+use super::view::{RequestView, ResponseView};
+use super::{Filter, HookResult};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use regex::Regex;
 use schemars::JsonSchema;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "set_headers",
     summary: "Sets headers: `name: value`, or `name: {of: path, match: regex, value: $1}` with captures of the path or of another header.",
-    side: Side::Either,
-    place: Place::ANYWHERE,
+    side: ChainSide::Either,
+    placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<SetHeadersConfig>),
     bare: false,
     build,
@@ -33,13 +34,13 @@ struct SetHeadersConfig(BTreeMap<String, HeaderValueConfig>);
 #[serde(untagged)]
 enum HeaderValueConfig {
     Plain(String),
-    Captured(CapturedConfig),
+    Captured(CaptureValueConfig),
 }
 
 /// A value made from captures of a regular expression; nothing is set where it does not match.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct CapturedConfig {
+struct CaptureValueConfig {
     /// What is matched: `path`, or the name of a request header.
     of: String,
     /// The regular expression, unanchored.
@@ -49,47 +50,47 @@ struct CapturedConfig {
 }
 
 struct SetHeaders {
-    side: Side,
-    headers: Vec<(HeaderName, Source)>,
+    side: ChainSide,
+    headers: Vec<(HeaderName, HeaderValueSource)>,
 }
 
-enum Source {
+enum HeaderValueSource {
     Plain(HeaderValue),
     Captured {
-        of: Subject,
+        of: CaptureSubject,
         pattern: Regex,
         template: String,
     },
 }
 
-enum Subject {
+enum CaptureSubject {
     Path,
     Header(HeaderName),
 }
 
 impl Filter for SetHeaders {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         for (name, source) in &self.headers {
             if let Some(value) = source.value(&request.path, &request.headers) {
                 request.header_edits.set(name, value);
             }
         }
-        Step::next()
+        HookResult::next()
     }
 
-    fn on_response_head(&self, answer: &mut AnswerView<'_>) {
-        if self.side != Side::Response {
+    fn on_response_head(&self, response: &mut ResponseView<'_>) {
+        if self.side != ChainSide::Response {
             return;
         }
         for (name, source) in &self.headers {
-            if let Some(value) = source.value(&answer.request.path, &answer.request.headers) {
-                answer.headers.insert(name, value);
+            if let Some(value) = source.value(&response.request.path, &response.request.headers) {
+                response.headers.insert(name, value);
             }
         }
     }
 }
 
-impl Source {
+impl HeaderValueSource {
     fn value(&self, path: &str, headers: &HeaderMap) -> Option<HeaderValue> {
         let (of, pattern, template) = match self {
             Self::Plain(value) => return Some(value.clone()),
@@ -100,8 +101,8 @@ impl Source {
             } => (of, pattern, template),
         };
         let subject = match of {
-            Subject::Path => path,
-            Subject::Header(name) => headers.get(name)?.to_str().ok()?,
+            CaptureSubject::Path => path,
+            CaptureSubject::Header(name) => headers.get(name)?.to_str().ok()?,
         };
         let captures = pattern.captures(subject)?;
         let mut value = String::new();
@@ -112,7 +113,7 @@ impl Source {
 
 fn build(
     settings: &serde_json::Value,
-    parts: &Parts<'_>,
+    context: &BuildContext<'_>,
 ) -> Result<Arc<dyn Filter>, InvalidSettings> {
     let SetHeadersConfig(headers) = read_settings(settings)?;
     let headers = headers
@@ -128,7 +129,7 @@ fn build(
         })
         .collect::<Result<_, InvalidSettings>>()?;
     Ok(Arc::new(SetHeaders {
-        side: parts.side,
+        side: context.side,
         headers,
     }))
 }
@@ -149,27 +150,27 @@ pub fn header_name(name: &str) -> Result<HeaderName, InvalidSettings> {
     }
 }
 
-fn source(config: HeaderValueConfig) -> Result<Source, InvalidSettings> {
+fn source(config: HeaderValueConfig) -> Result<HeaderValueSource, InvalidSettings> {
     match config {
         HeaderValueConfig::Plain(value) => HeaderValue::from_str(&value)
-            .map(Source::Plain)
+            .map(HeaderValueSource::Plain)
             .map_err(|_| {
                 InvalidSettings::new("the value has characters that headers cannot carry")
             }),
-        HeaderValueConfig::Captured(CapturedConfig { of, r#match, value }) => {
+        HeaderValueConfig::Captured(CaptureValueConfig { of, r#match, value }) => {
             let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
             captures::check(&pattern, &value, "value").map_err(|invalid| invalid.at("/value"))?;
-            Ok(Source::Captured {
+            Ok(HeaderValueSource::Captured {
                 of: match of.as_str() {
-                    "path" => Subject::Path,
-                    header => Subject::Header(HeaderName::from_bytes(header.as_bytes()).map_err(
-                        |_| {
+                    "path" => CaptureSubject::Path,
+                    header => CaptureSubject::Header(
+                        HeaderName::from_bytes(header.as_bytes()).map_err(|_| {
                             InvalidSettings::new(format!(
                                 "`{header}` is neither `path` nor a header name"
                             ))
                             .at("/of")
-                        },
-                    )?),
+                        })?,
+                    ),
                 },
                 pattern,
                 template: value,

@@ -1,10 +1,10 @@
 //! What is known of an exchange so far, beyond the request: for filters, the access log and the metrics.
 
 use crate::catalog::model::Candidate;
-use crate::protocol::blame::Blame;
-use crate::protocol::usage::Usage;
-use crate::state::demand::Measure;
-use crate::subrequest::UpstreamRequestId;
+use crate::protocol::error_class::ErrorClass;
+use crate::protocol::usage::TokenUsage;
+use crate::state::admission::LimitKind;
+use crate::subrequest::UpstreamRequestIdSlot;
 use std::sync::OnceLock;
 
 /// What the exchange and its filters found out. What only one filter needs again is in its own
@@ -17,9 +17,9 @@ pub struct StreamInfo {
     /// What became of the request at its caller's limits.
     pub quota: QuotaDecision,
     /// The channel that was asked by a filter, where no attempt was made.
-    pub asked: Option<Candidate>,
+    pub subrequest_candidate: Option<Candidate>,
     /// The provider's id of the last subrequest that was made for this exchange.
-    pub subrequest_id: OnceLock<UpstreamRequestId>,
+    pub subrequest_id: OnceLock<UpstreamRequestIdSlot>,
     /// Index of the channel's credential that the last attempt showed.
     pub credential: Option<usize>,
     /// A provider took the request, and is not known to have refused it: tokens may be spent.
@@ -27,7 +27,7 @@ pub struct StreamInfo {
     /// Events of the stream so far.
     pub events: u64,
     /// Whose fault an error event at the end of the stream is.
-    pub stream_error: Option<Blame>,
+    pub stream_error: Option<ErrorClass>,
 }
 
 /// The tokens of a response.
@@ -38,7 +38,7 @@ pub enum UsageReport {
     NotMetered,
     /// The provider was expected to name them, and has not done so.
     Missing,
-    Counted(Usage),
+    Counted(TokenUsage),
 }
 
 /// What became of a request at its caller's limits.
@@ -47,13 +47,13 @@ pub enum QuotaDecision {
     /// It was admitted, or no limit applied.
     #[default]
     Admitted,
-    Refused(Measure),
+    Refused(LimitKind),
     /// The store could not be asked, and the request went on without.
     Unchecked,
 }
 
 impl UsageReport {
-    pub fn counted(&self) -> Option<&Usage> {
+    pub fn counted(&self) -> Option<&TokenUsage> {
         match self {
             Self::Counted(usage) => Some(usage),
             Self::NotMetered | Self::Missing => None,

@@ -1,17 +1,18 @@
 //! `validate`: the body against its JSON Schema; every error with pointer and rule, a few at a time.
 
 use super::kind::{
-    FilterKind, InvalidSettings, Need, Place, Side, read_settings_or_default, settings_schema,
+    ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings, read_settings_or_default,
+    settings_schema,
 };
-use super::refusal::{self, VIOLATIONS_MAX};
+use super::schema_fault::{self, VIOLATIONS_MAX};
 use super::view::RequestView;
-use super::{Filter, Step};
+use super::{Filter, HookResult};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
-use crate::protocol::form::Form;
+use crate::protocol::form::MultipartForm;
 use crate::protocol::images::field_of_image;
-use crate::protocol::json::Document;
-use crate::protocol::schema::{Schema, violations_of};
+use crate::protocol::json::JsonDocument;
+use crate::protocol::schema::{CompiledSchema, violations_of};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::fmt::Write;
@@ -21,17 +22,17 @@ use std::sync::Arc;
 pub const KIND: FilterKind = FilterKind {
     name: "validate",
     summary: "Checks the body against the protocol's JSON Schema, or the one that `schema` names, and against that of the model's `profile`; 400 with every error's pointer and rule.",
-    side: Side::Request,
-    place: Place {
-        needs: &[Need::Body, Need::Model],
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        needs: &[FilterNeed::Body, FilterNeed::Model],
         reason: ", since models have rules of their own",
-        ..Place::ANYWHERE
+        ..FilterPlacement::ANYWHERE
     },
     settings: Some(settings_schema::<ValidateConfig>),
     bare: true,
-    build: |settings, parts| {
+    build: |settings, context| {
         let ValidateConfig { schema } = read_settings_or_default(settings)?;
-        let path = match (schema, parts.protocol) {
+        let path = match (schema, context.protocol) {
             (Some(path), _) => path,
             (None, Some(protocol)) => format!("schemas/{}.schema.json", protocol.name()).into(),
             (None, None) => {
@@ -41,12 +42,12 @@ pub const KIND: FilterKind = FilterKind {
                 .hint("write `validate: {schema: path}`"));
             }
         };
-        Ok(Arc::new(Validate {
-            schema: parts
+        Ok(Arc::new(ValidateFilter {
+            schema: context
                 .schemas
                 .schema(&path)
                 .map_err(|reason| InvalidSettings::new(reason).at("/schema"))?,
-            protocol: parts.protocol,
+            protocol: context.protocol,
         }))
     },
 };
@@ -59,40 +60,40 @@ struct ValidateConfig {
     schema: Option<PathBuf>,
 }
 
-struct Validate {
-    schema: Arc<Schema>,
+struct ValidateFilter {
+    schema: Arc<CompiledSchema>,
     protocol: Option<Protocol>,
 }
 
-impl Filter for Validate {
-    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> Step<'a> {
+impl Filter for ValidateFilter {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let body = request.body.scanned();
-        Step::from(self.check(body, self.profile(request), request.body.form()))
+        HookResult::from(self.check(body, self.profile(request), request.body.form()))
     }
 }
 
-impl Validate {
+impl ValidateFilter {
     /// The schema of the model's profile, if it has one for this protocol.
-    fn profile<'r>(&self, request: &'r RequestView) -> Option<&'r Schema> {
+    fn profile<'r>(&self, request: &'r RequestView) -> Option<&'r CompiledSchema> {
         Some(request.model()?.profile(self.protocol?)?)
     }
 
     fn check(
         &self,
-        body: &Document,
-        profile: Option<&Schema>,
-        form: Option<&Form>,
+        body: &JsonDocument,
+        profile: Option<&CompiledSchema>,
+        form: Option<&MultipartForm>,
     ) -> Result<(), Fault> {
         let schemas = [Some(&*self.schema), profile];
         let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
-        let place = |pointer: &str| match form {
+        let placement = |pointer: &str| match form {
             None => (pointer.into(), spelled(pointer, self.protocol)),
             Some(form) => {
                 let field = field_at(pointer, form);
                 (format!("field `{field}`"), field)
             }
         };
-        match refusal::of(&violations, place) {
+        match schema_fault::from_violations(&violations, placement) {
             Some(fault) => Err(fault),
             None => Ok(()),
         }
@@ -100,7 +101,7 @@ impl Validate {
 }
 
 /// The field of a form that a pointer into what it says leads to.
-fn field_at(pointer: &str, form: &Form) -> String {
+fn field_at(pointer: &str, form: &MultipartForm) -> String {
     let mut steps = pointer.split('/').skip(1);
     let name = steps.next().unwrap_or_default();
     if name == "images" {

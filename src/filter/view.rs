@@ -1,18 +1,18 @@
 //! What filters see of an exchange: the request, one attempt, the answer, one event. Never a connection.
 
 use super::body::RequestBody;
-use super::fetch::Fetch;
+use super::fetch::FileFetcher;
 use super::state::FilterState;
 use super::stream_info::StreamInfo;
 use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
-use crate::catalog::client_address::Client;
+use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::model::{Candidate, Model};
 use crate::protocol::Protocol;
-use crate::protocol::json::edit::Edits;
+use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::multipart;
-use crate::protocol::sse::Event;
-use crate::subrequest::Subrequests;
+use crate::protocol::sse::SseEvent;
+use crate::subrequest::SubrequestClient;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub struct RequestView {
     pub params: Vec<(Arc<str>, String)>,
     pub protocol: Option<Protocol>,
     /// Whom it comes from, as far as the proxies before the gateway are trusted.
-    pub client: Option<Client>,
+    pub client: Option<DownstreamClient>,
     pub caller: Option<Arc<Caller>>,
     /// Most bytes of body that will be read.
     pub body_limit: u64,
@@ -40,23 +40,23 @@ pub struct RequestView {
     /// Read before `on_body`, as far as a filter of the route needs it.
     pub body: RequestBody,
     /// Changes to the body, as spans of the caller's bytes.
-    pub edits: Edits,
+    pub edits: JsonEdits,
     /// Headers for the provider, set and removed after those of the caller were looked through.
     pub header_edits: HeaderEdits,
     /// Path for the provider, where `rewrite_path` changed it.
     pub upstream_path: Option<String>,
-    pub destination: Option<Destination>,
+    pub destination: Option<RouteDestination>,
     /// Where `pin` sends ids made elsewhere, and requests that name neither id nor model.
     pub pinned: Option<Arc<Channel>>,
     /// For filters that need a file which an answer only names; none where nothing may be sent.
-    pub fetch: Option<Arc<dyn Fetch>>,
+    pub fetch: Option<Arc<dyn FileFetcher>>,
     /// Headers of the answer, whoever makes it; they replace those of the same name.
-    pub answer_headers: HeaderMap,
+    pub response_headers: HeaderMap,
     pub info: StreamInfo,
     /// What each filter keeps for its later hooks.
     pub state: FilterState,
     /// For filters that ask providers themselves; none in their unit tests.
-    pub subrequests: Option<Subrequests>,
+    pub subrequests: Option<SubrequestClient>,
 }
 
 /// What the operator sets and removes among the headers for a provider, in the order written.
@@ -65,7 +65,7 @@ pub struct HeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
 
 /// Where a request goes.
 #[derive(Clone, Debug)]
-pub struct Destination {
+pub struct RouteDestination {
     /// Absent where a request is bound to a channel by an id instead of a model.
     pub model: Option<Arc<Model>>,
     /// Channels that may be tried, lower tiers first; never empty. Which of them, and in which order,
@@ -77,15 +77,15 @@ pub struct Destination {
 pub struct AttemptView {
     pub candidate: Candidate,
     pub headers: HeaderMap,
-    pub edits: Edits,
+    pub edits: JsonEdits,
     /// What is sent instead of the caller's method, path and body, for providers that are asked in
     /// another way.
-    pub instead: Instead,
+    pub request_override: UpstreamRequestOverride,
 }
 
 /// A request to a provider that is not the caller's own.
 #[derive(Debug, Default)]
-pub struct Instead {
+pub struct UpstreamRequestOverride {
     pub method: Option<Method>,
     /// Appended to the channel's `base_url` as it is, a query included.
     pub path: Option<String>,
@@ -94,17 +94,17 @@ pub struct Instead {
 }
 
 /// The answer that is kept.
-pub struct AnswerView<'a> {
+pub struct ResponseView<'a> {
     pub request: &'a mut RequestView,
     pub candidate: Option<&'a Candidate>,
     pub status: StatusCode,
     pub headers: &'a mut HeaderMap,
-    pub kind: AnswerKind,
+    pub kind: ResponseBodyKind,
 }
 
 /// How an answer's body comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AnswerKind {
+pub enum ResponseBodyKind {
     /// `text/event-stream`
     Stream,
     /// `application/json`
@@ -114,7 +114,7 @@ pub enum AnswerKind {
     Other,
 }
 
-impl AnswerKind {
+impl ResponseBodyKind {
     /// Whether an error that came so is in a protocol's shape; others come from something before the
     /// provider.
     pub fn is_protocols_error(self, body: &[u8]) -> bool {
@@ -127,22 +127,22 @@ impl AnswerKind {
 }
 
 /// An event of a streamed answer.
-pub struct FrameView<'a> {
+pub struct EventView<'a> {
     pub request: &'a mut RequestView,
     pub candidate: Option<&'a Candidate>,
-    pub event: &'a Event,
-    pub verdict: Verdict,
+    pub event: &'a SseEvent,
+    pub action: EventAction,
 }
 
 /// What becomes of an event.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum EventAction {
     Pass,
     Replace(Bytes),
     Drop,
 }
 
-impl Destination {
+impl RouteDestination {
     /// A channel alone, for requests that name no model.
     pub fn bound_to(channel: Arc<Channel>) -> Self {
         Self {
@@ -212,13 +212,13 @@ impl RequestView {
             body_limit: BODY_LIMIT_DEFAULT,
             takes_form: false,
             body: RequestBody::Absent,
-            edits: Edits::default(),
+            edits: JsonEdits::default(),
             header_edits: HeaderEdits::default(),
             upstream_path: None,
             destination: None,
             pinned: None,
             fetch: None,
-            answer_headers: HeaderMap::new(),
+            response_headers: HeaderMap::new(),
             info: StreamInfo::default(),
             state: FilterState::default(),
             subrequests: None,

@@ -13,7 +13,7 @@ const EXTRAS_MAX: usize = 32 << 10;
 /// A chunked body of which some has come.
 #[derive(Default)]
 pub(super) struct ChunkGrammar {
-    state: State,
+    state: ChunkState,
     /// Of the current chunk.
     size: u64,
     digits: u32,
@@ -35,7 +35,7 @@ pub(super) enum ChunkProgress {
 
 /// What comes next.
 #[derive(Clone, Copy, Default)]
-enum State {
+enum ChunkState {
     /// `chunk-size`, of which nothing has come.
     #[default]
     SizeBegin,
@@ -76,19 +76,19 @@ impl ChunkGrammar {
     pub fn scan(&mut self, piece: &[u8]) -> ChunkProgress {
         let mut at = 0;
         while at < piece.len() {
-            if let State::Data(left) = self.state {
+            if let ChunkState::Data(left) = self.state {
                 let rest = piece.len() - at;
                 let skipped = usize::try_from(left).map_or(rest, |left| left.min(rest));
                 at += skipped;
                 self.state = match left - skipped as u64 {
-                    0 => State::DataReturn,
-                    left => State::Data(left),
+                    0 => ChunkState::DataReturn,
+                    left => ChunkState::Data(left),
                 };
                 continue;
             }
             let byte = piece[at];
             at += 1;
-            if let (State::LastLineFeed, b'\n') = (self.state, byte) {
+            if let (ChunkState::LastLineFeed, b'\n') = (self.state, byte) {
                 return ChunkProgress::End(at);
             }
             match self.next(byte) {
@@ -99,87 +99,96 @@ impl ChunkGrammar {
         ChunkProgress::Open
     }
 
-    fn next(&mut self, byte: u8) -> Option<State> {
+    fn next(&mut self, byte: u8) -> Option<ChunkState> {
         match self.state {
-            State::SizeBegin | State::Size => self.size(byte),
-            State::SizeLineFeed if byte == b'\n' => Some(self.end_size_line()),
-            State::DataReturn if byte == b'\r' => Some(State::DataLineFeed),
-            State::DataLineFeed if byte == b'\n' => Some(State::SizeBegin),
-            State::SizeLineFeed | State::DataReturn | State::DataLineFeed | State::Data(_) => None,
-            State::TrailerBegin
-            | State::TrailerName
-            | State::TrailerValue
-            | State::TrailerLineFeed
-            | State::LastLineFeed => self.trailer(byte),
+            ChunkState::SizeBegin | ChunkState::Size => self.size(byte),
+            ChunkState::SizeLineFeed if byte == b'\n' => Some(self.end_size_line()),
+            ChunkState::DataReturn if byte == b'\r' => Some(ChunkState::DataLineFeed),
+            ChunkState::DataLineFeed if byte == b'\n' => Some(ChunkState::SizeBegin),
+            ChunkState::SizeLineFeed
+            | ChunkState::DataReturn
+            | ChunkState::DataLineFeed
+            | ChunkState::Data(_) => None,
+            ChunkState::TrailerBegin
+            | ChunkState::TrailerName
+            | ChunkState::TrailerValue
+            | ChunkState::TrailerLineFeed
+            | ChunkState::LastLineFeed => self.trailer(byte),
             _ => self.extension(byte),
         }
     }
 
-    fn size(&mut self, byte: u8) -> Option<State> {
+    fn size(&mut self, byte: u8) -> Option<ChunkState> {
         if let Some(digit) = char::from(byte).to_digit(16) {
             self.digits += 1;
             self.size = self.size << 4 | u64::from(digit);
-            return (self.digits <= DIGITS_MAX).then_some(State::Size);
+            return (self.digits <= DIGITS_MAX).then_some(ChunkState::Size);
         }
         match (self.state, byte) {
-            (State::Size, b'\r') => Some(State::SizeLineFeed),
-            (State::Size, b';' | b' ' | b'\t') => self.extension(byte),
+            (ChunkState::Size, b'\r') => Some(ChunkState::SizeLineFeed),
+            (ChunkState::Size, b';' | b' ' | b'\t') => self.extension(byte),
             _ => None,
         }
     }
 
     /// `chunk-ext = *( BWS ";" BWS chunk-ext-name [ BWS "=" BWS chunk-ext-val ] )`
-    fn extension(&mut self, byte: u8) -> Option<State> {
+    fn extension(&mut self, byte: u8) -> Option<ChunkState> {
         self.line_bytes += 1;
         self.extra_bytes += 1;
         if self.line_bytes > SIZE_LINE_MAX || self.extra_bytes > EXTRAS_MAX {
             return None;
         }
         match (self.state, byte) {
-            (State::Quoted, b'"') => Some(State::QuotedEnd),
-            (State::Quoted, b'\\') => Some(State::QuotedPair),
-            (State::Quoted | State::QuotedPair, _) => is_text(byte).then_some(State::Quoted),
-            (State::ValueBegin, b'"') => Some(State::Quoted),
-            (State::NameBegin | State::ValueBegin, b' ' | b'\t') => Some(self.state),
-            (State::NameBegin | State::Name, _) if is_token(byte) => Some(State::Name),
-            (State::ValueBegin | State::Token, _) if is_token(byte) => Some(State::Token),
-            (State::NameBegin | State::ValueBegin, _) => None,
-            (State::Name | State::AfterName, b'=') => Some(State::ValueBegin),
-            (State::Name | State::AfterName, b' ' | b'\t') => Some(State::AfterName),
-            (_, b';') => Some(State::NameBegin),
-            (_, b' ' | b'\t') => Some(State::BeforeSemicolon),
-            (State::BeforeSemicolon | State::AfterName, _) => None,
-            (_, b'\r') => Some(State::SizeLineFeed),
+            (ChunkState::Quoted, b'"') => Some(ChunkState::QuotedEnd),
+            (ChunkState::Quoted, b'\\') => Some(ChunkState::QuotedPair),
+            (ChunkState::Quoted | ChunkState::QuotedPair, _) => {
+                is_text(byte).then_some(ChunkState::Quoted)
+            }
+            (ChunkState::ValueBegin, b'"') => Some(ChunkState::Quoted),
+            (ChunkState::NameBegin | ChunkState::ValueBegin, b' ' | b'\t') => Some(self.state),
+            (ChunkState::NameBegin | ChunkState::Name, _) if is_token(byte) => {
+                Some(ChunkState::Name)
+            }
+            (ChunkState::ValueBegin | ChunkState::Token, _) if is_token(byte) => {
+                Some(ChunkState::Token)
+            }
+            (ChunkState::NameBegin | ChunkState::ValueBegin, _) => None,
+            (ChunkState::Name | ChunkState::AfterName, b'=') => Some(ChunkState::ValueBegin),
+            (ChunkState::Name | ChunkState::AfterName, b' ' | b'\t') => Some(ChunkState::AfterName),
+            (_, b';') => Some(ChunkState::NameBegin),
+            (_, b' ' | b'\t') => Some(ChunkState::BeforeSemicolon),
+            (ChunkState::BeforeSemicolon | ChunkState::AfterName, _) => None,
+            (_, b'\r') => Some(ChunkState::SizeLineFeed),
             _ => None,
         }
     }
 
-    fn end_size_line(&mut self) -> State {
+    fn end_size_line(&mut self) -> ChunkState {
         let size = self.size;
         (self.size, self.digits, self.line_bytes) = (0, 0, 0);
         match size {
-            0 => State::TrailerBegin,
-            size => State::Data(size),
+            0 => ChunkState::TrailerBegin,
+            size => ChunkState::Data(size),
         }
     }
 
     /// `trailer-section = *( field-line CRLF )`, and the line break that ends the body.
-    fn trailer(&mut self, byte: u8) -> Option<State> {
-        if let (State::TrailerBegin, b'\r') = (self.state, byte) {
-            return Some(State::LastLineFeed);
+    fn trailer(&mut self, byte: u8) -> Option<ChunkState> {
+        if let (ChunkState::TrailerBegin, b'\r') = (self.state, byte) {
+            return Some(ChunkState::LastLineFeed);
         }
         self.extra_bytes += 1;
         if self.extra_bytes > EXTRAS_MAX {
             return None;
         }
         match (self.state, byte) {
-            (State::TrailerName, b':') => Some(State::TrailerValue),
-            (State::TrailerBegin | State::TrailerName, _) => {
-                is_token(byte).then_some(State::TrailerName)
+            (ChunkState::TrailerName, b':') => Some(ChunkState::TrailerValue),
+            (ChunkState::TrailerBegin | ChunkState::TrailerName, _) => {
+                is_token(byte).then_some(ChunkState::TrailerName)
             }
-            (State::TrailerValue, b'\r') => Some(State::TrailerLineFeed),
-            (State::TrailerValue, _) => is_text(byte).then_some(State::TrailerValue),
-            (State::TrailerLineFeed, b'\n') => Some(State::TrailerBegin),
+            (ChunkState::TrailerValue, b'\r') => Some(ChunkState::TrailerLineFeed),
+            (ChunkState::TrailerValue, _) => is_text(byte).then_some(ChunkState::TrailerValue),
+            (ChunkState::TrailerLineFeed, b'\n') => Some(ChunkState::TrailerBegin),
             _ => None,
         }
     }

@@ -5,19 +5,22 @@ use std::time::Duration;
 
 /// The time is over, and the work not done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Elapsed;
+pub struct DeadlineElapsed;
 
-/// Waits for `work`, no longer than `patience`.
+/// Waits for `work`, no longer than `max_wait`.
 ///
 /// The timers are Pingora's, which look at the clock a hundred times a second: a timer of tokio's would
 /// wake the event loop, and cost a system call, on every request.
 ///
 /// # Errors
 /// The time was over first; `work` is then dropped, which cancels it.
-pub async fn in_time<T>(patience: Duration, work: impl Future<Output = T>) -> Result<T, Elapsed> {
+pub async fn in_time<T>(
+    max_wait: Duration,
+    work: impl Future<Output = T>,
+) -> Result<T, DeadlineElapsed> {
     tokio::select! {
         biased;
         done = work => Ok(done),
-        () = fast_sleep(patience) => Err(Elapsed),
+        () = fast_sleep(max_wait) => Err(DeadlineElapsed),
     }
 }

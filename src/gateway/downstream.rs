@@ -1,23 +1,23 @@
 //! The caller's side of an exchange: reads the body, writes the answer, notices when the caller leaves.
 
+mod body_buffer;
 pub mod early_reply;
-mod intake;
 mod spool;
 pub mod upload;
-mod waits;
+mod wait_times;
 
-use super::deadline::{Elapsed, in_time};
+use super::deadline::{DeadlineElapsed, in_time};
 use super::fault_from;
+use super::listen::drain_state::DrainState;
 use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
-use super::listen::stages::Stages;
-use crate::filter::Reply;
+use crate::filter::LocalReply;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::snapshot::spooling::Spooling;
+use crate::snapshot::spooling::SpoolPolicy;
+use body_buffer::RequestBodyBuffer;
 use bytes::Bytes;
-use early_reply::{EarlyReply, Remainder, Unsent, discard_h1, send_body};
+use early_reply::{ConnectionRemainder, EarlyReply, UnsentBody, discard_h1, send_body};
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
-use intake::Intake;
 use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
@@ -27,7 +27,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-pub use waits::Waits;
+pub use wait_times::WaitTimeRecorder;
 
 /// In HTTP/2 a reset overtakes whatever of the answer still waits to be sent, and nothing tells when
 /// that has left: so long it gets.
@@ -39,25 +39,25 @@ pub struct Downstream {
     session: Box<ServerSession>,
     /// Of a caller's HTTP/1.1 connection.
     inspection: Option<Http1Inspection>,
-    stages: Arc<Stages>,
-    body: BodyState,
+    drain_state: Arc<DrainState>,
+    body: RequestBodyState,
     /// A whole reply was sent, but for what [`Downstream::refuse`] left unsent.
     replied: bool,
-    unsent: Option<Unsent>,
+    unsent: Option<UnsentBody>,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    pub waits: Waits,
+    pub wait_times: WaitTimeRecorder,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum BodyState {
+enum RequestBodyState {
     Unread,
     Read,
 }
 
 /// Why waiting for a provider ended without its response.
 #[derive(Debug)]
-pub enum Interrupted {
+pub enum WaitInterruption {
     ClientGone,
     /// A streamed body is malformed, too large or too slow, or the caller left within it.
     BadBody(Box<Fault>),
@@ -65,34 +65,34 @@ pub enum Interrupted {
     Ending,
 }
 
-impl From<Interrupted> for Fault {
-    fn from(interrupted: Interrupted) -> Self {
+impl From<WaitInterruption> for Fault {
+    fn from(interrupted: WaitInterruption) -> Self {
         match interrupted {
-            Interrupted::ClientGone => fault_from::gone(),
-            Interrupted::BadBody(fault) => *fault,
-            Interrupted::Ending => fault_from::ending(),
+            WaitInterruption::ClientGone => fault_from::gone(),
+            WaitInterruption::BadBody(fault) => *fault,
+            WaitInterruption::Ending => fault_from::ending(),
         }
     }
 }
 
 impl Downstream {
-    pub fn new(mut session: Box<ServerSession>, stages: Arc<Stages>) -> Self {
+    pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
         // Asked now, since a body that turns out malformed counts as empty afterwards.
         let body = match session.is_body_empty() {
-            true => BodyState::Read,
-            false => BodyState::Unread,
+            true => RequestBodyState::Read,
+            false => RequestBodyState::Unread,
         };
         let inspection = Http1Reader::inspection_of(&session);
         Self {
             session,
             inspection,
-            stages,
+            drain_state,
             body,
             replied: false,
             unsent: None,
             bytes_in: 0,
             bytes_out: 0,
-            waits: Waits::default(),
+            wait_times: WaitTimeRecorder::default(),
         }
     }
 
@@ -101,7 +101,7 @@ impl Downstream {
     }
 
     /// Lets no request follow this one on an HTTP/1.1 connection.
-    pub fn close_behind(&mut self) {
+    pub fn close_after_response(&mut self) {
         self.session.set_keepalive(None);
     }
 
@@ -121,14 +121,14 @@ impl Downstream {
         &mut self,
         bytes_max: u64,
         deadline: Duration,
-        spooling: Option<&Spooling>,
+        spooling: Option<&SpoolPolicy>,
     ) -> Result<Bytes, Fault> {
-        if self.body == BodyState::Read {
+        if self.body == RequestBodyState::Read {
             return Ok(Bytes::new());
         }
-        self.answer_expectation().await?;
-        let intake = Intake::new(bytes_max, self.declared_length(), spooling);
-        let read = fast_timeout(deadline, self.read_to_end(intake)).await;
+        self.send_continue().await?;
+        let buffer = RequestBodyBuffer::new(bytes_max, self.declared_length(), spooling);
+        let read = fast_timeout(deadline, self.read_to_end(buffer)).await;
         let body = read.map_err(|_| incomplete(deadline))??;
         self.end_body(body.is_empty())?;
         self.bytes_in = body.len() as u64;
@@ -137,7 +137,7 @@ impl Downstream {
 
     /// Whether the caller sends a body that has not been read.
     pub fn has_unread_body(&self) -> bool {
-        self.body == BodyState::Unread
+        self.body == RequestBodyState::Unread
     }
 
     /// How many bytes of body the caller declares.
@@ -146,7 +146,7 @@ impl Downstream {
         length.to_str().ok()?.parse().ok()
     }
 
-    async fn answer_expectation(&mut self) -> Result<(), Fault> {
+    async fn send_continue(&mut self) -> Result<(), Fault> {
         let request = self.session.req_header();
         // RFC 9110, section 15.2: a client of HTTP/1.0 knows no informational responses.
         let expects = request.version > Version::HTTP_10
@@ -164,27 +164,27 @@ impl Downstream {
         }
     }
 
-    async fn read_to_end(&mut self, mut intake: Intake<'_>) -> Result<Bytes, Fault> {
+    async fn read_to_end(&mut self, mut buffer: RequestBodyBuffer<'_>) -> Result<Bytes, Fault> {
         let Some(first) = self.read_chunk().await? else {
             return Ok(Bytes::new());
         };
         // Most bodies come in one piece, which then is the body without a copy.
-        if intake.is_whole(&first) {
+        if buffer.is_whole(&first) {
             self.session
                 .read_request_body()
                 .await
                 .map_err(fault_from::downstream_read)?;
             return Ok(first);
         }
-        intake.push(first).await?;
+        buffer.push(first).await?;
         while let Some(chunk) = self.read_chunk().await? {
-            intake.push(chunk).await?;
+            buffer.push(chunk).await?;
         }
-        intake.finish().await
+        buffer.finish().await
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        self.waits
+        self.wait_times
             .client(self.session.read_request_body())
             .await
             .map_err(fault_from::downstream_read)
@@ -194,52 +194,52 @@ impl Downstream {
     ///
     /// # Errors
     /// What interrupted it; `work` is then dropped, which cancels it.
-    pub async fn unless_gone<T>(
+    pub async fn until_client_gone<T>(
         &mut self,
         work: impl Future<Output = T>,
-    ) -> Result<T, Interrupted> {
-        let mut waits = std::mem::take(&mut self.waits);
-        let done = waits.upstream(pin!(self.race(work)), |_| true).await;
-        self.waits = waits;
+    ) -> Result<T, WaitInterruption> {
+        let mut wait_times = std::mem::take(&mut self.wait_times);
+        let done = wait_times.upstream(pin!(self.race(work)), |_| true).await;
+        self.wait_times = wait_times;
         done
     }
 
-    /// As [`Downstream::unless_gone`], no longer than `patience`.
+    /// As [`Downstream::until_client_gone`], no longer than `max_wait`.
     ///
     /// # Errors
     /// What interrupted it.
-    pub async fn unless_gone_within<T>(
+    pub async fn until_client_gone_within<T>(
         &mut self,
-        patience: Duration,
+        max_wait: Duration,
         work: impl Future<Output = T>,
-    ) -> Result<Result<T, Elapsed>, Interrupted> {
-        let mut waits = std::mem::take(&mut self.waits);
+    ) -> Result<Result<T, DeadlineElapsed>, WaitInterruption> {
+        let mut wait_times = std::mem::take(&mut self.wait_times);
         // Whoever waits on behind a deadline waits in the same silence.
-        let ends_silence = |done: &_| !matches!(done, Ok(Err(Elapsed)));
-        let work = self.race(in_time(patience, work));
-        let done = waits.upstream(pin!(work), ends_silence).await;
-        self.waits = waits;
+        let ends_silence = |done: &_| !matches!(done, Ok(Err(DeadlineElapsed)));
+        let work = self.race(in_time(max_wait, work));
+        let done = wait_times.upstream(pin!(work), ends_silence).await;
+        self.wait_times = wait_times;
         done
     }
 
-    /// As [`Downstream::unless_gone`], for work that measures by itself whom it waits for.
+    /// As [`Downstream::until_client_gone`], for work that measures by itself whom it waits for.
     ///
     /// # Errors
     /// What interrupted it.
-    pub async fn race<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Interrupted> {
+    pub async fn race<T>(&mut self, work: impl Future<Output = T>) -> Result<T, WaitInterruption> {
         // A body that nobody has read is not idle input; its reader notices the caller's leaving.
-        let body_read = self.body == BodyState::Read;
-        let stages = &self.stages;
+        let body_read = self.body == RequestBodyState::Read;
+        let drain_state = &self.drain_state;
         // Whoever runs the exchange wakes it then.
-        let over = poll_fn(|_| match stages.is_over() {
+        let over = poll_fn(|_| match drain_state.is_over() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         });
         tokio::select! {
             biased;
-            () = over => Err(Interrupted::Ending),
+            () = over => Err(WaitInterruption::Ending),
             done = work => Ok(done),
-            _ = self.session.read_body_or_idle(true), if body_read => Err(Interrupted::ClientGone),
+            _ = self.session.read_body_or_idle(true), if body_read => Err(WaitInterruption::ClientGone),
         }
     }
 
@@ -247,11 +247,11 @@ impl Downstream {
     ///
     /// # Errors
     /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
-    pub async fn reply(&mut self, reply: Reply) -> Result<(), Fault> {
+    pub async fn reply(&mut self, reply: LocalReply) -> Result<(), Fault> {
         let body = self.write_reply_head(reply).await?;
         self.write(body, true).await?;
         self.replied = true;
-        if self.body == BodyState::Unread && !self.session.is_http2() {
+        if self.body == RequestBodyState::Unread && !self.session.is_http2() {
             discard_h1(&mut self.session).await;
         }
         Ok(())
@@ -262,7 +262,7 @@ impl Downstream {
     ///
     /// # Errors
     /// [`FaultKind::ClientGone`].
-    pub async fn refuse(&mut self, reply: Reply) -> Result<(), Fault> {
+    pub async fn refuse(&mut self, reply: LocalReply) -> Result<(), Fault> {
         if !self.session.is_http2() {
             return self.reply(reply).await;
         }
@@ -274,8 +274,8 @@ impl Downstream {
     }
 
     /// Returns the body, which is still to be sent.
-    async fn write_reply_head(&mut self, reply: Reply) -> Result<Bytes, Fault> {
-        let Reply {
+    async fn write_reply_head(&mut self, reply: LocalReply) -> Result<Bytes, Fault> {
+        let LocalReply {
             status,
             mut headers,
             body,
@@ -294,7 +294,7 @@ impl Downstream {
         status: StatusCode,
         headers: HeaderMap,
     ) -> Result<(), Fault> {
-        if self.body == BodyState::Unread {
+        if self.body == RequestBodyState::Unread {
             self.session.set_keepalive(None);
         }
         let bodiless = matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
@@ -313,7 +313,7 @@ impl Downstream {
             );
         }
         let head = ResponseHeader::from(parts);
-        self.waits
+        self.wait_times
             .client(self.session.write_response_header(Box::new(head)))
             .await
             .map_err(fault_from::downstream_write)
@@ -325,17 +325,17 @@ impl Downstream {
     /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
     pub async fn write(&mut self, data: Bytes, end: bool) -> Result<(), Fault> {
         self.bytes_out += data.len() as u64;
-        self.waits
+        self.wait_times
             .client(self.session.write_response_body(data, end))
             .await
             .map_err(fault_from::downstream_write)
     }
 
     /// Gives the connection back for the next request, where it can carry one.
-    pub async fn finish(mut self) -> Remainder {
-        let is_unread = self.body == BodyState::Unread;
+    pub async fn finish(mut self) -> ConnectionRemainder {
+        let is_unread = self.body == RequestBodyState::Unread;
         if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
-            return Remainder::Stream(EarlyReply::new(self.session, self.unsent));
+            return ConnectionRemainder::Stream(EarlyReply::new(self.session, self.unsent));
         }
         // Pingora would wait for the rest of the body, which may never come.
         if is_unread {
@@ -346,18 +346,18 @@ impl Downstream {
         }
         let settings = HttpPersistentSettings::for_session(&self.session);
         match (*self.session).finish().await {
-            Ok(Some(stream)) => {
-                Remainder::Connection(ReusedHttpStream::from_reusable_stream(stream, settings))
-            }
-            _ => Remainder::Nothing,
+            Ok(Some(stream)) => ConnectionRemainder::Connection(
+                ReusedHttpStream::from_reusable_stream(stream, settings),
+            ),
+            _ => ConnectionRemainder::Nothing,
         }
     }
 
     /// Tears the connection down, so that a broken answer cannot be taken for a whole one. On HTTP/2
     /// that is the stream, and a whole reply on it stays one.
-    pub async fn abort(mut self) -> Remainder {
+    pub async fn abort(mut self) -> ConnectionRemainder {
         if self.session.is_http2() && self.replied {
-            return Remainder::Stream(EarlyReply::new(self.session, self.unsent));
+            return ConnectionRemainder::Stream(EarlyReply::new(self.session, self.unsent));
         }
         if self.session.is_http2() && self.is_committed() {
             // A caller that left ends the waiting.
@@ -366,7 +366,7 @@ impl Downstream {
         }
         // A caller who does not read would have its last bytes waited for: dropping closes, too.
         let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
-        Remainder::Nothing
+        ConnectionRemainder::Nothing
     }
 }
 

@@ -1,43 +1,44 @@
 //! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
 
-pub(super) mod answer_kind;
-mod aside;
 pub(super) mod attempts;
-pub(super) mod judge;
+pub(super) mod body_kind;
+pub(super) mod evaluate;
+mod keep_alive;
+mod offload;
 pub(super) mod prepare;
-mod pulse;
 pub(super) mod record;
 pub(super) mod relay;
 mod relay_stream;
+pub(super) mod response_fault;
 pub(super) mod retry_policy;
 #[cfg(test)]
 mod sizes;
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::Remainder;
-use super::downstream::upload::Upload;
-use super::listen::caller_connections::Places;
-use super::upstream::client::why;
+use super::downstream::early_reply::ConnectionRemainder;
+use super::downstream::upload::StreamingUpload;
+use super::listen::caller_connections::ConnectionQuota;
+use super::upstream::client::failure_reason;
 use super::{Gateway, reply};
-use crate::channel::lease::Lease;
-use crate::channel::outcome::Outcome;
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::AttemptOutcome;
 use crate::filter::BodyNeed;
 use crate::filter::body::RequestBody;
-use crate::filter::body_reading::Reading;
+use crate::filter::body_reading::BodyReadMode;
 use crate::filter::body_stream::body_stream;
 use crate::filter::limit_body::too_large;
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::UsageReport;
 use crate::filter::view::RequestView;
-use crate::filter::{Flow, Reply};
+use crate::filter::{FilterAction, LocalReply};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
-use aside::{INLINE_BYTES_MAX, aside};
 use attempts::KeptResponse;
 use bytes::Bytes;
 use http::Method;
-use record::Record;
+use offload::{INLINE_BYTES_MAX, offload};
+use record::ExchangeRecord;
 use retry_policy::{RetryPolicy, RetrySafety};
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -59,13 +60,13 @@ pub(super) struct Exchange<'g> {
     pub route: Arc<Route>,
     pub request: RequestView,
     pub downstream: Downstream,
-    pub record: Record,
+    pub record: ExchangeRecord,
     /// Computed once, when the body is known; nothing is sent to a provider before.
     pub retry_policy: RetryPolicy,
     /// The body, if it streams and nothing was sent yet.
-    pub upload: Option<Upload>,
+    pub upload: Option<StreamingUpload>,
     /// What the client's connection counts as.
-    pub places: &'g Places,
+    pub connection_quota: &'g ConnectionQuota,
 }
 
 impl Exchange<'_> {
@@ -80,7 +81,7 @@ impl Exchange<'_> {
     }
 
     /// Gives the connection back where it can be used again.
-    pub async fn finish(self) -> Remainder {
+    pub async fn finish(self) -> ConnectionRemainder {
         match self.record.broken {
             true => self.downstream.abort().await,
             false => self.downstream.finish().await,
@@ -91,11 +92,11 @@ impl Exchange<'_> {
         let route = self.route.clone();
         let flow = route.request.on_head(&mut self.request).await?;
         self.count_connection()?;
-        if let Flow::Reply(reply) = flow {
+        if let FilterAction::LocalReply(reply) = flow {
             return self.reply(reply).await;
         }
         self.take_body().await?;
-        if let Flow::Reply(reply) = self.run_on_body(&route).await? {
+        if let FilterAction::LocalReply(reply) = self.run_on_body(&route).await? {
             return self.reply(reply).await;
         }
         let candidates = match &self.request.destination {
@@ -116,14 +117,16 @@ impl Exchange<'_> {
         let relayed = self.relay(response, &lease, verdict).await;
         if verdict.is_none() {
             match self.request.info.stream_error {
-                Some(blame) if relayed.is_ok() => lease.tell(Outcome::of(blame, None)),
-                _ => tell_health(&mut lease, &relayed),
+                Some(error_class) if relayed.is_ok() => {
+                    lease.report(AttemptOutcome::of(error_class, None))
+                }
+                _ => report_health(&mut lease, &relayed),
             }
         }
         // What a stream told before it broke off was spent all the same.
         route.response.on_response_end(&mut self.request);
         if let Some(usage) = self.request.info.usage.counted() {
-            lease.spend(usage.total(self.request.protocol));
+            lease.count_tokens(usage.total(self.request.protocol));
         }
         relayed?;
         Ok(self.settlement_of(status))
@@ -137,13 +140,13 @@ impl Exchange<'_> {
         let Some(most) = caller.limits.connections else {
             return Ok(());
         };
-        if self.places.take(&caller.name, most) {
+        if self.connection_quota.admit(&caller.name, most) {
             return Ok(());
         }
         self.gateway
             .metrics
             .rate_limited(&caller.name, "connections");
-        self.downstream.close_behind();
+        self.downstream.close_after_response();
         Err(Fault::new(
             FaultKind::TooManyRequests,
             format!("this key may have {most} connections open; use those it has, or try again when one is closed"),
@@ -164,7 +167,7 @@ impl Exchange<'_> {
                 Some(&self.snapshot.spooling),
             )
             .await?;
-        let reading = Reading::of(&self.request, &body, self.route.request.body_need());
+        let reading = BodyReadMode::of(&self.request, &body, self.route.request.body_need());
         self.request.take(read(reading, body).await?);
         Ok(())
     }
@@ -189,7 +192,7 @@ impl Exchange<'_> {
         }
         let (sender, stream) = body_stream(length);
         self.request.body = RequestBody::Streamed(stream);
-        self.upload = Some(Upload {
+        self.upload = Some(StreamingUpload {
             sender,
             bytes_max,
             deadline,
@@ -198,17 +201,17 @@ impl Exchange<'_> {
     }
 
     /// What filters wait for is given up with the caller.
-    async fn run_on_body(&mut self, route: &Route) -> Result<Flow, Fault> {
+    async fn run_on_body(&mut self, route: &Route) -> Result<FilterAction, Fault> {
         let bytes = self.request.body.len();
-        let mut work = pin!(aside(bytes, route.request.on_body(&mut self.request)));
+        let mut work = pin!(offload(bytes, route.request.on_body(&mut self.request)));
         let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
         if let Poll::Ready(done) = at_once {
             return done;
         }
-        self.downstream.unless_gone(work).await?
+        self.downstream.until_client_gone(work).await?
     }
 
-    async fn reply(&mut self, mut reply: Reply) -> Result<Settlement, Fault> {
+    async fn reply(&mut self, mut reply: LocalReply) -> Result<Settlement, Fault> {
         reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
         self.record.status = Some(reply.status);
         self.downstream.reply(reply).await?;
@@ -222,7 +225,7 @@ impl Exchange<'_> {
             FaultKind::WriteDeadline => Settlement::WriteDeadline,
             FaultKind::Connect
             | FaultKind::Upstream
-            | FaultKind::UnreadableAnswer
+            | FaultKind::UnreadableResponse
             | FaultKind::OutcomeUnknown
             | FaultKind::UpstreamTimeout
                 if self.downstream.is_committed() =>
@@ -231,7 +234,7 @@ impl Exchange<'_> {
             }
             FaultKind::Connect
             | FaultKind::Upstream
-            | FaultKind::UnreadableAnswer
+            | FaultKind::UnreadableResponse
             | FaultKind::OutcomeUnknown
             | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
             _ => Settlement::GatewayReply,
@@ -246,7 +249,7 @@ impl Exchange<'_> {
             reply::complete_head(&mut answer.headers, protocol, &self.request);
             self.record.status = Some(answer.status);
             if fault.kind == FaultKind::BadHead {
-                self.downstream.close_behind();
+                self.downstream.close_after_response();
             }
             // Where a body's end is in doubt, what follows it cannot be trusted either.
             let sent = match self.request.caller {
@@ -278,9 +281,9 @@ impl Exchange<'_> {
         self.route.request.on_done(&mut self.request, settlement);
         self.route.response.on_done(&mut self.request, settlement);
         if self.record.candidate.is_none() {
-            self.record.candidate = self.request.info.asked.take();
+            self.record.candidate = self.request.info.subrequest_candidate.take();
         }
-        self.record.tell(
+        self.record.log_and_count(
             self.gateway,
             &self.snapshot,
             &self.route,
@@ -292,18 +295,18 @@ impl Exchange<'_> {
 }
 
 /// A response that was good to its end speaks for its channel; one that broke off against it.
-fn tell_health(lease: &mut Lease, relayed: &Result<(), Fault>) {
+fn report_health(lease: &mut ChannelLease, relayed: &Result<(), Fault>) {
     match relayed {
-        Ok(()) => lease.tell(Outcome::Well),
+        Ok(()) => lease.report(AttemptOutcome::Success),
         Err(fault) => {
-            if let Some(why) = why(fault.kind) {
-                lease.tell(Outcome::failed(why));
+            if let Some(reason) = failure_reason(fault.kind) {
+                lease.report(AttemptOutcome::failure(reason));
             }
         }
     }
 }
 
-async fn read(reading: Reading, body: Bytes) -> Result<RequestBody, Fault> {
+async fn read(reading: BodyReadMode, body: Bytes) -> Result<RequestBody, Fault> {
     match body.len() > INLINE_BYTES_MAX {
         false => reading.read(body),
         true => tokio::task::spawn_blocking(move || reading.read(body))

@@ -1,6 +1,6 @@
 //! The one place where Pingora's errors become faults.
 
-use super::listen::http1_inspection::RefusedBytes;
+use super::listen::http1_inspection::InspectionError;
 use crate::protocol::fault::{Fault, FaultKind};
 use pingora_error::{Error, ErrorType};
 use std::io;
@@ -53,7 +53,9 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
             "the request came too slowly; send it again",
         ),
         // Bad chunks reach us as read errors of this name.
-        ErrorType::Custom("InvalidChunk" | "InvalidTrailerEnd") => inspection(RefusedBytes::Chunks),
+        ErrorType::Custom("InvalidChunk" | "InvalidTrailerEnd") => {
+            inspection(InspectionError::Chunks)
+        }
         _ => gone().detail(describe(&error)),
     }
 }
@@ -71,23 +73,23 @@ pub fn downstream_write(error: Box<Error>) -> Fault {
 }
 
 /// Why our own inspection of an HTTP/1.1 connection passed nothing on.
-pub fn inspection(refused: RefusedBytes) -> Fault {
+pub fn inspection(refused: InspectionError) -> Fault {
     let (kind, message) = match refused {
-        RefusedBytes::HeadTooLarge => (
+        InspectionError::HeadTooLarge => (
             FaultKind::HeadTooLarge,
             "the request line and header fields are too large; send fewer or shorter ones",
         ),
-        RefusedBytes::HeadEnd => (FaultKind::BadHead, "the request's head is not valid HTTP"),
-        RefusedBytes::Chunks | RefusedBytes::BodyEnd => {
+        InspectionError::HeadEnd => (FaultKind::BadHead, "the request's head is not valid HTTP"),
+        InspectionError::Chunks | InspectionError::BodyEnd => {
             (FaultKind::BadHead, "the body's chunks are malformed")
         }
     };
     Fault::new(kind, message).detail(refused.to_string())
 }
 
-fn refused_bytes(error: &Error) -> Option<RefusedBytes> {
+fn refused_bytes(error: &Error) -> Option<InspectionError> {
     let cause = error.cause.as_deref()?.downcast_ref::<io::Error>()?;
-    cause.get_ref()?.downcast_ref::<RefusedBytes>().copied()
+    cause.get_ref()?.downcast_ref::<InspectionError>().copied()
 }
 
 /// Pingora's HTTP parser takes 256 fields.

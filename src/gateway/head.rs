@@ -2,7 +2,7 @@
 
 mod http2;
 
-use super::listen::http1_inspection::{BodyFraming, HeadOnWire, Http1Inspection};
+use super::listen::http1_inspection::{BodyFraming, Http1Inspection, RawHeadInfo};
 use super::listen::http1_reader::Http1Reader;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, Version, header};
@@ -11,7 +11,7 @@ use pingora_core::protocols::http::ServerSession;
 
 /// Path and query in the one form that routing, filters and providers see.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Target {
+pub struct RequestTarget {
     pub path: String,
     pub query: Option<String>,
 }
@@ -20,7 +20,7 @@ pub struct Target {
 ///
 /// # Errors
 /// [`FaultKind::BadHead`], with a sentence on what is ambiguous.
-pub fn check(session: &ServerSession) -> Result<Target, Fault> {
+pub fn check(session: &ServerSession) -> Result<RequestTarget, Fault> {
     let uri = &session.req_header().uri;
     if session.is_http2() {
         http2::check(uri, &session.req_header().headers)?;
@@ -48,7 +48,7 @@ fn check_http1(
         Some(h1) => h1.get_headers_raw_bytes(),
         None => return Err(bad("the request has no head")),
     };
-    let HeadOnWire {
+    let RawHeadInfo {
         bytes,
         valid_request_line,
     } = inspection.head();
@@ -85,10 +85,10 @@ fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
 }
 
 fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<BodyFraming, Fault> {
-    let Lengths {
+    let BodyLengthHeaders {
         hyphened,
         lookalikes,
-    } = Lengths::sent(raw);
+    } = BodyLengthHeaders::sent(raw);
     if lookalikes > 0 {
         return Err(bad(
             "`content-length` and `transfer-encoding` have a hyphen",
@@ -128,14 +128,14 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 
 /// How often a head tells the body's length, by its bytes: Pingora may have merged or removed some.
 #[derive(Default)]
-struct Lengths {
+struct BodyLengthHeaders {
     /// `content-length`
     hyphened: usize,
     /// Names that some readers take for `content-length` or `transfer-encoding`.
     lookalikes: usize,
 }
 
-impl Lengths {
+impl BodyLengthHeaders {
     fn sent(raw: &[u8]) -> Self {
         let mut lengths = Self::default();
         let mut start = 0;
@@ -176,7 +176,7 @@ fn is_host(host: &[u8]) -> bool {
     !host.is_empty() && host.iter().all(is_allowed)
 }
 
-fn target(uri: &http::Uri) -> Result<Target, Fault> {
+fn target(uri: &http::Uri) -> Result<RequestTarget, Fault> {
     let path = uri.path();
     if !path.starts_with('/') {
         return Err(bad("the request target is not a path"));
@@ -201,7 +201,7 @@ fn target(uri: &http::Uri) -> Result<Target, Fault> {
             "the path has an encoded dot, slash, backslash or control character; send it in its normal form",
         ));
     }
-    Ok(Target {
+    Ok(RequestTarget {
         path: path.to_string(),
         query: uri.query().map(String::from),
     })

@@ -6,32 +6,32 @@ pub(super) mod caller_connections;
 mod client_stream;
 mod client_tls;
 mod connections;
+pub mod drain_state;
 mod head_scan;
 pub(super) mod http1_inspection;
 pub(super) mod http1_reader;
 pub(super) mod http2;
 mod proxy_header;
-pub mod stages;
 
 use super::Gateway;
 use super::probe::Prober;
-use crate::channel::addresses::Addresses;
-use crate::channel::live::Channels;
+use crate::channel::address_cache::AddressCache;
+use crate::channel::live::LiveChannels;
 use crate::reload::Reloader;
-use crate::serve::App;
-use crate::snapshot::server::{self, ServerTls, TlsFiles, read_tls};
-use accept::{Door, Listener};
+use crate::serve::HttpApp;
+use crate::snapshot::server::{self, ServerTls, ServerTlsFiles, read_tls};
+use accept::{ConnectionAdmission, ListenerService};
 use app_service::AppService;
 use async_trait::async_trait;
-use client_stream::Buffers;
-use connections::Connections;
+use client_stream::BufferSizes;
+use connections::ConnectionService;
+use drain_state::DrainState;
 use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch};
 use pingora_core::services::background::background_service;
 use prometheus::IntGauge;
 use rustls::sign::SingleCertAndKey;
-use stages::Stages;
 use std::future::pending;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
@@ -42,11 +42,11 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 
 /// Small, since callers are many.
-const CALLER_BUFFERS: Buffers = Buffers {
+const CALLER_BUFFERS: BufferSizes = BufferSizes {
     read: 8 << 10,
     write: 4 << 10,
 };
-const APP_BUFFERS: Buffers = Buffers {
+const APP_BUFFERS: BufferSizes = BufferSizes {
     read: 64 << 10,
     write: 4 << 10,
 };
@@ -54,10 +54,10 @@ const APP_BUFFERS: Buffers = Buffers {
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
 
 /// A process that listens: services are added, then it runs until it is told to stop.
-pub struct Process {
+pub struct ServerProcess {
     server: Server,
     workers: usize,
-    stages: Arc<Stages>,
+    drain_state: Arc<DrainState>,
 }
 
 /// What an application of ours may take.
@@ -79,12 +79,12 @@ impl AppLimits {
 }
 
 /// A socket that listens, from before anybody accepts its connections.
-pub struct Socket {
+pub struct ListenSocket {
     pub address: SocketAddr,
     listener: TcpListener,
 }
 
-impl Process {
+impl ServerProcess {
     /// `workers` threads serve callers.
     pub fn new(workers: usize) -> Self {
         let conf = ServerConf {
@@ -98,13 +98,13 @@ impl Process {
         Self {
             server,
             workers,
-            stages: Arc::default(),
+            drain_state: Arc::default(),
         }
     }
 
     /// What its parts tell each other.
-    pub fn stages(&self) -> Arc<Stages> {
-        self.stages.clone()
+    pub fn drain_state(&self) -> Arc<DrainState> {
+        self.drain_state.clone()
     }
 
     /// Serves the gateway, at most `connections` at once.
@@ -114,32 +114,32 @@ impl Process {
     pub fn add_gateway(
         &mut self,
         gateway: Arc<Gateway>,
-        settings: &server::Server,
+        settings: &server::ServerSettings,
         folder: &Path,
-        socket: Socket,
+        socket: ListenSocket,
         connections: usize,
     ) -> Result<(), String> {
         let tls = settings.tls.as_ref().map(|tls| tls_settings(tls, folder));
         let open = gateway.metrics.connections().clone();
         let proxied = gateway.client_addresses.takes_proxy_protocol();
         let proxies = proxied.then(|| gateway.client_addresses.clone());
-        let app = Connections::new(gateway, &settings.limits);
-        let door = Door {
+        let app = ConnectionService::new(gateway, &settings.limits);
+        let admission = ConnectionAdmission {
             app: Arc::new(app),
-            places: Arc::new(Semaphore::new(connections)),
+            connection_permits: Arc::new(Semaphore::new(connections)),
             open,
             proxies,
             tls: tls.transpose()?.map(TlsSettings::build),
             handshake_deadline: settings.limits.header_deadline,
             buffers: CALLER_BUFFERS,
         };
-        self.server.add_service(Listener {
+        self.server.add_service(ListenerService {
             name: "gateway",
             threads: self.workers,
             socket: Some(socket.listener),
-            door: Arc::new(door),
-            stages: self.stages.clone(),
-            closing: self.stages.callers(),
+            admission: Arc::new(admission),
+            drain_state: self.drain_state.clone(),
+            closing: self.drain_state.callers(),
             for_callers: true,
         });
         Ok(())
@@ -149,27 +149,27 @@ impl Process {
     pub fn add_app(
         &mut self,
         name: &'static str,
-        app: impl App,
-        socket: Socket,
+        app: impl HttpApp,
+        socket: ListenSocket,
         limits: AppLimits,
     ) {
-        let app = AppService::new(app, limits.body_bytes_max, self.stages.clone());
-        let door = Door {
+        let app = AppService::new(app, limits.body_bytes_max, self.drain_state.clone());
+        let admission = ConnectionAdmission {
             app: Arc::new(app),
-            places: Arc::new(Semaphore::new(limits.connections)),
+            connection_permits: Arc::new(Semaphore::new(limits.connections)),
             open: uncounted(),
             proxies: None,
             tls: None,
             handshake_deadline: Duration::MAX,
             buffers: APP_BUFFERS,
         };
-        self.server.add_service(Listener {
+        self.server.add_service(ListenerService {
             name,
             threads: limits.threads,
             socket: Some(socket.listener),
-            door: Arc::new(door),
-            stages: self.stages.clone(),
-            closing: self.stages.pages(),
+            admission: Arc::new(admission),
+            drain_state: self.drain_state.clone(),
+            closing: self.drain_state.admin(),
             for_callers: false,
         });
     }
@@ -178,10 +178,10 @@ impl Process {
     pub fn add_prober(
         &mut self,
         reloader: Arc<Reloader>,
-        channels: Arc<Channels>,
-        addresses: Addresses,
+        channels: Arc<LiveChannels>,
+        addresses: AddressCache,
     ) {
-        let prober = Prober::new(reloader, channels, addresses, self.stages.clone());
+        let prober = Prober::new(reloader, channels, addresses, self.drain_state.clone());
         self.server
             .add_service(background_service("prober", prober));
     }
@@ -189,23 +189,23 @@ impl Process {
     /// Runs until somebody ends the process.
     pub fn run(self) -> ! {
         self.server.run(RunArgs {
-            shutdown_signal: Box::new(NoSignal),
+            shutdown_signal: Box::new(NoShutdownSignal),
         });
         unreachable!("the signal that the server waits for never comes")
     }
 }
 
 /// Signals are heard elsewhere.
-struct NoSignal;
+struct NoShutdownSignal;
 
 #[async_trait]
-impl ShutdownSignalWatch for NoSignal {
+impl ShutdownSignalWatch for NoShutdownSignal {
     async fn recv(&self) -> ShutdownSignal {
         pending().await
     }
 }
 
-impl Socket {
+impl ListenSocket {
     /// Listens at an address; port 0 picks a free port.
     ///
     /// # Errors
@@ -264,7 +264,7 @@ fn uncounted() -> IntGauge {
 }
 
 /// Pingora would read the files itself, and panic where it cannot.
-fn tls_settings(files: &TlsFiles, folder: &Path) -> Result<TlsSettings, String> {
+fn tls_settings(files: &ServerTlsFiles, folder: &Path) -> Result<TlsSettings, String> {
     let ServerTls {
         identity,
         client_authorities,

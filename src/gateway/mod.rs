@@ -6,91 +6,91 @@ mod downstream;
 mod exchange;
 mod fault_from;
 mod head;
-mod hygiene;
+mod header_policy;
 mod intercepted_stream;
 pub mod listen;
 pub mod preview;
 pub mod probe;
-mod refusal;
 mod reply;
 mod request_id;
 pub mod service;
 mod subrequest;
+mod unrouted_request;
 mod upstream;
 mod websocket_refusal;
 
-use crate::catalog::client_address::{Client, ClientAddresses};
-use crate::channel::addresses::{Addresses, Pace};
-use crate::channel::budget::RetryBudget;
-use crate::channel::live::Channels;
-use crate::channel::resolve::Resolver;
+use crate::catalog::client_address::{ClientAddressResolver, DownstreamClient};
+use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};
+use crate::channel::live::LiveChannels;
+use crate::channel::resolve::DnsResolver;
+use crate::channel::retry_budget::RetryBudget;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
-use crate::snapshot::server::Dns;
+use crate::snapshot::server::DnsSettings;
 use http::HeaderMap;
-use listen::caller_connections::CallerConnections;
-use listen::stages::Stages;
+use listen::caller_connections::CallerConnectionCounts;
+use listen::drain_state::DrainState;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use upstream::Upstream;
-use upstream::fetch::Fetcher;
+use upstream::UpstreamClient;
+use upstream::fetch::HttpFileFetcher;
 
 /// What all exchanges of a process share.
 pub struct Gateway {
     reloader: Arc<Reloader>,
-    upstream: Upstream,
-    fetcher: Arc<Fetcher>,
-    channels: Arc<Channels>,
+    upstream: UpstreamClient,
+    fetcher: Arc<HttpFileFetcher>,
+    channels: Arc<LiveChannels>,
     budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
-    stages: Arc<Stages>,
-    caller_connections: Arc<CallerConnections>,
-    client_addresses: Arc<ClientAddresses>,
+    drain_state: Arc<DrainState>,
+    caller_connections: Arc<CallerConnectionCounts>,
+    client_addresses: Arc<ClientAddressResolver>,
 }
 
 impl Gateway {
     pub fn new(
         reloader: Arc<Reloader>,
-        channels: Arc<Channels>,
+        channels: Arc<LiveChannels>,
         metrics: Arc<Metrics>,
         access_log: Arc<AccessLog>,
-        stages: Arc<Stages>,
+        drain_state: Arc<DrainState>,
     ) -> Self {
         let client_addresses = reloader.current().server.client_addresses.clone();
         let addresses = addresses(&reloader.current().server.dns, metrics.clone());
         Self {
             reloader,
-            upstream: Upstream::new(addresses.clone()),
-            fetcher: Arc::new(Fetcher::new(addresses)),
+            upstream: UpstreamClient::new(addresses.clone()),
+            fetcher: Arc::new(HttpFileFetcher::new(addresses)),
             channels,
             budget: RetryBudget::default(),
             metrics,
             access_log,
-            stages,
+            drain_state,
             caller_connections: Arc::default(),
             client_addresses,
         }
     }
 
     /// The client of a request that `peer` sent with these headers.
-    fn client_of(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<Client> {
+    fn client_of(&self, peer: Option<SocketAddr>, headers: &HeaderMap) -> Option<DownstreamClient> {
         Some(self.client_addresses.client_of(peer?, headers))
     }
 
     /// The addresses of providers, for whoever else asks them something.
-    pub fn addresses(&self) -> Addresses {
+    pub fn addresses(&self) -> AddressCache {
         self.upstream.addresses()
     }
 }
 
-fn addresses(dns: &Dns, metrics: Arc<Metrics>) -> Addresses {
-    let Dns { servers, refresh } = dns;
+fn addresses(dns: &DnsSettings, metrics: Arc<Metrics>) -> AddressCache {
+    let DnsSettings { servers, refresh } = dns;
     let servers = servers.clone();
-    let pace = Pace {
+    let pace = DnsRefreshPolicy {
         refresh: *refresh,
-        ..Pace::default()
+        ..DnsRefreshPolicy::default()
     };
-    Addresses::new(Resolver::new(servers), metrics, pace)
+    AddressCache::new(DnsResolver::new(servers), metrics, pace)
 }

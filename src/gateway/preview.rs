@@ -2,19 +2,19 @@
 
 use super::exchange::prepare::prepare;
 use super::subrequest::prepare_subrequest;
-use super::upstream::Target;
+use super::upstream::UpstreamTarget;
 use super::upstream::request::PreparedRequest;
 use crate::catalog::channel::{Channel, TimeoutOverrides};
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::router::Route;
-use crate::subrequest::{PendingResponse, Subrequest, SubrequestSender, Subrequests};
+use crate::subrequest::{Subrequest, SubrequestClient, SubrequestFuture, SubrequestSender};
 use http::{HeaderMap, Method};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A request for a provider, as a person reads it.
-pub struct Preview {
+pub struct RequestPreview {
     pub method: Method,
     pub url: String,
     /// Names and values; a secret reads `[secret]`.
@@ -30,13 +30,13 @@ pub async fn preview(
     route: &Route,
     request: &RequestView,
     candidate: &Candidate,
-) -> Result<Preview, Fault> {
+) -> Result<RequestPreview, Fault> {
     let credential = candidate.channel.credentials.first();
     let prepared = prepare(route, request, candidate, credential).await?;
-    Ok(Preview::of(&prepared, &candidate.channel))
+    Ok(RequestPreview::of(&prepared, &candidate.channel))
 }
 
-impl Preview {
+impl RequestPreview {
     fn of(prepared: &PreparedRequest, channel: &Channel) -> Self {
         let headers = prepared
             .headers
@@ -63,12 +63,12 @@ impl Preview {
 pub struct SubrequestPreviews(Mutex<Vec<SubrequestPreview>>);
 
 /// A subrequest with its channel, or why it cannot be sent.
-pub type SubrequestPreview = (Arc<Channel>, Result<Preview, Fault>);
+pub type SubrequestPreview = (Arc<Channel>, Result<RequestPreview, Fault>);
 
 impl SubrequestPreviews {
     /// Keeps the subrequests that filters of `route` make for `request` from now on.
     pub fn collect_from(self: &Arc<Self>, request: &mut RequestView, route: &Route) {
-        request.subrequests = Some(Subrequests::new(self.clone(), route.timeouts));
+        request.subrequests = Some(SubrequestClient::new(self.clone(), route.timeouts));
     }
 
     /// The subrequests that were made so far, in their order, each with its channel.
@@ -82,14 +82,14 @@ impl SubrequestSender for SubrequestPreviews {
         self: Arc<Self>,
         subrequest: Subrequest,
         timeouts: TimeoutOverrides,
-    ) -> PendingResponse {
+    ) -> SubrequestFuture {
         let Candidate { channel, key, .. } = &subrequest.candidate;
-        let target = Target {
+        let target = UpstreamTarget {
             channel,
             credential: channel.credentials.get(key.unwrap_or(0)),
         };
         let prepared = prepare_subrequest(target, &subrequest, timeouts);
-        let preview = prepared.map(|prepared| Preview::of(&prepared, channel));
+        let preview = prepared.map(|prepared| RequestPreview::of(&prepared, channel));
         let mut previews = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         previews.push((channel.clone(), preview));
         Box::pin(async {

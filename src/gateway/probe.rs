@@ -4,18 +4,18 @@
 //! requests must not wait for this one.
 
 use super::exchange::prepare::path_at;
-use super::listen::stages::{Stages, reached};
-use super::upstream::client::Progress;
+use super::listen::drain_state::{DrainState, until_set};
+use super::upstream::client::SendProgress;
 use super::upstream::request::{PreparedBody, PreparedRequest};
-use super::upstream::{Target, Upstream};
-use super::{hygiene, request_id};
-use crate::catalog::channel::{Channel, Probe, Timeouts};
-use crate::channel::addresses::Addresses;
-use crate::channel::chance::chance;
-use crate::channel::clock::Moment;
-use crate::channel::live::Channels;
-use crate::channel::outcome::Why;
-use crate::channel::probed::Probing;
+use super::upstream::{UpstreamClient, UpstreamTarget};
+use super::{header_policy, request_id};
+use crate::catalog::channel::{Channel, ProbePolicy, Timeouts};
+use crate::channel::active_probe::ActiveProbe;
+use crate::channel::address_cache::AddressCache;
+use crate::channel::clock::MonotonicTime;
+use crate::channel::live::LiveChannels;
+use crate::channel::outcome::FailureReason;
+use crate::channel::random::random_fraction;
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::reload::Reloader;
@@ -31,7 +31,7 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 /// How soon a reload is noticed.
-const LOOK: Duration = Duration::from_millis(500);
+const RELOAD_POLL_INTERVAL: Duration = Duration::from_millis(500);
 /// The time between two probes is longer by up to this share, so that several gateways spread.
 const JITTER: f64 = 0.1;
 /// A longer response is not read to its end.
@@ -40,14 +40,14 @@ const RESPONSE_BYTES_MAX: usize = 4 << 20;
 /// The prober of a process.
 pub struct Prober {
     reloader: Arc<Reloader>,
-    channels: Arc<Channels>,
-    stages: Arc<Stages>,
-    upstream: Arc<Upstream>,
+    channels: Arc<LiveChannels>,
+    drain_state: Arc<DrainState>,
+    upstream: Arc<UpstreamClient>,
 }
 
 /// The probes of one channel.
 #[derive(Default)]
-struct Probes {
+struct ChannelProbeSchedule {
     /// When the last one began.
     began: Option<Instant>,
     /// From 0 to 1: how much later than usual the next one begins.
@@ -57,30 +57,30 @@ struct Probes {
 }
 
 /// By the channels' fingerprints.
-type Known = HashMap<u64, Probes>;
+type ProbeSchedules = HashMap<u64, ChannelProbeSchedule>;
 
 impl Prober {
     pub fn new(
         reloader: Arc<Reloader>,
-        channels: Arc<Channels>,
-        addresses: Addresses,
-        stages: Arc<Stages>,
+        channels: Arc<LiveChannels>,
+        addresses: AddressCache,
+        drain_state: Arc<DrainState>,
     ) -> Self {
         Self {
             reloader,
             channels,
-            stages,
-            upstream: Arc::new(Upstream::new(addresses)),
+            drain_state,
+            upstream: Arc::new(UpstreamClient::new(addresses)),
         }
     }
 
     /// Begins every probe that is due, drops what is known of channels that are gone, and tells when to look again.
-    fn look(&self, known: &mut Known) -> Instant {
+    fn start_due_probes(&self, known: &mut ProbeSchedules) -> Instant {
         let now = Instant::now();
-        let mut next = now + LOOK;
+        let mut next = now + RELOAD_POLL_INTERVAL;
         let snapshot = self.reloader.current();
         self.channels.retain(&snapshot.catalog);
-        let probed: HashMap<u64, (&Arc<Channel>, Probe)> = snapshot
+        let probed: HashMap<u64, (&Arc<Channel>, ProbePolicy)> = snapshot
             .catalog
             .channels()
             .filter_map(|channel| Some((channel.fingerprint, (channel, channel.health.probe?))))
@@ -97,11 +97,13 @@ impl Prober {
             if probes.is_under_way() {
                 continue;
             }
-            let every = self.channels.probed_every(channel, probe, Moment::now());
+            let every = self
+                .channels
+                .probe_interval(channel, probe, MonotonicTime::now());
             if probes.due(every).is_none_or(|due| due <= now) {
                 probes.under_way = self.begin(channel, probe, probes.count);
                 probes.began = Some(now);
-                probes.jitter = chance();
+                probes.jitter = random_fraction();
                 probes.count = probes.count.wrapping_add(1);
             }
             next = next.min(probes.due(every).unwrap_or(next));
@@ -110,12 +112,17 @@ impl Prober {
     }
 
     /// None where a probe is of no use now.
-    fn begin(&self, channel: &Arc<Channel>, probe: Probe, turn: usize) -> Option<JoinHandle<()>> {
-        let probing = self.channels.probe(channel, turn, Moment::now())?;
+    fn begin(
+        &self,
+        channel: &Arc<Channel>,
+        probe: ProbePolicy,
+        turn: usize,
+    ) -> Option<JoinHandle<()>> {
+        let probing = self.channels.probe(channel, turn, MonotonicTime::now())?;
         let (upstream, channel) = (self.upstream.clone(), channel.clone());
         Some(tokio::spawn(async move {
-            let found = ask(&upstream, &channel, &probing, probe.timeout).await;
-            probing.tell(found);
+            let found = send_probe(&upstream, &channel, &probing, probe.timeout).await;
+            probing.report(found);
         }))
     }
 }
@@ -124,10 +131,10 @@ impl Prober {
 impl BackgroundService for Prober {
     /// Until callers are no longer served: who drains chooses no more channels.
     async fn start(&self, _: ShutdownWatch) {
-        let mut closing = pin!(reached(self.stages.callers()));
-        let mut known = Known::new();
+        let mut closing = pin!(until_set(self.drain_state.callers()));
+        let mut known = ProbeSchedules::new();
         loop {
-            let next = self.look(&mut known);
+            let next = self.start_due_probes(&mut known);
             tokio::select! {
                 () = sleep_until(next) => {}
                 () = &mut closing => return,
@@ -136,7 +143,7 @@ impl BackgroundService for Prober {
     }
 }
 
-impl Probes {
+impl ChannelProbeSchedule {
     /// When the next one begins; none before the first.
     fn due(&self, every: Duration) -> Option<Instant> {
         let wait = every.mul_f64(1.0 + JITTER * self.jitter);
@@ -150,34 +157,38 @@ impl Probes {
 }
 
 /// Asks the provider for its models.
-async fn ask(
-    upstream: &Upstream,
+async fn send_probe(
+    upstream: &UpstreamClient,
     channel: &Channel,
-    probing: &Probing,
+    probing: &ActiveProbe,
     timeout: Duration,
-) -> Result<(), Why> {
-    let target = Target {
+) -> Result<(), FailureReason> {
+    let target = UpstreamTarget {
         channel,
         credential: probing.credential(),
     };
     let Ok(request) = prepare_probe(target, timeout) else {
-        return Err(Why::Broken);
+        return Err(FailureReason::ConnectionReset);
     };
     let mut response = upstream
-        .send(target, &request, &mut Progress::default())
+        .send(target, &request, &mut SendProgress::default())
         .await
-        .map_err(|error| error.why().unwrap_or(Why::Broken))?;
+        .map_err(|error| {
+            error
+                .failure_reason()
+                .unwrap_or(FailureReason::ConnectionReset)
+        })?;
     let status = response.status;
     // The connection can be used again behind the whole body, which says nothing of the provider's health.
     response.read_bounded(RESPONSE_BYTES_MAX).await;
     response.give_back().await;
-    judge(status)
+    health_of_status(status)
 }
 
 /// A request for the models of a channel, which every provider answers at once.
-fn prepare_probe(target: Target<'_>, timeout: Duration) -> Result<PreparedRequest, Fault> {
+fn prepare_probe(target: UpstreamTarget<'_>, timeout: Duration) -> Result<PreparedRequest, Fault> {
     let channel = target.channel;
-    let mut headers = hygiene::for_provider(&HeaderMap::new());
+    let mut headers = header_policy::request_headers_for_provider(&HeaderMap::new());
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     if channel.protocols.contains(&Protocol::Messages) {
         let version = HeaderName::from_static("anthropic-version");
@@ -199,11 +210,11 @@ fn prepare_probe(target: Target<'_>, timeout: Duration) -> Result<PreparedReques
 }
 
 /// A provider that does not list its models answers well all the same.
-fn judge(status: StatusCode) -> Result<(), Why> {
+fn health_of_status(status: StatusCode) -> Result<(), FailureReason> {
     match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(Why::CredentialRefused),
-        StatusCode::TOO_MANY_REQUESTS => Err(Why::Busy),
-        status if status.is_server_error() => Err(Why::ProviderError),
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(FailureReason::RefusedCredential),
+        StatusCode::TOO_MANY_REQUESTS => Err(FailureReason::RateLimited),
+        status if status.is_server_error() => Err(FailureReason::ServerError),
         _ => Ok(()),
     }
 }

@@ -1,6 +1,6 @@
 //! The one place where faults become answers.
 
-use crate::filter::Reply;
+use crate::filter::LocalReply;
 use crate::filter::view::RequestView;
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
@@ -15,7 +15,7 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
 /// An answer for `fault`, in the shape of the protocol that the caller speaks.
-pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Reply {
+pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> LocalReply {
     let status = error_body::status(protocol, fault);
     let mut headers = HeaderMap::with_capacity(6);
     headers.insert(
@@ -23,15 +23,15 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
         HeaderValue::from_static("application/json"),
     );
     if let Some(wait) = fault.retry_after {
-        tell_when(&mut headers, wait);
+        add_retry_after(&mut headers, wait);
     }
-    if fault.costs_twice || !fault.kind.may_pass_later() {
+    if fault.may_charge_twice || !fault.kind.is_transient() {
         forbid_retry(&mut headers);
     }
     if fault.kind == FaultKind::Unauthenticated {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
-    Reply {
+    LocalReply {
         status: StatusCode::from_u16(status).expect("every fault has a valid status"),
         headers,
         body: error_body::render(protocol, fault, request_id),
@@ -44,7 +44,7 @@ pub fn forbid_retry(headers: &mut HeaderMap) {
 }
 
 /// Rounded up: who waits so long does not come too early.
-fn tell_when(headers: &mut HeaderMap, wait: Duration) {
+fn add_retry_after(headers: &mut HeaderMap, wait: Duration) {
     let ms = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     headers.insert(
         header::RETRY_AFTER,
@@ -66,14 +66,14 @@ pub fn event_from_fault(
 /// Puts what every answer carries into its head: the request's id, and what filters add to whatever
 /// is answered. The one place where that happens.
 pub fn complete_head(headers: &mut HeaderMap, protocol: Option<Protocol>, request: &RequestView) {
-    name_request(headers, protocol, &request.id);
-    for (name, value) in &request.answer_headers {
+    add_request_id(headers, protocol, &request.id);
+    for (name, value) in &request.response_headers {
         headers.insert(name, value.clone());
     }
 }
 
 /// Puts the request id where the caller's protocol looks for it.
-pub fn name_request(headers: &mut HeaderMap, protocol: Option<Protocol>, request_id: &str) {
+pub fn add_request_id(headers: &mut HeaderMap, protocol: Option<Protocol>, request_id: &str) {
     let Ok(id) = HeaderValue::from_str(request_id) else {
         return;
     };

@@ -1,21 +1,21 @@
 //! The gateway as Pingora's HTTP application: from a connection to exchanges.
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::{BlockedReplies, Remainder};
+use super::downstream::early_reply::{BlockedReplyCount, ConnectionRemainder};
 use super::exchange::Exchange;
-use super::exchange::record::Record;
+use super::exchange::record::ExchangeRecord;
 use super::exchange::retry_policy::RetryPolicy;
-use super::listen::caller_connections::Places;
+use super::listen::caller_connections::ConnectionQuota;
+use super::listen::drain_state::until_set;
 use super::listen::http1_inspection::Http1Inspection;
 use super::listen::http1_reader::Http1Reader;
-use super::listen::stages::reached;
-use super::refusal::Refusal;
+use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
-use crate::snapshot::router::Found;
-use crate::subrequest::Subrequests;
+use crate::snapshot::router::RouteMatch;
+use crate::subrequest::SubrequestClient;
 use async_trait::async_trait;
 use http::{HeaderMap, Method, header};
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
@@ -47,8 +47,8 @@ pub struct GatewayApp {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
-    places: Places,
-    blocked_replies: BlockedReplies,
+    connection_quota: ConnectionQuota,
+    blocked_replies: BlockedReplyCount,
     /// The other end of the connection.
     peer: Option<SocketAddr>,
 }
@@ -74,7 +74,7 @@ impl HttpServerApp for GatewayApp {
         // An idle connection keeps no configuration in memory.
         drop(snapshot);
         session.set_keepalive(Some(keep_alive.as_secs().max(1)));
-        let times = HeadTimes {
+        let times = HeadTimeouts {
             idle: keep_alive,
             deadline,
         };
@@ -89,7 +89,7 @@ impl HttpServerApp for GatewayApp {
                 let fault = fault_from::downstream_read(error);
                 let snapshot = self.gateway.reloader.current();
                 let client = self.gateway.client_of(self.peer, &HeaderMap::new());
-                let refusal = Refusal::of_head(&self.gateway, &snapshot, client);
+                let refusal = UnroutedRequest::of_head(&self.gateway, &snapshot, client);
                 refusal.send_unread(session, &fault).await;
                 return None;
             }
@@ -103,7 +103,7 @@ impl HttpServerApp for GatewayApp {
         let remainder = tokio::select! {
             biased;
             remainder = &mut exchange => Some(remainder),
-            () = self.gateway.stages.until_over() => None,
+            () = self.gateway.drain_state.until_aborted() => None,
         };
         let remainder = match remainder {
             Some(remainder) => remainder,
@@ -137,13 +137,13 @@ impl GatewayApp {
         options: Arc<HttpServerOptions>,
         peer: Option<SocketAddr>,
     ) -> Self {
-        let places = Places::new(gateway.caller_connections.clone());
+        let connection_quota = ConnectionQuota::new(gateway.caller_connections.clone());
         Self {
             gateway,
             options,
-            places,
+            connection_quota,
             begun: AtomicBool::new(false),
-            blocked_replies: BlockedReplies::default(),
+            blocked_replies: BlockedReplyCount::default(),
             peer,
         }
     }
@@ -153,14 +153,18 @@ impl GatewayApp {
         self.begun.load(Ordering::Relaxed)
     }
 
-    async fn exchange(&self, session: Box<ServerSession>, snapshot: Arc<Snapshot>) -> Remainder {
+    async fn exchange(
+        &self,
+        session: Box<ServerSession>,
+        snapshot: Arc<Snapshot>,
+    ) -> ConnectionRemainder {
         self.gateway.metrics.in_flight().inc();
-        let _in_flight = Decrement(self.gateway.metrics.in_flight());
+        let _in_flight = GaugeGuard(self.gateway.metrics.in_flight());
         let id = request_id::new();
         let client = self
             .gateway
             .client_of(self.peer, &session.req_header().headers);
-        let refusal = |id| Refusal {
+        let refusal = |id| UnroutedRequest {
             gateway: &self.gateway,
             snapshot: &snapshot,
             id,
@@ -172,8 +176,8 @@ impl GatewayApp {
         };
         let request = session.req_header();
         let (route, params) = match snapshot.router.find(&request.method, &target.path) {
-            Found::Route(route, params) => (route.clone(), params),
-            Found::OtherMethods(methods) => {
+            RouteMatch::Route(route, params) => (route.clone(), params),
+            RouteMatch::OtherMethods(methods) => {
                 if websocket_refusal::is_due(&session) {
                     // Rare, and large: it takes no room in every exchange.
                     return Box::pin(refusal(id).send_upgrade_required(session, &methods)).await;
@@ -181,7 +185,7 @@ impl GatewayApp {
                 let (fault, headers) = method_not_allowed(&methods);
                 return refusal(id).send(session, fault, headers).await;
             }
-            Found::Nothing => {
+            RouteMatch::Nothing => {
                 let fault = unknown_path(&snapshot, &request.method, &target.path);
                 return refusal(id).send(session, fault, HeaderMap::new()).await;
             }
@@ -197,18 +201,18 @@ impl GatewayApp {
             route.protocol,
         );
         view.client = client;
-        view.subrequests = Some(Subrequests::new(self.gateway.clone(), route.timeouts));
+        view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());
         let mut exchange = Exchange {
             gateway: &self.gateway,
             snapshot,
             route,
             request: view,
-            downstream: Downstream::new(session, self.gateway.stages.clone()),
-            record: Record::new(),
+            downstream: Downstream::new(session, self.gateway.drain_state.clone()),
+            record: ExchangeRecord::new(),
             retry_policy: RetryPolicy::default(),
             upload: None,
-            places: &self.places,
+            connection_quota: &self.connection_quota,
         };
         exchange.run().await;
         exchange.finish().await
@@ -216,7 +220,7 @@ impl GatewayApp {
 }
 
 /// How long a head may take.
-struct HeadTimes {
+struct HeadTimeouts {
     /// Until its first byte.
     idle: Duration,
     /// From its first byte to its end.
@@ -230,12 +234,12 @@ struct HeadTimes {
 async fn read_head(
     session: &mut ServerSession,
     inspection: Option<&Http1Inspection>,
-    times: HeadTimes,
+    times: HeadTimeouts,
     closing: &ShutdownWatch,
 ) -> Option<pingora_error::Result<bool>> {
     let mut read = pin!(session.read_request());
     let mut idle_is_over = pin!(fast_sleep(times.idle));
-    let mut closing = pin!(reached(closing.clone()));
+    let mut closing = pin!(until_set(closing.clone()));
     let mut is_closing = false;
     // Both begin when they are polled first.
     let mut last_request = pin!(fast_sleep(LAST_REQUEST));
@@ -290,9 +294,9 @@ fn method_not_allowed(methods: &[Method]) -> (Fault, HeaderMap) {
 }
 
 /// Takes one off a gauge at the end of a scope.
-pub(super) struct Decrement<'a>(pub &'a prometheus::IntGauge);
+pub(super) struct GaugeGuard<'a>(pub &'a prometheus::IntGauge);
 
-impl Drop for Decrement<'_> {
+impl Drop for GaugeGuard<'_> {
     fn drop(&mut self) {
         self.0.dec();
     }

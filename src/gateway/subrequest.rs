@@ -2,27 +2,29 @@
 //! that of an attempt.
 
 use super::Gateway;
-use super::exchange::answer_kind::kind_of;
-use super::exchange::attempts::{LOOK_AGAIN, no_channel};
-use super::exchange::judge::ERROR_BYTES_MAX;
-use super::exchange::relay::{foreign, odd_status, refused_ourselves};
-use super::hygiene;
-use super::upstream::Target;
+use super::exchange::attempts::{CAPACITY_POLL_INTERVAL, no_channel};
+use super::exchange::body_kind::body_kind_of;
+use super::exchange::evaluate::ERROR_BYTES_MAX;
+use super::exchange::response_fault::{
+    foreign_body_fault, refused_account_fault, unexpected_status_fault,
+};
+use super::header_policy;
+use super::upstream::UpstreamTarget;
 use super::upstream::bounded_body::BodyEnd;
-use super::upstream::client::{Progress, why};
+use super::upstream::client::{SendProgress, failure_reason};
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::response::UpstreamResponse;
 use crate::catalog::channel::TimeoutOverrides;
-use crate::channel::clock::Moment;
-use crate::channel::lease::Lease;
-use crate::channel::outcome::{Outcome, Why};
-use crate::filter::view::AnswerKind;
-use crate::protocol::blame::{self, Blame};
+use crate::channel::clock::MonotonicTime;
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::{AttemptOutcome, FailureReason};
+use crate::filter::view::ResponseBodyKind;
+use crate::protocol::error_class::{self, ErrorClass};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::edit::Segments;
+use crate::protocol::json::edit::BodySegments;
 use crate::protocol::redact::redact;
 use crate::protocol::{retry_after, upstream_request_id};
-use crate::subrequest::{PendingResponse, Subrequest, SubrequestResponse, SubrequestSender};
+use crate::subrequest::{Subrequest, SubrequestFuture, SubrequestResponse, SubrequestSender};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use std::sync::{Arc, PoisonError};
@@ -34,13 +36,13 @@ impl SubrequestSender for Gateway {
         self: Arc<Self>,
         subrequest: Subrequest,
         timeouts: TimeoutOverrides,
-    ) -> PendingResponse {
+    ) -> SubrequestFuture {
         Box::pin(async move { self.run_subrequest(&subrequest, timeouts).await })
     }
 }
 
 /// A response, read to its end.
-struct WholeResponse {
+struct BufferedResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
@@ -51,18 +53,18 @@ struct WholeResponse {
 /// # Errors
 /// Its path is none that can be sent.
 pub(super) fn prepare_subrequest(
-    target: Target<'_>,
+    target: UpstreamTarget<'_>,
     subrequest: &Subrequest,
     timeouts: TimeoutOverrides,
 ) -> Result<PreparedRequest, Fault> {
-    let mut headers = hygiene::for_provider(&HeaderMap::new());
+    let mut headers = header_policy::request_headers_for_provider(&HeaderMap::new());
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
     for (name, value) in &subrequest.headers {
         headers.insert(name, value.clone());
     }
     let body = match (subrequest.body.is_empty(), &subrequest.method) {
         (true, &Method::GET) => PreparedBody::Absent,
-        _ => PreparedBody::Whole(Segments::from(subrequest.body.clone())),
+        _ => PreparedBody::Whole(BodySegments::from(subrequest.body.clone())),
     };
     let path = format!("{}{}", target.channel.origin.base_path, subrequest.path);
     let method = subrequest.method.clone();
@@ -82,24 +84,24 @@ impl Gateway {
         timeouts: TimeoutOverrides,
     ) -> Result<SubrequestResponse, Fault> {
         let mut lease = self.lease_for(subrequest).await?;
-        let target = Target::of(&lease);
+        let target = UpstreamTarget::of(&lease);
         let prepared = prepare_subrequest(target, subrequest, timeouts)?;
         let sent = self
             .upstream
-            .send(target, &prepared, &mut Progress::default())
+            .send(target, &prepared, &mut SendProgress::default())
             .await;
-        let (why, fault) = match sent {
+        let (reason, fault) = match sent {
             Ok(response) => match self.read_whole(response).await {
                 Ok(response) => {
-                    note_upstream_id(subrequest, &response, &lease);
-                    return self.judge_subrequest(response, &mut lease);
+                    record_upstream_id(subrequest, &response, &lease);
+                    return self.evaluate_subrequest(response, &mut lease);
                 }
-                Err(fault) => (why(fault.kind), fault),
+                Err(fault) => (failure_reason(fault.kind), fault),
             },
-            Err(error) => (error.why(), error.fault),
+            Err(error) => (error.failure_reason(), error.fault),
         };
-        if let Some(why) = why {
-            lease.tell(Outcome::failed(why));
+        if let Some(reason) = reason {
+            lease.report(AttemptOutcome::failure(reason));
         }
         let channel = &*lease.candidate.channel.name;
         self.metrics.attempt(channel, fault.kind.code());
@@ -114,24 +116,24 @@ impl Gateway {
         Err(fault)
     }
 
-    async fn lease_for(&self, subrequest: &Subrequest) -> Result<Lease, Fault> {
+    async fn lease_for(&self, subrequest: &Subrequest) -> Result<ChannelLease, Fault> {
         let candidates = std::slice::from_ref(&subrequest.candidate);
-        let until = Instant::now() + subrequest.patience;
+        let until = Instant::now() + subrequest.max_wait;
         loop {
             let freed = self.channels.freed.notified();
-            match self.channels.choose(candidates, &[], Moment::now()) {
+            match self.channels.choose(candidates, &[], MonotonicTime::now()) {
                 Ok(lease) => return Ok(lease),
                 Err(none) if !none.is_full() || Instant::now() >= until => {
                     return Err(no_channel(&none));
                 }
-                Err(_) => drop(timeout_at(Instant::now() + LOOK_AGAIN, freed).await),
+                Err(_) => drop(timeout_at(Instant::now() + CAPACITY_POLL_INTERVAL, freed).await),
             }
         }
     }
 
-    async fn read_whole(&self, mut response: UpstreamResponse) -> Result<WholeResponse, Fault> {
+    async fn read_whole(&self, mut response: UpstreamResponse) -> Result<BufferedResponse, Fault> {
         let body = response.read_bounded(ERROR_BYTES_MAX).await;
-        let whole = WholeResponse {
+        let whole = BufferedResponse {
             status: response.status,
             headers: response.headers().clone(),
             body: body.bytes,
@@ -144,7 +146,7 @@ impl Gateway {
             BodyEnd::TooLong => {
                 response.discard().await;
                 Err(Fault::new(
-                    FaultKind::UnreadableAnswer,
+                    FaultKind::UnreadableResponse,
                     "the provider's response is too long; tell the operator of this gateway",
                 )
                 .detail(format!("more than {ERROR_BYTES_MAX} bytes")))
@@ -157,50 +159,53 @@ impl Gateway {
     }
 
     /// What the response means for the channel's health, and whether it is one for whoever sent the subrequest.
-    fn judge_subrequest(
+    fn evaluate_subrequest(
         &self,
-        response: WholeResponse,
-        lease: &mut Lease,
+        response: BufferedResponse,
+        lease: &mut ChannelLease,
     ) -> Result<SubrequestResponse, Fault> {
-        let WholeResponse {
+        let BufferedResponse {
             status,
             headers,
             body,
         } = response;
         let channel = lease.candidate.channel.clone();
         let is_error = status.is_client_error() || status.is_server_error();
-        let kind = kind_of(&headers);
-        if !is_error && (!status.is_success() || kind == AnswerKind::Foreign) {
-            lease.tell(Outcome::failed(Why::ProviderError));
+        let kind = body_kind_of(&headers);
+        if !is_error && (!status.is_success() || kind == ResponseBodyKind::Foreign) {
+            lease.report(AttemptOutcome::failure(FailureReason::ServerError));
             let outcome = "no_answer_of_its_protocol";
             self.metrics.attempt(&channel.name, outcome);
             return Err(match status.is_success() {
-                true => foreign(&body),
-                false => odd_status(status),
+                true => foreign_body_fault(&body),
+                false => unexpected_status_fault(status),
             });
         }
         let mut outcome = "answered";
         if is_error {
-            let blame = blame::of_answer(status.as_u16(), &body);
-            let wait = retry_after::asked(&headers, SystemTime::now());
-            lease.tell(Outcome::of(blame, wait));
-            if blame != Blame::Caller {
-                outcome = blame.name();
+            let error_class = error_class::of_response(status.as_u16(), &body);
+            let wait = retry_after::from_headers(&headers, SystemTime::now());
+            lease.report(AttemptOutcome::of(error_class, wait));
+            if error_class != ErrorClass::InvalidRequest {
+                outcome = error_class.name();
             }
-            if matches!(blame, Blame::Credential | Blame::Account) {
+            if matches!(
+                error_class,
+                ErrorClass::RefusedCredential | ErrorClass::RefusedAccount
+            ) {
                 self.metrics.attempt(&channel.name, outcome);
-                return Err(refused_ourselves(status));
+                return Err(refused_account_fault(status));
             }
         } else {
-            lease.tell(Outcome::Well);
+            lease.report(AttemptOutcome::Success);
         }
         self.metrics.attempt(&channel.name, outcome);
         if is_error && !kind.is_protocols_error(&body) {
-            return Err(foreign(&body));
+            return Err(foreign_body_fault(&body));
         }
         Ok(SubrequestResponse {
             status,
-            headers: hygiene::for_caller(&headers, &channel.secrets),
+            headers: header_policy::response_headers_for_caller(&headers, &channel.secrets),
             body: match is_error {
                 true => redact(&body, &[]).into_owned().into(),
                 false => body,
@@ -210,10 +215,10 @@ impl Gateway {
 }
 
 /// Keeps the provider's id of the subrequest for the log, unless it repeats the channel's credential.
-fn note_upstream_id(subrequest: &Subrequest, response: &WholeResponse, lease: &Lease) {
+fn record_upstream_id(subrequest: &Subrequest, response: &BufferedResponse, lease: &ChannelLease) {
     let id = upstream_request_id::of_headers(&response.headers).cloned();
     let id = id.or_else(|| upstream_request_id::of_body(&response.body));
-    let id = id.filter(|id| !lease.shows(id.as_bytes()));
+    let id = id.filter(|id| !lease.reveals(id.as_bytes()));
     let last = subrequest.upstream_request_id.lock();
     *last.unwrap_or_else(PoisonError::into_inner) = id;
 }

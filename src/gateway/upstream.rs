@@ -14,10 +14,10 @@ mod wire;
 
 use super::fault_from;
 use crate::catalog::channel::{Channel, Credential, HttpVersion, OriginTls};
-use crate::channel::addresses::Addresses;
-use crate::channel::lease::Lease;
+use crate::channel::address_cache::AddressCache;
+use crate::channel::lease::ChannelLease;
 use crate::protocol::fault::{Fault, FaultKind};
-use connection::Connection;
+use connection::UpstreamConnection;
 use dial::Dialer;
 use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
@@ -43,15 +43,15 @@ const H2_STREAM_WINDOW: u32 = 128 << 10;
 const PROVIDERS_MAX: usize = 4096;
 
 /// Connects to providers and keeps their idle connections.
-pub struct Upstream {
+pub struct UpstreamClient {
     dialer: Arc<Dialer>,
-    addresses: Addresses,
+    addresses: AddressCache,
     /// By pool: one for each channel and credential.
-    providers: RwLock<HashMap<u64, Arc<Provider>>>,
+    providers: RwLock<HashMap<u64, Arc<ProviderPeers>>>,
 }
 
 /// The peers of a channel and credential: one for each address.
-struct Provider {
+struct ProviderPeers {
     /// What the peers were made for: a new list makes new peers.
     addresses: Arc<[IpAddr]>,
     peers: Vec<Arc<HttpPeer>>,
@@ -61,7 +61,7 @@ struct Provider {
 
 /// Where a request goes: an account at a provider, and the credential that is shown there.
 #[derive(Clone, Copy)]
-pub struct Target<'a> {
+pub struct UpstreamTarget<'a> {
     pub channel: &'a Channel,
     pub credential: Option<&'a Credential>,
 }
@@ -75,9 +75,9 @@ enum ConnectionSource {
     Fresh,
 }
 
-impl<'a> Target<'a> {
+impl<'a> UpstreamTarget<'a> {
     /// What `lease` allows to use.
-    pub fn of(lease: &'a Lease) -> Self {
+    pub fn of(lease: &'a ChannelLease) -> Self {
         Self {
             channel: &lease.candidate.channel,
             credential: lease.credential(),
@@ -85,8 +85,8 @@ impl<'a> Target<'a> {
     }
 }
 
-impl Upstream {
-    pub fn new(addresses: Addresses) -> Self {
+impl UpstreamClient {
+    pub fn new(addresses: AddressCache) -> Self {
         Self {
             dialer: Arc::new(Dialer::new(POOL_CONNECTIONS_MAX)),
             addresses,
@@ -95,7 +95,7 @@ impl Upstream {
     }
 
     /// The addresses of providers, for whoever else asks them something.
-    pub fn addresses(&self) -> Addresses {
+    pub fn addresses(&self) -> AddressCache {
         self.addresses.clone()
     }
 
@@ -109,19 +109,23 @@ impl Upstream {
         channel: &Channel,
         credential: Option<&Credential>,
         source: ConnectionSource,
-    ) -> Result<Connection, Fault> {
+    ) -> Result<UpstreamConnection, Fault> {
         let provider = self.provider(channel, credential).await?;
         let pools = provider.in_order();
         for (_, peer) in pools.filter(|_| source == ConnectionSource::Pool) {
             if let Some(session) = self.dialer.pooled(peer).await {
-                return Ok(Connection::new(session, &self.dialer, peer, true));
+                return Ok(UpstreamConnection::new(session, &self.dialer, peer, true));
             }
         }
         self.dial(channel, &provider).await
     }
 
-    async fn dial(&self, channel: &Channel, provider: &Provider) -> Result<Connection, Fault> {
-        let mut unfinished = Unfinished {
+    async fn dial(
+        &self,
+        channel: &Channel,
+        provider: &ProviderPeers,
+    ) -> Result<UpstreamConnection, Fault> {
+        let mut unfinished = DialLogGuard {
             channel: &channel.name,
             addresses: &provider.peers,
             over: false,
@@ -142,7 +146,7 @@ impl Upstream {
             Ok((index, session)) => {
                 provider.preferred.store(index, Ordering::Relaxed);
                 let peer = &provider.peers[index];
-                Ok(Connection::new(session, &self.dialer, peer, false))
+                Ok(UpstreamConnection::new(session, &self.dialer, peer, false))
             }
             Err(faults) => Err(all_of(faults)),
         }
@@ -152,7 +156,7 @@ impl Upstream {
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
-    ) -> Result<Arc<Provider>, Fault> {
+    ) -> Result<Arc<ProviderPeers>, Fault> {
         let host = &channel.origin.host;
         let addresses = self.addresses.of(host).await.map_err(|error| {
             no_connection(format!("`{host}` does not resolve: {error}")).source(error)
@@ -169,7 +173,12 @@ impl Upstream {
         {
             return Ok(provider.clone());
         }
-        let provider = Arc::new(Provider::new(channel, pool, addresses, known.as_deref()));
+        let provider = Arc::new(ProviderPeers::new(
+            channel,
+            pool,
+            addresses,
+            known.as_deref(),
+        ));
         let mut providers = self
             .providers
             .write()
@@ -183,7 +192,7 @@ impl Upstream {
     }
 }
 
-impl Provider {
+impl ProviderPeers {
     /// Prefers what `before` prefers, as far as it is still there.
     fn new(channel: &Channel, pool: u64, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
         let port = channel.origin.port;
@@ -228,13 +237,13 @@ fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
 }
 
 /// Tells the log which addresses were tried when a deadline ends the race.
-struct Unfinished<'a> {
+struct DialLogGuard<'a> {
     channel: &'a str,
     addresses: &'a [Arc<HttpPeer>],
     over: bool,
 }
 
-impl Drop for Unfinished<'_> {
+impl Drop for DialLogGuard<'_> {
     fn drop(&mut self) {
         if !self.over {
             let addresses: Vec<String> = self
@@ -325,7 +334,7 @@ mod tests {
     use std::net::IpAddr;
 
     #[test]
-    fn what_connected_last_comes_first_and_else_its_family() {
+    fn the_address_or_family_that_connected_last_is_preferred() {
         let addresses: Vec<IpAddr> = ["2001:db8::1", "192.0.2.1", "2001:db8::2", "192.0.2.2"]
             .map(|text| text.parse().unwrap())
             .into();

@@ -1,9 +1,9 @@
 //! 426 for clients that ask for a WebSocket at a path that takes other methods only (RFC 9110, 15.5.22).
 
-use super::downstream::early_reply::Remainder;
-use super::refusal::Refusal;
+use super::downstream::early_reply::ConnectionRemainder;
 use super::reply;
-use crate::filter::Reply;
+use super::unrouted_request::UnroutedRequest;
+use crate::filter::LocalReply;
 use crate::protocol::fault::{Fault, FaultKind};
 use bytes::{BufMut, BytesMut};
 use http::{HeaderValue, Method, Version, header};
@@ -35,13 +35,13 @@ pub(super) fn is_due(session: &ServerSession) -> bool {
         })
 }
 
-impl Refusal<'_> {
+impl UnroutedRequest<'_> {
     /// Answers the begin of a WebSocket, and closes.
     pub async fn send_upgrade_required(
         self,
         session: Box<ServerSession>,
         methods: &[Method],
-    ) -> Remainder {
+    ) -> ConnectionRemainder {
         let allow = reply::allow(methods);
         let names = allow.to_str().unwrap_or_default();
         let fault = Fault::new(
@@ -53,7 +53,7 @@ impl Refusal<'_> {
         let request = session.req_header();
         let protocol = self.protocol_of(request);
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
-        reply::name_request(&mut answer.headers, protocol, &self.id);
+        reply::add_request_id(&mut answer.headers, protocol, &self.id);
         let headers = &mut answer.headers;
         headers.insert(header::ALLOW, allow);
         headers.insert(header::DATE, date::get_cached_date());
@@ -63,15 +63,15 @@ impl Refusal<'_> {
         let connection = HeaderValue::from_static("upgrade, close");
         headers.insert(header::CONNECTION, connection);
         let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
-        self.tell(protocol, Some(request), status, bytes, &fault);
+        self.log_and_count(protocol, Some(request), status, bytes, &fault);
         // The client may be gone, and then there is nobody to tell.
         let _ = fast_timeout(ANSWER_DEADLINE, write_and_close(*session, &answer)).await;
-        Remainder::Nothing
+        ConnectionRemainder::Nothing
     }
 }
 
 /// Pingora writes a `Connection` of its own, without `upgrade`: this answer goes out past it.
-async fn write_and_close(session: ServerSession, answer: &Reply) -> io::Result<()> {
+async fn write_and_close(session: ServerSession, answer: &LocalReply) -> io::Result<()> {
     let ServerSession::H1(session) = session else {
         return Ok(());
     };
@@ -91,7 +91,7 @@ async fn write_and_close(session: ServerSession, answer: &Reply) -> io::Result<(
     Ok(())
 }
 
-fn wire(answer: &Reply) -> BytesMut {
+fn wire(answer: &LocalReply) -> BytesMut {
     let mut bytes = BytesMut::with_capacity(1024);
     let reason = answer.status.canonical_reason().unwrap_or_default();
     bytes.put_slice(format!("HTTP/1.1 {} {reason}\r\n", answer.status.as_str()).as_bytes());

@@ -1,11 +1,11 @@
 //! The access log: one JSON line per exchange.
 
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
-use super::line_writer::{LineWriter, Sink};
-use super::time_spent::TimeSpent;
-use crate::catalog::client_address::Client;
+use super::line_writer::{LineWriter, LogSink};
+use super::wait_times::WaitTimes;
+use crate::catalog::client_address::DownstreamClient;
 use crate::protocol::fault::Fault;
-use crate::protocol::usage::Usage;
+use crate::protocol::usage::TokenUsage;
 use http::HeaderValue;
 use serde::Serialize;
 use std::borrow::Cow;
@@ -18,10 +18,10 @@ pub struct AccessLog {
 }
 
 /// One line. Secrets have no field here.
-pub struct Line<'a> {
+pub struct AccessLogEntry<'a> {
     pub id: &'a str,
     pub revision: &'a str,
-    pub client: Option<Client>,
+    pub client: Option<DownstreamClient>,
     pub user_agent: Option<&'a HeaderValue>,
     pub caller: Option<&'a str>,
     pub route: &'a str,
@@ -44,8 +44,8 @@ pub struct Line<'a> {
     pub bytes_out: u64,
     pub first_byte: Option<Duration>,
     pub total: Duration,
-    pub time_spent: Option<TimeSpent>,
-    pub usage: Option<&'a Usage>,
+    pub wait_times: Option<WaitTimes>,
+    pub usage: Option<&'a TokenUsage>,
     pub response_id: Option<&'a str>,
     /// The provider's own id of the last attempt.
     pub upstream_request_id: Option<&'a HeaderValue>,
@@ -55,7 +55,7 @@ pub struct Line<'a> {
 /// A line as it is written: times as numbers, absent things left out, and what callers and providers
 /// supply in bounded length.
 #[derive(Serialize)]
-struct WrittenLine<'a> {
+struct AccessLogJson<'a> {
     /// Unix time in seconds, to the millisecond.
     time: f64,
     id: &'a str,
@@ -93,7 +93,7 @@ struct WrittenLine<'a> {
     first_byte_ms: Option<f64>,
     total_ms: f64,
     #[serde(flatten)]
-    time_spent: Option<WrittenTime>,
+    wait_times: Option<WaitTimesJson>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input_tokens: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ struct WrittenLine<'a> {
 
 /// Whom the time was spent with; the first three add up to the whole.
 #[derive(Serialize)]
-struct WrittenTime {
+struct WaitTimesJson {
     upstream_ms: f64,
     client_ms: f64,
     gateway_ms: f64,
@@ -131,17 +131,17 @@ struct WrittenTime {
 
 impl AccessLog {
     /// Writes to `sink`, or nowhere.
-    pub fn new(sink: Option<Sink>) -> Self {
+    pub fn new(sink: Option<LogSink>) -> Self {
         Self {
             lines: sink.map(LineWriter::start),
         }
     }
 
     /// Adds a line.
-    pub fn write(&self, line: &Line<'_>) {
+    pub fn write(&self, line: &AccessLogEntry<'_>) {
         if let Some(lines) = &self.lines {
             lines.append(|waiting| {
-                serde_json::to_writer(&mut *waiting, &WrittenLine::from(line))
+                serde_json::to_writer(&mut *waiting, &AccessLogJson::from(line))
                     .expect("a line of plain fields is JSON");
                 waiting.push(b'\n');
             });
@@ -161,14 +161,14 @@ impl AccessLog {
     }
 }
 
-impl<'a> From<&Line<'a>> for WrittenLine<'a> {
-    fn from(line: &Line<'a>) -> Self {
+impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
+    fn from(line: &AccessLogEntry<'a>) -> Self {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         let field = |text: &'a str| cleaned(text.as_bytes(), FIELD_BYTES_MAX);
         let short = |bytes: &'a [u8]| cleaned(bytes, SHORT_BYTES_MAX);
-        let tokens = |count: fn(&Usage) -> Option<u64>| line.usage.and_then(count);
+        let tokens = |count: fn(&TokenUsage) -> Option<u64>| line.usage.and_then(count);
         Self {
             time: (now.as_millis() as f64) / 1000.0,
             id: line.id,
@@ -194,7 +194,7 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
             bytes_out: line.bytes_out,
             first_byte_ms: line.first_byte.map(milliseconds),
             total_ms: milliseconds(line.total),
-            time_spent: line.time_spent.map(WrittenTime::from),
+            wait_times: line.wait_times.map(WaitTimesJson::from),
             input_tokens: tokens(|usage| usage.input_tokens),
             output_tokens: tokens(|usage| usage.output_tokens),
             cached_input_tokens: tokens(|usage| usage.cached_input_tokens),
@@ -214,9 +214,9 @@ impl<'a> From<&Line<'a>> for WrittenLine<'a> {
     }
 }
 
-impl From<TimeSpent> for WrittenTime {
-    fn from(spent: TimeSpent) -> Self {
-        let TimeSpent {
+impl From<WaitTimes> for WaitTimesJson {
+    fn from(spent: WaitTimes) -> Self {
+        let WaitTimes {
             upstream,
             client,
             gateway,

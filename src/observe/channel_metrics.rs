@@ -9,17 +9,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// What an operator is alerted by.
 pub struct ChannelMetrics {
     cool_downs: IntCounterVec,
-    credentials: Flags,
+    credentials: FlagGauges,
     retries_denied: IntCounter,
     probes: IntCounterVec,
-    usable: Flags,
+    usable: FlagGauges,
 }
 
 /// 1 or 0 for each of a changing set of things.
-struct Flags {
+struct FlagGauges {
     gauges: IntGaugeVec,
     /// The labels of those that are told of.
-    told: Mutex<BTreeSet<Vec<String>>>,
+    shown_labels: Mutex<BTreeSet<Vec<String>>>,
 }
 
 impl ChannelMetrics {
@@ -35,7 +35,7 @@ impl ChannelMetrics {
                     &["channel", "why"],
                 ),
             ),
-            credentials: Flags::new(
+            credentials: FlagGauges::new(
                 registry,
                 "headgate_credential_refused",
                 "1 while the provider refuses a key or its account, by the key's place in the list.",
@@ -58,7 +58,7 @@ impl ChannelMetrics {
                     &["channel", "outcome"],
                 ),
             ),
-            usable: Flags::new(
+            usable: FlagGauges::new(
                 registry,
                 "headgate_channel_usable",
                 "1 if a request could be given to the channel now, else 0.",
@@ -73,11 +73,11 @@ impl ChannelMetrics {
 
     /// Tells of every key, by channel and place in its list, whether the provider refuses it; of no other
     /// key anything is told then.
-    pub fn refused_keys(&self, keys: impl IntoIterator<Item = ((Arc<str>, usize), bool)>) {
+    pub fn refused_credentials(&self, keys: impl IntoIterator<Item = ((Arc<str>, usize), bool)>) {
         let labelled = |((channel, place), is_refused): ((Arc<str>, usize), bool)| {
             (vec![channel.to_string(), place.to_string()], is_refused)
         };
-        self.credentials.tell(keys.into_iter().map(labelled));
+        self.credentials.set_all(keys.into_iter().map(labelled));
     }
 
     /// Counts a probe; `outcome` is the gateway's own word.
@@ -89,7 +89,7 @@ impl ChannelMetrics {
     pub fn usable(&self, channels: impl IntoIterator<Item = (Arc<str>, bool)>) {
         let labelled =
             |(channel, is_usable): (Arc<str>, bool)| (vec![channel.to_string()], is_usable);
-        self.usable.tell(channels.into_iter().map(labelled));
+        self.usable.set_all(channels.into_iter().map(labelled));
     }
 
     pub fn retry_denied(&self) {
@@ -97,24 +97,27 @@ impl ChannelMetrics {
     }
 }
 
-impl Flags {
+impl FlagGauges {
     fn new(registry: &Registry, name: &str, help: &str, labels: &[&str]) -> Self {
         Self {
             gauges: registered(registry, IntGaugeVec::new(Opts::new(name, help), labels)),
-            told: Mutex::default(),
+            shown_labels: Mutex::default(),
         }
     }
 
     /// Tells of all there are now, and forgets the others.
-    fn tell(&self, flags: impl Iterator<Item = (Vec<String>, bool)>) {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut gone = std::mem::take(&mut *told);
+    fn set_all(&self, flags: impl Iterator<Item = (Vec<String>, bool)>) {
+        let mut shown_labels = self
+            .shown_labels
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut gone = std::mem::take(&mut *shown_labels);
         for (labels, is_set) in flags {
             self.gauges
                 .with_label_values(&labels)
                 .set(i64::from(is_set));
             gone.remove(&labels);
-            told.insert(labels);
+            shown_labels.insert(labels);
         }
         for labels in gone {
             // It cannot fail: it was told of.

@@ -16,7 +16,7 @@ const LAST_FLUSH: Duration = Duration::from_millis(500);
 
 /// Where lines go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sink {
+pub enum LogSink {
     Stdout,
     Stderr,
 }
@@ -24,27 +24,27 @@ pub enum Sink {
 /// Takes lines and writes them behind the scenes; clones share one thread.
 #[derive(Clone)]
 pub struct LineWriter {
-    shared: Arc<Shared>,
+    shared: Arc<LineWriterInner>,
 }
 
-struct Shared {
-    sink: Sink,
-    waiting: Mutex<Waiting>,
+struct LineWriterInner {
+    sink: LogSink,
+    waiting: Mutex<PendingLines>,
     /// Held while a batch is written.
     writing: Mutex<()>,
     dropped: AtomicU64,
 }
 
 #[derive(Default)]
-struct Waiting {
+struct PendingLines {
     bytes: Vec<u8>,
     lines: u64,
 }
 
 impl LineWriter {
     /// Starts the writing thread.
-    pub fn start(sink: Sink) -> Self {
-        let shared = Arc::new(Shared {
+    pub fn start(sink: LogSink) -> Self {
+        let shared = Arc::new(LineWriterInner {
             sink,
             waiting: Mutex::default(),
             writing: Mutex::default(),
@@ -114,22 +114,22 @@ impl Write for LineWriter {
     }
 }
 
-impl Shared {
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+impl LineWriterInner {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, PendingLines> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write_waiting(&self) {
-        let Waiting { bytes, lines } = std::mem::take(&mut *self.waiting());
+        let PendingLines { bytes, lines } = std::mem::take(&mut *self.waiting());
         if bytes.is_empty() {
             return;
         }
         let written = match self.sink {
-            Sink::Stdout => {
+            LogSink::Stdout => {
                 let mut stdout = io::stdout().lock();
                 stdout.write_all(&bytes).and_then(|()| stdout.flush())
             }
-            Sink::Stderr => io::stderr().lock().write_all(&bytes),
+            LogSink::Stderr => io::stderr().lock().write_all(&bytes),
         };
         // A closed pipe or a full disk is no reason to stop serving.
         if written.is_err() {

@@ -5,13 +5,13 @@ use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
 use super::registration::{raise, registered};
 use super::state_metrics::StateMetrics;
-use super::time_spent::{TimeMetrics, TimeSeries, TimeSpent};
 use super::token_metrics::{TokenMetrics, TokenSeries};
+use super::wait_times::{WaitTimeMetrics, WaitTimeSeries, WaitTimes};
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::QuotaDecision;
 use crate::protocol::Protocol;
-use crate::protocol::usage::Usage;
-use crate::state::health::Health;
+use crate::protocol::usage::TokenUsage;
+use crate::state::health::StoreHealth;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, Opts, Registry, TextEncoder,
@@ -49,15 +49,15 @@ pub struct Metrics {
     log_dropped: IntCounter,
     pub channels: ChannelMetrics,
     pub polls: PollMetrics,
-    time: TimeMetrics,
+    time: WaitTimeMetrics,
     state: StateMetrics,
     process: ProcessMetrics,
     /// Looking a series up by its labels costs more than counting in it.
-    series: RwLock<HashMap<SeriesKey, Arc<Series>>>,
+    series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>>>,
 }
 
 /// An exchange that is over.
-pub struct Finished<'a> {
+pub struct FinishedExchange<'a> {
     pub route: &'a str,
     pub channel: Option<&'a str>,
     pub model: Option<&'a str>,
@@ -66,12 +66,12 @@ pub struct Finished<'a> {
     pub settlement: Settlement,
     pub total: Duration,
     pub first_byte: Option<Duration>,
-    pub time_spent: TimeSpent,
-    pub usage: Option<&'a Usage>,
+    pub wait_times: WaitTimes,
+    pub usage: Option<&'a TokenUsage>,
 }
 
 #[derive(PartialEq, Eq, Hash)]
-struct SeriesKey {
+struct ExchangeSeriesKey {
     route: Box<str>,
     channel: Box<str>,
     model: Box<str>,
@@ -81,12 +81,12 @@ struct SeriesKey {
 }
 
 /// The counters that one kind of exchange counts in.
-struct Series {
+struct ExchangeSeries {
     requests: IntCounter,
     settlements: IntCounter,
     duration: Histogram,
     first_byte: Histogram,
-    time: TimeSeries,
+    time: WaitTimeSeries,
     tokens: TokenSeries,
 }
 
@@ -182,7 +182,7 @@ impl Metrics {
                 ),
             ),
             channels: ChannelMetrics::new(&registry),
-            time: TimeMetrics::new(&registry),
+            time: WaitTimeMetrics::new(&registry),
             polls: PollMetrics::new(&registry),
             state: StateMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
@@ -192,12 +192,12 @@ impl Metrics {
     }
 
     /// Counts an exchange that is over.
-    pub fn finished(&self, exchange: &Finished<'_>) {
+    pub fn count_exchange(&self, exchange: &FinishedExchange<'_>) {
         let series = self.series_of(exchange);
         series.requests.inc();
         series.settlements.inc();
         series.duration.observe(exchange.total.as_secs_f64());
-        series.time.observe(&exchange.time_spent);
+        series.time.observe(&exchange.wait_times);
         if let Some(first_byte) = exchange.first_byte {
             series.first_byte.observe(first_byte.as_secs_f64());
         }
@@ -207,7 +207,7 @@ impl Metrics {
     }
 
     /// Counts a request that reached no route.
-    pub fn unrouted(&self, status: u16) {
+    pub fn count_unrouted(&self, status: u16) {
         let class = format!("{}xx", status / 100);
         self.requests
             .with_label_values(&[OTHER, OTHER, OTHER, &class])
@@ -227,7 +227,7 @@ impl Metrics {
     }
 
     /// Counts a lookup of `host`, which stands in the configuration.
-    pub fn looked_up(&self, host: &str, found: bool) {
+    pub fn count_dns_lookup(&self, host: &str, found: bool) {
         let result = if found { "found" } else { "failed" };
         self.dns_lookups.with_label_values(&[host, result]).inc();
     }
@@ -275,10 +275,10 @@ impl Metrics {
     }
 
     /// Everything, in Prometheus' text format; with what others have counted until now.
-    pub fn render(&self, log_dropped: u64, state: &Health) -> Vec<u8> {
+    pub fn render(&self, log_dropped: u64, state: &StoreHealth) -> Vec<u8> {
         raise(&self.log_dropped, log_dropped);
-        self.state.show(state);
-        self.process.show();
+        self.state.update(state);
+        self.process.update();
         let mut text = Vec::new();
         TextEncoder::new()
             .encode(&self.registry.gather(), &mut text)
@@ -286,8 +286,8 @@ impl Metrics {
         text
     }
 
-    fn series_of(&self, exchange: &Finished<'_>) -> Arc<Series> {
-        let key = SeriesKey {
+    fn series_of(&self, exchange: &FinishedExchange<'_>) -> Arc<ExchangeSeries> {
+        let key = ExchangeSeriesKey {
             route: exchange.route.into(),
             channel: exchange.channel.unwrap_or(OTHER).into(),
             model: exchange.model.unwrap_or(OTHER).into(),
@@ -311,8 +311,8 @@ impl Metrics {
         series
     }
 
-    fn new_series(&self, key: &SeriesKey) -> Series {
-        let SeriesKey {
+    fn new_series(&self, key: &ExchangeSeriesKey) -> ExchangeSeries {
+        let ExchangeSeriesKey {
             route,
             channel,
             model,
@@ -322,7 +322,7 @@ impl Metrics {
         } = key;
         let class = format!("{class}xx");
         let labels = [&**route, channel, model];
-        Series {
+        ExchangeSeries {
             requests: self
                 .requests
                 .with_label_values(&[&**route, channel, model, &class]),

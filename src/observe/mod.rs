@@ -10,5 +10,5 @@ pub mod process_log;
 mod process_metrics;
 mod registration;
 mod state_metrics;
-pub mod time_spent;
 mod token_metrics;
+pub mod wait_times;

@@ -1,7 +1,7 @@
 //! Metrics of questions for video tasks, which are counted where they are answered.
 
 use super::registration::{raise, registered};
-use crate::polls::{Outcome, Tally};
+use crate::polls::{PollCounters, PollOutcome};
 use prometheus::{IntCounterVec, Opts, Registry};
 
 /// How questions for tasks were answered.
@@ -21,8 +21,8 @@ impl PollMetrics {
     }
 
     /// Brings them to what was counted until now.
-    pub fn show(&self, tally: &Tally) {
-        for outcome in Outcome::ALL {
+    pub fn update(&self, tally: &PollCounters) {
+        for outcome in PollOutcome::ALL {
             let counter = self.queries.with_label_values(&[outcome.name()]);
             raise(&counter, tally.of(outcome));
         }

@@ -4,7 +4,7 @@
 //! rustls print heads and frames as they come, with the keys in them.
 
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
-use super::line_writer::{LineWriter, Sink};
+use super::line_writer::{LineWriter, LogSink};
 use chrono::{DateTime, SecondsFormat, Utc};
 use serde_json::Value;
 use std::fmt::{self, Debug};
@@ -29,7 +29,7 @@ const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
 /// Starts to log; once in a process.
 pub fn start() -> LineWriter {
-    let log = LineWriter::start(Sink::Stderr);
+    let log = LineWriter::start(LogSink::Stderr);
     let writer = log.clone();
     let wanted = std::env::var(EnvFilter::DEFAULT_ENV).ok();
     let filter = wanted.as_deref().map(EnvFilter::try_new);
@@ -38,7 +38,7 @@ pub fn start() -> LineWriter {
     let filter = filter.unwrap_or_else(|| EnvFilter::new(DEFAULT_DIRECTIVES));
     let cap = cap_of_libraries(&filter);
     let lines = tracing_subscriber::fmt::layer()
-        .event_format(JsonLine)
+        .event_format(JsonEventFormat)
         .with_writer(move || writer.clone())
         .log_internal_errors(false);
     tracing_subscriber::registry()
@@ -81,9 +81,9 @@ fn asks_too_much(directives: &str) -> bool {
 }
 
 /// An event as one line: `timestamp`, `level`, its fields, `target`.
-struct JsonLine;
+struct JsonEventFormat;
 
-impl<S, N> FormatEvent<S, N> for JsonLine
+impl<S, N> FormatEvent<S, N> for JsonEventFormat
 where
     S: Subscriber + for<'a> LookupSpan<'a>,
     N: for<'a> FormatFields<'a> + 'static,
@@ -95,7 +95,7 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let metadata = event.metadata();
-        let mut fields = Fields::default();
+        let mut fields = EventFields::default();
         event.record(&mut fields);
         let level = metadata.level().as_str();
         write!(
@@ -112,14 +112,14 @@ where
 }
 
 #[derive(Default)]
-struct Fields {
+struct EventFields {
     /// Names are identifiers, which JSON takes as they are.
     values: Vec<(&'static str, Value)>,
     /// The target of an event that came through the `log` crate.
     logged_by: Option<String>,
 }
 
-impl Fields {
+impl EventFields {
     fn text(&mut self, field: &Field, text: &str) {
         let most = match field.name() {
             "message" => MESSAGE_BYTES_MAX,
@@ -133,7 +133,7 @@ impl Fields {
     }
 }
 
-impl Visit for Fields {
+impl Visit for EventFields {
     fn record_str(&mut self, field: &Field, value: &str) {
         match field.name() {
             "log.target" => self.logged_by = Some(value.into()),
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn only_directives_for_libraries_ask_too_much() {
+    fn directives_that_lower_the_level_of_libraries_are_reported() {
         for (directives, expected) in [
             ("", false),
             ("info", false),

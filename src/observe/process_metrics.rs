@@ -48,7 +48,7 @@ impl ProcessMetrics {
                 std::env::consts::ARCH,
             ])
             .set(1.0);
-        let status = Status::read();
+        let status = ProcStatus::read();
         Self {
             cpu: registered(
                 registry,
@@ -81,7 +81,7 @@ impl ProcessMetrics {
     }
 
     /// Brings them to what the system says now.
-    pub fn show(&self) {
+    pub fn update(&self) {
         let cpu = cpu_time().as_secs_f64();
         self.cpu.inc_by((cpu - self.cpu.get()).max(0.0));
         let set = |gauge: &Option<IntGauge>, value: Option<i64>| {
@@ -89,8 +89,8 @@ impl ProcessMetrics {
                 gauge.set(value);
             }
         };
-        let status = Status::read();
-        let of = |key: fn(&Status) -> i64| status.as_ref().map(key);
+        let status = ProcStatus::read();
+        let of = |key: fn(&ProcStatus) -> i64| status.as_ref().map(key);
         set(&self.resident, of(|status| status.resident_bytes));
         set(&self.virtual_memory, of(|status| status.virtual_bytes));
         set(&self.threads, of(|status| status.threads));
@@ -99,13 +99,13 @@ impl ProcessMetrics {
 }
 
 /// What `/proc/self/status` has.
-struct Status {
+struct ProcStatus {
     resident_bytes: i64,
     virtual_bytes: i64,
     threads: i64,
 }
 
-impl Status {
+impl ProcStatus {
     fn read() -> Option<Self> {
         let status = fs::read_to_string("/proc/self/status").ok()?;
         let number = |key: &str| -> Option<i64> {

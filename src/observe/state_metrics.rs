@@ -1,7 +1,7 @@
 //! Metrics of the state store, which counts for itself.
 
 use super::registration::{raise, registered};
-use crate::state::health::{Health, Operation};
+use crate::state::health::{StoreHealth, StoreOperation};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
 /// How the state store is doing.
@@ -38,15 +38,15 @@ impl StateMetrics {
         }
     }
 
-    pub fn show(&self, health: &Health) {
-        let Health {
+    pub fn update(&self, health: &StoreHealth) {
+        let StoreHealth {
             store,
             up,
             failed,
             dropped,
         } = health;
         self.up.with_label_values(&[store]).set(i64::from(*up));
-        for operation in Operation::ALL {
+        for operation in StoreOperation::ALL {
             let labels = [*store, operation.name()];
             let count = |counter: &IntCounterVec, counts: &[u64]| {
                 let counter = counter.with_label_values(&labels);

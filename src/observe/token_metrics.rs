@@ -2,7 +2,7 @@
 
 use super::registration::registered;
 use crate::protocol::Protocol;
-use crate::protocol::usage::{Usage, detail_names};
+use crate::protocol::usage::{TokenUsage, detail_names};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 
 /// Counters of tokens.
@@ -43,7 +43,7 @@ impl TokenMetrics {
 }
 
 impl TokenSeries {
-    pub fn count(&self, usage: &Usage) {
+    pub fn count(&self, usage: &TokenUsage) {
         for (counter, count) in [
             (&self.input, usage.input_tokens),
             (&self.output, usage.output_tokens),

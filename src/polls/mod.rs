@@ -1,27 +1,30 @@
 //! How tasks stand, asked of providers as seldom as will do: one question for all who wait, a short memory
 //! while a task is under way, a long one when it is over, and a budget for each account.
 
-mod flights;
+mod counters;
+mod poll_result;
 mod report;
+mod single_flight;
 mod status_cache;
-mod tally;
 #[cfg(test)]
 mod tests;
 
-pub use report::Report;
-pub use tally::{Outcome, Tally};
+pub use counters::{PollCounters, PollOutcome};
+pub use poll_result::{PollResult, PolledStatus, QueryError};
+pub use report::StatusReport;
 
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
 use crate::state::clock::steady_ms;
-use crate::state::paces::{Pace, Paces};
-use crate::state::{Store, WhenAway};
-use crate::subrequest::{PendingResponse, SubrequestResponse};
-use crate::task::family::Family;
+use crate::state::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use crate::state::{OnStoreFailure, StateStore};
+use crate::subrequest::SubrequestFuture;
+use crate::task::family::VideoFamily;
 use crate::task::id::TaskId;
 use bytes::Bytes;
-use flights::{Flights, Part};
+use poll_result::QueryResult;
 use sha2::{Digest, Sha256};
+use single_flight::{FlightRole, SingleFlight};
 use status_cache::StatusCache;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -30,78 +33,65 @@ use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
 /// How long a question waits for each place in its account's budget.
-const ROOM_PATIENCE: Duration = Duration::from_secs(2);
+const BUDGET_MAX_WAIT: Duration = Duration::from_secs(2);
 /// When to come back where there was no room for so long.
 const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
 
 /// What is known of tasks, and what is being asked. Outlives snapshots.
 #[derive(Default)]
-pub struct Polls {
+pub struct TaskStatusPoller {
     statuses: Mutex<StatusCache>,
-    flights: Arc<Flights<Told>>,
+    single_flight: Arc<SingleFlight<PollResult>>,
     /// Who waits for room in an account's budget, one behind the other.
     queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
     /// Counted here while the store is away.
-    own_paces: Mutex<Paces>,
-    tally: Tally,
-}
-
-/// How a task stands, or why that cannot be told.
-pub type Told = Result<Known, Arc<Trouble>>;
-
-/// What was said of a task, or why nothing was.
-type Holds = Result<Arc<Report>, Arc<Trouble>>;
-
-/// How a task stands.
-#[derive(Clone, Debug)]
-pub struct Known {
-    pub report: Arc<Report>,
-    /// Before that nobody is told anything else.
-    pub again: Duration,
-}
-
-/// Why a question brought no report.
-#[derive(Debug)]
-pub enum Trouble {
-    /// The provider's own refusal.
-    Refused(SubrequestResponse),
-    Failed(Fault),
+    local_limiter: Mutex<PerSecondLimiter>,
+    counters: PollCounters,
 }
 
 /// A task that is asked for, by somebody whose it is.
 #[derive(Clone)]
-pub struct Question {
-    pub family: Arc<Family>,
+pub struct StatusQuery {
+    pub family: Arc<VideoFamily>,
     /// Opened, and checked to be the caller's: what is known of it is told.
     pub task: TaskId,
-    pub state: Arc<dyn Store>,
+    pub state: Arc<dyn StateStore>,
 }
 
-impl Polls {
-    /// How the task stands, as far as it is worth asking; `ask` asks the provider, once it is awaited.
+impl TaskStatusPoller {
+    /// How the task stands, as far as it is worth asking; `subrequest` asks the provider, once it is awaited.
     ///
     /// # Errors
     /// Why that cannot be told.
-    pub async fn report(self: &Arc<Self>, question: Question, ask: PendingResponse) -> Told {
-        let key = key(&question.task);
-        let query = question.family.query.clone();
+    pub async fn status(
+        self: &Arc<Self>,
+        status_query: StatusQuery,
+        subrequest: SubrequestFuture,
+    ) -> PollResult {
+        let key = key(&status_query.task);
+        let query = status_query.family.query.clone();
         let fresh = self.statuses().fresh(&key, &query, Instant::now());
-        if let Some(told) = fresh {
-            self.tally.count(Outcome::Fresh);
-            return match told {
-                Ok(known) if !known.report.state.is_terminal() => {
-                    Ok(self.ended(&key, &question).await.unwrap_or(known))
-                }
-                told => told,
+        if let Some(polled) = fresh {
+            self.counters.count(PollOutcome::Fresh);
+            return match polled {
+                Ok(known) if !known.report.state.is_terminal() => Ok(self
+                    .end_seen_elsewhere(&key, &status_query)
+                    .await
+                    .unwrap_or(known)),
+                polled => polled,
             };
         }
         let (polls, of) = (self.clone(), key.clone());
-        let work = move || async move { polls.find_out(&of, &question, ask).await };
-        let (told, part) = self.flights.share(&key, work).await;
-        if part == Part::Joined {
-            self.tally.count(Outcome::Shared);
+        let work = move || async move {
+            polls
+                .query_unless_known(&of, &status_query, subrequest)
+                .await
+        };
+        let (polled, part) = self.single_flight.run(&key, work).await;
+        if part == FlightRole::Follower {
+            self.counters.count(PollOutcome::Shared);
         }
-        told.unwrap_or_else(|| Err(Arc::new(Trouble::Failed(broken_off()))))
+        polled.unwrap_or_else(|| Err(Arc::new(QueryError::Failed(aborted_query_fault()))))
     }
 
     /// How the task stands now, for who asks the provider something else next, which depends on it: the
@@ -110,130 +100,143 @@ impl Polls {
     ///
     /// # Errors
     /// Why that cannot be told.
-    pub async fn report_now(&self, question: &Question, ask: PendingResponse) -> Holds {
-        let key = key(&question.task);
+    pub async fn status_now(
+        &self,
+        status_query: &StatusQuery,
+        subrequest: SubrequestFuture,
+    ) -> QueryResult {
+        let key = key(&status_query.task);
         let known = self.statuses().last(&key);
         if let Some(known) = known.filter(|known| known.state.is_terminal()) {
-            self.tally.count(Outcome::Fresh);
+            self.counters.count(PollOutcome::Fresh);
             return Ok(known);
         }
-        if let Some(noted) = self.noted(&key, question).await {
-            self.tally.count(Outcome::Fresh);
+        if let Some(noted) = self.terminal_status_noted(&key, status_query).await {
+            self.counters.count(PollOutcome::Fresh);
             return Ok(noted);
         }
-        self.room_for(2, question).await.map_err(|fault| {
-            self.tally.count(Outcome::OverBudget);
-            Arc::new(Trouble::Failed(fault))
+        self.take_budget(2, status_query).await.map_err(|fault| {
+            self.counters.count(PollOutcome::OverBudget);
+            Arc::new(QueryError::Failed(fault))
         })?;
-        let (said, held) = self.ask(&key, question, ask).await;
-        match held {
-            Ok(held) if held.state.is_terminal() => Ok(held),
+        let (reported, cached) = self.query(&key, status_query, subrequest).await;
+        match cached {
+            Ok(cached) if cached.state.is_terminal() => Ok(cached),
             // What was guessed before must not stand in the way of what is so.
-            held => said.map_or(held, Ok),
+            cached => reported.map_or(cached, Ok),
         }
     }
 
     /// Takes what is known to have become of a task, by an answer in the words of a query's.
-    pub fn tell(&self, question: &Question, answer: Bytes) {
-        let Question {
+    pub fn record_response(&self, status_query: &StatusQuery, response: Bytes) {
+        let StatusQuery {
             family,
             task,
             state,
-        } = question;
-        match Report::read(family, task, answer, unix_ms()) {
-            Ok(report) => drop(self.file(&key(task), &**state, Ok(Arc::new(report)))),
-            Err(_) => self.doubt(task),
+        } = status_query;
+        match StatusReport::read(family, task, response, unix_ms()) {
+            Ok(report) => drop(self.store(&key(task), &**state, Ok(Arc::new(report)))),
+            Err(_) => self.invalidate(task),
         }
     }
 
     /// What was said of a task so far is not to be told again, unless it was its end.
-    pub fn doubt(&self, task: &TaskId) {
+    pub fn invalidate(&self, task: &TaskId) {
         self.statuses().invalidate(&key(task));
     }
 
     /// What came of questions.
-    pub fn tally(&self) -> &Tally {
-        &self.tally
+    pub fn counters(&self) -> &PollCounters {
+        &self.counters
     }
 
-    async fn find_out(&self, key: &Arc<str>, question: &Question, ask: PendingResponse) -> Told {
-        let query = &question.family.query;
-        self.noted(key, question).await;
+    async fn query_unless_known(
+        &self,
+        key: &Arc<str>,
+        status_query: &StatusQuery,
+        subrequest: SubrequestFuture,
+    ) -> PollResult {
+        let query = &status_query.family.query;
+        self.terminal_status_noted(key, status_query).await;
         let fresh = self.statuses().fresh(key, query, Instant::now());
-        if let Some(told @ Ok(_)) = fresh {
-            self.tally.count(Outcome::Fresh);
-            return told;
+        if let Some(polled @ Ok(_)) = fresh {
+            self.counters.count(PollOutcome::Fresh);
+            return polled;
         }
         let last = self.statuses().last(key);
         let room = match last {
-            Some(_) => self.room_now(question).await,
-            None => self.room_for(1, question).await,
+            Some(_) => self.try_take_budget(status_query).await,
+            None => self.take_budget(1, status_query).await,
         };
         if let Err(fault) = room {
-            self.tally.count(Outcome::OverBudget);
-            let again = fault.retry_after.unwrap_or(NO_ROOM_RETRY);
+            self.counters.count(PollOutcome::OverBudget);
+            let poll_after = fault.retry_after.unwrap_or(NO_ROOM_RETRY);
             return match last {
-                Some(report) => Ok(Known::until(report, again)),
-                None => Err(Arc::new(Trouble::Failed(fault))),
+                Some(report) => Ok(PolledStatus::until(report, poll_after)),
+                None => Err(Arc::new(QueryError::Failed(fault))),
             };
         }
-        let (_, held) = self.ask(key, question, ask).await;
-        let report = held?;
-        let again = query.fresh_while(report.state);
-        Ok(Known::until(report, again))
+        let (_, cached) = self.query(key, status_query, subrequest).await;
+        let report = cached?;
+        let poll_after = query.fresh_while(report.state);
+        Ok(PolledStatus::until(report, poll_after))
     }
 
     /// Asks the provider; gives what it said, and what holds now.
-    async fn ask(
+    async fn query(
         &self,
         key: &Arc<str>,
-        question: &Question,
-        ask: PendingResponse,
-    ) -> (Holds, Holds) {
-        self.tally.count(Outcome::Asked);
-        let Question {
+        status_query: &StatusQuery,
+        subrequest: SubrequestFuture,
+    ) -> (QueryResult, QueryResult) {
+        self.counters.count(PollOutcome::Queried);
+        let StatusQuery {
             family,
             task,
             state,
-        } = question;
-        let said = match ask.await {
+        } = status_query;
+        let reported = match subrequest.await {
             Ok(returned) if returned.status.is_success() => {
-                Report::read(family, task, returned.body, unix_ms())
+                StatusReport::read(family, task, returned.body, unix_ms())
                     .map(Arc::new)
-                    .map_err(|why| Trouble::Failed(not_told().detail(why)))
+                    .map_err(|why| QueryError::Failed(unreadable_status_fault().detail(why)))
             }
-            Ok(refused) => Err(Trouble::Refused(refused)),
-            Err(fault) => Err(Trouble::Failed(fault)),
+            Ok(refused) => Err(QueryError::Refused(refused)),
+            Err(fault) => Err(QueryError::Failed(fault)),
         };
-        let said = said.map_err(Arc::new);
-        let held = self.file(key, &**state, said.clone());
-        (said, held)
+        let reported = reported.map_err(Arc::new);
+        let cached = self.store(key, &**state, reported.clone());
+        (reported, cached)
     }
 
     /// Remembers what came of a question; the end of a task is noted for other gateways, too.
-    fn file(&self, key: &Arc<str>, state: &dyn Store, came: Holds) -> Holds {
+    fn store(&self, key: &Arc<str>, state: &dyn StateStore, came: QueryResult) -> QueryResult {
         let new = came.as_ref().ok().cloned();
-        let held = self.statuses().record(key, came, Instant::now());
-        if let (Ok(held), Some(new)) = (&held, new)
-            && Arc::ptr_eq(held, &new)
-            && held.state.is_terminal()
+        let cached = self.statuses().record(key, came, Instant::now());
+        if let (Ok(cached), Some(new)) = (&cached, new)
+            && Arc::ptr_eq(cached, &new)
+            && cached.state.is_terminal()
         {
-            state.note(key, &held.to_note());
+            state.put_note(key, &cached.to_note());
         }
-        held
+        cached
     }
 
     /// The end of a task, where any gateway has seen it; it is put among what is known.
-    async fn noted(&self, key: &Arc<str>, question: &Question) -> Option<Arc<Report>> {
-        let note = match question.state.noted(key).get().await {
+    async fn terminal_status_noted(
+        &self,
+        key: &Arc<str>,
+        status_query: &StatusQuery,
+    ) -> Option<Arc<StatusReport>> {
+        let note = match status_query.state.get_note(key).get().await {
             Ok(note) => note?,
             Err(unavailable) => {
                 tracing::debug!(%unavailable, "no note of a task can be looked up");
                 return None;
             }
         };
-        let report = Report::of_note(&question.family, &question.task, &note)?;
-        let age = Duration::from_millis(unix_ms().saturating_sub(report.said_ms));
+        let report = StatusReport::of_note(&status_query.family, &status_query.task, &note)?;
+        let age = Duration::from_millis(unix_ms().saturating_sub(report.reported_ms));
         let now = Instant::now();
         // The clock may have begun after that.
         let asked = now.checked_sub(age).unwrap_or(now);
@@ -243,56 +246,66 @@ impl Polls {
     }
 
     /// The end of a task that another gateway has seen since this one asked.
-    async fn ended(&self, key: &Arc<str>, question: &Question) -> Option<Known> {
-        let report = self.noted(key, question).await?;
-        let again = question.family.query.fresh_while(report.state);
-        Some(Known::until(report, again))
+    async fn end_seen_elsewhere(
+        &self,
+        key: &Arc<str>,
+        status_query: &StatusQuery,
+    ) -> Option<PolledStatus> {
+        let report = self.terminal_status_noted(key, status_query).await?;
+        let poll_after = status_query.family.query.fresh_while(report.state);
+        Some(PolledStatus::until(report, poll_after))
     }
 
     /// Takes a place in the account's budget if there is one, and nobody waits for it already.
-    async fn room_now(&self, question: &Question) -> Result<(), Fault> {
-        let Some(per_second) = question.family.query.per_second else {
+    async fn try_take_budget(&self, status_query: &StatusQuery) -> Result<(), Fault> {
+        let Some(per_second) = status_query.family.query.per_second else {
             return Ok(());
         };
-        let queue = self.queue(&question.task.channel);
+        let queue = self.queue(&status_query.task.channel);
         let Ok(_turn) = queue.try_lock() else {
-            return Err(no_room(NO_ROOM_RETRY));
+            return Err(budget_exhausted_fault(NO_ROOM_RETRY));
         };
-        match self.take(question, per_second).await? {
-            Pace::Now => Ok(()),
-            Pace::In(wait) => Err(no_room(wait)),
+        match self.take(status_query, per_second).await? {
+            PerSecondDecision::Allowed => Ok(()),
+            PerSecondDecision::RetryAfter(wait) => Err(budget_exhausted_fault(wait)),
         }
     }
 
     /// Takes places in the account's budget, one right behind the other, and waits a moment for each.
-    async fn room_for(&self, places: u32, question: &Question) -> Result<(), Fault> {
-        let Some(per_second) = question.family.query.per_second else {
+    async fn take_budget(&self, queries: u32, status_query: &StatusQuery) -> Result<(), Fault> {
+        let Some(per_second) = status_query.family.query.per_second else {
             return Ok(());
         };
-        let queue = self.queue(&question.task.channel);
+        let queue = self.queue(&status_query.task.channel);
         let taken = async {
             let _turn = queue.lock().await;
-            let mut left = places;
+            let mut left = queries;
             while left > 0 {
-                match self.take(question, per_second).await? {
-                    Pace::Now => left -= 1,
-                    Pace::In(wait) => sleep(wait).await,
+                match self.take(status_query, per_second).await? {
+                    PerSecondDecision::Allowed => left -= 1,
+                    PerSecondDecision::RetryAfter(wait) => sleep(wait).await,
                 }
             }
             Ok(())
         };
-        let in_time = timeout(ROOM_PATIENCE * places, taken).await;
-        in_time.unwrap_or_else(|_| Err(no_room(NO_ROOM_RETRY)))
+        let in_time = timeout(BUDGET_MAX_WAIT * queries, taken).await;
+        in_time.unwrap_or_else(|_| Err(budget_exhausted_fault(NO_ROOM_RETRY)))
     }
 
     /// While the store is away, and requests pass all the same, this gateway counts for itself.
-    async fn take(&self, question: &Question, per_second: u16) -> Result<Pace, Fault> {
-        let (state, channel) = (&question.state, &*question.task.channel);
-        match state.pace(channel, per_second).get().await {
+    async fn take(
+        &self,
+        status_query: &StatusQuery,
+        per_second: u16,
+    ) -> Result<PerSecondDecision, Fault> {
+        let (state, channel) = (&status_query.state, &*status_query.task.channel);
+        match state.take_per_second(channel, per_second).get().await {
             Ok(pace) => Ok(pace),
-            Err(unavailable) => match state.when_away() {
-                WhenAway::Open => Ok(lock(&self.own_paces).take(channel, per_second, steady_ms())),
-                WhenAway::Closed => Err(Fault::new(
+            Err(unavailable) => match state.on_store_failure() {
+                OnStoreFailure::Allow => {
+                    Ok(lock(&self.local_limiter).take(channel, per_second, steady_ms()))
+                }
+                OnStoreFailure::Deny => Err(Fault::new(
                     FaultKind::Overloaded,
                     "the gateway cannot look at its provider's limits now; try again",
                 )
@@ -317,7 +330,7 @@ impl Polls {
     }
 }
 
-impl Trouble {
+impl QueryError {
     /// What it holds in memory, about.
     fn bytes(&self) -> usize {
         match self {
@@ -327,9 +340,9 @@ impl Trouble {
     }
 }
 
-impl Known {
-    fn until(report: Arc<Report>, again: Duration) -> Self {
-        Self { report, again }
+impl PolledStatus {
+    fn until(report: Arc<StatusReport>, poll_after: Duration) -> Self {
+        Self { report, poll_after }
     }
 }
 
@@ -345,7 +358,7 @@ fn key(task: &TaskId) -> Arc<str> {
     key.into()
 }
 
-fn no_room(wait: Duration) -> Fault {
+fn budget_exhausted_fault(wait: Duration) -> Fault {
     Fault::new(
         FaultKind::TooManyRequests,
         "the provider may not be asked more often now; ask for this task again later",
@@ -354,14 +367,14 @@ fn no_room(wait: Duration) -> Fault {
     .detail("the channel's queries of this second are used up")
 }
 
-fn not_told() -> Fault {
+fn unreadable_status_fault() -> Fault {
     Fault::new(
-        FaultKind::UnreadableAnswer,
+        FaultKind::UnreadableResponse,
         "the provider's answer says nothing of this task; ask again",
     )
 }
 
-fn broken_off() -> Fault {
+fn aborted_query_fault() -> Fault {
     Fault::new(
         FaultKind::Internal,
         "the gateway could not ask for this task; ask again",

@@ -1,64 +1,64 @@
 //! What a provider said of a task, and how it is noted for other gateways and for after a restart.
 
-use crate::protocol::json::{Document, Limits};
-use crate::task::family::Family;
+use crate::protocol::json::{JsonDocument, JsonLimits};
+use crate::task::family::VideoFamily;
 use crate::task::id::TaskId;
-use crate::task::state::State;
+use crate::task::state::TaskState;
 use bytes::Bytes;
 use std::fmt;
 
 /// What a provider said of a task.
-pub struct Report {
+pub struct StatusReport {
     /// Its answer, as it came.
-    pub answer: Document,
+    pub response: JsonDocument,
     /// How the task stands by it.
-    pub state: State,
+    pub state: TaskState,
     /// Unix milliseconds.
-    pub said_ms: u64,
+    pub reported_ms: u64,
 }
 
-impl Report {
+impl StatusReport {
     /// Reads a provider's answer; the error says in its own words why it is none.
     ///
     /// # Errors
     /// It is no JSON, or says nothing of this task.
     pub fn read(
-        family: &Family,
+        family: &VideoFamily,
         task: &TaskId,
-        answer: Bytes,
-        said_ms: u64,
+        response: Bytes,
+        reported_ms: u64,
     ) -> Result<Self, String> {
-        let answer = Document::parse(answer, &Limits::default())
+        let response = JsonDocument::parse(response, &JsonLimits::default())
             .map_err(|malformed| malformed.to_string())?;
         let status = family
-            .status(&answer, task, said_ms)
+            .status(&response, task, reported_ms)
             .map_err(|unreadable| unreadable.to_string())?;
         Ok(Self {
-            answer,
+            response,
             state: status.state,
-            said_ms,
+            reported_ms,
         })
     }
 
     /// For the state store: when it was said, and what.
     pub fn to_note(&self) -> Bytes {
-        let mut note = self.said_ms.to_string().into_bytes();
+        let mut note = self.reported_ms.to_string().into_bytes();
         note.push(b'\n');
-        note.extend_from_slice(self.answer.body());
+        note.extend_from_slice(self.response.body());
         note.into()
     }
 
     /// Reads what [`Self::to_note`] wrote, if it is the end of this task.
-    pub fn of_note(family: &Family, task: &TaskId, note: &Bytes) -> Option<Self> {
+    pub fn of_note(family: &VideoFamily, task: &TaskId, note: &Bytes) -> Option<Self> {
         let line = note.iter().position(|byte| *byte == b'\n')?;
-        let said_ms = std::str::from_utf8(&note[..line]).ok()?.parse().ok()?;
-        let report = Self::read(family, task, note.slice(line + 1..), said_ms).ok()?;
+        let reported_ms = std::str::from_utf8(&note[..line]).ok()?.parse().ok()?;
+        let report = Self::read(family, task, note.slice(line + 1..), reported_ms).ok()?;
         report.state.is_terminal().then_some(report)
     }
 }
 
-impl fmt::Debug for Report {
+impl fmt::Debug for StatusReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at {}", self.state.name(), self.said_ms)
+        write!(f, "{} at {}", self.state.name(), self.reported_ms)
     }
 }

@@ -1,9 +1,9 @@
 //! What is known of tasks: the last report of each, and the last failure to get one; bounded.
 
-use super::report::Report;
-use super::{Holds, Known, Told, Trouble};
+use super::report::StatusReport;
+use super::{PollResult, PolledStatus, QueryError, QueryResult};
 use crate::state::bounded_cache::{BoundedCache, CacheBounds};
-use crate::task::family::Query;
+use crate::task::family::TaskQuery;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ const REPORT_BYTES_MAX: usize = 64 << 10;
 /// What is kept for each byte of a report, besides it: where its values lie.
 const TAPE_SHARE: usize = 3;
 /// How long a failure is returned again before the provider is asked anew.
-const TROUBLE_FRESH: Duration = Duration::from_secs(1);
+const ERROR_TTL: Duration = Duration::from_secs(1);
 
 /// The statuses of tasks, by the keys of these.
 pub(super) struct StatusCache {
@@ -25,52 +25,57 @@ pub(super) struct StatusCache {
 }
 
 struct CachedStatus {
-    report: Option<Arc<Report>>,
+    report: Option<Arc<StatusReport>>,
     /// Why the last question brought no report.
-    trouble: Option<Arc<Trouble>>,
-    asked: Instant,
+    error: Option<Arc<QueryError>>,
+    queried_at: Instant,
 }
 
 impl StatusCache {
     /// The status of a task, as long as the provider need not be asked again.
-    pub fn fresh(&mut self, key: &str, query: &Query, now: Instant) -> Option<Told> {
+    pub fn fresh(&mut self, key: &str, query: &TaskQuery, now: Instant) -> Option<PollResult> {
         let entry = self.entries.get(key)?;
-        let age = now.saturating_duration_since(entry.asked);
-        if let Some(trouble) = &entry.trouble {
-            return (age < TROUBLE_FRESH.min(query.fresh)).then(|| Err(trouble.clone()));
+        let age = now.saturating_duration_since(entry.queried_at);
+        if let Some(error) = &entry.error {
+            return (age < ERROR_TTL.min(query.fresh)).then(|| Err(error.clone()));
         }
         let report = entry.report.as_ref()?;
         let fresh = query.fresh_while(report.state);
-        (age < fresh).then(|| Ok(Known::until(report.clone(), fresh - age)))
+        (age < fresh).then(|| Ok(PolledStatus::until(report.clone(), fresh - age)))
     }
 
     /// The last report of a task.
-    pub fn last(&mut self, key: &str) -> Option<Arc<Report>> {
+    pub fn last(&mut self, key: &str) -> Option<Arc<StatusReport>> {
         self.entries.get(key)?.report.clone()
     }
 
     /// Keeps the outcome of a question; returns the status that counts now. A terminal state stays, whatever comes,
     /// and a task that runs is not queued again.
-    pub fn record(&mut self, key: &Arc<str>, came: Holds, asked: Instant) -> Holds {
+    pub fn record(
+        &mut self,
+        key: &Arc<str>,
+        came: QueryResult,
+        queried_at: Instant,
+    ) -> QueryResult {
         let known = self.last(key);
-        let (report, trouble) = match (known, came) {
+        let (report, error) = match (known, came) {
             (Some(known), Ok(new)) if new.state.after(known.state) != new.state => {
                 (Some(known), None)
             }
             (_, Ok(new)) => (Some(new), None),
             (Some(known), Err(_)) if known.state.is_terminal() => (Some(known), None),
-            (known, Err(trouble)) => (known, Some(trouble)),
+            (known, Err(error)) => (known, Some(error)),
         };
-        let holds = match (&trouble, &report) {
-            (Some(trouble), _) => Err(trouble.clone()),
+        let holds = match (&error, &report) {
+            (Some(error), _) => Err(error.clone()),
             (None, Some(report)) => Ok(report.clone()),
             (None, None) => unreachable!("either came"),
         };
-        let report = report.filter(|report| report.answer.body().len() <= REPORT_BYTES_MAX);
+        let report = report.filter(|report| report.response.body().len() <= REPORT_BYTES_MAX);
         let entry = CachedStatus {
             report,
-            trouble,
-            asked,
+            error,
+            queried_at,
         };
         let bytes = entry.bytes();
         self.entries.insert(key.clone(), entry, bytes);
@@ -97,34 +102,35 @@ impl Default for StatusCache {
 impl CachedStatus {
     fn bytes(&self) -> usize {
         let report = self.report.as_ref();
-        let report = report.map_or(0, |report| report.answer.body().len() * (1 + TAPE_SHARE));
-        let trouble = self.trouble.as_ref();
-        report + trouble.map_or(0, |trouble| trouble.bytes())
+        let report = report.map_or(0, |report| report.response.body().len() * (1 + TAPE_SHARE));
+        let error = self.error.as_ref();
+        report + error.map_or(0, |error| error.bytes())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::json::{Document, Limits};
+    use crate::protocol::json::{JsonDocument, JsonLimits};
     use crate::subrequest::SubrequestResponse;
-    use crate::task::state::State;
+    use crate::task::state::TaskState;
 
     #[test]
     fn statuses_stay_within_their_bytes_and_the_newest_of_them_stay() {
         let mut cache = StatusCache::default();
         let body = format!("\"{}\"", "x".repeat(REPORT_BYTES_MAX - 2));
         let report = |state| {
-            let answer = Document::parse(body.clone().into(), &Limits::default()).unwrap();
-            Ok(Arc::new(Report {
-                answer,
+            let response =
+                JsonDocument::parse(body.clone().into(), &JsonLimits::default()).unwrap();
+            Ok(Arc::new(StatusReport {
+                response,
                 state,
-                said_ms: 0,
+                reported_ms: 0,
             }))
         };
         let key = |number: usize| Arc::from(number.to_string());
         for number in 0..1_000 {
-            let recorded = cache.record(&key(number), report(State::Running), Instant::now());
+            let recorded = cache.record(&key(number), report(TaskState::Running), Instant::now());
             assert!(recorded.is_ok());
         }
         let kept = (0..1_000).filter(|number| cache.last(&key(*number)).is_some());
@@ -145,8 +151,8 @@ mod tests {
                 headers: http::HeaderMap::new(),
                 body: vec![b' '; 1 << 20].into(),
             };
-            let trouble = Arc::new(Trouble::Refused(refused));
-            let recorded = cache.record(&key(number), Err(trouble), Instant::now());
+            let error = Arc::new(QueryError::Refused(refused));
+            let recorded = cache.record(&key(number), Err(error), Instant::now());
             assert!(recorded.is_err());
         }
         let kept = (0..400).filter(|number| cache.entries.get(&*key(*number)).is_some());

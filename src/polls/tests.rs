@@ -1,22 +1,23 @@
 //! Questions to a provider that the test plays: what is told, what is asked, and what stays.
 
 use super::*;
-use crate::state::demand::{Admission, Demand, Ticket};
-use crate::state::health::Health;
-use crate::state::memory::Memory;
-use crate::state::{Pending, Unavailable};
+use crate::state::admission::{Admission, AdmissionRequest, AdmissionTicket};
+use crate::state::health::StoreHealth;
+use crate::state::memory::MemoryStore;
+use crate::state::{StoreFuture, StoreUnavailable};
+use crate::subrequest::SubrequestResponse;
 use crate::task::families::shipped;
-use crate::task::state::State;
+use crate::task::state::TaskState;
 use http::{HeaderMap, StatusCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A provider that says what it is told to, and counts how often it is asked.
 #[derive(Default)]
-struct Provider(Arc<AtomicUsize>);
+struct FakeProvider(Arc<AtomicUsize>);
 
-impl Provider {
+impl FakeProvider {
     /// `status` is the provider's word, or an HTTP status.
-    fn says(&self, status: &str) -> PendingResponse {
+    fn says(&self, status: &str) -> SubrequestFuture {
         let (asked, status) = (self.0.clone(), status.to_owned());
         Box::pin(async move {
             asked.fetch_add(1, Ordering::SeqCst);
@@ -38,11 +39,11 @@ impl Provider {
     }
 }
 
-fn question(state: Arc<dyn Store>, change: impl FnOnce(&mut Family)) -> Question {
+fn question(state: Arc<dyn StateStore>, change: impl FnOnce(&mut VideoFamily)) -> StatusQuery {
     let yaml = shipped("family-b").unwrap();
     let config: serde_json::Value = serde_saphyr::from_str(yaml).unwrap();
     let config = serde_json::from_value(config).unwrap();
-    let mut family = Family::new("family-b", &config).unwrap();
+    let mut family = VideoFamily::new("family-b", &config).unwrap();
     family.query.fresh = Duration::ZERO;
     family.query.fresh_when_done = Duration::ZERO;
     family.query.per_second = None;
@@ -57,38 +58,45 @@ fn question(state: Arc<dyn Store>, change: impl FnOnce(&mut Family)) -> Question
         upstream: "up-1".into(),
         family: "family-b".into(),
     };
-    Question {
+    StatusQuery {
         family: Arc::new(family),
         task,
         state,
     }
 }
 
-fn memory() -> Arc<dyn Store> {
-    Arc::new(Memory::default())
+fn memory() -> Arc<dyn StateStore> {
+    Arc::new(MemoryStore::default())
 }
 
-fn state_of(told: &Told) -> State {
+fn state_of(told: &PollResult) -> TaskState {
     told.as_ref().map(|known| known.report.state).unwrap()
 }
 
 #[tokio::test]
-async fn what_is_told_never_goes_back() {
+async fn a_status_never_goes_back() {
     for (words, told) in [
-        (["PENDING", "RUNNING", "PENDING"], State::Running),
-        (["RUNNING", "SUCCEEDED", "UNKNOWN"], State::Succeeded),
-        (["RUNNING", "SUCCEEDED", "FAILED"], State::Succeeded),
-        (["PENDING", "FAILED", "SUCCEEDED"], State::Failed),
-        (["PENDING", "CANCELED", "RUNNING"], State::Cancelled),
-        (["PENDING", "SUCCEEDED", "404"], State::Succeeded),
-        (["PENDING", "SUCCEEDED", "500"], State::Succeeded),
-        (["UNKNOWN", "PENDING", "SUCCEEDED"], State::Succeeded),
+        (["PENDING", "RUNNING", "PENDING"], TaskState::Running),
+        (["RUNNING", "SUCCEEDED", "UNKNOWN"], TaskState::Succeeded),
+        (["RUNNING", "SUCCEEDED", "FAILED"], TaskState::Succeeded),
+        (["PENDING", "FAILED", "SUCCEEDED"], TaskState::Failed),
+        (["PENDING", "CANCELED", "RUNNING"], TaskState::Cancelled),
+        (["PENDING", "SUCCEEDED", "404"], TaskState::Succeeded),
+        (["PENDING", "SUCCEEDED", "500"], TaskState::Succeeded),
+        (["UNKNOWN", "PENDING", "SUCCEEDED"], TaskState::Succeeded),
     ] {
-        let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
-        let question = question(memory(), |_| {});
+        let (polls, provider) = (
+            Arc::new(TaskStatusPoller::default()),
+            FakeProvider::default(),
+        );
+        let status_query = question(memory(), |_| {});
         let mut last = None;
         for word in words {
-            last = Some(polls.report(question.clone(), provider.says(word)).await);
+            last = Some(
+                polls
+                    .status(status_query.clone(), provider.says(word))
+                    .await,
+            );
         }
         assert_eq!(state_of(&last.unwrap()), told, "{words:?}");
         assert_eq!(provider.asked(), 3, "{words:?}");
@@ -96,7 +104,7 @@ async fn what_is_told_never_goes_back() {
 }
 
 #[tokio::test]
-async fn what_was_said_is_told_again_while_it_is_fresh() {
+async fn a_fresh_status_is_served_from_the_cache() {
     let hour = Duration::from_secs(3600);
     for (word, under_way, when_done, asked) in [
         ("RUNNING", hour, Duration::ZERO, 1),
@@ -105,16 +113,21 @@ async fn what_was_said_is_told_again_while_it_is_fresh() {
         ("SUCCEEDED", hour, Duration::ZERO, 3),
         ("500", hour, hour, 1),
     ] {
-        let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
-        let question = question(memory(), |family| {
+        let (polls, provider) = (
+            Arc::new(TaskStatusPoller::default()),
+            FakeProvider::default(),
+        );
+        let status_query = question(memory(), |family| {
             family.query.fresh = under_way;
             family.query.fresh_when_done = when_done;
         });
         for _ in 0..3 {
-            let told = polls.report(question.clone(), provider.says(word)).await;
+            let told = polls
+                .status(status_query.clone(), provider.says(word))
+                .await;
             assert_eq!(told.is_ok(), word != "500");
             if let Ok(known) = told {
-                assert!(known.again <= hour);
+                assert!(known.poll_after <= hour);
             }
         }
         assert_eq!(provider.asked(), asked, "{word}");
@@ -122,44 +135,50 @@ async fn what_was_said_is_told_again_while_it_is_fresh() {
 }
 
 #[tokio::test]
-async fn over_budget_what_is_known_is_told_and_what_is_not_waits() {
-    let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
-    let question = question(memory(), |family| family.query.per_second = Some(1));
+async fn over_budget_a_cached_status_is_served_or_the_poll_waits() {
+    let (polls, provider) = (
+        Arc::new(TaskStatusPoller::default()),
+        FakeProvider::default(),
+    );
+    let status_query = question(memory(), |family| family.query.per_second = Some(1));
     let began = Instant::now();
     for _ in 0..5 {
         let told = polls
-            .report(question.clone(), provider.says("RUNNING"))
+            .status(status_query.clone(), provider.says("RUNNING"))
             .await;
-        assert_eq!(state_of(&told), State::Running);
+        assert_eq!(state_of(&told), TaskState::Running);
     }
     assert!(provider.asked() as u64 <= 1 + began.elapsed().as_secs());
-    assert!(polls.tally().of(Outcome::OverBudget) >= 5 - provider.asked() as u64);
-    let mut other = question;
+    assert!(polls.counters().of(PollOutcome::OverBudget) >= 5 - provider.asked() as u64);
+    let mut other = status_query;
     other.task.upstream = "up-2".into();
-    let told = polls.report(other, provider.says("404")).await;
+    let told = polls.status(other, provider.says("404")).await;
     assert!(
-        matches!(*told.unwrap_err(), Trouble::Refused(_)),
+        matches!(*told.unwrap_err(), QueryError::Refused(_)),
         "it was asked in its turn"
     );
 }
 
 #[tokio::test]
-async fn more_tasks_than_there_is_room_for_are_told_when_to_come_back() {
-    let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
+async fn polls_over_budget_get_a_retry_after() {
+    let (polls, provider) = (
+        Arc::new(TaskStatusPoller::default()),
+        FakeProvider::default(),
+    );
     let mut asking = Vec::new();
     let state = memory();
     for number in 0..12 {
-        let mut question = question(state.clone(), |family| family.query.per_second = Some(1));
-        question.task.upstream = format!("up-{number}");
+        let mut status_query = question(state.clone(), |family| family.query.per_second = Some(1));
+        status_query.task.upstream = format!("up-{number}");
         let (polls, ask) = (polls.clone(), provider.says("404"));
-        asking.push(tokio::spawn(
-            async move { polls.report(question, ask).await },
-        ));
+        asking.push(tokio::spawn(async move {
+            polls.status(status_query, ask).await
+        }));
     }
     let mut refused = 0;
     for asked in asking {
-        let trouble = asked.await.unwrap().unwrap_err();
-        if let Trouble::Failed(fault) = &*trouble {
+        let error = asked.await.unwrap().unwrap_err();
+        if let QueryError::Failed(fault) = &*error {
             assert_eq!(fault.kind, FaultKind::TooManyRequests);
             assert!(fault.retry_after.is_some());
             refused += 1;
@@ -170,160 +189,193 @@ async fn more_tasks_than_there_is_room_for_are_told_when_to_come_back() {
 }
 
 /// A store that nobody reaches.
-struct Away(WhenAway);
+struct FailingStore(OnStoreFailure);
 
-impl Store for Away {
-    fn when_away(&self) -> WhenAway {
+impl StateStore for FailingStore {
+    fn on_store_failure(&self) -> OnStoreFailure {
         self.0
     }
 
-    fn health(&self) -> Health {
-        Health::away("redis")
+    fn health(&self) -> StoreHealth {
+        StoreHealth::down("redis")
     }
 
     fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
 
-    fn channel_of<'a>(&'a self, _: &'a Arc<str>, _: &'a str) -> Pending<'a, Option<Arc<str>>> {
+    fn channel_of<'a>(&'a self, _: &'a Arc<str>, _: &'a str) -> StoreFuture<'a, Option<Arc<str>>> {
         gone()
     }
 
     fn forget(&self, _: &Arc<str>, _: &str) {}
 
-    fn admit<'a>(&'a self, _: &'a Demand<'a>) -> Pending<'a, Admission> {
+    fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
         gone()
     }
 
-    fn settle(&self, _: Ticket, _: u64) {}
+    fn settle(&self, _: AdmissionTicket, _: u64) {}
 
-    fn pace<'a>(&'a self, _: &'a str, _: u16) -> Pending<'a, Pace> {
+    fn take_per_second<'a>(&'a self, _: &'a str, _: u16) -> StoreFuture<'a, PerSecondDecision> {
         gone()
     }
 
-    fn note(&self, _: &str, _: &Bytes) {}
+    fn put_note(&self, _: &str, _: &Bytes) {}
 
-    fn noted<'a>(&'a self, _: &'a str) -> Pending<'a, Option<Bytes>> {
+    fn get_note<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<Bytes>> {
         gone()
     }
 }
 
-fn gone<'a, T>() -> Pending<'a, T> {
-    Pending::Ready(Err(Unavailable("gone".into())))
+fn gone<'a, T>() -> StoreFuture<'a, T> {
+    StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
 }
 
 #[tokio::test]
-async fn while_the_store_is_away_each_gateway_counts_for_itself_or_nobody_is_asked() {
-    for when_away in [WhenAway::Open, WhenAway::Closed] {
-        let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
-        let away: Arc<dyn Store> = Arc::new(Away(when_away));
-        let question = question(away, |family| family.query.per_second = Some(1));
+async fn without_the_store_polls_are_limited_locally_or_denied() {
+    for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
+        let (polls, provider) = (
+            Arc::new(TaskStatusPoller::default()),
+            FakeProvider::default(),
+        );
+        let away: Arc<dyn StateStore> = Arc::new(FailingStore(on_store_failure));
+        let status_query = question(away, |family| family.query.per_second = Some(1));
         for _ in 0..3 {
             let told = polls
-                .report(question.clone(), provider.says("RUNNING"))
+                .status(status_query.clone(), provider.says("RUNNING"))
                 .await;
-            match when_away {
-                WhenAway::Open => assert_eq!(state_of(&told), State::Running),
-                WhenAway::Closed => {
-                    let trouble = told.unwrap_err();
-                    let Trouble::Failed(fault) = &*trouble else {
-                        panic!("{trouble:?}");
+            match on_store_failure {
+                OnStoreFailure::Allow => assert_eq!(state_of(&told), TaskState::Running),
+                OnStoreFailure::Deny => {
+                    let error = told.unwrap_err();
+                    let QueryError::Failed(fault) = &*error else {
+                        panic!("{error:?}");
                     };
                     assert_eq!(fault.kind, FaultKind::Overloaded);
                 }
             }
         }
-        let own = polls.tally().of(Outcome::OverBudget);
-        match when_away {
-            WhenAway::Open => assert_eq!(provider.asked() as u64 + own, 3),
-            WhenAway::Closed => assert_eq!((provider.asked(), own), (0, 3)),
+        let own = polls.counters().of(PollOutcome::OverBudget);
+        match on_store_failure {
+            OnStoreFailure::Allow => assert_eq!(provider.asked() as u64 + own, 3),
+            OnStoreFailure::Deny => assert_eq!((provider.asked(), own), (0, 3)),
         }
     }
 }
 
 #[tokio::test]
-async fn the_end_is_noted_for_those_who_have_not_seen_it() {
+async fn a_terminal_status_is_noted_in_the_store() {
     let state = memory();
-    let provider = Provider::default();
+    let provider = FakeProvider::default();
     let ask = async |word: &str| {
-        let polls = Arc::new(Polls::default());
-        let question = question(state.clone(), |family| {
+        let polls = Arc::new(TaskStatusPoller::default());
+        let status_query = question(state.clone(), |family| {
             family.query.fresh_when_done = Duration::from_secs(3600);
         });
-        state_of(&polls.report(question, provider.says(word)).await)
+        state_of(&polls.status(status_query, provider.says(word)).await)
     };
-    assert_eq!(ask("RUNNING").await, State::Running);
-    assert_eq!(ask("SUCCEEDED").await, State::Succeeded);
-    assert_eq!(ask("UNKNOWN").await, State::Succeeded);
+    assert_eq!(ask("RUNNING").await, TaskState::Running);
+    assert_eq!(ask("SUCCEEDED").await, TaskState::Succeeded);
+    assert_eq!(ask("UNKNOWN").await, TaskState::Succeeded);
     assert_eq!(provider.asked(), 2, "the last was told by the note");
 }
 
 #[tokio::test]
-async fn who_asks_now_is_told_what_is_so_and_not_what_was_guessed() {
-    let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
-    let question = question(memory(), |family| {
+async fn status_now_queries_the_provider() {
+    let (polls, provider) = (
+        Arc::new(TaskStatusPoller::default()),
+        FakeProvider::default(),
+    );
+    let status_query = question(memory(), |family| {
         family.query.fresh = Duration::from_secs(3600);
         family.query.fresh_when_done = Duration::from_secs(3600);
     });
     let now = async |word: &str| {
-        let report = polls.report_now(&question, provider.says(word)).await;
+        let report = polls.status_now(&status_query, provider.says(word)).await;
         report.unwrap().state
     };
     polls
-        .report(question.clone(), provider.says("UNKNOWN"))
+        .status(status_query.clone(), provider.says("UNKNOWN"))
         .await
         .unwrap();
-    assert_eq!(now("PENDING").await, State::Queued);
-    assert_eq!(now("RUNNING").await, State::Running);
-    assert_eq!(now("SUCCEEDED").await, State::Succeeded);
-    assert_eq!(now("PENDING").await, State::Succeeded, "nobody was asked");
+    assert_eq!(now("PENDING").await, TaskState::Queued);
+    assert_eq!(now("RUNNING").await, TaskState::Running);
+    assert_eq!(now("SUCCEEDED").await, TaskState::Succeeded);
+    assert_eq!(
+        now("PENDING").await,
+        TaskState::Succeeded,
+        "nobody was asked"
+    );
     assert_eq!(provider.asked(), 4);
 }
 
 #[tokio::test]
-async fn who_asks_to_act_upon_it_has_room_for_that_too_and_need_not_wait_in_between() {
+async fn status_now_reserves_budget_for_the_cancel() {
     let state = memory();
-    let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
-    let question = question(state.clone(), |family| family.query.per_second = Some(2));
-    let report = polls.report_now(&question, provider.says("PENDING")).await;
-    assert_eq!(report.unwrap().state, State::Queued);
-    let pace = state.pace("b", 2).get().await.unwrap();
-    assert!(matches!(pace, Pace::In(_)), "{pace:?}");
+    let (polls, provider) = (
+        Arc::new(TaskStatusPoller::default()),
+        FakeProvider::default(),
+    );
+    let status_query = question(state.clone(), |family| family.query.per_second = Some(2));
+    let report = polls
+        .status_now(&status_query, provider.says("PENDING"))
+        .await;
+    assert_eq!(report.unwrap().state, TaskState::Queued);
+    let pace = state.take_per_second("b", 2).get().await.unwrap();
+    assert!(matches!(pace, PerSecondDecision::RetryAfter(_)), "{pace:?}");
 }
 
 #[tokio::test]
-async fn the_end_that_another_gateway_has_seen_is_told_even_while_an_earlier_state_is_fresh() {
+async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
     let state = memory();
-    let (polls, other) = (Arc::new(Polls::default()), Arc::new(Polls::default()));
-    let provider = Provider::default();
-    let question = question(state, |family| {
+    let (polls, other) = (
+        Arc::new(TaskStatusPoller::default()),
+        Arc::new(TaskStatusPoller::default()),
+    );
+    let provider = FakeProvider::default();
+    let status_query = question(state, |family| {
         family.query.fresh = Duration::from_secs(3600);
         family.query.fresh_when_done = Duration::from_secs(3600);
     });
-    let poll = async |polls: &Arc<Polls>, word: &str| {
-        state_of(&polls.report(question.clone(), provider.says(word)).await)
+    let poll = async |polls: &Arc<TaskStatusPoller>, word: &str| {
+        state_of(
+            &polls
+                .status(status_query.clone(), provider.says(word))
+                .await,
+        )
     };
-    assert_eq!(poll(&polls, "PENDING").await, State::Queued);
+    assert_eq!(poll(&polls, "PENDING").await, TaskState::Queued);
     // As a cancel does there.
     let seen = other
-        .report_now(&question, provider.says("SUCCEEDED"))
+        .status_now(&status_query, provider.says("SUCCEEDED"))
         .await;
-    assert_eq!(seen.unwrap().state, State::Succeeded);
-    assert_eq!(poll(&polls, "PENDING").await, State::Succeeded);
-    assert_eq!(poll(&polls, "PENDING").await, State::Succeeded);
+    assert_eq!(seen.unwrap().state, TaskState::Succeeded);
+    assert_eq!(poll(&polls, "PENDING").await, TaskState::Succeeded);
+    assert_eq!(poll(&polls, "PENDING").await, TaskState::Succeeded);
     assert_eq!(provider.asked(), 2);
 }
 
 #[tokio::test]
-async fn what_who_asks_now_learns_is_told_to_all_who_poll() {
-    let (polls, provider) = (Arc::new(Polls::default()), Provider::default());
-    let question = question(memory(), |family| {
+async fn status_now_updates_the_cache_for_all_polls() {
+    let (polls, provider) = (
+        Arc::new(TaskStatusPoller::default()),
+        FakeProvider::default(),
+    );
+    let status_query = question(memory(), |family| {
         family.query.fresh = Duration::from_secs(3600);
         family.query.fresh_when_done = Duration::from_secs(3600);
     });
-    let poll =
-        async |word: &str| state_of(&polls.report(question.clone(), provider.says(word)).await);
-    assert_eq!(poll("PENDING").await, State::Queued);
-    for (word, state) in [("RUNNING", State::Running), ("SUCCEEDED", State::Succeeded)] {
-        let now = polls.report_now(&question, provider.says(word)).await;
+    let poll = async |word: &str| {
+        state_of(
+            &polls
+                .status(status_query.clone(), provider.says(word))
+                .await,
+        )
+    };
+    assert_eq!(poll("PENDING").await, TaskState::Queued);
+    for (word, state) in [
+        ("RUNNING", TaskState::Running),
+        ("SUCCEEDED", TaskState::Succeeded),
+    ] {
+        let now = polls.status_now(&status_query, provider.says(word)).await;
         assert_eq!(now.unwrap().state, state);
         assert_eq!(poll("PENDING").await, state);
     }

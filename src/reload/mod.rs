@@ -6,12 +6,12 @@ pub mod watch;
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::observe::metrics::Metrics;
-use crate::polls::Polls;
-use crate::snapshot::{self, Built, Lasting, Snapshot, Warnings};
-use crate::state::Store;
-use crate::state::site::Site;
+use crate::polls::TaskStatusPoller;
+use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
+use crate::state::StateStore;
+use crate::state::settings::StoreSettings;
 use arc_swap::ArcSwap;
-use running::{Listeners, Running};
+use running::{ListenerAddresses, RunningSettings};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -19,19 +19,19 @@ use std::time::SystemTime;
 /// Holds the snapshot in use and makes new ones.
 pub struct Reloader {
     path: PathBuf,
-    lasting: Lasting,
+    shared: SharedState,
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
-    running: Mutex<Running>,
+    running: Mutex<RunningSettings>,
     /// One load at a time; holds what came of the last one.
-    last: Mutex<Option<Refusal>>,
+    last: Mutex<Option<RefusedReload>>,
     /// Snapshots that were replaced, while exchanges still hold them.
     replaced: Mutex<Vec<std::sync::Weak<Snapshot>>>,
 }
 
 /// A configuration that was refused.
 #[derive(Clone, Debug)]
-pub struct Refusal {
+pub struct RefusedReload {
     pub at: SystemTime,
     /// Every problem, with file, line and column; no secrets.
     pub report: String,
@@ -41,10 +41,10 @@ pub struct Refusal {
 
 /// What came of a load.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub enum ReloadOutcome {
     /// The file says what is in use already.
     Unchanged {
-        /// As of [`Outcome::Swapped`].
+        /// As of [`ReloadOutcome::Swapped`].
         needing_restart: Vec<&'static str>,
     },
     Swapped {
@@ -52,7 +52,7 @@ pub enum Outcome {
         /// Settings that differ from those of the process, and need a restart.
         needing_restart: Vec<&'static str>,
     },
-    Refused(Refusal),
+    Refused(RefusedReload),
 }
 
 impl Reloader {
@@ -62,19 +62,19 @@ impl Reloader {
     /// Every problem of the file.
     pub fn start(
         path: &Path,
-        mut lasting: Lasting,
+        mut shared: SharedState,
         metrics: Arc<Metrics>,
     ) -> Result<Self, InvalidConfig> {
-        let mut built = snapshot::build(path, &lasting)?;
+        let mut built = snapshot::build(path, &shared)?;
         // A configuration that is refused opens nothing; only filters built from now on know the store.
-        if built.snapshot.state != Site::Memory {
-            lasting.state = built.snapshot.state.open();
-            built = snapshot::build(path, &lasting)?;
+        if built.snapshot.state != StoreSettings::Memory {
+            shared.state = built.snapshot.state.open();
+            built = snapshot::build(path, &shared)?;
         }
-        let Built { snapshot, warnings } = built;
+        let BuiltSnapshot { snapshot, warnings } = built;
         log_warnings(&warnings);
         metrics.reloaded(&snapshot.revision);
-        let running = Running {
+        let running = RunningSettings {
             server: snapshot.server.clone(),
             spooling: snapshot.spooling.clone(),
             state: snapshot.state.clone(),
@@ -82,7 +82,7 @@ impl Reloader {
         };
         Ok(Self {
             path: path.to_path_buf(),
-            lasting,
+            shared,
             metrics,
             running: Mutex::new(running),
             current: ArcSwap::from_pointee(snapshot),
@@ -97,16 +97,16 @@ impl Reloader {
     }
 
     /// The process listens at these addresses from now on.
-    pub fn set_listeners(&self, listeners: Listeners) {
+    pub fn set_listeners(&self, listeners: ListenerAddresses) {
         self.lock_running().listeners = Some(listeners);
     }
 
     /// Calls `look` with what the process runs that no reload can change.
-    pub fn with_running<T>(&self, look: impl FnOnce(&Running) -> T) -> T {
+    pub fn with_running<T>(&self, look: impl FnOnce(&RunningSettings) -> T) -> T {
         look(&self.lock_running())
     }
 
-    fn lock_running(&self) -> MutexGuard<'_, Running> {
+    fn lock_running(&self) -> MutexGuard<'_, RunningSettings> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -117,13 +117,13 @@ impl Reloader {
     }
 
     /// The store of this process.
-    pub fn state(&self) -> &Arc<dyn Store> {
-        &self.lasting.state
+    pub fn state(&self) -> &Arc<dyn StateStore> {
+        &self.shared.state
     }
 
     /// What is known of video tasks.
-    pub fn polls(&self) -> &Polls {
-        &self.lasting.polls
+    pub fn polls(&self) -> &TaskStatusPoller {
+        &self.shared.polls
     }
 
     pub fn path(&self) -> &Path {
@@ -131,7 +131,7 @@ impl Reloader {
     }
 
     /// The last load, if it was refused.
-    pub fn refusal(&self) -> Option<Refusal> {
+    pub fn refusal(&self) -> Option<RefusedReload> {
         self.last
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -156,15 +156,15 @@ impl Reloader {
     /// Reads the file again, builds it completely, and swaps it in if it is good.
     ///
     /// Blocks on the file system: call it from where that is allowed.
-    pub fn reload(&self) -> Outcome {
+    pub fn reload(&self) -> ReloadOutcome {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
-        match snapshot::build(&self.path, &self.lasting) {
+        match snapshot::build(&self.path, &self.shared) {
             Ok(built) => {
                 *last = None;
                 self.swap(built)
             }
             Err(invalid) => {
-                let refusal = Refusal {
+                let refusal = RefusedReload {
                     at: SystemTime::now(),
                     report: invalid.to_string(),
                     files: invalid.files,
@@ -172,12 +172,12 @@ impl Reloader {
                 tracing::error!(file = %self.path.display(), "configuration refused, the last good one stays in use\n{}", refusal.report);
                 self.metrics.reload_refused();
                 *last = Some(refusal.clone());
-                Outcome::Refused(refusal)
+                ReloadOutcome::Refused(refusal)
             }
         }
     }
 
-    fn swap(&self, Built { snapshot, warnings }: Built) -> Outcome {
+    fn swap(&self, BuiltSnapshot { snapshot, warnings }: BuiltSnapshot) -> ReloadOutcome {
         log_warnings(&warnings);
         let old = self.current();
         let needing_restart = self.lock_running().needing_restart(&snapshot);
@@ -197,8 +197,8 @@ impl Reloader {
         self.metrics.reloaded(&revision);
         tracing::info!(%revision, "configuration in use");
         match unchanged {
-            true => Outcome::Unchanged { needing_restart },
-            false => Outcome::Swapped {
+            true => ReloadOutcome::Unchanged { needing_restart },
+            false => ReloadOutcome::Swapped {
                 revision,
                 needing_restart,
             },
@@ -206,7 +206,7 @@ impl Reloader {
     }
 }
 
-fn log_warnings(warnings: &Warnings) {
+fn log_warnings(warnings: &ConfigWarnings) {
     for warning in &warnings.shown {
         tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
     }

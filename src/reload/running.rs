@@ -1,13 +1,13 @@
 //! What the process runs that no reload can change, compared with what a configuration wants.
 
 use crate::snapshot::Snapshot;
-use crate::snapshot::server::Server;
-use crate::snapshot::spooling::Spooling;
-use crate::state::site::Site;
+use crate::snapshot::server::ServerSettings;
+use crate::snapshot::spooling::SpoolPolicy;
+use crate::state::settings::StoreSettings;
 
 /// The addresses of the listeners that the process opened.
 #[derive(Clone, Debug)]
-pub struct Listeners {
+pub struct ListenerAddresses {
     pub listen: String,
     pub admin: String,
     /// Whether the command line names the address, so that `server.listen` does not count.
@@ -18,17 +18,17 @@ pub struct Listeners {
 
 /// The settings with which the process was started.
 #[derive(Debug)]
-pub struct Running {
-    pub server: Server,
-    pub spooling: Spooling,
-    pub state: Site,
+pub struct RunningSettings {
+    pub server: ServerSettings,
+    pub spooling: SpoolPolicy,
+    pub state: StoreSettings,
     /// Absent in a process that is not listening yet.
-    pub listeners: Option<Listeners>,
+    pub listeners: Option<ListenerAddresses>,
 }
 
 /// Settings of the listeners, for whoever shows them.
 #[derive(Clone, Debug)]
-pub struct ServerSettings {
+pub struct ListenerSettings {
     pub listen: String,
     pub admin: String,
     pub tls: bool,
@@ -36,13 +36,13 @@ pub struct ServerSettings {
     pub connections_max: u32,
 }
 
-impl ServerSettings {
+impl ListenerSettings {
     /// Those that a snapshot wants.
     pub fn wanted_by(snapshot: &Snapshot) -> Self {
         Self::of(&snapshot.server)
     }
 
-    fn of(server: &Server) -> Self {
+    fn of(server: &ServerSettings) -> Self {
         Self {
             listen: server.listen.clone(),
             admin: server.admin.clone(),
@@ -53,11 +53,11 @@ impl ServerSettings {
     }
 }
 
-impl Running {
+impl RunningSettings {
     /// The settings of the process; its addresses are those that it opened.
-    pub fn settings(&self) -> ServerSettings {
-        let mut settings = ServerSettings::of(&self.server);
-        if let Some(Listeners { listen, admin, .. }) = &self.listeners {
+    pub fn settings(&self) -> ListenerSettings {
+        let mut settings = ListenerSettings::of(&self.server);
+        if let Some(ListenerAddresses { listen, admin, .. }) = &self.listeners {
             settings.listen.clone_from(listen);
             settings.admin.clone_from(admin);
         }
@@ -66,7 +66,7 @@ impl Running {
 
     /// The settings of this snapshot that differ from those of the process, as `server.listen`: they need a restart.
     pub fn needing_restart(&self, snapshot: &Snapshot) -> Vec<&'static str> {
-        let Server {
+        let ServerSettings {
             listen,
             admin,
             tls,
@@ -77,7 +77,7 @@ impl Running {
             client_addresses,
         } = &self.server;
         let wanted = &snapshot.server;
-        let overridden = |is_overridden: fn(&Listeners) -> bool| {
+        let overridden = |is_overridden: fn(&ListenerAddresses) -> bool| {
             self.listeners.as_ref().is_some_and(is_overridden)
         };
         let differing = [

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 
 /// One text, or several in a list.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(from = "Written")]
+#[serde(from = "TextOrList")]
 pub struct OneOrMore(pub Vec<String>);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Written {
+enum TextOrList {
     One(String),
     Several(Vec<String>),
 }
@@ -30,11 +30,11 @@ impl OneOrMore {
     }
 }
 
-impl From<Written> for OneOrMore {
-    fn from(written: Written) -> Self {
+impl From<TextOrList> for OneOrMore {
+    fn from(written: TextOrList) -> Self {
         match written {
-            Written::One(one) => Self(vec![one]),
-            Written::Several(several) => Self(several),
+            TextOrList::One(one) => Self(vec![one]),
+            TextOrList::Several(several) => Self(several),
         }
     }
 }

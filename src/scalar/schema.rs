@@ -1,6 +1,6 @@
 //! JSON Schemas of the scalars: they refuse what the parsers refuse.
 
-use super::{ByteSize, SIZE_WORDS, SPAN_WORDS, Secret, Span};
+use super::{ByteSize, HumanDuration, SIZE_WORDS, SPAN_WORDS, Secret};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
@@ -29,7 +29,7 @@ impl JsonSchema for Secret {
     }
 }
 
-impl JsonSchema for Span {
+impl JsonSchema for HumanDuration {
     fn schema_name() -> Cow<'static, str> {
         "Span".into()
     }

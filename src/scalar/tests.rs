@@ -16,11 +16,11 @@ fn spans_are_read_and_printed() {
         ("1m0s5ms", 60_005, "1m5ms"),
     ];
     for (text, millis, printed) in cases {
-        let span: Span = text.parse().unwrap();
+        let span: HumanDuration = text.parse().unwrap();
         assert_eq!(span.duration().as_millis(), millis, "{text}");
         assert_eq!(span.to_string(), printed);
     }
-    assert_eq!(Span::seconds(60).to_string(), "1m");
+    assert_eq!(HumanDuration::seconds(60).to_string(), "1m");
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn schema_and_parser_refuse_the_same() {
         "9999999999h",
     ];
     for text in spans {
-        refused::<Span>(json!(text));
+        refused::<HumanDuration>(json!(text));
     }
     let sizes = [
         json!(""),
@@ -82,8 +82,8 @@ fn schema_and_parser_refuse_the_same() {
 
 #[test]
 fn schema_and_parser_accept_the_same() {
-    accepted::<Span>(json!("999999999h1ms"));
-    accepted::<Span>(json!("0h1m"));
+    accepted::<HumanDuration>(json!("999999999h1ms"));
+    accepted::<HumanDuration>(json!("0h1m"));
     accepted::<ByteSize>(json!("999999999GiB"));
     accepted::<ByteSize>(json!(u64::MAX));
     accepted::<Secret>(json!("x"));

@@ -1,15 +1,15 @@
 //! Callers from their configuration: keys, models, limits.
 
-use super::Problems;
+use super::ProblemCollector;
 use super::router::Router;
-use crate::catalog::caller::{Caller, Callers, KeyDigest, Pattern};
+use crate::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
 use crate::catalog::limits::CallerLimits;
 use crate::catalog::model::Catalog;
 use crate::config::routes::{CallerConfig, CallerLimitsConfig, ModelLimitsConfig};
-use crate::filter::kind::Provision;
+use crate::filter::kind::FilterProvision;
 use crate::filter::registry;
 use crate::protocol::nearest::nearest;
-use crate::state::demand::Measure;
+use crate::state::admission::LimitKind;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use std::sync::Arc;
 pub(crate) fn build(
     configs: &[CallerConfig],
     catalog: &Catalog,
-    problems: &mut Problems<'_>,
+    problems: &mut ProblemCollector<'_>,
 ) -> Callers {
     let mut callers = Callers::default();
     let mut names = HashSet::new();
@@ -65,12 +65,16 @@ pub(crate) fn build(
 }
 
 /// Limits that no route keeps to are reported: whoever wrote them relies on them.
-pub(crate) fn check_kept(configs: &[CallerConfig], router: &Router, problems: &mut Problems<'_>) {
+pub(crate) fn check_enforced(
+    configs: &[CallerConfig],
+    router: &Router,
+    problems: &mut ProblemCollector<'_>,
+) {
     let mut routes = router.routes().iter();
-    if routes.any(|route| route.request.provider_of(Provision::Limits).is_some()) {
+    if routes.any(|route| route.request.provider_of(FilterProvision::Limits).is_some()) {
         return;
     }
-    let keeper = registry::providers(Provision::Limits);
+    let keeper = registry::providers(FilterProvision::Limits);
     for (index, config) in configs.iter().enumerate() {
         let of_connections = CallerLimitsConfig {
             connections: config.limits.connections,
@@ -121,14 +125,14 @@ fn most_exact<'c>(
     let fitting = || {
         let patterns = models.iter();
         patterns
-            .filter(|(pattern, _)| Pattern::new(pattern).matches(model))
+            .filter(|(pattern, _)| ModelPattern::new(pattern).matches(model))
             .max_by_key(|(pattern, _)| pattern.len())
             .map(|(_, config)| config)
     };
     models.get(model).or_else(fitting)
 }
 
-fn amounts(config: &ModelLimitsConfig) -> [(Measure, Option<u64>); 5] {
+fn amounts(config: &ModelLimitsConfig) -> [(LimitKind, Option<u64>); 5] {
     let ModelLimitsConfig {
         requests_per_minute,
         tokens_per_minute,
@@ -137,11 +141,11 @@ fn amounts(config: &ModelLimitsConfig) -> [(Measure, Option<u64>); 5] {
         tokens_per_month,
     } = *config;
     [
-        (Measure::RequestsPerMinute, requests_per_minute),
-        (Measure::TokensPerMinute, tokens_per_minute),
-        (Measure::Concurrent, concurrent),
-        (Measure::TokensPerDay, tokens_per_day),
-        (Measure::TokensPerMonth, tokens_per_month),
+        (LimitKind::RequestsPerMinute, requests_per_minute),
+        (LimitKind::TokensPerMinute, tokens_per_minute),
+        (LimitKind::Concurrent, concurrent),
+        (LimitKind::TokensPerDay, tokens_per_day),
+        (LimitKind::TokensPerMonth, tokens_per_month),
     ]
 }
 
@@ -149,10 +153,10 @@ fn check_models(
     config: &CallerLimitsConfig,
     catalog: &Catalog,
     at: &str,
-    problems: &mut Problems<'_>,
+    problems: &mut ProblemCollector<'_>,
 ) {
     for name in config.models.keys() {
-        let pattern = Pattern::new(name);
+        let pattern = ModelPattern::new(name);
         if problems.errors() > 0 {
             return;
         }
@@ -177,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_exact_entry_counts() {
+    fn the_most_specific_model_pattern_applies() {
         let of = |concurrent| ModelLimitsConfig {
             concurrent: Some(concurrent),
             ..ModelLimitsConfig::default()

@@ -1,22 +1,22 @@
 //! Channels from their configuration.
 
-use super::families::Families;
+use super::families::FamilyLookup;
 use super::origin::{self, BaseUrl};
-use super::{Problems, credentials, failover, pem};
+use super::{ProblemCollector, credentials, failover, pem};
 use crate::catalog::channel::{
-    Channel, HttpVersion, Identity, Origin, OriginTls, TimeoutOverrides, Timeouts,
+    Channel, ClientCertificate, HttpVersion, Origin, OriginTls, TimeoutOverrides, Timeouts,
 };
 use crate::catalog::client_address::ForwardedPolicy;
-use crate::catalog::images::{ImageBody, ImageEdits, ResponseFormat};
+use crate::catalog::images::{ImageBodyFormat, ImageEditPolicy, ResponseFormatHandling};
 use crate::catalog::model::ChannelModel;
 use crate::config::channels::{
     ChannelConfig, ChannelTlsConfig, ForwardedConfig, HttpVersionConfig, TimeoutsConfig,
 };
-use crate::config::images::{ImageBodyConfig, ImageEditConfig, ResponseFormatConfig};
+use crate::config::images::{ImageBodyFormatConfig, ImageEditConfig, ResponseFormatHandlingConfig};
 use crate::config::pointer::child;
 use crate::filter::set_headers::header_name;
 use crate::protocol::Protocol;
-use crate::scalar::Span;
+use crate::scalar::HumanDuration;
 use http::{HeaderName, HeaderValue};
 use rustls_pki_types::ServerName;
 use std::collections::BTreeMap;
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A channel and the platform models it serves.
-pub struct Served {
+pub struct ChannelWithModels {
     pub channel: Arc<Channel>,
     pub models: BTreeMap<String, ChannelModel>,
 }
@@ -33,10 +33,10 @@ pub struct Served {
 /// Builds every channel; one with problems is left out, and its problems are reported.
 pub(crate) fn build(
     configs: &BTreeMap<String, ChannelConfig>,
-    families: &Families<'_>,
+    families: &FamilyLookup<'_>,
     folder: &Path,
-    problems: &mut Problems<'_>,
-) -> Vec<Served> {
+    problems: &mut ProblemCollector<'_>,
+) -> Vec<ChannelWithModels> {
     configs
         .iter()
         .filter_map(|(name, config)| {
@@ -61,11 +61,11 @@ pub(crate) fn files<'a>(
 fn build_one(
     name: &str,
     config: &ChannelConfig,
-    families: &Families<'_>,
+    families: &FamilyLookup<'_>,
     folder: &Path,
     at: &str,
-    problems: &mut Problems<'_>,
-) -> Option<Served> {
+    problems: &mut ProblemCollector<'_>,
+) -> Option<ChannelWithModels> {
     let ChannelConfig {
         base_url,
         credential: _,
@@ -120,7 +120,7 @@ fn build_one(
             (model.clone(), channel_model)
         })
         .collect();
-    Some(Served {
+    Some(ChannelWithModels {
         models,
         channel: Arc::new(Channel {
             name: name.into(),
@@ -162,7 +162,7 @@ pub(super) fn timeouts(config: &TimeoutsConfig) -> TimeoutOverrides {
         idle,
         total,
     } = config;
-    let duration = |span: Option<Span>| span.map(Span::duration);
+    let duration = |span: Option<HumanDuration>| span.map(HumanDuration::duration);
     TimeoutOverrides {
         connect: duration(*connect),
         first_byte: duration(*first_byte),
@@ -174,7 +174,7 @@ pub(super) fn timeouts(config: &TimeoutsConfig) -> TimeoutOverrides {
 fn build_headers(
     configs: &BTreeMap<String, String>,
     at: &str,
-    problems: &mut Problems<'_>,
+    problems: &mut ProblemCollector<'_>,
 ) -> Vec<(HeaderName, HeaderValue)> {
     let mut headers = Vec::new();
     for (name, value) in configs {
@@ -201,7 +201,7 @@ fn build_tls(
     base: &BaseUrl,
     folder: &Path,
     at: &str,
-    problems: &mut Problems<'_>,
+    problems: &mut ProblemCollector<'_>,
 ) -> Option<OriginTls> {
     let ChannelTlsConfig {
         ca,
@@ -244,8 +244,8 @@ fn build_tls(
     }
     let identity = chain
         .zip(key_der.and_then(|mut keys| keys.pop()))
-        .map(|(chain, key)| Identity { chain, key });
-    if let Some(Identity { chain, key }) = &identity
+        .map(|(chain, key)| ClientCertificate { chain, key });
+    if let Some(ClientCertificate { chain, key }) = &identity
         && let Err(reason) = pem::certified_key(chain, key)
     {
         problems.error(&format!("{at}/key"), reason, None);
@@ -262,7 +262,7 @@ fn check_image_edits(
     config: ImageEditConfig,
     protocols: &[Protocol],
     at: &str,
-    problems: &mut Problems<'_>,
+    problems: &mut ProblemCollector<'_>,
 ) {
     if config != ImageEditConfig::default() && !protocols.contains(&Protocol::ImageEdit) {
         problems.error(
@@ -273,16 +273,16 @@ fn check_image_edits(
     }
 }
 
-fn image_edits(config: ImageEditConfig) -> ImageEdits {
-    ImageEdits {
+fn image_edits(config: ImageEditConfig) -> ImageEditPolicy {
+    ImageEditPolicy {
         body: match config.body {
-            ImageBodyConfig::AsSent => ImageBody::AsSent,
-            ImageBodyConfig::Json => ImageBody::Json,
-            ImageBodyConfig::Form => ImageBody::Form,
+            ImageBodyFormatConfig::AsSent => ImageBodyFormat::AsSent,
+            ImageBodyFormatConfig::Json => ImageBodyFormat::Json,
+            ImageBodyFormatConfig::Form => ImageBodyFormat::Form,
         },
         response_format: match config.response_format {
-            ResponseFormatConfig::Consume => ResponseFormat::Consume,
-            ResponseFormatConfig::Pass => ResponseFormat::Pass,
+            ResponseFormatHandlingConfig::Consume => ResponseFormatHandling::Consume,
+            ResponseFormatHandlingConfig::Pass => ResponseFormatHandling::Pass,
         },
     }
 }
@@ -304,7 +304,7 @@ fn fingerprint(name: &str, base_url: &str, http: HttpVersion, tls: Option<&Origi
 #[cfg(test)]
 mod tests {
     use super::{TimeoutOverrides, Timeouts, TimeoutsConfig};
-    use crate::scalar::Span;
+    use crate::scalar::HumanDuration;
 
     #[test]
     fn the_timeouts_that_the_schema_states_are_those_that_hold() {
@@ -313,7 +313,7 @@ mod tests {
             let text = schema["properties"][member]["description"].as_str();
             let text = text.unwrap_or_else(|| panic!("{member} has a description"));
             let before = text.strip_suffix(" if absent.").unwrap_or(text);
-            let span: Span = before.rsplit(' ').next().unwrap().parse().unwrap();
+            let span: HumanDuration = before.rsplit(' ').next().unwrap().parse().unwrap();
             Some(span.duration())
         };
         let stated = TimeoutOverrides {

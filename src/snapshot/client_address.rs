@@ -1,13 +1,16 @@
 //! `server.client_address` from its configuration.
 
-use super::Problems;
-use crate::catalog::client_address::{AddressSource, ClientAddresses};
+use super::ProblemCollector;
+use crate::catalog::client_address::{AddressSource, ClientAddressResolver};
 use crate::catalog::network::{NETWORK_HINT, Network};
 use crate::config::client_address::{AddressSourceConfig, ClientAddressConfig};
 
 const AT: &str = "/server/client_address";
 
-pub(crate) fn build(config: &ClientAddressConfig, problems: &mut Problems<'_>) -> ClientAddresses {
+pub(crate) fn build(
+    config: &ClientAddressConfig,
+    problems: &mut ProblemCollector<'_>,
+) -> ClientAddressResolver {
     let ClientAddressConfig { from, trusted } = config;
     let source = match from {
         AddressSourceConfig::Socket => AddressSource::Socket,
@@ -39,7 +42,7 @@ pub(crate) fn build(config: &ClientAddressConfig, problems: &mut Problems<'_>) -
         }
         network
     });
-    ClientAddresses {
+    ClientAddressResolver {
         trusted: networks.collect(),
         source,
     }

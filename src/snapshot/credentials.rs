@@ -1,10 +1,10 @@
 //! Credentials of channels from their configuration: one, or several keys used in turn.
 
-use super::Problems;
-use crate::catalog::channel::{Credential, SecretText};
+use super::ProblemCollector;
+use crate::catalog::channel::{Credential, CredentialSecret};
 use crate::config::channels::{ChannelConfig, CredentialConfig, CredentialHeaderConfig};
 use crate::filter::set_headers::header_name;
-use crate::protocol::mask::{SECRET_BYTES_MIN, Secrets};
+use crate::protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
 use http::{HeaderName, HeaderValue, header};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -13,7 +13,7 @@ pub(crate) fn build(
     config: &ChannelConfig,
     channel_fingerprint: u64,
     at: &str,
-    problems: &mut Problems<'_>,
+    problems: &mut ProblemCollector<'_>,
 ) -> Option<Vec<Credential>> {
     if config.credential.is_some() && !config.credentials.is_empty() {
         problems.error(
@@ -73,7 +73,7 @@ const CREDENTIAL_NAMES: [&str; 7] = [
 pub(crate) fn secrets(
     credentials: &[Credential],
     headers: &[(HeaderName, HeaderValue)],
-) -> Secrets {
+) -> ChannelSecrets {
     let credentials = credentials.iter().map(|one| one.secret.expose());
     let carries_credential = |name: &HeaderName| {
         let mut parts = CREDENTIAL_NAMES.iter();
@@ -83,7 +83,7 @@ pub(crate) fn secrets(
         .iter()
         .filter(|(name, _)| carries_credential(name))
         .filter_map(|(_, value)| value.to_str().ok());
-    Secrets::new(credentials.chain(headers))
+    ChannelSecrets::new(credentials.chain(headers))
 }
 
 fn build_one(config: &CredentialConfig, channel_fingerprint: u64) -> Result<Credential, String> {
@@ -112,7 +112,7 @@ fn build_one(config: &CredentialConfig, channel_fingerprint: u64) -> Result<Cred
     Ok(Credential {
         name,
         value,
-        secret: SecretText::new(secret.expose()),
+        secret: CredentialSecret::new(secret.expose()),
         fingerprint: hasher.finish(),
     })
 }

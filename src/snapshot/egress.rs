@@ -1,12 +1,12 @@
 //! Egress from its configuration: exceptions as hosts and networks.
 
-use super::Problems;
-use crate::catalog::egress::{Allowed, Egress};
+use super::ProblemCollector;
+use crate::catalog::egress::{EgressException, EgressPolicy};
 use crate::catalog::network::Network;
 use crate::config::egress::EgressConfig;
 use std::net::IpAddr;
 
-pub(crate) fn build(config: &EgressConfig, problems: &mut Problems<'_>) -> Egress {
+pub(crate) fn build(config: &EgressConfig, problems: &mut ProblemCollector<'_>) -> EgressPolicy {
     let EgressConfig { allow } = config;
     let allowed = allow.iter().enumerate().filter_map(|(index, text)| {
         let allowed = parse(text);
@@ -19,14 +19,14 @@ pub(crate) fn build(config: &EgressConfig, problems: &mut Problems<'_>) -> Egres
         }
         allowed
     });
-    Egress {
+    EgressPolicy {
         allowed: allowed.collect(),
     }
 }
 
-fn parse(text: &str) -> Option<Allowed> {
+fn parse(text: &str) -> Option<EgressException> {
     if text.contains('/') {
-        return Network::parse(text).map(Allowed::Network);
+        return Network::parse(text).map(EgressException::Network);
     }
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(host(&address.to_string(), None));
@@ -47,8 +47,8 @@ fn parse(text: &str) -> Option<Allowed> {
     }
 }
 
-fn host(host: &str, port: Option<u16>) -> Allowed {
-    Allowed::Host {
+fn host(host: &str, port: Option<u16>) -> EgressException {
+    EgressException::Host {
         host: host.into(),
         port,
     }
@@ -72,9 +72,12 @@ mod tests {
             ("[::1]:80", Some(host("::1", Some(80)))),
             (
                 "10.0.0.0/8",
-                Network::parse("10.0.0.0/8").map(Allowed::Network),
+                Network::parse("10.0.0.0/8").map(EgressException::Network),
             ),
-            ("fd00::/8", Network::parse("fd00::/8").map(Allowed::Network)),
+            (
+                "fd00::/8",
+                Network::parse("fd00::/8").map(EgressException::Network),
+            ),
             ("10.0.0.0/33", None),
             ("10.0.0/8", None),
             ("https://media.example", None),

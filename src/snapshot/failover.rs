@@ -1,9 +1,10 @@
 //! What becomes of a request whose channel fails, as built; and how channels are limited and left alone.
 
-use super::Problems;
-use crate::catalog::channel::{ChannelLimits, HealthPolicy, Probe};
+use super::ProblemCollector;
+use crate::catalog::channel::{ChannelLimits, HealthPolicy, ProbePolicy};
 use crate::config::resilience::{
-    ChannelLimitsConfig, FailoverConfig, HealthConfig, HoldConfig, ProbeConfig, RetriesConfig,
+    ChannelLimitsConfig, FailoverConfig, HealthConfig, ProbeConfig, RetryBudgetConfig,
+    StreamHoldConfig,
 };
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub struct Failover {
     /// Whether a provider that is silent for too long is given up.
     pub on_silence: bool,
     /// Bounds of holding a stream's first events; none to let every event through as it comes.
-    pub hold: Option<Hold>,
+    pub hold: Option<StreamHold>,
     /// How long a request may wait for a channel that has reached its limits.
     pub wait: Duration,
     /// Whether callers are told how many attempts their answer took.
@@ -27,7 +28,7 @@ pub struct Failover {
 
 /// How many further attempts all requests together may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Retries {
+pub struct RetryBudgetLimits {
     /// In percent of the requests.
     pub percent: u8,
     /// So many a second in any case.
@@ -36,7 +37,7 @@ pub struct Retries {
 
 /// Bounds of holding a stream's first events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hold {
+pub struct StreamHold {
     pub time: Duration,
     pub bytes: usize,
 }
@@ -60,9 +61,9 @@ impl Failover {
     }
 }
 
-impl Retries {
-    pub fn new(config: &RetriesConfig) -> Self {
-        let RetriesConfig {
+impl RetryBudgetLimits {
+    pub fn new(config: &RetryBudgetConfig) -> Self {
+        let RetryBudgetConfig {
             percent,
             per_second,
         } = *config;
@@ -88,7 +89,11 @@ pub fn limits(config: &ChannelLimitsConfig) -> ChannelLimits {
 }
 
 /// When a channel is left alone; `at` is the pointer to `config`.
-pub(crate) fn health(config: &HealthConfig, at: &str, problems: &mut Problems<'_>) -> HealthPolicy {
+pub(crate) fn health(
+    config: &HealthConfig,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> HealthPolicy {
     let HealthConfig {
         failures,
         failure_percent,
@@ -132,13 +137,13 @@ pub(crate) fn health(config: &HealthConfig, at: &str, problems: &mut Problems<'_
     }
 }
 
-fn build_hold(config: &HoldConfig) -> Option<Hold> {
-    let HoldConfig {
+fn build_hold(config: &StreamHoldConfig) -> Option<StreamHold> {
+    let StreamHoldConfig {
         enabled,
         time,
         size,
     } = config;
-    enabled.unwrap_or(true).then(|| Hold {
+    enabled.unwrap_or(true).then(|| StreamHold {
         time: time
             .as_ref()
             .map_or(Duration::from_secs(1), |span| span.duration()),
@@ -148,8 +153,8 @@ fn build_hold(config: &HoldConfig) -> Option<Hold> {
     })
 }
 
-fn build_probe(config: &ProbeConfig) -> Probe {
-    Probe {
+fn build_probe(config: &ProbeConfig) -> ProbePolicy {
+    ProbePolicy {
         every: config.every.duration(),
         timeout: config
             .timeout

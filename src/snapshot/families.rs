@@ -1,29 +1,29 @@
 //! Families of video providers and the keys of task ids, from their configuration.
 
-use super::Problems;
+use super::ProblemCollector;
 use crate::config::families::shipped;
 use crate::config::hint::did_you_mean;
 use crate::config::pointer::child;
 use crate::protocol::Protocol;
 use crate::scalar::Secret;
-use crate::task::definition::FamilyConfig;
+use crate::task::definition::VideoFamilyConfig;
 use crate::task::families::SHIPPED;
-use crate::task::family::Family;
-use crate::task::id::{Key, KeyRing};
-use crate::task::{NO_KEYS_HINT, Tasks};
+use crate::task::family::VideoFamily;
+use crate::task::id::{TaskKey, TaskKeyRing};
+use crate::task::{NO_KEYS_HINT, TaskSettings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Builds the shipped families, those of the file over them, and the key ring.
 pub(crate) fn build(
-    configs: &BTreeMap<String, FamilyConfig>,
+    configs: &BTreeMap<String, VideoFamilyConfig>,
     keys: &[Secret],
-    problems: &mut Problems<'_>,
-) -> Tasks {
+    problems: &mut ProblemCollector<'_>,
+) -> TaskSettings {
     let shipped = shipped();
     let mut families = BTreeMap::new();
     for (name, config) in complete(configs, &shipped, problems) {
-        match Family::new(&name, &config) {
+        match VideoFamily::new(&name, &config) {
             Ok(family) => {
                 families.insert(family.name.clone(), Arc::new(family));
             }
@@ -35,20 +35,20 @@ pub(crate) fn build(
             }
         }
     }
-    Tasks {
+    TaskSettings {
         families,
         keys: key_ring(keys, problems),
     }
 }
 
 /// Families by name, as channels ask for them.
-pub(crate) struct Families<'a> {
-    pub built: &'a Tasks,
+pub(crate) struct FamilyLookup<'a> {
+    pub built: &'a TaskSettings,
     /// As written: what is declared and could not be built has its problem already.
-    pub declared: &'a BTreeMap<String, FamilyConfig>,
+    pub declared: &'a BTreeMap<String, VideoFamilyConfig>,
 }
 
-impl Families<'_> {
+impl FamilyLookup<'_> {
     /// What a channel speaks for video tasks: the family it names, or else the shipped one of its
     /// protocol, if that is but one. `at` is the pointer to the channel.
     pub fn of_channel(
@@ -56,9 +56,9 @@ impl Families<'_> {
         name: Option<&str>,
         protocols: &[Protocol],
         at: &str,
-        problems: &mut Problems<'_>,
-    ) -> Option<Arc<Family>> {
-        let speaks = |family: &&Arc<Family>| {
+        problems: &mut ProblemCollector<'_>,
+    ) -> Option<Arc<VideoFamily>> {
+        let speaks = |family: &&Arc<VideoFamily>| {
             let protocol = family.protocol;
             protocol.is_some_and(|protocol| protocols.contains(&protocol))
         };
@@ -88,7 +88,12 @@ impl Families<'_> {
     }
 
     /// The family of this name; `at` is the pointer to it.
-    fn named(&self, name: &str, at: &str, problems: &mut Problems<'_>) -> Option<Arc<Family>> {
+    fn named(
+        &self,
+        name: &str,
+        at: &str,
+        problems: &mut ProblemCollector<'_>,
+    ) -> Option<Arc<VideoFamily>> {
         let families = &self.built.families;
         let family = families.get(name);
         if family.is_none() && !self.declared.contains_key(name) {
@@ -101,10 +106,10 @@ impl Families<'_> {
 
 /// Every family with the sections that it takes from a shipped one.
 fn complete(
-    configs: &BTreeMap<String, FamilyConfig>,
-    shipped: &BTreeMap<String, FamilyConfig>,
-    problems: &mut Problems<'_>,
-) -> BTreeMap<String, FamilyConfig> {
+    configs: &BTreeMap<String, VideoFamilyConfig>,
+    shipped: &BTreeMap<String, VideoFamilyConfig>,
+    problems: &mut ProblemCollector<'_>,
+) -> BTreeMap<String, VideoFamilyConfig> {
     let mut families = shipped.clone();
     for (name, config) in configs {
         // One of a shipped name changes that one, unless it says what it is like.
@@ -127,7 +132,7 @@ fn complete(
     families
 }
 
-fn key_ring(secrets: &[Secret], problems: &mut Problems<'_>) -> Option<KeyRing> {
+fn key_ring(secrets: &[Secret], problems: &mut ProblemCollector<'_>) -> Option<TaskKeyRing> {
     let mut keys = Vec::new();
     for (index, secret) in secrets.iter().enumerate() {
         let at = child("/task_keys", index);
@@ -137,14 +142,14 @@ fn key_ring(secrets: &[Secret], problems: &mut Problems<'_>) -> Option<KeyRing> 
         {
             problems.error(&at, "this key is in the list already", None);
         }
-        match Key::new(secret.expose()) {
+        match TaskKey::new(secret.expose()) {
             Ok(key) => keys.push(key),
             Err(short) => problems.error(&at, short.to_string(), Some(NO_KEYS_HINT)),
         }
     }
     let mut keys = keys.into_iter();
     let first = keys.next()?;
-    Some(KeyRing::new(first, keys.collect()))
+    Some(TaskKeyRing::new(first, keys.collect()))
 }
 
 #[cfg(test)]

@@ -12,27 +12,29 @@ pub mod origin;
 pub mod pem;
 pub mod router;
 pub mod routes;
-pub mod schemas;
+pub mod schema_cache;
 pub mod server;
 pub mod spooling;
 mod state;
-mod usable;
+mod usability;
 
 use crate::catalog::caller::Callers;
 use crate::catalog::model::Catalog;
-use crate::config::problem::{InvalidConfig, More, PROBLEMS_MAX, Problem, Severity};
+use crate::config::problem::{
+    ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity,
+};
 use crate::config::routes::RoutesConfig;
-use crate::config::{self, Loaded, document::Document};
+use crate::config::{self, LoadedConfig, document::ConfigDocument};
 use crate::filter::registry::FILTERS;
-use crate::polls::Polls;
-use crate::state::Store;
-use crate::state::memory::Memory;
-use crate::state::site::Site;
-use crate::task::Tasks;
-use failover::Retries;
+use crate::polls::TaskStatusPoller;
+use crate::state::StateStore;
+use crate::state::memory::MemoryStore;
+use crate::state::settings::StoreSettings;
+use crate::task::TaskSettings;
+use failover::RetryBudgetLimits;
 use router::Router;
-use server::Server;
-use spooling::Spooling;
+use server::ServerSettings;
+use spooling::SpoolPolicy;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -42,47 +44,47 @@ pub struct Snapshot {
     /// First 12 hex digits of the SHA-256 of the file.
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
-    pub server: Server,
+    pub server: ServerSettings,
     /// Where large request bodies wait.
-    pub spooling: Spooling,
+    pub spooling: SpoolPolicy,
     /// Where state is kept; it is opened once, when the process starts.
-    pub state: Site,
+    pub state: StoreSettings,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     /// Families of video providers, and the keys of task ids.
-    pub tasks: Arc<Tasks>,
+    pub tasks: Arc<TaskSettings>,
     pub router: Router,
     /// How many further attempts all requests together may take.
-    pub retries: Retries,
+    pub retries: RetryBudgetLimits,
     /// Files besides `routes.yaml` that were read: a change of theirs is a change of the configuration.
     pub files: Vec<PathBuf>,
 }
 
 /// What outlives snapshots and is handed to each one built.
 #[derive(Clone)]
-pub struct Lasting {
+pub struct SharedState {
     /// Memory, unless somebody opened what the first snapshot names.
-    pub state: Arc<dyn Store>,
+    pub state: Arc<dyn StateStore>,
     /// What is known of video tasks.
-    pub polls: Arc<Polls>,
+    pub polls: Arc<TaskStatusPoller>,
     /// Looks up the variables of `${NAME}`.
-    pub variables: Variables,
+    pub variables: VariableLookup,
 }
 
 /// The value of a variable, if it has one.
-pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
 /// A snapshot, and what its configuration allows but hardly means.
-pub struct Built {
+pub struct BuiltSnapshot {
     pub snapshot: Snapshot,
-    pub warnings: Warnings,
+    pub warnings: ConfigWarnings,
 }
 
 /// Warnings of a configuration that is good.
 #[derive(Debug, Default)]
-pub struct Warnings {
+pub struct ConfigWarnings {
     /// The first ones in the file.
-    pub shown: Vec<Problem>,
+    pub shown: Vec<ConfigProblem>,
     /// How many there are besides.
     pub more: usize,
 }
@@ -91,10 +93,10 @@ pub struct Warnings {
 ///
 /// # Errors
 /// Every problem found, with line and column.
-pub fn build(path: &Path, lasting: &Lasting) -> Result<Built, InvalidConfig> {
+pub fn build(path: &Path, shared: &SharedState) -> Result<BuiltSnapshot, InvalidConfig> {
     let filters = filter_schemas();
-    let loaded = config::load(path, &filters, &*lasting.variables)?;
-    build_loaded(path, loaded, lasting)
+    let loaded = config::load(path, &filters, &*shared.variables)?;
+    build_loaded(path, loaded, shared)
 }
 
 /// The filters as the configuration's schema sees them.
@@ -110,11 +112,11 @@ pub fn filter_schemas() -> Vec<config::schema::FilterSchema> {
         .collect()
 }
 
-impl Default for Lasting {
+impl Default for SharedState {
     /// Nothing remembered yet; variables are those of the environment.
     fn default() -> Self {
         Self {
-            state: Arc::new(Memory::default()),
+            state: Arc::new(MemoryStore::default()),
             polls: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
@@ -122,17 +124,21 @@ impl Default for Lasting {
 }
 
 /// Problems found while building, each located in the file.
-pub(crate) struct Problems<'a> {
-    document: &'a Document,
+pub(crate) struct ProblemCollector<'a> {
+    document: &'a ConfigDocument,
     /// At most [`PROBLEMS_MAX`] of each severity.
-    found: Vec<Problem>,
-    more: More,
+    found: Vec<ConfigProblem>,
+    more: OmittedProblems,
     /// Errors that were reported, the same one of a shared chain each time.
     errors: usize,
 }
 
-fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built, InvalidConfig> {
-    let Loaded {
+fn build_loaded(
+    path: &Path,
+    loaded: LoadedConfig,
+    shared: &SharedState,
+) -> Result<BuiltSnapshot, InvalidConfig> {
+    let LoadedConfig {
         config,
         document,
         revision,
@@ -152,10 +158,10 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         routes,
     } = config;
     let folder = path.parent().unwrap_or(Path::new("")).to_path_buf();
-    let mut problems = Problems {
+    let mut problems = ProblemCollector {
         document: &document,
         found: Vec::new(),
-        more: More::default(),
+        more: OmittedProblems::default(),
         errors: 0,
     };
     let spool = server.spool.clone();
@@ -165,30 +171,30 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
-    let families = families::Families {
+    let families = families::FamilyLookup {
         built: &tasks,
         declared: &families,
     };
     let declared_channels = channels;
     let channels = channels::build(&declared_channels, &families, &folder, &mut problems);
-    let shelf = schemas::Shelf::new(folder);
+    let shelf = schema_cache::SchemaCache::new(folder);
     let catalog = Arc::new(models::build(channels, &models, &shelf, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
-    let router = routes::Builder {
+    let router = routes::RouteBuilder {
         chains: &chains,
         callers: &callers,
         catalog: &catalog,
-        state: &lasting.state,
+        state: &shared.state,
         schemas: &shelf,
         tasks: &tasks,
-        polls: &lasting.polls,
+        polls: &shared.polls,
         egress: &egress,
         endpoints: &routes::endpoints(&routes, &chains),
     }
     .build(&routes, &mut problems);
-    callers::check_kept(&declared, &router, &mut problems);
-    usable::Usable {
+    callers::check_enforced(&declared, &router, &mut problems);
+    usability::UsabilityCheck {
         declared_callers: &declared,
         declared_channels: &declared_channels,
         declared_routes: &routes,
@@ -202,7 +208,7 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),
     };
-    Ok(Built {
+    Ok(BuiltSnapshot {
         snapshot: Snapshot {
             revision: revision.into(),
             loaded_at: SystemTime::now(),
@@ -213,14 +219,14 @@ fn build_loaded(path: &Path, loaded: Loaded, lasting: &Lasting) -> Result<Built,
             catalog,
             tasks,
             router,
-            retries: Retries::new(&retries),
+            retries: RetryBudgetLimits::new(&retries),
             files,
         },
         warnings,
     })
 }
 
-impl Problems<'_> {
+impl ProblemCollector<'_> {
     /// Reports an error at the value that `pointer` leads to.
     pub fn error(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
         self.errors += 1;
@@ -242,7 +248,7 @@ impl Problems<'_> {
         });
     }
 
-    /// As [`Problems::warning`], at the key of that value.
+    /// As [`ProblemCollector::warning`], at the key of that value.
     pub fn key_warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
         self.add(Severity::Warning, |document| {
             let problem = document.key_problem(pointer, reason, hint.map(String::from));
@@ -250,7 +256,7 @@ impl Problems<'_> {
         });
     }
 
-    fn add(&mut self, severity: Severity, problem: impl FnOnce(&Document) -> Problem) {
+    fn add(&mut self, severity: Severity, problem: impl FnOnce(&ConfigDocument) -> ConfigProblem) {
         if self.kept(severity) == PROBLEMS_MAX {
             return self.more.add(severity, 1);
         }
@@ -267,10 +273,10 @@ impl Problems<'_> {
     }
 
     /// The warnings, if there is no error among the problems.
-    fn into_result(self) -> Result<Warnings, InvalidConfig> {
+    fn into_result(self) -> Result<ConfigWarnings, InvalidConfig> {
         let invalid = self.document.invalid(self.found).with_more(self.more);
         match invalid.counts() {
-            (0, _) => Ok(Warnings {
+            (0, _) => Ok(ConfigWarnings {
                 shown: invalid.problems,
                 more: invalid.more.warnings,
             }),

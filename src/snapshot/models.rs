@@ -1,11 +1,11 @@
 //! The catalog of platform models, gathered from the channels that serve them.
 
-use super::Problems;
-use super::channels::Served;
-use super::schemas::carried_profiles;
-use crate::catalog::model::{Candidate, Catalog, Model, Profile};
+use super::ProblemCollector;
+use super::channels::ChannelWithModels;
+use super::schema_cache::built_in_profiles;
+use crate::catalog::model::{Candidate, Catalog, Model, ModelProfile};
 use crate::config::routes::ModelConfig;
-use crate::filter::kind::Schemas;
+use crate::filter::kind::SchemaLookup;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::scalar::one_or_more::OneOrMore;
@@ -14,14 +14,14 @@ use std::path::Path;
 
 /// Builds the catalog; a declared model that no channel serves is reported.
 pub(crate) fn build(
-    served: Vec<Served>,
+    served: Vec<ChannelWithModels>,
     configs: &BTreeMap<String, ModelConfig>,
-    schemas: &dyn Schemas,
-    problems: &mut Problems<'_>,
+    schemas: &dyn SchemaLookup,
+    problems: &mut ProblemCollector<'_>,
 ) -> Catalog {
     let mut candidates: BTreeMap<String, Vec<Candidate>> = BTreeMap::new();
     let mut channels = Vec::with_capacity(served.len());
-    for Served { channel, models } in served {
+    for ChannelWithModels { channel, models } in served {
         for (name, model) in models {
             candidates.entry(name).or_default().push(Candidate {
                 channel: channel.clone(),
@@ -36,7 +36,7 @@ pub(crate) fn build(
     let declared = configs.keys().filter(|_| are_built);
     for name in declared.filter(|name| !candidates.contains_key(*name)) {
         problems.warning(
-            &place(name),
+            &entry_pointer(name),
             format!("no channel serves model `{name}`"),
             Some("add it to a channel's `models`, or remove it here"),
         );
@@ -52,8 +52,8 @@ fn model(
     name: String,
     candidates: Vec<Candidate>,
     configs: &BTreeMap<String, ModelConfig>,
-    schemas: &dyn Schemas,
-    problems: &mut Problems<'_>,
+    schemas: &dyn SchemaLookup,
+    problems: &mut ProblemCollector<'_>,
 ) -> Model {
     let ModelConfig {
         display_name,
@@ -67,7 +67,7 @@ fn model(
     model.created = created.unwrap_or(0);
     model.profiles = profiles(
         &names,
-        &format!("{}/profile", place(&name)),
+        &format!("{}/profile", entry_pointer(&name)),
         schemas,
         problems,
     );
@@ -78,10 +78,10 @@ fn model(
 fn profiles(
     names: &OneOrMore,
     at: &str,
-    schemas: &dyn Schemas,
-    problems: &mut Problems<'_>,
-) -> Vec<Profile> {
-    let mut profiles: Vec<Profile> = Vec::new();
+    schemas: &dyn SchemaLookup,
+    problems: &mut ProblemCollector<'_>,
+) -> Vec<ModelProfile> {
+    let mut profiles: Vec<ModelProfile> = Vec::new();
     for (end, name) in names.placed() {
         let at = &format!("{at}{end}");
         match profile(name, schemas) {
@@ -104,7 +104,7 @@ fn profiles(
 ///
 /// # Errors
 /// What is wrong with it, and what to do.
-fn profile(name: &str, schemas: &dyn Schemas) -> Result<Profile, (String, String)> {
+fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelProfile, (String, String)> {
     let named = name.split_once('/').and_then(|(word, generation)| {
         let is_plain = !generation.is_empty() && !generation.contains('/');
         Protocol::named(word).filter(|_| is_plain)
@@ -115,22 +115,22 @@ fn profile(name: &str, schemas: &dyn Schemas) -> Result<Profile, (String, String
     };
     let path = format!("schemas/{name}.schema.json");
     match schemas.schema(Path::new(&path)) {
-        Ok(schema) => Ok(Profile { protocol, schema }),
+        Ok(schema) => Ok(ModelProfile { protocol, schema }),
         Err(reason) => Err((reason, known_profiles(name))),
     }
 }
 
 fn known_profiles(name: &str) -> String {
-    match nearest(name, carried_profiles(), 1).first() {
+    match nearest(name, built_in_profiles(), 1).first() {
         Some(meant) => format!("did you mean `{meant}`?"),
         None => {
-            let known: Vec<&str> = carried_profiles().collect();
+            let known: Vec<&str> = built_in_profiles().collect();
             format!("write one of `{}`, or add the file", known.join("`, `"))
         }
     }
 }
 
 /// Where a model's entry is.
-fn place(name: &str) -> String {
+fn entry_pointer(name: &str) -> String {
     format!("/models/{}", name.replace('~', "~0").replace('/', "~1"))
 }

@@ -19,18 +19,18 @@ pub struct Route {
     pub response: ResponseChain,
     pub timeouts: TimeoutOverrides,
     pub failover: Failover,
-    pub pattern: Pattern,
+    pub pattern: RoutePattern,
 }
 
 /// What requests a route takes: `POST /v1/messages`, `GET|DELETE /v1/responses/{id}`.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct RoutePattern {
     methods: Vec<Method>,
-    segments: Vec<Segment>,
+    segments: Vec<PathSegment>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Segment {
+enum PathSegment {
     Literal(Box<str>),
     Parameter(Arc<str>),
 }
@@ -46,7 +46,7 @@ pub struct Router {
 }
 
 /// What the router found.
-pub enum Found<'a> {
+pub enum RouteMatch<'a> {
     Route(&'a Arc<Route>, Vec<(Arc<str>, String)>),
     /// The path exists, with these methods only.
     OtherMethods(Vec<Method>),
@@ -71,7 +71,7 @@ impl Router {
     }
 
     /// The first route that takes `method` on `path`.
-    pub fn find(&self, method: &Method, path: &str) -> Found<'_> {
+    pub fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
         let literal = self.literal.get(path).map_or(&[][..], Vec::as_slice);
         let templated = self
             .templated
@@ -84,9 +84,9 @@ impl Router {
             .map(|index| &self.routes[*index])
             .find(|route| route.pattern.methods.contains(method));
         match taking {
-            Some(route) => Found::Route(route, route.pattern.parameters(path)),
-            None if on_path.is_empty() => Found::Nothing,
-            None => Found::OtherMethods(
+            Some(route) => RouteMatch::Route(route, route.pattern.parameters(path)),
+            None if on_path.is_empty() => RouteMatch::Nothing,
+            None => RouteMatch::OtherMethods(
                 on_path
                     .iter()
                     .flat_map(|index| self.routes[*index].pattern.methods.iter().cloned())
@@ -115,7 +115,7 @@ impl Router {
     }
 }
 
-impl Pattern {
+impl RoutePattern {
     /// Reads a pattern as written in `routes.yaml`.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Pattern {
             .ok_or_else(|| format!("the path `{path}` must start with `/`"))?;
         let segments = rest
             .split('/')
-            .map(Segment::parse)
+            .map(PathSegment::parse)
             .collect::<Result<_, _>>()?;
         Ok(Self { methods, segments })
     }
@@ -150,7 +150,7 @@ impl Pattern {
     pub fn has_parameter(&self, name: &str) -> bool {
         self.segments
             .iter()
-            .any(|segment| matches!(segment, Segment::Parameter(known) if **known == *name))
+            .any(|segment| matches!(segment, PathSegment::Parameter(known) if **known == *name))
     }
 
     /// Whether each request that `other` matches is matched by this one as well.
@@ -159,9 +159,9 @@ impl Pattern {
             .methods
             .iter()
             .all(|method| self.methods.contains(method));
-        let covers = |(own, other): (&Segment, &Segment)| match (own, other) {
-            (Segment::Parameter(_), Segment::Parameter(_)) => true,
-            (Segment::Parameter(_), Segment::Literal(text)) => !text.is_empty(),
+        let covers = |(own, other): (&PathSegment, &PathSegment)| match (own, other) {
+            (PathSegment::Parameter(_), PathSegment::Parameter(_)) => true,
+            (PathSegment::Parameter(_), PathSegment::Literal(text)) => !text.is_empty(),
             (own, other) => own == other,
         };
         methods
@@ -173,11 +173,11 @@ impl Pattern {
         let mut path = String::new();
         for segment in &self.segments {
             match segment {
-                Segment::Literal(text) => {
+                PathSegment::Literal(text) => {
                     path.push('/');
                     path.push_str(text);
                 }
-                Segment::Parameter(_) => return None,
+                PathSegment::Parameter(_) => return None,
             }
         }
         Some(path)
@@ -187,7 +187,7 @@ impl Pattern {
         let mut given = path.split('/').skip(1);
         self.segments
             .iter()
-            .all(|segment| given.next().is_some_and(|given| segment.takes(given)))
+            .all(|segment| given.next().is_some_and(|given| segment.matches(given)))
             && given.next().is_none()
     }
 
@@ -195,7 +195,7 @@ impl Pattern {
     fn shared_with(&self, path: &str) -> usize {
         let given = path.split('/').skip(1);
         let both = self.segments.iter().zip(given);
-        both.take_while(|(segment, given)| segment.takes(given))
+        both.take_while(|(segment, given)| segment.matches(given))
             .count()
     }
 
@@ -204,26 +204,26 @@ impl Pattern {
             .iter()
             .zip(path.split('/').skip(1))
             .filter_map(|(segment, given)| match segment {
-                Segment::Literal(_) => None,
-                Segment::Parameter(name) => Some((name.clone(), given.to_string())),
+                PathSegment::Literal(_) => None,
+                PathSegment::Parameter(name) => Some((name.clone(), given.to_string())),
             })
             .collect()
     }
 }
 
-impl fmt::Display for Pattern {
+impl fmt::Display for RoutePattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let methods: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
         write!(f, "{} ", methods.join("|"))?;
         self.segments.iter().try_for_each(|segment| match segment {
-            Segment::Literal(text) => write!(f, "/{text}"),
-            Segment::Parameter(name) => write!(f, "/{{{name}}}"),
+            PathSegment::Literal(text) => write!(f, "/{text}"),
+            PathSegment::Parameter(name) => write!(f, "/{{{name}}}"),
         })
     }
 }
 
-impl Segment {
-    fn takes(&self, given: &str) -> bool {
+impl PathSegment {
+    fn matches(&self, given: &str) -> bool {
         match self {
             Self::Literal(text) => **text == *given,
             Self::Parameter(_) => !given.is_empty(),
@@ -268,7 +268,7 @@ mod tests {
                     response: ResponseChain::default(),
                     timeouts: TimeoutOverrides::default(),
                     failover: Failover::new(&FailoverConfig::default()),
-                    pattern: Pattern::parse(pattern).unwrap(),
+                    pattern: RoutePattern::parse(pattern).unwrap(),
                 })
                 .collect(),
         )
@@ -306,7 +306,7 @@ mod tests {
             ("GET", "/v1/models/x", Some("GET /v1/models/{id}")),
         ] {
             let found = match router.find(&method.parse().unwrap(), path) {
-                Found::Route(route, _) => Some(route.name.to_string()),
+                RouteMatch::Route(route, _) => Some(route.name.to_string()),
                 _ => None,
             };
             assert_eq!(found.as_deref(), expected, "{method} {path}");
@@ -318,20 +318,21 @@ mod tests {
         let router = router(&["POST /v1/messages", "GET|DELETE /v1/responses/{id}"]);
         for (path, expected) in [("/v1/messages", 1), ("/v1/responses/x", 2)] {
             match router.find(&Method::PUT, path) {
-                Found::OtherMethods(methods) => assert_eq!(methods.len(), expected),
+                RouteMatch::OtherMethods(methods) => assert_eq!(methods.len(), expected),
                 _ => panic!("{path} should be known"),
             }
         }
         assert!(matches!(
             router.find(&Method::GET, "/other"),
-            Found::Nothing
+            RouteMatch::Nothing
         ));
     }
 
     #[test]
     fn parameters_carry_what_stood_in_their_place() {
         let router = router(&["GET /v1/responses/{id}/{part}"]);
-        let Found::Route(_, parameters) = router.find(&Method::GET, "/v1/responses/r1/input_items")
+        let RouteMatch::Route(_, parameters) =
+            router.find(&Method::GET, "/v1/responses/r1/input_items")
         else {
             panic!("the route should match");
         };
@@ -350,7 +351,7 @@ mod tests {
             "GET /a b",
             "GET /a?b",
         ] {
-            assert!(Pattern::parse(pattern).is_err(), "{pattern}");
+            assert!(RoutePattern::parse(pattern).is_err(), "{pattern}");
         }
     }
 }

@@ -4,21 +4,21 @@ mod endpoints;
 mod order;
 
 use super::failover::Failover;
-use super::router::{Pattern, Route, Router};
-use super::{Problems, channels};
+use super::router::{Route, RoutePattern, Router};
+use super::{ProblemCollector, channels};
 use crate::catalog::caller::Callers;
-use crate::catalog::egress::Egress;
+use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::config::pointer::child;
-use crate::config::routes::{RouteConfig, StepConfig};
-use crate::filter::chain::{Named, RequestChain, ResponseChain};
-use crate::filter::kind::{Endpoint, Parts, Schemas, Side};
+use crate::config::routes::{ChainStepConfig, RouteConfig};
+use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
+use crate::filter::kind::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
 use crate::filter::registry;
-use crate::polls::Polls;
+use crate::polls::TaskStatusPoller;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
-use crate::state::Store;
-use crate::task::Tasks;
+use crate::state::StateStore;
+use crate::task::TaskSettings;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -29,35 +29,35 @@ pub(super) use endpoints::endpoints;
 const USE_DEPTH_MAX: usize = 8;
 
 /// Builds routes; holds what their filters may need.
-pub(crate) struct Builder<'a> {
-    pub chains: &'a BTreeMap<String, Vec<StepConfig>>,
+pub(crate) struct RouteBuilder<'a> {
+    pub chains: &'a BTreeMap<String, Vec<ChainStepConfig>>,
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
-    pub state: &'a Arc<dyn Store>,
-    pub schemas: &'a dyn Schemas,
-    pub tasks: &'a Arc<Tasks>,
-    pub polls: &'a Arc<Polls>,
-    pub egress: &'a Arc<Egress>,
-    pub endpoints: &'a Arc<[Endpoint]>,
+    pub state: &'a Arc<dyn StateStore>,
+    pub schemas: &'a dyn SchemaLookup,
+    pub tasks: &'a Arc<TaskSettings>,
+    pub polls: &'a Arc<TaskStatusPoller>,
+    pub egress: &'a Arc<EgressPolicy>,
+    pub endpoints: &'a Arc<[ModelEndpoint]>,
 }
 
 /// A filter, and where it is written.
-struct BuiltStep {
-    named: Named,
+struct BuiltFilter {
+    named: NamedFilter,
     /// Pointers of the steps that lead to it: the route's, then those of the chains it uses.
     trail: Vec<String>,
 }
 
 /// What a chain is built for.
 #[derive(Clone, Copy)]
-struct Purpose<'a> {
-    side: Side,
+struct ChainContext<'a> {
+    side: ChainSide,
     protocol: Option<Protocol>,
-    patterns: &'a [Pattern],
+    patterns: &'a [RoutePattern],
 }
 
-impl Builder<'_> {
-    pub fn build(&self, configs: &[RouteConfig], problems: &mut Problems<'_>) -> Router {
+impl RouteBuilder<'_> {
+    pub fn build(&self, configs: &[RouteConfig], problems: &mut ProblemCollector<'_>) -> Router {
         let mut names = HashSet::new();
         let mut routes = Vec::with_capacity(configs.len());
         for (index, config) in configs.iter().enumerate() {
@@ -90,7 +90,12 @@ impl Builder<'_> {
     }
 
     /// A route for each pattern, with the same chains.
-    fn route(&self, config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Vec<Route> {
+    fn route(
+        &self,
+        config: &RouteConfig,
+        at: &str,
+        problems: &mut ProblemCollector<'_>,
+    ) -> Vec<Route> {
         let RouteConfig {
             name,
             r#match: _,
@@ -101,7 +106,7 @@ impl Builder<'_> {
             failover,
         } = config;
         let patterns = patterns(config, at, problems);
-        let purpose = |side| Purpose {
+        let purpose = |side| ChainContext {
             side,
             protocol: *protocol,
             patterns: &patterns,
@@ -111,7 +116,7 @@ impl Builder<'_> {
         self.steps(
             request,
             &format!("{at}/request"),
-            purpose(Side::Request),
+            purpose(ChainSide::Request),
             &[],
             &mut asked,
             problems,
@@ -121,7 +126,7 @@ impl Builder<'_> {
         self.steps(
             response,
             &format!("{at}/response"),
-            purpose(Side::Response),
+            purpose(ChainSide::Response),
             &[],
             &mut answered,
             problems,
@@ -148,7 +153,12 @@ impl Builder<'_> {
         patterns.into_iter().map(route).collect()
     }
 
-    fn check_protocol(&self, protocol: Option<Protocol>, at: &str, problems: &mut Problems<'_>) {
+    fn check_protocol(
+        &self,
+        protocol: Option<Protocol>,
+        at: &str,
+        problems: &mut ProblemCollector<'_>,
+    ) {
         let Some(protocol) = protocol else {
             return;
         };
@@ -167,21 +177,21 @@ impl Builder<'_> {
     /// Builds the filters of a list; `trail` are the steps that lead to it.
     fn steps(
         &self,
-        steps: &[StepConfig],
+        steps: &[ChainStepConfig],
         list: &str,
-        purpose: Purpose<'_>,
+        purpose: ChainContext<'_>,
         trail: &[String],
-        into: &mut Vec<BuiltStep>,
-        problems: &mut Problems<'_>,
+        into: &mut Vec<BuiltFilter>,
+        problems: &mut ProblemCollector<'_>,
     ) {
         for (index, step) in steps.iter().enumerate() {
             let mut trail = trail.to_vec();
             trail.push(format!("{list}/{index}"));
             match step {
-                StepConfig::Filter { name, settings } => {
+                ChainStepConfig::Filter { name, settings } => {
                     self.filter(name, settings, purpose, trail, into, problems);
                 }
-                StepConfig::Use(name) => self.chain(name, purpose, &trail, into, problems),
+                ChainStepConfig::Use(name) => self.chain(name, purpose, &trail, into, problems),
             }
         }
     }
@@ -190,10 +200,10 @@ impl Builder<'_> {
     fn chain(
         &self,
         name: &str,
-        purpose: Purpose<'_>,
+        purpose: ChainContext<'_>,
         trail: &[String],
-        into: &mut Vec<BuiltStep>,
-        problems: &mut Problems<'_>,
+        into: &mut Vec<BuiltFilter>,
+        problems: &mut ProblemCollector<'_>,
     ) {
         let at = trail.last().map_or("", String::as_str);
         let Some(chain) = self.chains.get(name) else {
@@ -229,10 +239,10 @@ impl Builder<'_> {
         &self,
         name: &str,
         settings: &serde_json::Value,
-        purpose: Purpose<'_>,
+        purpose: ChainContext<'_>,
         trail: Vec<String>,
-        into: &mut Vec<BuiltStep>,
-        problems: &mut Problems<'_>,
+        into: &mut Vec<BuiltFilter>,
+        problems: &mut ProblemCollector<'_>,
     ) {
         let at = trail.last().map_or("", String::as_str);
         // The configuration's schema has refused unknown names already.
@@ -240,12 +250,12 @@ impl Builder<'_> {
             return problems.error(at, format!("there is no filter `{name}`"), None);
         };
         let belongs = match kind.side {
-            Side::Either => true,
+            ChainSide::Either => true,
             side => side == purpose.side,
         };
         if !belongs {
             let (there, here) = match purpose.side {
-                Side::Request => ("response", "request"),
+                ChainSide::Request => ("response", "request"),
                 _ => ("request", "response"),
             };
             return problems.error(
@@ -255,7 +265,7 @@ impl Builder<'_> {
             );
         }
         let warnings = RefCell::default();
-        let parts = Parts {
+        let parts = BuildContext {
             callers: self.callers,
             catalog: self.catalog,
             state: self.state,
@@ -279,8 +289,8 @@ impl Builder<'_> {
                     let hint = warning.hint.as_deref();
                     problems.warning(&place(&warning.pointer), warning.reason, hint);
                 }
-                let named = Named { kind, filter };
-                into.push(BuiltStep { named, trail });
+                let named = NamedFilter { kind, filter };
+                into.push(BuiltFilter { named, trail });
             }
             Err(invalid) => {
                 let hint = invalid.hint.as_deref();
@@ -290,10 +300,10 @@ impl Builder<'_> {
     }
 
     fn is_used(&self, name: &str, routes: &[RouteConfig]) -> bool {
-        let uses = |steps: &[StepConfig]| {
+        let uses = |steps: &[ChainStepConfig]| {
             steps
                 .iter()
-                .any(|step| matches!(step, StepConfig::Use(used) if used == name))
+                .any(|step| matches!(step, ChainStepConfig::Use(used) if used == name))
         };
         routes
             .iter()
@@ -302,10 +312,14 @@ impl Builder<'_> {
     }
 }
 
-fn patterns(config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Vec<Pattern> {
+fn patterns(
+    config: &RouteConfig,
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Vec<RoutePattern> {
     let mut patterns = Vec::new();
     for (end, text) in config.r#match.placed() {
-        match Pattern::parse(text) {
+        match RoutePattern::parse(text) {
             Ok(pattern) => patterns.push(pattern),
             Err(reason) => problems.error(&format!("{at}/match{end}"), reason, None),
         }
@@ -313,13 +327,13 @@ fn patterns(config: &RouteConfig, at: &str, problems: &mut Problems<'_>) -> Vec<
     patterns
 }
 
-fn all_have_parameter(patterns: &[Pattern], name: &str) -> bool {
+fn all_have_parameter(patterns: &[RoutePattern], name: &str) -> bool {
     patterns.iter().all(|pattern| pattern.has_parameter(name))
 }
 
 /// Warns of a match whose requests an earlier route takes: the first that matches wins.
-fn warn_if_taken(pattern: &str, earlier: &[Route], at: &str, problems: &mut Problems<'_>) {
-    let Ok(pattern) = Pattern::parse(pattern) else {
+fn warn_if_taken(pattern: &str, earlier: &[Route], at: &str, problems: &mut ProblemCollector<'_>) {
+    let Ok(pattern) = RoutePattern::parse(pattern) else {
         return;
     };
     let mut earlier = earlier.iter();

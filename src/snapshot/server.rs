@@ -1,11 +1,11 @@
 //! `server`: its addresses, certificates and name servers, checked when the configuration is built, used when the process starts.
 
-use super::{Problems, client_address, pem};
-use crate::catalog::client_address::ClientAddresses;
+use super::{ProblemCollector, client_address, pem};
+use crate::catalog::client_address::ClientAddressResolver;
 use crate::config::routes::{
-    AccessLogConfig, DnsConfig, LimitsConfig, ServerConfig, ServerTlsConfig,
+    AccessLogConfig, DnsConfig, ServerConfig, ServerLimitsConfig, ServerTlsConfig,
 };
-use crate::scalar::Span;
+use crate::scalar::HumanDuration;
 use rustls::RootCertStore;
 use rustls::sign::CertifiedKey;
 use std::net::SocketAddr;
@@ -19,25 +19,25 @@ const HEADER_BYTES_MAX: usize = (1 << 20) - 1;
 
 /// The listeners, and the bounds of the process. What a reload changes of it needs a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Server {
+pub struct ServerSettings {
     /// `host:port` of the gateway.
     pub listen: String,
     /// `host:port` of the admin pages.
     pub admin: String,
     /// Plain HTTP without.
-    pub tls: Option<TlsFiles>,
+    pub tls: Option<ServerTlsFiles>,
     /// As many as there are processors, if absent.
     pub workers: Option<u16>,
     pub access_log: AccessLogTarget,
     pub limits: ServerLimits,
-    pub dns: Dns,
+    pub dns: DnsSettings,
     /// How the addresses of clients are found.
-    pub client_addresses: Arc<ClientAddresses>,
+    pub client_addresses: Arc<ClientAddressResolver>,
 }
 
 /// PEM files of the gateway's listener, relative to the configuration's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
+pub struct ServerTlsFiles {
     pub certificate: PathBuf,
     pub key: PathBuf,
     pub client_ca: Option<PathBuf>,
@@ -67,7 +67,7 @@ pub struct ServerLimits {
 
 /// How the names of providers become addresses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Dns {
+pub struct DnsSettings {
     /// Those of the system if there are none.
     pub servers: Vec<SocketAddr>,
     /// How long addresses are used that come without a time to live.
@@ -75,7 +75,11 @@ pub struct Dns {
 }
 
 /// The server that `config` describes; what cannot be used of it is reported.
-pub(crate) fn build(config: &ServerConfig, folder: &Path, problems: &mut Problems<'_>) -> Server {
+pub(crate) fn build(
+    config: &ServerConfig,
+    folder: &Path,
+    problems: &mut ProblemCollector<'_>,
+) -> ServerSettings {
     check_addresses(config, problems);
     let ServerConfig {
         listen,
@@ -93,7 +97,7 @@ pub(crate) fn build(config: &ServerConfig, folder: &Path, problems: &mut Problem
     if let Some(files) = &tls {
         check_tls(files, folder, problems);
     }
-    Server {
+    ServerSettings {
         listen: listen.clone(),
         admin: admin.clone(),
         tls,
@@ -109,21 +113,21 @@ pub(crate) fn build(config: &ServerConfig, folder: &Path, problems: &mut Problem
     }
 }
 
-fn tls_files(config: &ServerTlsConfig) -> TlsFiles {
+fn tls_files(config: &ServerTlsConfig) -> ServerTlsFiles {
     let ServerTlsConfig {
         certificate,
         key,
         client_ca,
     } = config.clone();
-    TlsFiles {
+    ServerTlsFiles {
         certificate,
         key,
         client_ca,
     }
 }
 
-fn build_limits(config: &LimitsConfig) -> ServerLimits {
-    let LimitsConfig {
+fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
+    let ServerLimitsConfig {
         connections,
         header_size,
         header_deadline,
@@ -141,7 +145,7 @@ fn build_limits(config: &LimitsConfig) -> ServerLimits {
         body_deadline: body_deadline.duration(),
         write_deadline: write_deadline.duration(),
         keep_alive: keep_alive.duration(),
-        drain_notice: drain_notice.map(Span::duration),
+        drain_notice: drain_notice.map(HumanDuration::duration),
         drain: drain.duration(),
     }
 }
@@ -154,7 +158,7 @@ pub struct ServerTls {
 }
 
 /// A file that cannot be used.
-pub struct Unusable {
+pub struct TlsFileError {
     /// The key of `server.tls` that names it.
     pub member: &'static str,
     pub reason: String,
@@ -164,13 +168,13 @@ pub struct Unusable {
 ///
 /// # Errors
 /// Each file that cannot be used.
-pub fn read_tls(files: &TlsFiles, folder: &Path) -> Result<ServerTls, Vec<Unusable>> {
-    let TlsFiles {
+pub fn read_tls(files: &ServerTlsFiles, folder: &Path) -> Result<ServerTls, Vec<TlsFileError>> {
+    let ServerTlsFiles {
         certificate,
         key,
         client_ca,
     } = files;
-    let unusable = |member| move |reason| Unusable { member, reason };
+    let unusable = |member| move |reason| TlsFileError { member, reason };
     let chain = pem::certificates(&folder.join(certificate)).map_err(unusable("certificate"));
     let key = pem::private_key(&folder.join(key)).map_err(unusable("key"));
     let authorities = client_ca
@@ -191,7 +195,7 @@ pub fn read_tls(files: &TlsFiles, folder: &Path) -> Result<ServerTls, Vec<Unusab
 }
 
 /// Reports addresses that are none, and the same one for both listeners.
-fn check_addresses(config: &ServerConfig, problems: &mut Problems<'_>) {
+fn check_addresses(config: &ServerConfig, problems: &mut ProblemCollector<'_>) {
     for (member, address) in [("listen", &config.listen), ("admin", &config.admin)] {
         let has_port = address
             .rsplit_once(':')
@@ -220,7 +224,7 @@ fn name_server(text: &str) -> Option<SocketAddr> {
 }
 
 /// Name servers that are no addresses are reported: their names would have to be asked for first.
-fn build_dns(config: &DnsConfig, problems: &mut Problems<'_>) -> Dns {
+fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSettings {
     let DnsConfig { servers, refresh } = config;
     let mut addresses = Vec::new();
     for (index, server) in servers.iter().enumerate() {
@@ -235,15 +239,15 @@ fn build_dns(config: &DnsConfig, problems: &mut Problems<'_>) -> Dns {
             ),
         }
     }
-    Dns {
+    DnsSettings {
         servers: addresses,
         refresh: refresh.duration(),
     }
 }
 
 /// Reports each of `files` that cannot be used.
-fn check_tls(files: &TlsFiles, folder: &Path, problems: &mut Problems<'_>) {
-    for Unusable { member, reason } in read_tls(files, folder).err().into_iter().flatten() {
+fn check_tls(files: &ServerTlsFiles, folder: &Path, problems: &mut ProblemCollector<'_>) {
+    for TlsFileError { member, reason } in read_tls(files, folder).err().into_iter().flatten() {
         problems.error(&format!("/server/tls/{member}"), reason, None);
     }
 }

@@ -1,6 +1,6 @@
 //! Where large request bodies wait, from its configuration: a folder in which files can be made.
 
-use super::Problems;
+use super::ProblemCollector;
 use crate::config::routes::SpoolConfig;
 use std::fs::{self, File, OpenOptions};
 use std::io;
@@ -10,14 +10,18 @@ use std::sync::Arc;
 
 /// When a body is spooled, and where to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Spooling {
+pub struct SpoolPolicy {
     /// Bodies of more bytes than this are.
     pub above: u64,
     pub folder: Arc<Path>,
 }
 
 /// What `config` describes; a folder that cannot be used is reported.
-pub(crate) fn build(config: &SpoolConfig, folder: &Path, problems: &mut Problems<'_>) -> Spooling {
+pub(crate) fn build(
+    config: &SpoolConfig,
+    folder: &Path,
+    problems: &mut ProblemCollector<'_>,
+) -> SpoolPolicy {
     let SpoolConfig {
         above,
         folder: named,
@@ -42,7 +46,7 @@ pub(crate) fn build(config: &SpoolConfig, folder: &Path, problems: &mut Problems
             ),
         }
     }
-    Spooling {
+    SpoolPolicy {
         above: above.bytes(),
         folder: spool_folder.into(),
     }

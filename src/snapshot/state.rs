@@ -1,22 +1,30 @@
 //! Where state is kept, from its configuration. Nothing is opened here.
 
-use super::{Problems, pem};
-use crate::config::state::{RedisConfig, SqliteConfig, StateConfig, WhenAwayConfig};
-use crate::state::WhenAway;
-use crate::state::site::{FileSite, RedisSite, Site};
+use super::{ProblemCollector, pem};
+use crate::config::state::{OnStoreFailureConfig, RedisConfig, SqliteConfig, StateConfig};
+use crate::state::OnStoreFailure;
+use crate::state::settings::{RedisSettings, SqliteSettings, StoreSettings};
 use std::fs;
 use std::path::Path;
 
 /// The store that `config` describes; its problems are reported.
-pub(crate) fn build(config: &StateConfig, folder: &Path, problems: &mut Problems<'_>) -> Site {
+pub(crate) fn build(
+    config: &StateConfig,
+    folder: &Path,
+    problems: &mut ProblemCollector<'_>,
+) -> StoreSettings {
     match config {
-        StateConfig::Memory => Site::Memory,
+        StateConfig::Memory => StoreSettings::Memory,
         StateConfig::Sqlite(config) => build_file(config, folder, problems),
         StateConfig::Redis(config) => build_redis(config, folder, problems),
     }
 }
 
-fn build_file(config: &SqliteConfig, folder: &Path, problems: &mut Problems<'_>) -> Site {
+fn build_file(
+    config: &SqliteConfig,
+    folder: &Path,
+    problems: &mut ProblemCollector<'_>,
+) -> StoreSettings {
     let SqliteConfig { path, keep } = config;
     let path = folder.join(path);
     let parent = path
@@ -29,13 +37,17 @@ fn build_file(config: &SqliteConfig, folder: &Path, problems: &mut Problems<'_>)
             Some("make it first; the path is relative to the folder of routes.yaml"),
         );
     }
-    Site::File(FileSite {
+    StoreSettings::File(SqliteSettings {
         path,
         keep: keep.duration(),
     })
 }
 
-fn build_redis(config: &RedisConfig, folder: &Path, problems: &mut Problems<'_>) -> Site {
+fn build_redis(
+    config: &RedisConfig,
+    folder: &Path,
+    problems: &mut ProblemCollector<'_>,
+) -> StoreSettings {
     let RedisConfig {
         url,
         user,
@@ -53,7 +65,7 @@ fn build_redis(config: &RedisConfig, folder: &Path, problems: &mut Problems<'_>)
         read.map_err(|reason| problems.error("/state/redis/ca", reason, None))
             .ok()
     });
-    let site = RedisSite {
+    let site = RedisSettings {
         url: url.clone(),
         user: user.clone(),
         password: password.clone(),
@@ -62,8 +74,8 @@ fn build_redis(config: &RedisConfig, folder: &Path, problems: &mut Problems<'_>)
         wait: wait.duration(),
         keep: keep.duration(),
         limits_when_away: match limits_when_away {
-            WhenAwayConfig::Open => WhenAway::Open,
-            WhenAwayConfig::Closed => WhenAway::Closed,
+            OnStoreFailureConfig::Open => OnStoreFailure::Allow,
+            OnStoreFailureConfig::Closed => OnStoreFailure::Deny,
         },
     };
     if let Err(reason) = site.client() {
@@ -73,5 +85,5 @@ fn build_redis(config: &RedisConfig, folder: &Path, problems: &mut Problems<'_>)
             Some("such as `redis://host:6379/0`, or `rediss://…` for TLS"),
         );
     }
-    Site::Redis(Box::new(site))
+    StoreSettings::Redis(Box::new(site))
 }

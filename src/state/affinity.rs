@@ -17,7 +17,7 @@ pub struct AffinityCache {
 pub enum IdOwner {
     Channel(Arc<str>),
     /// Forgotten, though a slower store may still know it.
-    Nobody,
+    Forgotten,
 }
 
 impl AffinityCache {
@@ -52,7 +52,7 @@ impl IdOwner {
     pub fn channel(self) -> Option<Arc<str>> {
         match self {
             Self::Channel(name) => Some(name),
-            Self::Nobody => None,
+            Self::Forgotten => None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Calendar days and months, UTC: when a budget begins anew.
 
-use super::measure::Measure;
+use super::limit_kind::LimitKind;
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -15,11 +15,11 @@ pub fn unix_ms() -> u64 {
 }
 
 /// First millisecond of the calendar day or month that `now_ms` lies in, and of the next one.
-pub fn period(measure: Measure, now_ms: u64) -> (u64, u64) {
+pub fn period(measure: LimitKind, now_ms: u64) -> (u64, u64) {
     let midnight = now_ms / DAY_MS * DAY_MS;
     let day = (midnight, midnight + DAY_MS);
     match measure {
-        Measure::TokensPerMonth => month(now_ms).unwrap_or(day),
+        LimitKind::TokensPerMonth => month(now_ms).unwrap_or(day),
         _ => day,
     }
 }
@@ -48,28 +48,28 @@ mod tests {
         let cases = [
             (
                 "a leap day",
-                Measure::TokensPerDay,
+                LimitKind::TokensPerDay,
                 1_709_208_000,
                 1_709_164_800,
                 1_709_251_200,
             ),
             (
                 "a leap month",
-                Measure::TokensPerMonth,
+                LimitKind::TokensPerMonth,
                 1_709_208_000,
                 1_706_745_600,
                 1_709_251_200,
             ),
             (
                 "a December",
-                Measure::TokensPerMonth,
+                LimitKind::TokensPerMonth,
                 1_798_761_599,
                 1_796_083_200,
                 1_798_761_600,
             ),
             (
                 "a new year",
-                Measure::TokensPerMonth,
+                LimitKind::TokensPerMonth,
                 1_798_761_600,
                 1_798_761_600,
                 1_801_440_000,

@@ -4,48 +4,48 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What a store is asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum StoreOperation {
     Remember,
     ChannelOf,
     Forget,
     Admit,
     Settle,
-    Pace,
-    Note,
-    Noted,
+    TakePerSecond,
+    PutNote,
+    GetNote,
 }
 
 /// How a store is doing, at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
+pub struct StoreHealth {
     /// `memory`, `sqlite` or `redis`.
     pub store: &'static str,
     /// Whether it can be asked, and keeps what it is given.
     pub up: bool,
-    /// Operations that failed since the process began, by [`Operation::ALL`].
-    pub failed: [u64; Operation::ALL.len()],
-    /// Operations that were dropped since the process began, by [`Operation::ALL`].
-    pub dropped: [u64; Operation::ALL.len()],
+    /// Operations that failed since the process began, by [`StoreOperation::ALL`].
+    pub failed: [u64; StoreOperation::ALL.len()],
+    /// Operations that were dropped since the process began, by [`StoreOperation::ALL`].
+    pub dropped: [u64; StoreOperation::ALL.len()],
 }
 
-/// Counts for a [`Health`].
+/// Counts for a [`StoreHealth`].
 #[derive(Debug)]
-pub struct Tally {
+pub struct StoreCounters {
     up: AtomicBool,
-    failed: [AtomicU64; Operation::ALL.len()],
-    dropped: [AtomicU64; Operation::ALL.len()],
+    failed: [AtomicU64; StoreOperation::ALL.len()],
+    dropped: [AtomicU64; StoreOperation::ALL.len()],
 }
 
-impl Operation {
+impl StoreOperation {
     pub const ALL: [Self; 8] = [
         Self::Remember,
         Self::ChannelOf,
         Self::Forget,
         Self::Admit,
         Self::Settle,
-        Self::Pace,
-        Self::Note,
-        Self::Noted,
+        Self::TakePerSecond,
+        Self::PutNote,
+        Self::GetNote,
     ];
 
     /// The word for logs and metrics.
@@ -56,26 +56,26 @@ impl Operation {
             Self::Forget => "forget",
             Self::Admit => "admit",
             Self::Settle => "settle",
-            Self::Pace => "pace",
-            Self::Note => "note",
-            Self::Noted => "noted",
+            Self::TakePerSecond => "pace",
+            Self::PutNote => "note",
+            Self::GetNote => "noted",
         }
     }
 }
 
-impl Health {
+impl StoreHealth {
     /// A store that never fails.
     pub fn up(store: &'static str) -> Self {
         Self {
             store,
             up: true,
-            failed: [0; Operation::ALL.len()],
-            dropped: [0; Operation::ALL.len()],
+            failed: [0; StoreOperation::ALL.len()],
+            dropped: [0; StoreOperation::ALL.len()],
         }
     }
 
     /// A store that cannot be had.
-    pub fn away(store: &'static str) -> Self {
+    pub fn down(store: &'static str) -> Self {
         Self {
             up: false,
             ..Self::up(store)
@@ -83,7 +83,7 @@ impl Health {
     }
 }
 
-impl Tally {
+impl StoreCounters {
     pub fn new(up: bool) -> Self {
         Self {
             up: AtomicBool::new(up),
@@ -92,24 +92,24 @@ impl Tally {
         }
     }
 
-    pub fn failed(&self, operation: Operation) {
+    pub fn failed(&self, operation: StoreOperation) {
         self.failed[operation as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    pub fn dropped(&self, operation: Operation) {
+    pub fn dropped(&self, operation: StoreOperation) {
         self.dropped[operation as usize].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Says whether the store can be asked; true if that is news.
-    pub fn turn(&self, up: bool) -> bool {
+    pub fn set_up(&self, up: bool) -> bool {
         self.up.swap(up, Ordering::Relaxed) != up
     }
 
-    pub fn health(&self, store: &'static str) -> Health {
-        let read = |counts: &[AtomicU64; Operation::ALL.len()]| {
+    pub fn health(&self, store: &'static str) -> StoreHealth {
+        let read = |counts: &[AtomicU64; StoreOperation::ALL.len()]| {
             std::array::from_fn(|index| counts[index].load(Ordering::Relaxed))
         };
-        Health {
+        StoreHealth {
             store,
             up: self.up.load(Ordering::Relaxed),
             failed: read(&self.failed),

@@ -1,29 +1,29 @@
 //! State in the memory of one process: forgotten when it ends.
 
+use super::admission::{Admission, AdmissionRequest, AdmissionTicket};
 use super::affinity::{AffinityCache, IdOwner};
 use super::clock::Clock;
-use super::counts::Counts;
-use super::demand::{Admission, Demand, Ticket};
-use super::health::Health;
-use super::notes::{NOTE_BYTES_MAX, Notes};
-use super::paces::{Pace, Paces};
-use super::{Pending, Store};
+use super::health::StoreHealth;
+use super::limit_counters::LimitCounters;
+use super::note_cache::{NOTE_BYTES_MAX, NoteCache};
+use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use super::{StateStore, StoreFuture};
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// State of this process alone.
 #[derive(Default)]
-pub struct Memory {
+pub struct MemoryStore {
     affinity: Mutex<AffinityCache>,
-    counts: Mutex<Counts>,
-    paces: Mutex<Paces>,
-    notes: Mutex<Notes>,
+    counts: Mutex<LimitCounters>,
+    limiter: Mutex<PerSecondLimiter>,
+    notes: Mutex<NoteCache>,
     clock: Clock,
     /// The store that was wanted and cannot be had.
-    wanted: Option<&'static str>,
+    configured: Option<&'static str>,
 }
 
-impl Memory {
+impl MemoryStore {
     /// With another clock.
     #[cfg(test)]
     pub fn with_clock(clock: Clock) -> Self {
@@ -34,9 +34,9 @@ impl Memory {
     }
 
     /// Stands in for a store of this name that cannot be had; its health says so.
-    pub fn instead_of(wanted: &'static str) -> Self {
+    pub fn fallback_for(configured: &'static str) -> Self {
         Self {
-            wanted: Some(wanted),
+            configured: Some(configured),
             ..Self::default()
         }
     }
@@ -47,7 +47,7 @@ impl Memory {
     }
 }
 
-impl Store for Memory {
+impl StateStore for MemoryStore {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
         lock(&self.affinity).remember(caller, id, IdOwner::Channel(channel.clone()));
     }
@@ -56,42 +56,46 @@ impl Store for Memory {
         &'a self,
         caller: &'a Arc<str>,
         id: &'a str,
-    ) -> Pending<'a, Option<Arc<str>>> {
+    ) -> StoreFuture<'a, Option<Arc<str>>> {
         let owner = lock(&self.affinity).owner_of(caller, id);
-        Pending::Ready(Ok(owner.and_then(IdOwner::channel)))
+        StoreFuture::Ready(Ok(owner.and_then(IdOwner::channel)))
     }
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
         lock(&self.affinity).forget(caller, id);
     }
 
-    fn admit<'a>(&'a self, demand: &'a Demand<'a>) -> Pending<'a, Admission> {
-        Pending::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+        StoreFuture::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
     }
 
-    fn settle(&self, ticket: Ticket, tokens_used: u64) {
+    fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
         lock(&self.counts).settle(&ticket, tokens_used);
     }
 
-    fn pace<'a>(&'a self, whose: &'a str, per_second: u16) -> Pending<'a, Pace> {
+    fn take_per_second<'a>(
+        &'a self,
+        budget_key: &'a str,
+        per_second: u16,
+    ) -> StoreFuture<'a, PerSecondDecision> {
         let now_ms = self.clock.now().steady_ms;
-        Pending::Ready(Ok(lock(&self.paces).take(whose, per_second, now_ms)))
+        StoreFuture::Ready(Ok(lock(&self.limiter).take(budget_key, per_second, now_ms)))
     }
 
-    fn note(&self, key: &str, text: &Bytes) {
+    fn put_note(&self, key: &str, text: &Bytes) {
         if text.len() <= NOTE_BYTES_MAX {
             lock(&self.notes).put(key, text);
         }
     }
 
-    fn noted<'a>(&'a self, key: &'a str) -> Pending<'a, Option<Bytes>> {
-        Pending::Ready(Ok(lock(&self.notes).get(key)))
+    fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
+        StoreFuture::Ready(Ok(lock(&self.notes).get(key)))
     }
 
-    fn health(&self) -> Health {
-        match self.wanted {
-            Some(wanted) => Health::away(wanted),
-            None => Health::up("memory"),
+    fn health(&self) -> StoreHealth {
+        match self.configured {
+            Some(configured) => StoreHealth::down(configured),
+            None => StoreHealth::up("memory"),
         }
     }
 }

@@ -2,10 +2,10 @@
 
 mod scalars;
 
-use super::state::State;
+use super::state::TaskState;
 use crate::protocol::Protocol;
-use crate::scalar::Span;
-pub use scalars::{FieldConfig, SourcesConfig};
+use crate::scalar::HumanDuration;
+pub use scalars::{FieldMappingConfig, ValueSourcesConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -14,36 +14,36 @@ use std::collections::BTreeMap;
 /// A family of video providers: how tasks are created, asked for and read.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct FamilyConfig {
+pub struct VideoFamilyConfig {
     /// A shipped family, whose sections stand where this one has none of its own.
     pub like: Option<String>,
     /// The protocol of callers who speak the family themselves. Requests that were mapped from the generic
     /// protocol are checked against its schema, too.
     pub protocol: Option<Protocol>,
     /// How a task is created.
-    pub create: Option<CreateConfig>,
+    pub create: Option<TaskCreateConfig>,
     /// How a task is asked for.
-    pub query: Option<QueryConfig>,
+    pub query: Option<TaskQueryConfig>,
     /// How a task is cancelled; tasks cannot be, if absent.
-    pub cancel: Option<CancelConfig>,
+    pub cancel: Option<TaskCancelConfig>,
     /// Where the fields of a generic request go; a field without a line is refused.
-    pub request: Option<RequestConfig>,
+    pub request: Option<RequestMappingConfig>,
     /// Where answers hold the provider's task id.
-    pub task_id: Option<SourcesConfig>,
+    pub task_id: Option<ValueSourcesConfig>,
     /// Where answers hold the status, and what its words mean.
-    pub status: Option<StatusConfig>,
+    pub status: Option<StatusMappingConfig>,
     /// Where the answer to a query holds what callers of the generic protocol get.
-    pub answer: Option<AnswerConfig>,
+    pub answer: Option<ResponseMappingConfig>,
     /// Where answers hold errors.
-    pub errors: Option<ErrorsConfig>,
+    pub errors: Option<ErrorMappingConfig>,
     /// What is replaced in answers that callers get in the family's own shape.
-    pub native: Option<NativeConfig>,
+    pub native: Option<NativeMappingConfig>,
 }
 
 /// A request that creates a task.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct CreateConfig {
+pub struct TaskCreateConfig {
     /// HTTP method.
     pub method: String,
     /// Path that is appended to the channel's `base_url`.
@@ -55,13 +55,13 @@ pub struct CreateConfig {
     /// whose caller used one of the provider's paths goes to that path; others go to the first path with a field
     /// that the request has, else to `path`.
     #[serde(default)]
-    pub other_paths: BTreeMap<String, SourcesConfig>,
+    pub other_paths: BTreeMap<String, ValueSourcesConfig>,
 }
 
 /// A request that asks how a task stands, and how often that is asked.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct QueryConfig {
+pub struct TaskQueryConfig {
     /// HTTP method.
     pub method: String,
     /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
@@ -71,10 +71,10 @@ pub struct QueryConfig {
     pub headers: BTreeMap<String, String>,
     /// How long an answer is told again while the task is under way, before the provider is asked anew.
     #[serde(default = "fresh")]
-    pub fresh: Span,
+    pub fresh: HumanDuration,
     /// The same once the task is over.
     #[serde(default = "fresh_when_done")]
-    pub fresh_when_done: Span,
+    pub fresh_when_done: HumanDuration,
     /// Most queries and cancels of one channel in any second, by all gateways that share their state; as
     /// many as come, if absent.
     #[schemars(range(min = 1, max = 1000))]
@@ -84,7 +84,7 @@ pub struct QueryConfig {
 /// A request that cancels a task.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct CancelConfig {
+pub struct TaskCancelConfig {
     /// HTTP method.
     pub method: String,
     /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
@@ -95,63 +95,63 @@ pub struct CancelConfig {
     /// States in which a task can be cancelled. In others the provider is not asked, which may mean
     /// something else by the same request. Any state that is not the last one, if absent.
     #[serde(default)]
-    pub only: Vec<State>,
+    pub only: Vec<TaskState>,
 }
 
 /// Where the fields of a generic request go.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct RequestConfig {
+pub struct RequestMappingConfig {
     /// What every request begins with.
     pub base: Map<String, Value>,
     /// The provider's model.
-    pub model: Option<FieldConfig>,
+    pub model: Option<FieldMappingConfig>,
     /// Text of what to show.
-    pub prompt: Option<FieldConfig>,
+    pub prompt: Option<FieldMappingConfig>,
     /// Text of what not to show.
-    pub negative_prompt: Option<FieldConfig>,
+    pub negative_prompt: Option<FieldMappingConfig>,
     /// Images, videos and sound to start from, by their kind.
-    pub medias: MediasConfig,
+    pub medias: MediaMappingConfig,
     /// Whole seconds.
-    pub duration: Option<FieldConfig>,
+    pub duration: Option<FieldMappingConfig>,
     /// Tier in lower case: 480p, 720p, 1080p, 4k.
-    pub resolution: Option<FieldConfig>,
+    pub resolution: Option<FieldMappingConfig>,
     /// Width to height, such as 16:9; or adaptive.
-    pub ratio: Option<FieldConfig>,
+    pub ratio: Option<FieldMappingConfig>,
     /// Whether there is sound.
-    pub generate_audio: Option<FieldConfig>,
+    pub generate_audio: Option<FieldMappingConfig>,
     /// Whether there is a mark on the video.
-    pub watermark: Option<FieldConfig>,
+    pub watermark: Option<FieldMappingConfig>,
     /// Random seed.
-    pub seed: Option<FieldConfig>,
+    pub seed: Option<FieldMappingConfig>,
     /// URL that is told of changes.
-    pub callback_url: Option<FieldConfig>,
+    pub callback_url: Option<FieldMappingConfig>,
 }
 
 /// Where media of a generic request go, by their kind; `{}` is the URL.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct MediasConfig {
+pub struct MediaMappingConfig {
     /// Image that the video begins with.
-    pub first_frame: Option<FieldConfig>,
+    pub first_frame: Option<FieldMappingConfig>,
     /// Image that the video ends with.
-    pub last_frame: Option<FieldConfig>,
+    pub last_frame: Option<FieldMappingConfig>,
     /// Image to take something from.
-    pub reference_image: Option<FieldConfig>,
+    pub reference_image: Option<FieldMappingConfig>,
     /// Video to take something from, to edit or to extend.
-    pub reference_video: Option<FieldConfig>,
+    pub reference_video: Option<FieldMappingConfig>,
     /// Sound to take something from.
-    pub reference_audio: Option<FieldConfig>,
+    pub reference_audio: Option<FieldMappingConfig>,
 }
 
 /// The status of a task, and what the provider's words for it mean.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct StatusConfig {
+pub struct StatusMappingConfig {
     /// Where answers hold the status.
-    pub at: SourcesConfig,
+    pub at: ValueSourcesConfig,
     /// The provider's words to those of the generic protocol.
-    pub map: BTreeMap<String, State>,
+    pub map: BTreeMap<String, TaskState>,
     /// What a word means that is not in `map`.
     #[serde(default)]
     pub unknown: UnknownStatusConfig,
@@ -171,36 +171,36 @@ pub enum UnknownStatusConfig {
 /// Where the answer to a query holds what callers of the generic protocol get.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
-pub struct AnswerConfig {
+pub struct ResponseMappingConfig {
     /// URL of the video; a success without it is a failure.
-    pub video_url: SourcesConfig,
+    pub video_url: ValueSourcesConfig,
     /// Length of the video in seconds; rounded.
     #[serde(default)]
-    pub video_duration: SourcesConfig,
+    pub video_duration: ValueSourcesConfig,
     /// Tier of the video.
     #[serde(default)]
-    pub resolution: SourcesConfig,
+    pub resolution: ValueSourcesConfig,
     /// Width to height; what was asked for, if the answer has none.
     #[serde(default)]
-    pub ratio: SourcesConfig,
+    pub ratio: ValueSourcesConfig,
     /// When the task was created.
     #[serde(default)]
-    pub created: SourcesConfig,
+    pub created: ValueSourcesConfig,
     /// When it changed last.
     #[serde(default)]
-    pub updated: SourcesConfig,
+    pub updated: ValueSourcesConfig,
     /// How `created` and `updated` are written.
     #[serde(default)]
-    pub times: TimesConfig,
+    pub times: TimeFormatConfig,
     /// What the task used.
     #[serde(default)]
-    pub usage: TaskUsageConfig,
+    pub usage: UsageMappingConfig,
 }
 
 /// How a family writes times.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct TimesConfig {
+pub struct TimeFormatConfig {
     /// How a time is written.
     pub unit: TimeUnitConfig,
     /// Zone of a `text` that names none, as `+08:00`; UTC if absent.
@@ -225,25 +225,25 @@ pub enum TimeUnitConfig {
 /// What a task used, in whole numbers; rounded.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct TaskUsageConfig {
+pub struct UsageMappingConfig {
     /// Seconds of video that were put in.
-    pub input_video_duration: SourcesConfig,
+    pub input_video_duration: ValueSourcesConfig,
     /// Seconds of video that were made.
-    pub output_video_duration: SourcesConfig,
+    pub output_video_duration: ValueSourcesConfig,
     /// Tokens in all.
-    pub total_tokens: SourcesConfig,
+    pub total_tokens: ValueSourcesConfig,
     /// Seconds that are billed.
-    pub duration: SourcesConfig,
+    pub duration: ValueSourcesConfig,
 }
 
 /// Where answers hold errors.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct ErrorsConfig {
+pub struct ErrorMappingConfig {
     /// The error's code.
-    pub code: SourcesConfig,
+    pub code: ValueSourcesConfig,
     /// The error's message.
-    pub message: SourcesConfig,
+    pub message: ValueSourcesConfig,
     /// Codes with which a create was refused for reasons of the account or the moment, so that
     /// another channel may take it; `*` at the end stands for the rest of a code.
     pub elsewhere: Vec<String>,
@@ -252,24 +252,24 @@ pub struct ErrorsConfig {
 /// What is replaced in answers that callers get in the family's own shape, beside the task id.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct NativeConfig {
+pub struct NativeMappingConfig {
     /// Where answers hold the provider's model, for which the platform model stands.
-    pub model: SourcesConfig,
+    pub model: ValueSourcesConfig,
     /// Where requests hold ids of other tasks; `*` stands for all elements of a list.
-    pub ids_in_request: SourcesConfig,
+    pub ids_in_request: ValueSourcesConfig,
     /// Where answers hold ids of other tasks; `*` stands for all elements of a list.
-    pub ids_in_answer: SourcesConfig,
+    pub ids_in_answer: ValueSourcesConfig,
 }
 
-fn fresh() -> Span {
-    Span::seconds(2)
+fn fresh() -> HumanDuration {
+    HumanDuration::seconds(2)
 }
 
-fn fresh_when_done() -> Span {
-    Span::seconds(60 * 60)
+fn fresh_when_done() -> HumanDuration {
+    HumanDuration::seconds(60 * 60)
 }
 
-impl FamilyConfig {
+impl VideoFamilyConfig {
     /// This family with the sections of another one where it has none.
     pub fn or(self, base: &Self) -> Self {
         let base = base.clone();

@@ -1,52 +1,52 @@
 //! A family of video providers as built: what it is asked, and how its answers are read.
 
-mod answer;
+mod body_builder;
 mod build;
 pub mod call;
-pub(super) mod given;
+pub(super) mod json_fragment;
 mod native;
-mod place;
 mod request;
+mod response;
 mod source;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Unreadable, UpstreamError};
 pub use build::InvalidFamily;
-pub use call::{Call, CreateCall};
-pub use request::{Ignored, Mapped, Unsupported};
+pub use call::{RequestTemplate, TaskCreate};
+pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
+pub use response::{UnreadableResponse, UpstreamError};
 
-use super::state::State;
+use super::state::TaskState;
 use super::time::TimeFormat;
 use crate::protocol::Protocol;
-use place::{Target, Template};
+use body_builder::{TargetPointer, ValueTemplate};
 use serde_json::Value;
-use source::Sources;
+use source::ValueSources;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A family of video providers. It is data; all it does is pure.
 #[derive(Debug)]
-pub struct Family {
+pub struct VideoFamily {
     pub name: Arc<str>,
     /// The protocol of callers who speak it themselves, if there is one.
     pub protocol: Option<Protocol>,
-    pub create: CreateCall,
-    pub query: Query,
+    pub create: TaskCreate,
+    pub query: TaskQuery,
     /// None where tasks cannot be cancelled.
-    pub cancel: Option<Cancel>,
-    request: RequestRules,
-    task_id: Sources,
-    status: StatusRules,
-    answer: AnswerRules,
-    errors: ErrorRules,
-    native: NativeRules,
+    pub cancel: Option<TaskCancel>,
+    request: RequestMapping,
+    task_id: ValueSources,
+    status: StatusMapping,
+    response: ResponseMapping,
+    errors: ErrorMapping,
+    native: NativeMapping,
 }
 
 /// How a task is asked for, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Query {
-    pub call: Call,
+pub struct TaskQuery {
+    pub call: RequestTemplate,
     /// How long an answer is told again while the task is under way.
     pub fresh: Duration,
     /// How long an answer is told again once the task is over.
@@ -55,9 +55,9 @@ pub struct Query {
     pub per_second: Option<u16>,
 }
 
-impl Query {
+impl TaskQuery {
     /// How long an answer is told again about a task that stands so.
-    pub fn fresh_while(&self, state: State) -> Duration {
+    pub fn fresh_while(&self, state: TaskState) -> Duration {
         match state.is_terminal() {
             true => self.fresh_when_done,
             false => self.fresh,
@@ -67,30 +67,30 @@ impl Query {
 
 /// How a task is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cancel {
-    pub call: Call,
+pub struct TaskCancel {
+    pub call: RequestTemplate,
     /// States in which the provider may be asked to.
-    pub only: Vec<State>,
+    pub only: Vec<TaskState>,
 }
 
 /// Where the fields of a generic request go.
 #[derive(Debug)]
-struct RequestRules {
-    base: Template,
-    model: Rule,
+struct RequestMapping {
+    base: ValueTemplate,
+    model: FieldMapping,
     /// In the order of `Field::ALL`.
-    fields: [Rule; 9],
+    fields: [FieldMapping; 9],
     /// In the order of `MediaKind::ALL`.
-    medias: [Rule; 5],
+    medias: [FieldMapping; 5],
 }
 
 /// What becomes of a field.
 #[derive(Debug)]
-enum Rule {
+enum FieldMapping {
     Put {
-        to: Target,
-        value: Template,
-        choices: Choices,
+        to: TargetPointer,
+        value: ValueTemplate,
+        choices: AllowedValues,
     },
     Refuse(String),
     Ignore(String),
@@ -98,50 +98,50 @@ enum Rule {
 
 /// The values of a field that a provider knows.
 #[derive(Debug)]
-enum Choices {
+enum AllowedValues {
     Any,
     /// Each with what stands for it, if it is not itself.
     Of(Vec<(String, Option<Value>)>),
 }
 
 #[derive(Debug)]
-struct StatusRules {
-    at: Sources,
-    words: Vec<(String, State)>,
+struct StatusMapping {
+    at: ValueSources,
+    words: Vec<(String, TaskState)>,
     /// Whether an unknown word leaves the task running for a while.
     keeps_unknown: bool,
 }
 
 #[derive(Debug)]
-struct AnswerRules {
-    video_url: Sources,
-    video_duration: Sources,
-    resolution: Sources,
-    ratio: Sources,
-    created: Sources,
-    updated: Sources,
+struct ResponseMapping {
+    video_url: ValueSources,
+    video_duration: ValueSources,
+    resolution: ValueSources,
+    ratio: ValueSources,
+    created: ValueSources,
+    updated: ValueSources,
     times: TimeFormat,
-    usage: UsageRules,
+    usage: UsageMapping,
 }
 
 #[derive(Debug)]
-struct UsageRules {
-    input_video_duration: Sources,
-    output_video_duration: Sources,
-    total_tokens: Sources,
-    duration: Sources,
+struct UsageMapping {
+    input_video_duration: ValueSources,
+    output_video_duration: ValueSources,
+    total_tokens: ValueSources,
+    duration: ValueSources,
 }
 
 #[derive(Debug)]
-struct ErrorRules {
-    code: Sources,
-    message: Sources,
+struct ErrorMapping {
+    code: ValueSources,
+    message: ValueSources,
     elsewhere: Vec<String>,
 }
 
 #[derive(Debug)]
-struct NativeRules {
-    model: Sources,
-    ids_in_request: Sources,
-    ids_in_answer: Sources,
+struct NativeMapping {
+    model: ValueSources,
+    ids_in_request: ValueSources,
+    ids_in_answer: ValueSources,
 }

@@ -5,9 +5,9 @@ mod media;
 mod tests;
 mod unknown;
 
-use super::family::given::Given;
-use crate::protocol::json::{Document, Kind, Node};
-pub use media::{Media, MediaKind};
+use super::family::json_fragment::JsonFragment;
+use crate::protocol::json::{DocumentNode, JsonDocument, ValueKind};
+pub use media::{InputMedia, MediaRole};
 use std::borrow::Cow;
 pub use unknown::UnknownField;
 
@@ -16,16 +16,16 @@ pub use unknown::UnknownField;
 pub struct GenericRequest<'a> {
     /// The platform model.
     pub model: Cow<'a, str>,
-    /// The scalar fields that are there and neither null nor empty, in the order of [`Field::ALL`].
-    pub(super) fields: Vec<(Field, Given<'a>)>,
-    pub(super) medias: Vec<Media<'a>>,
+    /// The scalar fields that are there and neither null nor empty, in the order of [`GenericField::ALL`].
+    pub(super) fields: Vec<(GenericField, JsonFragment<'a>)>,
+    pub(super) medias: Vec<InputMedia<'a>>,
     /// What the generic protocol does not have, in the order of the request.
     pub(super) unknown: Vec<UnknownField<'a>>,
 }
 
 /// A scalar field of the generic protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Field {
+pub enum GenericField {
     Prompt,
     NegativePrompt,
     Duration,
@@ -40,7 +40,7 @@ pub enum Field {
 /// Why a create cannot be passed on: the caller's to mend.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
-pub struct Refused {
+pub struct FieldError {
     /// The field at fault, as `medias[2].role`.
     pub param: String,
     /// One sentence: what is wrong and what to do. Lower case, no full stop.
@@ -52,22 +52,22 @@ impl<'a> GenericRequest<'a> {
     ///
     /// # Errors
     /// The first field that is not of its type, or a medium of no known kind.
-    pub fn read(document: &'a Document) -> Result<Self, Refused> {
+    pub fn read(document: &'a JsonDocument) -> Result<Self, FieldError> {
         let root = document.root();
-        if root.kind() != Kind::Object {
-            return Err(Refused::new("", "the body must be a JSON object"));
+        if root.kind() != ValueKind::Object {
+            return Err(FieldError::new("", "the body must be a JSON object"));
         }
-        let model = root.get("model").and_then(Node::as_str);
+        let model = root.get("model").and_then(DocumentNode::as_str);
         let model = model.filter(|model| !model.is_empty());
         let mut fields = Vec::new();
-        for field in Field::ALL {
+        for field in GenericField::ALL {
             if let Some(node) = root.get(field.name()).filter(is_given) {
                 fields.push((field, field.read(node)?));
             }
         }
         let medias = root.get("medias").filter(is_given);
         Ok(Self {
-            model: model.ok_or_else(|| Refused::new("model", "`model` must name a model"))?,
+            model: model.ok_or_else(|| FieldError::new("model", "`model` must name a model"))?,
             fields,
             medias: media::read(medias)?,
             unknown: UnknownField::all(root, medias),
@@ -76,13 +76,16 @@ impl<'a> GenericRequest<'a> {
 
     /// The ratio that is asked for, for the task's id; none that is no ratio, such as `adaptive`.
     pub fn ratio(&self) -> Option<String> {
-        let ratio = self.fields.iter().find(|(field, _)| *field == Field::Ratio);
-        let ratio = ratio.map(|(_, given)| given.word().into_owned());
+        let ratio = self
+            .fields
+            .iter()
+            .find(|(field, _)| *field == GenericField::Ratio);
+        let ratio = ratio.map(|(_, fragment)| fragment.text_value().into_owned());
         ratio.filter(|ratio| is_ratio(ratio))
     }
 }
 
-impl Field {
+impl GenericField {
     /// In the order in which they are put into a provider's request.
     pub const ALL: [Self; 9] = [
         Self::Prompt,
@@ -116,27 +119,28 @@ impl Field {
         matches!(self, Self::Prompt | Self::NegativePrompt)
     }
 
-    fn read(self, node: Node<'_>) -> Result<Given<'_>, Refused> {
-        let (given, wanted) = match self {
+    fn read(self, node: DocumentNode<'_>) -> Result<JsonFragment<'_>, FieldError> {
+        let (fragment, wanted) = match self {
             Self::Resolution => (node.as_str().map(lower_case), "text"),
             Self::Duration => {
                 let seconds = whole_number(node).filter(|_| node.as_f64() != Some(0.0));
                 (seconds, "a whole number of seconds from 1, or -1")
             }
             Self::Seed => (whole_number(node), "a whole number"),
-            Self::GenerateAudio | Self::Watermark => {
-                (node.as_bool().map(|_| Given::of(node)), "true or false")
-            }
+            Self::GenerateAudio | Self::Watermark => (
+                node.as_bool().map(|_| JsonFragment::of(node)),
+                "true or false",
+            ),
             Self::Prompt | Self::NegativePrompt | Self::Ratio | Self::CallbackUrl => {
-                (node.as_str().map(|_| Given::of(node)), "text")
+                (node.as_str().map(|_| JsonFragment::of(node)), "text")
             }
         };
         let name = self.name();
-        given.ok_or_else(|| Refused::new(name, format!("`{name}` must be {wanted}")))
+        fragment.ok_or_else(|| FieldError::new(name, format!("`{name}` must be {wanted}")))
     }
 }
 
-impl Refused {
+impl FieldError {
     pub fn new(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             param: param.into(),
@@ -146,23 +150,23 @@ impl Refused {
 }
 
 /// Clients send their defaults, too: null and empty text are nothing.
-fn is_given(node: &Node<'_>) -> bool {
+fn is_given(node: &DocumentNode<'_>) -> bool {
     !node.is_null() && node.str_len() != Some(0)
 }
 
-fn lower_case(tier: Cow<'_, str>) -> Given<'_> {
-    Given::text(&tier.to_ascii_lowercase())
+fn lower_case(tier: Cow<'_, str>) -> JsonFragment<'_> {
+    JsonFragment::text(&tier.to_ascii_lowercase())
 }
 
 /// As written; `5.0` is the whole number 5 to JSON Schema, and is written so for the provider.
-fn whole_number(node: Node<'_>) -> Option<Given<'_>> {
+fn whole_number(node: DocumentNode<'_>) -> Option<JsonFragment<'_>> {
     if node.as_i64().is_some() {
-        return Some(Given::of(node));
+        return Some(JsonFragment::of(node));
     }
     let number = node.as_f64()?;
     // Beyond 2^53 a double does not tell which whole number was meant.
     let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
-    is_whole.then(|| Given::number(number as i64))
+    is_whole.then(|| JsonFragment::number(number as i64))
 }
 
 /// `16:9` and its like; not `adaptive`.

@@ -46,9 +46,9 @@ pub struct TaskId {
 }
 
 /// The keys that ids are sealed with: the first one seals, all open.
-pub struct KeyRing {
-    first: Key,
-    others: Vec<Key>,
+pub struct TaskKeyRing {
+    first: TaskKey,
+    others: Vec<TaskKey>,
 }
 
 /// The text is no id that this gateway made: forged, cut, altered, or sealed with a key it does not have.
@@ -59,18 +59,18 @@ pub struct UnknownTask;
 /// A key is too short to be one: it has fewer than [`KEY_CHARS_MIN`] characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a task key has {KEY_CHARS_MIN} characters or more")]
-pub struct ShortKey;
+pub struct TaskKeyTooShort;
 
 /// A text made into the two keys of AES-256-SIV (RFC 5297).
 #[derive(Clone)]
-pub struct Key([u8; 64]);
+pub struct TaskKey([u8; 64]);
 
-impl Key {
+impl TaskKey {
     /// # Errors
     /// If the text is too short.
-    pub fn new(secret: &str) -> Result<Self, ShortKey> {
+    pub fn new(secret: &str) -> Result<Self, TaskKeyTooShort> {
         if secret.chars().count() < KEY_CHARS_MIN {
-            return Err(ShortKey);
+            return Err(TaskKeyTooShort);
         }
         let hash = Sha512::new().chain_update(PURPOSE).chain_update([0]);
         Ok(Self(hash.chain_update(secret).finalize().into()))
@@ -81,8 +81,8 @@ impl Key {
     }
 }
 
-impl KeyRing {
-    pub fn new(first: Key, others: Vec<Key>) -> Self {
+impl TaskKeyRing {
+    pub fn new(first: TaskKey, others: Vec<TaskKey>) -> Self {
         Self { first, others }
     }
 
@@ -136,13 +136,13 @@ pub fn credential_fingerprint(secret: &str) -> u64 {
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for TaskKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")
     }
 }
 
-impl fmt::Debug for KeyRing {
+impl fmt::Debug for TaskKeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeyRing of {}", 1 + self.others.len())
     }

@@ -9,34 +9,34 @@ pub mod state;
 pub mod status;
 pub mod time;
 
-use family::Family;
-use id::KeyRing;
+use family::VideoFamily;
+use id::TaskKeyRing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What a configuration says of video tasks.
 #[derive(Debug, Default)]
-pub struct Tasks {
+pub struct TaskSettings {
     /// By name.
-    pub families: BTreeMap<Arc<str>, Arc<Family>>,
+    pub families: BTreeMap<Arc<str>, Arc<VideoFamily>>,
     /// None where the configuration has no keys; [`Self::keys`] then says what to do.
-    pub keys: Option<KeyRing>,
+    pub keys: Option<TaskKeyRing>,
 }
 
 /// Task ids cannot be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("task ids cannot be sealed: there are no `task_keys`")]
-pub struct NoKeys;
+pub struct MissingTaskKeys;
 
 /// What to do about missing or bad keys.
 pub const NO_KEYS_HINT: &str = "`headgate key task` makes one; keep it in a variable, as in `task_keys: [\"${HEADGATE_TASK_KEY}\"]`";
 
-impl Tasks {
+impl TaskSettings {
     /// The keys, for what cannot work without.
     ///
     /// # Errors
     /// If there are none.
-    pub fn keys(&self) -> Result<&KeyRing, NoKeys> {
-        self.keys.as_ref().ok_or(NoKeys)
+    pub fn keys(&self) -> Result<&TaskKeyRing, MissingTaskKeys> {
+        self.keys.as_ref().ok_or(MissingTaskKeys)
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// How a task stands, in the words of the generic protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum State {
+pub enum TaskState {
     Queued,
     Running,
     Succeeded,
@@ -15,7 +15,7 @@ pub enum State {
     Expired,
 }
 
-impl State {
+impl TaskState {
     /// The word in answers, metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
@@ -51,13 +51,13 @@ impl State {
 mod tests {
     use super::*;
 
-    const ALL: [State; 6] = [
-        State::Queued,
-        State::Running,
-        State::Succeeded,
-        State::Failed,
-        State::Cancelled,
-        State::Expired,
+    const ALL: [TaskState; 6] = [
+        TaskState::Queued,
+        TaskState::Running,
+        TaskState::Succeeded,
+        TaskState::Failed,
+        TaskState::Cancelled,
+        TaskState::Expired,
     ];
 
     #[test]
@@ -65,9 +65,9 @@ mod tests {
         for known in ALL {
             for report in ALL {
                 let expected = match (known, report) {
-                    (State::Queued, report) => report,
-                    (State::Running, State::Queued) => State::Running,
-                    (State::Running, report) => report,
+                    (TaskState::Queued, report) => report,
+                    (TaskState::Running, TaskState::Queued) => TaskState::Running,
+                    (TaskState::Running, report) => report,
                     (known, _) => known,
                 };
                 assert_eq!(report.after(known), expected, "{known:?} {report:?}");

@@ -1,7 +1,7 @@
 //! How a task stands, and the generic protocol's answers that tell it.
 
 use super::id::TaskId;
-use super::state::State;
+use super::state::TaskState;
 use bytes::Bytes;
 use serde::Serialize;
 
@@ -15,7 +15,7 @@ pub const UNKNOWN_STATUS: &str = "unknown_upstream_status";
 /// How a task stands, as the generic protocol tells it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskStatus {
-    pub state: State,
+    pub state: TaskState,
     /// What the provider called it, where that is no word the family knows: for the header
     /// `x-headgate-upstream-status`. Printable ASCII, at most 64 characters.
     pub upstream_word: Option<String>,
@@ -62,9 +62,9 @@ pub struct TaskUsage {
 
 /// The answer to a create.
 pub fn created(id: &str) -> Bytes {
-    json(&Created {
+    json(&CreatedTaskJson {
         task_id: id,
-        status: State::Queued,
+        status: TaskState::Queued,
     })
 }
 
@@ -72,7 +72,7 @@ impl TaskStatus {
     /// The answer to a query, under the id that the caller has.
     pub fn render(&self, id: &str, task: &TaskId) -> Bytes {
         let error = self.error.as_ref();
-        json(&Queried {
+        json(&TaskStatusJson {
             task_id: id,
             status: self.state,
             video_url: self.video_url.as_deref(),
@@ -90,15 +90,15 @@ impl TaskStatus {
 }
 
 #[derive(Serialize)]
-struct Created<'a> {
+struct CreatedTaskJson<'a> {
     task_id: &'a str,
-    status: State,
+    status: TaskState,
 }
 
 #[derive(Serialize)]
-struct Queried<'a> {
+struct TaskStatusJson<'a> {
     task_id: &'a str,
-    status: State,
+    status: TaskState,
     #[serde(skip_serializing_if = "Option::is_none")]
     video_url: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -2,7 +2,7 @@
 
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::config::schema::routes_schema;
-use headgate::snapshot::{self, Built, Lasting, Snapshot, filter_schemas};
+use headgate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot, filter_schemas};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -131,11 +131,11 @@ fn every_metric_a_page_names_is_one_of_the_program() {
 
 /// Builds a configuration; warnings count as errors.
 pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snapshot, String> {
-    let lasting = Lasting {
+    let lasting = SharedState {
         variables: Arc::new(variables),
-        ..Lasting::default()
+        ..SharedState::default()
     };
-    let Built { snapshot, warnings } =
+    let BuiltSnapshot { snapshot, warnings } =
         snapshot::build(path, &lasting).map_err(|invalid| invalid.to_string())?;
     match warnings.shown.first() {
         Some(warning) => Err(format!(

@@ -2,8 +2,8 @@
 
 use super::documents::{build, keys, yaml_blocks};
 use super::tree::{TextFile, assert_none, files_below, root, sources};
-use headgate::filter::chain::Named;
-use headgate::filter::kind::{FilterKind, Side};
+use headgate::filter::chain::NamedFilter;
+use headgate::filter::kind::{ChainSide, FilterKind};
 use headgate::filter::registry::FILTERS;
 use headgate::snapshot::Snapshot;
 use regex::Regex;
@@ -102,7 +102,7 @@ fn every_page_names_all_settings_and_its_examples_are_part_of_the_fixture() {
 #[test]
 fn nobody_knows_a_filter_by_its_name() {
     /// Words of others that are a filter's name by chance.
-    const OTHER_MEANINGS: &[(&str, &str)] = &[("crates/protocol/src/blame.rs", "rate_limit")];
+    const OTHER_MEANINGS: &[(&str, &str)] = &[("crates/protocol/src/error_class.rs", "rate_limit")];
     let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
     let named = Regex::new(&format!(r#"["`]({})["`]"#, names.join("|"))).unwrap();
     let mut offenders = Vec::new();
@@ -182,15 +182,15 @@ fn stems(files: impl IntoIterator<Item = TextFile>, extension: &str) -> BTreeSet
 }
 
 fn uses(snapshot: &Snapshot, kind: &FilterKind) -> bool {
-    let named = |filters: &[Named]| filters.iter().any(|named| named.kind.name == kind.name);
+    let named = |filters: &[NamedFilter]| filters.iter().any(|named| named.kind.name == kind.name);
     snapshot
         .router
         .routes()
         .iter()
         .any(|route| match kind.side {
-            Side::Request => named(route.request.filters()),
-            Side::Response => named(route.response.filters()),
-            Side::Either => named(route.request.filters()) && named(route.response.filters()),
+            ChainSide::Request => named(route.request.filters()),
+            ChainSide::Response => named(route.response.filters()),
+            ChainSide::Either => named(route.request.filters()) && named(route.response.filters()),
         })
 }
 

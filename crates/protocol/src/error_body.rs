@@ -28,11 +28,11 @@ pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
 /// Only the messages protocol and family B have a place for the request id in the body.
 pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Bytes {
     match protocol {
-        Some(Protocol::Messages) => json(&MessagesBody::new(fault, request_id)),
-        Some(Protocol::FamilyA) => json(&ChatBody::of_family_a(fault)),
-        Some(Protocol::FamilyB) => json(&FamilyBBody::new(fault, request_id)),
+        Some(Protocol::Messages) => json(&MessagesErrorBody::new(fault, request_id)),
+        Some(Protocol::FamilyA) => json(&ChatErrorBody::of_family_a(fault)),
+        Some(Protocol::FamilyB) => json(&FamilyBErrorBody::new(fault, request_id)),
         Some(Protocol::Chat | Protocol::Responses | Protocol::ImageEdit | Protocol::Video)
-        | None => json(&ChatBody::new(fault)),
+        | None => json(&ChatErrorBody::new(fault)),
     }
 }
 
@@ -43,21 +43,23 @@ pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> By
 pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence: u64) -> Bytes {
     match protocol {
         Protocol::Chat | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
-            sse::frame(None, &json(&ChatBody::new(fault)))
+            sse::encode_event(None, &json(&ChatErrorBody::new(fault)))
         }
-        Protocol::ImageEdit => sse::frame(Some("error"), &json(&ChatBody::new(fault))),
-        Protocol::Messages => {
-            sse::frame(Some("error"), &json(&MessagesBody::new(fault, request_id)))
-        }
-        Protocol::Responses => {
-            sse::frame(Some("error"), &json(&ResponsesEvent::new(fault, sequence)))
-        }
+        Protocol::ImageEdit => sse::encode_event(Some("error"), &json(&ChatErrorBody::new(fault))),
+        Protocol::Messages => sse::encode_event(
+            Some("error"),
+            &json(&MessagesErrorBody::new(fault, request_id)),
+        ),
+        Protocol::Responses => sse::encode_event(
+            Some("error"),
+            &json(&ResponsesErrorEvent::new(fault, sequence)),
+        ),
     }
 }
 
 /// All four keys are always there; clients read them without looking.
 #[derive(Serialize)]
-struct ChatError<'a> {
+struct ChatErrorObject<'a> {
     message: &'a str,
     #[serde(rename = "type")]
     class: &'static str,
@@ -66,35 +68,35 @@ struct ChatError<'a> {
 }
 
 #[derive(Serialize)]
-struct ChatBody<'a> {
-    error: ChatError<'a>,
+struct ChatErrorBody<'a> {
+    error: ChatErrorObject<'a>,
 }
 
 #[derive(Serialize)]
-struct MessagesError<'a> {
+struct MessagesErrorObject<'a> {
     #[serde(rename = "type")]
     class: &'static str,
     message: &'a str,
 }
 
 #[derive(Serialize)]
-struct MessagesBody<'a> {
+struct MessagesErrorBody<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
-    error: MessagesError<'a>,
+    error: MessagesErrorObject<'a>,
     request_id: &'a str,
 }
 
 /// The keys at the top, as every error of the family's own interface has them.
 #[derive(Serialize)]
-struct FamilyBBody<'a> {
+struct FamilyBErrorBody<'a> {
     code: &'static str,
     message: &'a str,
     request_id: &'a str,
 }
 
 #[derive(Serialize)]
-struct ResponsesEvent<'a> {
+struct ResponsesErrorEvent<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     code: &'static str,
@@ -103,9 +105,9 @@ struct ResponsesEvent<'a> {
     sequence_number: u64,
 }
 
-impl<'a> ChatBody<'a> {
+impl<'a> ChatErrorBody<'a> {
     fn new(fault: &'a Fault) -> Self {
-        let error = ChatError {
+        let error = ChatErrorObject {
             message: &fault.message,
             class: chat_class(fault.kind),
             param: fault.param.as_deref(),
@@ -125,9 +127,9 @@ impl<'a> ChatBody<'a> {
     }
 }
 
-impl<'a> MessagesBody<'a> {
+impl<'a> MessagesErrorBody<'a> {
     fn new(fault: &'a Fault, request_id: &'a str) -> Self {
-        let error = MessagesError {
+        let error = MessagesErrorObject {
             class: messages_class(fault.kind),
             message: &fault.message,
         };
@@ -139,7 +141,7 @@ impl<'a> MessagesBody<'a> {
     }
 }
 
-impl<'a> FamilyBBody<'a> {
+impl<'a> FamilyBErrorBody<'a> {
     fn new(fault: &'a Fault, request_id: &'a str) -> Self {
         Self {
             code: family_b_code(fault.kind),
@@ -149,7 +151,7 @@ impl<'a> FamilyBBody<'a> {
     }
 }
 
-impl<'a> ResponsesEvent<'a> {
+impl<'a> ResponsesErrorEvent<'a> {
     fn new(fault: &'a Fault, sequence: u64) -> Self {
         Self {
             kind: "error",
@@ -192,7 +194,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::NoChannel
         | FaultKind::Connect
         | FaultKind::Upstream
-        | FaultKind::UnreadableAnswer
+        | FaultKind::UnreadableResponse
         | FaultKind::OutcomeUnknown
         | FaultKind::UpstreamTimeout
         | FaultKind::Internal => "server_error",
@@ -227,7 +229,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
         FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
         FaultKind::Connect
         | FaultKind::Upstream
-        | FaultKind::UnreadableAnswer
+        | FaultKind::UnreadableResponse
         | FaultKind::Internal => "api_error",
         FaultKind::UpstreamTimeout | FaultKind::OutcomeUnknown => "timeout_error",
     }
@@ -259,7 +261,7 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         FaultKind::Overloaded | FaultKind::NoChannel | FaultKind::Ending => "ServiceUnavailable",
         FaultKind::Connect
         | FaultKind::Upstream
-        | FaultKind::UnreadableAnswer
+        | FaultKind::UnreadableResponse
         | FaultKind::Internal => "InternalError",
         FaultKind::UpstreamTimeout | FaultKind::OutcomeUnknown => "InternalError.Timeout",
     }

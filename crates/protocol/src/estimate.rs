@@ -1,6 +1,6 @@
 //! How many tokens a request will use, before anybody has counted them: cheap, and corrected afterwards.
 
-use super::json::{Document, Kind, Node};
+use super::json::{DocumentNode, JsonDocument, ValueKind};
 
 /// Bytes of text to a token: about right for English, high for most other languages' UTF-8.
 const BYTES_PER_TOKEN: u64 = 4;
@@ -18,17 +18,17 @@ const OUTPUT_BOUNDS: [&str; 3] = ["max_completion_tokens", "max_output_tokens", 
 
 /// Tokens that a request will use, as guessed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Estimate {
+pub struct TokenEstimate {
     pub input: u64,
     pub output: u64,
 }
 
-impl Estimate {
+impl TokenEstimate {
     /// Input: a quarter of the body's bytes, with each base64 string counted as [`MEDIA_TOKENS`].
     /// Output: what the body allows, or `output_default`, for each of its `n` choices.
-    pub fn of(body: &Document, output_default: u64) -> Self {
+    pub fn of(body: &JsonDocument, output_default: u64) -> Self {
         let root = body.root();
-        let mut media = Media::default();
+        let mut media = EncodedMediaTotal::default();
         media.look_at(root);
         let text_bytes = body.body().len() as u64 - media.bytes;
         let bound = |name: &&str| root.get(name)?.as_u64();
@@ -36,7 +36,11 @@ impl Estimate {
             .iter()
             .find_map(bound)
             .unwrap_or(output_default);
-        let choices = root.get("n").and_then(Node::as_u64).unwrap_or(1).max(1);
+        let choices = root
+            .get("n")
+            .and_then(DocumentNode::as_u64)
+            .unwrap_or(1)
+            .max(1);
         Self {
             input: text_bytes.div_ceil(BYTES_PER_TOKEN) + media.count * MEDIA_TOKENS,
             output: output.saturating_mul(choices).min(TOKENS_MAX),
@@ -50,24 +54,24 @@ impl Estimate {
 
 /// Encoded media in a body.
 #[derive(Default)]
-struct Media {
+struct EncodedMediaTotal {
     bytes: u64,
     count: u64,
 }
 
-impl Media {
-    fn look_at(&mut self, node: Node<'_>) {
+impl EncodedMediaTotal {
+    fn look_at(&mut self, node: DocumentNode<'_>) {
         if node.span().len() < MEDIA_BYTES_MIN {
             return;
         }
         match node.kind() {
-            Kind::String if is_encoding(node.raw()) => {
+            ValueKind::String if is_encoding(node.raw()) => {
                 self.bytes += node.raw().len() as u64;
                 self.count += 1;
             }
-            Kind::Array => node.elements().for_each(|element| self.look_at(element)),
-            Kind::Object => node.members().for_each(|(_, value)| self.look_at(value)),
-            Kind::String | Kind::Number | Kind::Bool | Kind::Null => {}
+            ValueKind::Array => node.elements().for_each(|element| self.look_at(element)),
+            ValueKind::Object => node.members().for_each(|(_, value)| self.look_at(value)),
+            ValueKind::String | ValueKind::Number | ValueKind::Bool | ValueKind::Null => {}
         }
     }
 }
@@ -84,12 +88,12 @@ fn is_encoding(string: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::json::Limits;
+    use super::super::json::JsonLimits;
     use super::*;
 
-    fn estimate(body: &str) -> Estimate {
-        let body = Document::parse(body.to_string().into(), &Limits::default()).unwrap();
-        Estimate::of(&body, 1024)
+    fn estimate(body: &str) -> TokenEstimate {
+        let body = JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap();
+        TokenEstimate::of(&body, 1024)
     }
 
     #[test]
@@ -108,7 +112,7 @@ mod tests {
             let body = format!(
                 r#"{{"messages":[{{"content":[{{"data":"{encoding}"}},{{"data":"{encoding}"}}]}}]}}"#
             );
-            let Estimate { input, .. } = estimate(&body);
+            let TokenEstimate { input, .. } = estimate(&body);
             assert!((2000..2050).contains(&input), "{input}");
         }
     }

@@ -60,7 +60,7 @@ pub enum FaultKind {
     /// The channel's connection broke, or its answer was no HTTP.
     Upstream,
     /// The channel's answer is none that its family gives.
-    UnreadableAnswer,
+    UnreadableResponse,
     /// The channel may have taken a paid request, and nobody can tell.
     OutcomeUnknown,
     /// The channel did not answer in time.
@@ -84,7 +84,7 @@ pub struct Fault {
     /// How long the caller should wait before it tries again.
     pub retry_after: Option<Duration>,
     /// Sent again, the request may cost twice: SDKs are told not to.
-    pub costs_twice: bool,
+    pub may_charge_twice: bool,
     /// For the log alone.
     pub detail: Option<String>,
     pub source: Option<Box<dyn Error + Send + Sync>>,
@@ -109,7 +109,7 @@ impl FaultKind {
             Self::HeadTooLarge => 431,
             Self::ClientGone | Self::WriteDeadline => 499,
             Self::Internal => 500,
-            Self::Connect | Self::Upstream | Self::UnreadableAnswer => 502,
+            Self::Connect | Self::Upstream | Self::UnreadableResponse => 502,
             Self::Overloaded | Self::Ending | Self::NoChannel => 503,
             Self::UpstreamTimeout | Self::OutcomeUnknown => 504,
         }
@@ -143,7 +143,7 @@ impl FaultKind {
             Self::Internal => "internal_error",
             Self::Connect => "upstream_unreachable",
             Self::Upstream => "upstream_error",
-            Self::UnreadableAnswer => "invalid_upstream_response",
+            Self::UnreadableResponse => "invalid_upstream_response",
             Self::OutcomeUnknown => "outcome_unknown",
             Self::Overloaded => "overloaded",
             Self::Ending => "gateway_restarting",
@@ -153,7 +153,7 @@ impl FaultKind {
     }
 
     /// Whether the same request, sent again a moment later, may fare better.
-    pub fn may_pass_later(self) -> bool {
+    pub fn is_transient(self) -> bool {
         match self {
             Self::BadHead
             | Self::HeadTooLarge
@@ -181,7 +181,7 @@ impl FaultKind {
             | Self::NoChannel
             | Self::Connect
             | Self::Upstream
-            | Self::UnreadableAnswer
+            | Self::UnreadableResponse
             | Self::OutcomeUnknown
             | Self::UpstreamTimeout
             | Self::ClientGone
@@ -198,7 +198,7 @@ impl Fault {
             message: message.into(),
             param: None,
             retry_after: None,
-            costs_twice: false,
+            may_charge_twice: false,
             detail: None,
             source: None,
         }
@@ -223,13 +223,13 @@ impl Fault {
     }
 
     /// The same fault for somebody else who waited for the same thing; the cause is told once.
-    pub fn again(&self) -> Self {
+    pub fn without_source(&self) -> Self {
         Self {
             kind: self.kind,
             message: self.message.clone(),
             param: self.param.clone(),
             retry_after: self.retry_after,
-            costs_twice: self.costs_twice,
+            may_charge_twice: self.may_charge_twice,
             detail: self.detail.clone(),
             source: None,
         }

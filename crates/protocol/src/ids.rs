@@ -4,23 +4,23 @@
 mod tests;
 
 use super::Protocol;
-use super::json::{Document, Kind, Node, skim};
+use super::json::{DocumentNode, JsonDocument, ValueKind, skim};
 use super::stream::event_type;
 use memchr::memmem;
 use std::ops::Range;
 
 /// An id that a request names.
 #[derive(Debug, PartialEq, Eq)]
-pub struct NamedId {
+pub struct ReferencedId {
     pub id: String,
-    pub kind: IdKind,
+    pub kind: ResourceIdKind,
     /// Where it stands, as a dotted path: `input.0.content.1.file_id`.
     pub at: String,
 }
 
 /// What an id stands for, as far as the place tells where it was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IdKind {
+pub enum ResourceIdKind {
     Response,
     Conversation,
     File,
@@ -30,14 +30,14 @@ pub enum IdKind {
 
 /// The ids that an answer gives.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct MadeIds {
+pub struct CreatedIds {
     /// Of what the answer is itself: a response, a file, a conversation, a container.
     pub own: Option<String>,
     /// Of what came to be with it: its conversation, containers that tools ran in, files they wrote.
     pub others: Vec<String>,
 }
 
-impl IdKind {
+impl ResourceIdKind {
     /// By the collection that a path leads into, such as `/v1/files`.
     pub fn of_path(path: &str) -> Self {
         let mut segments = path.split('/');
@@ -72,22 +72,22 @@ pub const NAMED_MAX: usize = 1000;
 ///
 /// Only places that a provider looks things up by. History that callers send back (citations, calls
 /// of tools and their results) names ids too, and means nothing by them.
-pub fn named_in_body(body: &Document) -> Vec<NamedId> {
-    let mut found = Found::default();
+pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
+    let mut found = IdCollector::default();
     let holds_files = may_hold_files(body.body());
     for (key, value) in body.root().members() {
         found.at.clear();
         found.at.push_str(&key);
         match &*key {
-            "previous_response_id" => found.id(value, IdKind::Response),
-            "conversation" => found.id_or_object(value, IdKind::Conversation),
-            "container" => found.id_or_object(value, IdKind::Container),
+            "previous_response_id" => found.id(value, ResourceIdKind::Response),
+            "conversation" => found.id_or_object(value, ResourceIdKind::Conversation),
+            "container" => found.id_or_object(value, ResourceIdKind::Container),
             "file_id" => found.file(value),
             "file_ids" => found.file_list(value),
             "tools" => found.tools(value),
             // Of image edits.
             "images" => found.image_list(value),
-            "mask" => found.member(value, "file_id", Found::file),
+            "mask" => found.member(value, "file_id", IdCollector::file),
             "input" | "items" | "messages" | "system" | "instructions" | "prompt"
                 if holds_files =>
             {
@@ -100,16 +100,16 @@ pub fn named_in_body(body: &Document) -> Vec<NamedId> {
 }
 
 /// The ids in a JSON answer, by what the answer says it is.
-pub fn made_in_body(body: &[u8]) -> MadeIds {
+pub fn made_in_body(body: &[u8]) -> CreatedIds {
     made_in_object(body, 0..body.len())
 }
 
 /// The ids in an event of a stream. One that carries text costs a look at its name.
-pub fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> MadeIds {
+pub fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
     let name = name.or_else(|| event_type(data));
     let place: &[&str] = match (protocol, name.unwrap_or_default()) {
         (Protocol::Responses, b"response.output_item.added" | b"response.output_item.done") => {
-            let mut made = MadeIds::default();
+            let mut made = CreatedIds::default();
             if let Some(item) = skim::find(data, &["item"]) {
                 made.add_item(data, item);
             }
@@ -127,19 +127,19 @@ pub fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> Ma
         (Protocol::Messages, b"message_start") => &["message"],
         (Protocol::Messages, b"message_delta") => &["delta"],
         (Protocol::Messages, b"content_block_start") => {
-            let mut made = MadeIds::default();
+            let mut made = CreatedIds::default();
             if let Some(block) = skim::find(data, &["content_block"]) {
                 made.add_block(data, block);
             }
             return made;
         }
-        _ => return MadeIds::default(),
+        _ => return CreatedIds::default(),
     };
-    skim::find(data, place).map_or_else(MadeIds::default, |range| made_in_object(data, range))
+    skim::find(data, place).map_or_else(CreatedIds::default, |range| made_in_object(data, range))
 }
 
-fn made_in_object(json: &[u8], range: Range<usize>) -> MadeIds {
-    let mut made = MadeIds::default();
+fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
+    let mut made = CreatedIds::default();
     let mut kind = None;
     for (key, value) in skim::members(json, range) {
         match key {
@@ -170,7 +170,7 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> MadeIds {
     made
 }
 
-impl MadeIds {
+impl CreatedIds {
     /// An output item of the responses protocol.
     fn add_item(&mut self, json: &[u8], item: Range<usize>) {
         for (key, value) in skim::members(json, item) {
@@ -225,17 +225,17 @@ fn may_hold_files(body: &[u8]) -> bool {
 
 /// What was found so far, and where the search is.
 #[derive(Default)]
-struct Found {
-    ids: Vec<NamedId>,
+struct IdCollector {
+    ids: Vec<ReferencedId>,
     at: String,
 }
 
-impl Found {
-    fn id(&mut self, value: Node<'_>, kind: IdKind) {
+impl IdCollector {
+    fn id(&mut self, value: DocumentNode<'_>, kind: ResourceIdKind) {
         if self.ids.len() <= NAMED_MAX
             && let Some(id) = value.as_str().filter(|id| !id.is_empty())
         {
-            self.ids.push(NamedId {
+            self.ids.push(ReferencedId {
                 id: id.into_owned(),
                 kind,
                 at: self.at.clone(),
@@ -243,30 +243,30 @@ impl Found {
         }
     }
 
-    fn id_or_object(&mut self, value: Node<'_>, kind: IdKind) {
+    fn id_or_object(&mut self, value: DocumentNode<'_>, kind: ResourceIdKind) {
         match value.kind() {
-            Kind::Object => self.member(value, "id", |found, id| found.id(id, kind)),
+            ValueKind::Object => self.member(value, "id", |found, id| found.id(id, kind)),
             _ => self.id(value, kind),
         }
     }
 
-    fn file(&mut self, value: Node<'_>) {
-        self.id(value, IdKind::File);
+    fn file(&mut self, value: DocumentNode<'_>) {
+        self.id(value, ResourceIdKind::File);
     }
 
-    fn file_list(&mut self, list: Node<'_>) {
+    fn file_list(&mut self, list: DocumentNode<'_>) {
         for (index, value) in list.elements().enumerate() {
             self.below(index, |found| found.file(value));
         }
     }
 
-    fn image_list(&mut self, images: Node<'_>) {
+    fn image_list(&mut self, images: DocumentNode<'_>) {
         for (index, image) in images.elements().enumerate() {
             self.below(index, |found| found.member(image, "file_id", Self::file));
         }
     }
 
-    fn tools(&mut self, tools: Node<'_>) {
+    fn tools(&mut self, tools: DocumentNode<'_>) {
         for (index, tool) in tools.elements().enumerate() {
             self.below(index, |found| {
                 found.member(tool, "container", Self::tool_container);
@@ -280,32 +280,32 @@ impl Found {
     }
 
     /// One that is there already, or the files for a new one.
-    fn tool_container(&mut self, container: Node<'_>) {
-        self.id(container, IdKind::Container);
+    fn tool_container(&mut self, container: DocumentNode<'_>) {
+        self.id(container, ResourceIdKind::Container);
         self.container_object(container);
     }
 
-    fn container_object(&mut self, container: Node<'_>) {
+    fn container_object(&mut self, container: DocumentNode<'_>) {
         self.member(container, "container_id", |found, id| {
-            found.id(id, IdKind::Container);
+            found.id(id, ResourceIdKind::Container);
         });
         self.member(container, "file_ids", Self::file_list);
     }
 
     /// Files within messages and other items, at any depth.
-    fn files(&mut self, node: Node<'_>) {
+    fn files(&mut self, node: DocumentNode<'_>) {
         match node.kind() {
-            Kind::Array => {
+            ValueKind::Array => {
                 for (index, element) in node.elements().enumerate() {
                     self.below(index, |found| found.files(element));
                 }
             }
-            Kind::Object => self.files_of_object(node),
+            ValueKind::Object => self.files_of_object(node),
             _ => {}
         }
     }
 
-    fn files_of_object(&mut self, object: Node<'_>) {
+    fn files_of_object(&mut self, object: DocumentNode<'_>) {
         let kind = object.get("type").and_then(|kind| kind.as_str());
         let kind = kind.as_deref().unwrap_or_default();
         if FILE_CARRIERS.contains(&kind) {
@@ -317,13 +317,18 @@ impl Found {
         for (key, value) in object.members() {
             // What a model wrote for a tool may look like anything.
             let is_free_form = key == "input" && kind.ends_with("tool_use");
-            if !is_free_form && matches!(value.kind(), Kind::Array | Kind::Object) {
+            if !is_free_form && matches!(value.kind(), ValueKind::Array | ValueKind::Object) {
                 self.below(&key, |found| found.files(value));
             }
         }
     }
 
-    fn member(&mut self, object: Node<'_>, key: &str, look: impl FnOnce(&mut Self, Node<'_>)) {
+    fn member(
+        &mut self,
+        object: DocumentNode<'_>,
+        key: &str,
+        look: impl FnOnce(&mut Self, DocumentNode<'_>),
+    ) {
         if let Some(value) = object.get(key) {
             self.below(key, |found| look(found, value));
         }

@@ -1,19 +1,19 @@
 //! Image edits: their form and their JSON, each written as the other, and what an answer to them lacks.
 
-mod answer;
 mod field_name;
-mod form_of;
-mod json_of;
 mod media;
+mod response;
+mod to_form;
+mod to_json;
 
 #[cfg(test)]
 mod tests;
 
-pub use answer::{ImagesAs, Unlike, complete};
 pub use field_name::{TEXT_FIELDS, field_of_image, name_as_list};
-pub use form_of::{WrittenForm, fits_form, form_of};
-pub use json_of::{FilesAs, fits_json, json_of};
 pub use media::{encode_onto, type_of};
+pub use response::{ImageDelivery, MismatchedImage, complete};
+pub use to_form::{EncodedForm, encode_form, fits_form};
+pub use to_json::{FileEncoding, encode_json, fits_json};
 
 use crate::fault::{Fault, FaultKind};
 
@@ -22,14 +22,14 @@ pub const RESPONSE_FORMAT: &str = "response_format";
 
 /// What becomes of a request on its way to a channel.
 #[derive(Clone, Copy, Debug)]
-pub struct Rewrite<'m> {
+pub struct ImageRequestRewrite<'m> {
     /// The model's name there.
     pub model: Option<&'m str>,
     /// Whether `response_format` goes along.
     pub keep_response_format: bool,
 }
 
-impl Rewrite<'_> {
+impl ImageRequestRewrite<'_> {
     /// Everything stays as the caller wrote it.
     pub const NONE: Self = Self {
         model: None,
@@ -39,14 +39,14 @@ impl Rewrite<'_> {
 
 /// A field that has no place in the other form of a request, or none at all.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Unfit {
+pub struct UnconvertibleField {
     /// The field, as the caller knows it.
     pub param: String,
     /// What is wrong and what to do.
     pub message: String,
 }
 
-impl Unfit {
+impl UnconvertibleField {
     fn new(param: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             param: param.into(),
@@ -55,8 +55,8 @@ impl Unfit {
     }
 }
 
-impl From<Unfit> for Fault {
-    fn from(unfit: Unfit) -> Self {
+impl From<UnconvertibleField> for Fault {
+    fn from(unfit: UnconvertibleField) -> Self {
         Self::new(FaultKind::Invalid, unfit.message).param(unfit.param)
     }
 }

@@ -1,10 +1,9 @@
 //! Wire facts: JSON scan and splice, SSE framing, usage, error bodies. No I/O, no server, no configuration.
 
-pub mod allowance;
-pub mod blame;
 pub mod credential_names;
 pub mod date;
 pub mod error_body;
+pub mod error_class;
 pub mod estimate;
 pub mod fault;
 pub mod form;
@@ -15,6 +14,7 @@ pub mod mask;
 pub mod model_list;
 pub mod multipart;
 pub mod nearest;
+pub mod rate_limit_headers;
 pub mod redact;
 pub mod retry_after;
 pub mod schema;

@@ -7,7 +7,7 @@ mod secrets;
 mod tests;
 
 pub use matcher::SECRET_BYTES_MIN;
-pub use secrets::Secrets;
+pub use secrets::ChannelSecrets;
 
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
@@ -17,13 +17,13 @@ use std::sync::Arc;
 /// Pieces pass as they are unless a secret is in them. What is held back is only what may be a
 /// secret's beginning at the end of a piece; an ordinary event ends with a blank line, and is not.
 #[derive(Debug)]
-pub struct Masker {
-    secrets: Arc<Secrets>,
+pub struct SecretMasker {
+    secrets: Arc<ChannelSecrets>,
     held: Bytes,
 }
 
-impl Masker {
-    pub fn new(secrets: Arc<Secrets>) -> Self {
+impl SecretMasker {
+    pub fn new(secrets: Arc<ChannelSecrets>) -> Self {
         Self {
             secrets,
             held: Bytes::new(),
@@ -49,7 +49,7 @@ impl Masker {
             }
             piece = masked.freeze();
         }
-        self.held = piece.split_off(self.secrets.begun(&piece));
+        self.held = piece.split_off(self.secrets.partial_match_start(&piece));
         piece
     }
 

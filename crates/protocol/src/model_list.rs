@@ -11,7 +11,7 @@ use super::date::rfc3339;
 
 /// A model that a caller may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ModelEntry {
+pub struct ListedModel {
     pub id: String,
     /// For people; the id where there is none.
     pub display_name: Option<String>,
@@ -22,7 +22,7 @@ pub struct ModelEntry {
 
 /// Which part of a list of the messages protocol is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Page {
+pub struct PageQuery {
     /// From 1 to 1000.
     pub limit: usize,
     /// Only what follows this id.
@@ -32,25 +32,25 @@ pub struct Page {
 }
 
 /// Models in the order given. Only lists of the messages protocol have pages.
-pub fn list(protocol: Option<Protocol>, entries: &[ModelEntry], page: &Page) -> Bytes {
+pub fn list(protocol: Option<Protocol>, entries: &[ListedModel], page: &PageQuery) -> Bytes {
     match protocol {
         Some(Protocol::Messages) => messages_list(entries, page),
-        _ => json(&ChatList {
+        _ => json(&ChatModelListJson {
             object: "list",
-            data: entries.iter().map(ChatModel::new).collect(),
+            data: entries.iter().map(ChatModelJson::new).collect(),
         }),
     }
 }
 
 /// One model.
-pub fn item(protocol: Option<Protocol>, entry: &ModelEntry) -> Bytes {
+pub fn item(protocol: Option<Protocol>, entry: &ListedModel) -> Bytes {
     match protocol {
-        Some(Protocol::Messages) => json(&MessagesModel::new(entry)),
-        _ => json(&ChatModel::new(entry)),
+        Some(Protocol::Messages) => json(&MessagesModelJson::new(entry)),
+        _ => json(&ChatModelJson::new(entry)),
     }
 }
 
-impl Page {
+impl PageQuery {
     /// Reads `limit`, `after_id` and `before_id`; ignores all else, and a limit out of range.
     pub fn from_query(query: &str) -> Self {
         let mut page = Self::default();
@@ -74,7 +74,7 @@ impl Page {
     /// The wanted part, and whether there is more beyond it in the direction of reading.
     ///
     /// An id that is not in the list begins nothing: the part is empty.
-    fn of<'a>(&self, entries: &'a [ModelEntry]) -> (&'a [ModelEntry], bool) {
+    fn of<'a>(&self, entries: &'a [ListedModel]) -> (&'a [ListedModel], bool) {
         let place = |id: &String| entries.iter().position(|entry| entry.id == *id);
         let start = self
             .after_id
@@ -95,7 +95,7 @@ impl Page {
     }
 }
 
-impl Default for Page {
+impl Default for PageQuery {
     fn default() -> Self {
         Self {
             limit: 20,
@@ -106,7 +106,7 @@ impl Default for Page {
 }
 
 #[derive(Serialize)]
-struct ChatModel<'a> {
+struct ChatModelJson<'a> {
     id: &'a str,
     object: &'static str,
     created: u64,
@@ -114,13 +114,13 @@ struct ChatModel<'a> {
 }
 
 #[derive(Serialize)]
-struct ChatList<'a> {
+struct ChatModelListJson<'a> {
     object: &'static str,
-    data: Vec<ChatModel<'a>>,
+    data: Vec<ChatModelJson<'a>>,
 }
 
 #[derive(Serialize)]
-struct MessagesModel<'a> {
+struct MessagesModelJson<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     id: &'a str,
@@ -129,15 +129,15 @@ struct MessagesModel<'a> {
 }
 
 #[derive(Serialize)]
-struct MessagesList<'a> {
-    data: Vec<MessagesModel<'a>>,
+struct MessagesModelListJson<'a> {
+    data: Vec<MessagesModelJson<'a>>,
     has_more: bool,
     first_id: Option<&'a str>,
     last_id: Option<&'a str>,
 }
 
-impl<'a> ChatModel<'a> {
-    fn new(entry: &'a ModelEntry) -> Self {
+impl<'a> ChatModelJson<'a> {
+    fn new(entry: &'a ListedModel) -> Self {
         Self {
             id: &entry.id,
             object: "model",
@@ -147,8 +147,8 @@ impl<'a> ChatModel<'a> {
     }
 }
 
-impl<'a> MessagesModel<'a> {
-    fn new(entry: &'a ModelEntry) -> Self {
+impl<'a> MessagesModelJson<'a> {
+    fn new(entry: &'a ListedModel) -> Self {
         Self {
             kind: "model",
             id: &entry.id,
@@ -158,10 +158,10 @@ impl<'a> MessagesModel<'a> {
     }
 }
 
-fn messages_list(entries: &[ModelEntry], page: &Page) -> Bytes {
+fn messages_list(entries: &[ListedModel], page: &PageQuery) -> Bytes {
     let (part, has_more) = page.of(entries);
-    json(&MessagesList {
-        data: part.iter().map(MessagesModel::new).collect(),
+    json(&MessagesModelListJson {
+        data: part.iter().map(MessagesModelJson::new).collect(),
         has_more,
         first_id: part.first().map(|entry| entry.id.as_str()),
         last_id: part.last().map(|entry| entry.id.as_str()),

@@ -6,13 +6,13 @@ use http::HeaderMap;
 use std::time::{Duration, SystemTime};
 
 /// The most that is believed.
-const ASKED_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What the headers ask for; none if they say nothing that can be read.
 ///
 /// `retry-after-ms`, then `retry-after` in seconds or as a date, then the time at which a limit that
 /// is used up is reset: `x-ratelimit-reset-…` as `1s` or `6m0s`, `anthropic-ratelimit-…-reset` as a date.
-pub fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let milliseconds = text("retry-after-ms").and_then(|text| number(text, 1e-3));
     let retry_after = || {
@@ -22,7 +22,7 @@ pub fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let asked = milliseconds
         .or_else(retry_after)
         .or_else(|| reset_of_what_is_used_up(headers, now));
-    asked.map(|asked| asked.min(ASKED_MAX))
+    asked.map(|asked| asked.min(RETRY_AFTER_MAX))
 }
 
 fn reset_of_what_is_used_up(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
@@ -87,7 +87,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     #[test]
-    fn every_way_of_saying_when_is_understood() {
+    fn every_retry_after_format_is_parsed() {
         let now = UNIX_EPOCH + Duration::from_secs(784_111_777 - 30);
         for (headers, milliseconds) in [
             (&[("retry-after", "2")][..], Some(2_000)),
@@ -145,7 +145,7 @@ mod tests {
                 })
                 .collect();
             let expected = milliseconds.map(Duration::from_millis);
-            assert_eq!(asked(&map, now), expected, "{headers:?}");
+            assert_eq!(from_headers(&map, now), expected, "{headers:?}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! JSON Schemas of requests: compiled once, applied to scanned bodies in place.
 
-use super::json::Document;
-use super::json::tape_values::Tape;
+use super::json::JsonDocument;
+use super::json::tape_values::TapeAdapter;
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
@@ -10,15 +10,15 @@ use serde_json::Value;
 const WORDS: &str = "errorMessage";
 
 /// A compiled JSON Schema, draft 2020-12 unless it names another.
-pub struct Schema {
-    validator: Validator<Tape>,
+pub struct CompiledSchema {
+    validator: Validator<TapeAdapter>,
     /// As written, for the words in it.
     source: Value,
 }
 
 /// One way in which a body breaks its schema.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Violation {
+pub struct SchemaViolation {
     /// JSON pointer of the value at fault; empty for the body as a whole.
     pub pointer: String,
     /// The schema keyword that it breaks, such as `maximum`.
@@ -37,13 +37,13 @@ pub struct InvalidSchema {
     pub reason: String,
 }
 
-impl Schema {
+impl CompiledSchema {
     /// Compiles a schema. References to other documents are not followed.
     ///
     /// # Errors
     /// What is wrong with it, and where in it.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
-        jsonschema::options_for::<Tape>()
+        jsonschema::options_for::<TapeAdapter>()
             .build(schema)
             .map(|validator| Self {
                 validator,
@@ -53,16 +53,16 @@ impl Schema {
     }
 
     /// Whether the body keeps every rule; the quick question, asked first.
-    pub fn accepts(&self, body: &Document) -> bool {
+    pub fn accepts(&self, body: &JsonDocument) -> bool {
         self.validator.is_valid(body.root())
     }
 
     /// The first violations, at most `at_most`.
-    pub fn violations(&self, body: &Document, at_most: usize) -> Vec<Violation> {
+    pub fn violations(&self, body: &JsonDocument, at_most: usize) -> Vec<SchemaViolation> {
         self.validator
             .iter_errors(body.root())
             .take(at_most)
-            .map(|error| Violation {
+            .map(|error| SchemaViolation {
                 pointer: error.instance_path().to_string(),
                 rule: rule(&error).to_owned(),
                 missing: missing(&error),
@@ -123,11 +123,11 @@ fn dangling_reference(root: &Value, schema: &Value, pointer: &str) -> Option<Str
 ///
 /// Of a place that one of them finds fault with, those behind it have nothing to add.
 pub fn violations_of<'s>(
-    schemas: impl IntoIterator<Item = &'s Schema>,
-    body: &Document,
+    schemas: impl IntoIterator<Item = &'s CompiledSchema>,
+    body: &JsonDocument,
     at_most: usize,
-) -> Vec<Violation> {
-    let mut found: Vec<Violation> = Vec::new();
+) -> Vec<SchemaViolation> {
+    let mut found: Vec<SchemaViolation> = Vec::new();
     for schema in schemas.into_iter().filter(|schema| !schema.accepts(body)) {
         let before = found.len();
         for violation in schema.violations(body, at_most) {
@@ -190,17 +190,17 @@ fn reason(error: &ValidationError<'_>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json::Limits;
+    use crate::json::JsonLimits;
     use bytes::Bytes;
     use serde_json::json;
 
-    fn document(body: &'static str) -> Document {
-        Document::parse(Bytes::from_static(body.as_bytes()), &Limits::default()).unwrap()
+    fn document(body: &'static str) -> JsonDocument {
+        JsonDocument::parse(Bytes::from_static(body.as_bytes()), &JsonLimits::default()).unwrap()
     }
 
     #[test]
     fn a_schema_that_has_words_for_its_rules_is_told_in_them() {
-        let schema = Schema::compile(&json!({
+        let schema = CompiledSchema::compile(&json!({
             "properties": {
                 "n": {"if": {"not": {"const": -1}}, "then": {"minimum": 2, "errorMessage": "2 or more, or -1"}},
                 "a": {"$ref": "#/$defs/a~1b"},
@@ -250,7 +250,9 @@ mod tests {
                 "regex",
             ),
         ] {
-            let invalid = Schema::compile(&schema).err().expect("it is refused");
+            let invalid = CompiledSchema::compile(&schema)
+                .err()
+                .expect("it is refused");
             assert_eq!(invalid.pointer, pointer, "{schema}: {}", invalid.reason);
             assert!(invalid.reason.contains(words), "{}", invalid.reason);
         }
@@ -258,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_member_that_is_missing_is_named() {
-        let schema = Schema::compile(&json!({
+        let schema = CompiledSchema::compile(&json!({
             "required": ["a"],
             "properties": {"list": {"items": {"required": ["b"]}}},
             "anyOf": [{"required": ["c"], "properties": {"c": {"not": {"const": null}}}}, {"required": ["d"]}],
@@ -278,7 +280,7 @@ mod tests {
 
     #[test]
     fn the_rule_of_a_count_is_the_one_that_was_broken() {
-        let schema = Schema::compile(&json!({
+        let schema = CompiledSchema::compile(&json!({
             "contains": {"const": 1}, "minContains": 1, "maxContains": 2,
         }))
         .unwrap();
@@ -292,7 +294,7 @@ mod tests {
     fn of_several_schemas_the_first_one_speaks_for_each_place() {
         let general = json!({"properties": {"a": {"type": "integer"}}});
         let narrow = json!({"properties": {"a": {"enum": [1]}, "b": {"enum": [1]}}});
-        let schemas = [general, narrow].map(|schema| Schema::compile(&schema).unwrap());
+        let schemas = [general, narrow].map(|schema| CompiledSchema::compile(&schema).unwrap());
         let told = |body, at_most| {
             let found = violations_of(&schemas, &document(body), at_most).into_iter();
             found
@@ -307,13 +309,13 @@ mod tests {
 
     #[test]
     fn every_violation_has_its_place_and_rule() {
-        let schema = Schema::compile(&json!({
+        let schema = CompiledSchema::compile(&json!({
             "required": ["model"],
             "properties": {"temperature": {"type": "number", "maximum": 2}, "user": {"type": "string"}}
         }))
         .unwrap();
         let body = Bytes::from_static(br#"{"temperature": 3, "user": 1}"#);
-        let body = Document::parse(body, &Limits::default()).unwrap();
+        let body = JsonDocument::parse(body, &JsonLimits::default()).unwrap();
         assert!(!schema.accepts(&body));
         let mut found: Vec<_> = schema
             .violations(&body, 8)

@@ -5,7 +5,7 @@ mod fields;
 #[cfg(test)]
 mod tests;
 
-pub use fields::{Event, frame};
+pub use fields::{SseEvent, encode_event};
 
 use bytes::Bytes;
 
@@ -16,8 +16,8 @@ use bytes::Bytes;
 /// byte order mark come out as events without data. An event that lies within one chunk is a
 /// slice of it; one that does not is copied once.
 #[derive(Clone, Debug)]
-pub struct Framer {
-    max_event: usize,
+pub struct SseDecoder {
+    event_bytes_max: usize,
     /// What is left of the chunk pushed last.
     chunk: Bytes,
     /// The event's bytes from earlier chunks.
@@ -26,18 +26,18 @@ pub struct Framer {
     at_line_start: bool,
     /// Whether the last byte was a CR, so that a LF right now still belongs to it.
     after_cr: bool,
-    /// Whether the event turned out longer than `max_event` and comes out in pieces.
+    /// Whether the event turned out longer than `event_bytes_max` and comes out in pieces.
     in_oversize: bool,
     at_stream_start: bool,
 }
 
-impl Framer {
-    /// `max_event` is the most bytes an event may have, with its blank line, to be kept whole.
+impl SseDecoder {
+    /// `event_bytes_max` is the most bytes an event may have, with its blank line, to be kept whole.
     ///
     /// A longer one comes out as pieces that are flagged oversize and have no data.
-    pub fn new(max_event: usize) -> Self {
+    pub fn new(event_bytes_max: usize) -> Self {
         Self {
-            max_event,
+            event_bytes_max,
             chunk: Bytes::new(),
             carried: Vec::new(),
             at_line_start: true,
@@ -58,13 +58,13 @@ impl Framer {
 
     /// The next event, or a piece of an oversize one; none when more bytes are needed.
     #[allow(clippy::should_implement_trait, reason = "more may come after none")]
-    pub fn next(&mut self) -> Option<Event> {
+    pub fn next(&mut self) -> Option<SseEvent> {
         if self.chunk.is_empty() {
             return None;
         }
         if self.is_between_events() && self.after_cr && self.chunk[0] == b'\n' {
             self.after_cr = false;
-            return Some(Event::blank(self.chunk.split_to(1)));
+            return Some(SseEvent::blank(self.chunk.split_to(1)));
         }
         match self.event_end() {
             Some(end) => Some(self.take_event(end)),
@@ -76,15 +76,15 @@ impl Framer {
     ///
     /// Readers differ on such an event: the standard drops it, some clients do not. Of an
     /// oversize one whose pieces are all out there may be no bytes left.
-    pub fn finish(&mut self) -> Option<Event> {
+    pub fn finish(&mut self) -> Option<SseEvent> {
         if self.is_between_events() && self.chunk.is_empty() {
             return None;
         }
         let mut raw = std::mem::take(&mut self.carried);
         raw.extend_from_slice(&std::mem::take(&mut self.chunk));
         Some(match std::mem::take(&mut self.in_oversize) {
-            true => Event::oversize(raw.into()),
-            false => Event::parse(raw.into(), self.at_stream_start),
+            true => SseEvent::oversize(raw.into()),
+            false => SseEvent::parse(raw.into(), self.at_stream_start),
         })
     }
 
@@ -125,7 +125,7 @@ impl Framer {
         None
     }
 
-    fn take_event(&mut self, end: usize) -> Event {
+    fn take_event(&mut self, end: usize) -> SseEvent {
         let tail = self.chunk.split_to(end);
         let raw = if self.carried.is_empty() {
             tail
@@ -138,25 +138,25 @@ impl Framer {
         let length = raw
             .strip_suffix(b"\r\n")
             .map_or(raw.len(), |rest| rest.len() + 1);
-        if std::mem::take(&mut self.in_oversize) || length > self.max_event {
-            Event::oversize(raw)
+        if std::mem::take(&mut self.in_oversize) || length > self.event_bytes_max {
+            SseEvent::oversize(raw)
         } else {
-            Event::parse(raw, is_first)
+            SseEvent::parse(raw, is_first)
         }
     }
 
     /// Keeps the chunk until its event ends, unless the event is too long to be kept.
-    fn keep_partial(&mut self) -> Option<Event> {
+    fn keep_partial(&mut self) -> Option<SseEvent> {
         let chunk = std::mem::take(&mut self.chunk);
-        if !self.in_oversize && self.carried.len() + chunk.len() <= self.max_event {
+        if !self.in_oversize && self.carried.len() + chunk.len() <= self.event_bytes_max {
             self.carried.extend_from_slice(&chunk);
             return None;
         }
         self.in_oversize = true;
         if self.carried.is_empty() {
-            return Some(Event::oversize(chunk));
+            return Some(SseEvent::oversize(chunk));
         }
         self.carried.extend_from_slice(&chunk);
-        Some(Event::oversize(std::mem::take(&mut self.carried).into()))
+        Some(SseEvent::oversize(std::mem::take(&mut self.carried).into()))
     }
 }

@@ -71,7 +71,7 @@ fn classify_chat(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     let mut class = EventClass::Content;
     for (key, value) in skim::members(data, 0..data.len()) {
         match key {
-            b"error" if says_something(data, &value) => return EventClass::Error,
+            b"error" if is_non_empty(data, &value) => return EventClass::Error,
             b"choices"
                 if !skim::elements(data, value.clone()).any(|choice| has_content(data, choice)) =>
             {
@@ -127,7 +127,7 @@ fn classify_image_edit(name: Option<&[u8]>, data: &[u8]) -> EventClass {
 }
 
 fn has_error(data: &[u8]) -> bool {
-    skim::find(data, &["error"]).is_some_and(|error| says_something(data, &error))
+    skim::find(data, &["error"]).is_some_and(|error| is_non_empty(data, &error))
 }
 
 /// The name that an event's data repeats.
@@ -138,15 +138,15 @@ pub(super) fn event_type(data: &[u8]) -> Option<&[u8]> {
 /// Whether a choice of a chat chunk holds more than the role of who speaks.
 fn has_content(data: &[u8], choice: Range<usize>) -> bool {
     skim::members(data, choice).any(|(key, value)| match key {
-        b"finish_reason" => says_something(data, &value),
+        b"finish_reason" => is_non_empty(data, &value),
         b"delta" => skim::members(data, value)
-            .any(|(key, value)| key != b"role" && says_something(data, &value)),
+            .any(|(key, value)| key != b"role" && is_non_empty(data, &value)),
         _ => false,
     })
 }
 
 /// Whether a value is other than null, false, zero or empty.
-fn says_something(data: &[u8], value: &Range<usize>) -> bool {
+fn is_non_empty(data: &[u8], value: &Range<usize>) -> bool {
     !matches!(
         &data[value.clone()],
         b"null" | b"false" | b"0" | b"\"\"" | b"[]" | b"{}"

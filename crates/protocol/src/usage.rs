@@ -9,11 +9,11 @@ use bytes::Bytes;
 use memchr::memmem::Finder;
 
 use super::Protocol;
-use super::json::{Document, Limits, Node, skim};
+use super::json::{DocumentNode, JsonDocument, JsonLimits, skim};
 
 /// Token counts as the provider gave them; none where it gave none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct TokenUsage {
     /// In the chat and responses protocols with those from the cache, in the messages protocol
     /// without them.
     pub input_tokens: Option<u64>,
@@ -29,7 +29,7 @@ pub struct Usage {
 }
 
 /// What a protocol's usage calls the counts that not every request has.
-pub struct DetailNames {
+pub struct UsageFieldNames {
     /// Input tokens read from the provider's cache.
     pub cached: &'static str,
     /// Input tokens written to it.
@@ -38,14 +38,14 @@ pub struct DetailNames {
 }
 
 /// The names of a protocol; see [`read`] for where they stand.
-pub fn detail_names(protocol: Option<Protocol>) -> DetailNames {
+pub fn detail_names(protocol: Option<Protocol>) -> UsageFieldNames {
     match protocol {
-        Some(Protocol::Messages) => DetailNames {
+        Some(Protocol::Messages) => UsageFieldNames {
             cached: "cache_read_input_tokens",
             cache_write: "cache_creation_input_tokens",
             reasoning: "thinking_tokens",
         },
-        _ => DetailNames {
+        _ => UsageFieldNames {
             cached: "cached_tokens",
             cache_write: "cache_write_tokens",
             reasoning: "reasoning_tokens",
@@ -54,7 +54,7 @@ pub fn detail_names(protocol: Option<Protocol>) -> DetailNames {
 }
 
 /// The usage of a complete answer that was no stream.
-pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<Usage> {
+pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
     read(protocol, body, skim::find(body, &["usage"])?)
 }
 
@@ -63,15 +63,15 @@ pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<Usage> {
 /// Counts replace each other and are never added: providers repeat them, and those of the
 /// messages protocol are cumulative.
 #[derive(Debug)]
-pub struct Meter {
+pub struct UsageMeter {
     protocol: Protocol,
     key: Finder<'static>,
     /// From the first event of a messages stream; says little of the output.
-    at_start: Option<Usage>,
-    latest: Option<Usage>,
+    at_start: Option<TokenUsage>,
+    latest: Option<TokenUsage>,
 }
 
-impl Meter {
+impl UsageMeter {
     pub fn new(protocol: Protocol) -> Self {
         Self {
             protocol,
@@ -102,7 +102,7 @@ impl Meter {
     }
 
     /// What is known so far.
-    pub fn usage(&self) -> Option<Usage> {
+    pub fn usage(&self) -> Option<TokenUsage> {
         match (self.latest, self.at_start) {
             (Some(latest), Some(at_start)) => Some(latest.or(at_start)),
             (latest, at_start) => latest.or(at_start),
@@ -125,7 +125,7 @@ impl Meter {
     }
 }
 
-impl Usage {
+impl TokenUsage {
     /// Every input token, those from and for the cache included, as `protocol` counts them.
     pub fn input_with_cache(&self, protocol: Option<Protocol>) -> Option<u64> {
         let cache = match protocol {
@@ -158,12 +158,12 @@ impl Usage {
 }
 
 /// Reads a usage object; none for null, for something else, and for an object without any count.
-fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<Usage> {
+fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
     let object = Bytes::copy_from_slice(&json[range]);
-    let document = Document::parse(object, &Limits::default()).ok()?;
+    let document = JsonDocument::parse(object, &JsonLimits::default()).ok()?;
     let count = |pointer| count(document.root().pointer(pointer)?);
     let usage = match protocol {
-        Protocol::Chat => Usage {
+        Protocol::Chat => TokenUsage {
             input_tokens: count("/prompt_tokens"),
             output_tokens: count("/completion_tokens"),
             total_tokens: count("/total_tokens"),
@@ -171,7 +171,7 @@ fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<Usage> {
             cache_write_tokens: count("/prompt_tokens_details/cache_write_tokens"),
             reasoning_tokens: count("/completion_tokens_details/reasoning_tokens"),
         },
-        Protocol::Messages => Usage {
+        Protocol::Messages => TokenUsage {
             input_tokens: count("/input_tokens"),
             output_tokens: count("/output_tokens"),
             total_tokens: None,
@@ -179,7 +179,7 @@ fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<Usage> {
             cache_write_tokens: count("/cache_creation_input_tokens"),
             reasoning_tokens: count("/output_tokens_details/thinking_tokens"),
         },
-        Protocol::Responses | Protocol::ImageEdit => Usage {
+        Protocol::Responses | Protocol::ImageEdit => TokenUsage {
             input_tokens: count("/input_tokens"),
             output_tokens: count("/output_tokens"),
             total_tokens: count("/total_tokens"),
@@ -188,17 +188,17 @@ fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<Usage> {
             reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
         },
         // Tokens of a video are all output; family B counts seconds instead.
-        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => Usage {
+        Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => TokenUsage {
             output_tokens: count("/completion_tokens"),
             total_tokens: count("/total_tokens"),
-            ..Usage::default()
+            ..TokenUsage::default()
         },
     };
-    (usage != Usage::default()).then_some(usage)
+    (usage != TokenUsage::default()).then_some(usage)
 }
 
 /// A count, also where a provider writes it as 12.0.
-fn count(node: Node<'_>) -> Option<u64> {
+fn count(node: DocumentNode<'_>) -> Option<u64> {
     let whole = |number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number);
     node.as_u64()
         .or_else(|| node.as_f64().filter(whole).map(|number| number as u64))

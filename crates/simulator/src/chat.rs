@@ -1,14 +1,14 @@
 //! The chat protocol: completions whole or as a stream of chunks.
 
-use super::ask::{self, Ask, Tool};
-use super::call::Call;
+use super::api_error::ApiError;
 use super::clock;
+use super::endpoint_result::{EndpointResult, StreamedResponse};
 use super::event::sse;
-use super::json::{Json, NULL, Object, object};
-use super::outcome::{Outcome, Script};
-use super::record::Ending;
-use super::refusal::Refusal;
-use super::reply::{Content, Reply, Usage};
+use super::json::{JsonObject, JsonText, NULL, object};
+use super::model_output::{ModelOutput, OutputContent, OutputTokens};
+use super::model_request::{self, ModelRequest, ToolDefinition};
+use super::request_context::RequestContext;
+use super::request_record::ResponseEnd;
 use super::stream::EventStream;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -21,51 +21,51 @@ const MAX_CHOICES: u64 = 128;
 const PADDING: &str = "aK3vTq9ZbXw0LmRc";
 
 /// Answers a completion request.
-pub fn complete(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
+pub fn complete(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     let ask = read(body)?;
     let choices = body.get("n").and_then(Value::as_u64).unwrap_or(1);
     if !(1..=MAX_CHOICES).contains(&choices) {
-        return Err(Refusal::invalid("'n' must be 1 to 128.")
+        return Err(ApiError::invalid("'n' must be 1 to 128.")
             .param("n")
             .code("invalid_value"));
     }
-    let reply = Reply::to(&ask, call.sizes, call.options.answer_tokens);
+    let reply = ModelOutput::to(&ask, call.sizes, call.options.answer_tokens);
     let stream_options = body.get("stream_options").unwrap_or(&Value::Null);
-    let completion = Completion {
+    let completion = ChatCompletion {
         id: call.ids.next("chatcmpl-"),
         tool_call_id: call.ids.next("call_"),
         created: clock::unix_seconds(),
-        model: ask::text_at(body, "model").to_owned(),
+        model: model_request::text_at(body, "model").to_owned(),
         choices,
         usage: (!call.directives.no_usage).then_some(reply.usage),
         reply,
-        include_usage: ask::is_set(stream_options, "include_usage"),
+        include_usage: model_request::is_set(stream_options, "include_usage"),
         obfuscate: stream_options.get("include_obfuscation") != Some(&Value::Bool(false)),
     };
-    Ok(if ask::is_set(body, "stream") {
-        Outcome::Stream(Box::new(completion))
+    Ok(if model_request::is_set(body, "stream") {
+        EndpointResult::Stream(Box::new(completion))
     } else {
-        Outcome::Whole(completion.json())
+        EndpointResult::Whole(completion.json())
     })
 }
 
 /// A completion, ready to be sent.
-pub struct Completion {
+pub struct ChatCompletion {
     id: String,
     tool_call_id: String,
     created: u64,
     model: String,
     choices: u64,
-    reply: Reply,
-    usage: Option<Usage>,
+    reply: ModelOutput,
+    usage: Option<OutputTokens>,
     include_usage: bool,
     obfuscate: bool,
 }
 
 #[async_trait]
-impl Script for Completion {
+impl StreamedResponse for ChatCompletion {
     /// Sends the completion as a stream.
-    async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+    async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
         for index in 0..self.choices {
             stream
                 .event(self.chunk(index, &self.opening(), None, ""))
@@ -95,8 +95,8 @@ impl Script for Completion {
     }
 }
 
-impl Completion {
-    fn json(&self) -> Json {
+impl ChatCompletion {
+    fn json(&self) -> JsonText {
         let choices: Vec<_> = (0..self.choices).map(|index| self.choice(index)).collect();
         let mut json = self.head("chat.completion");
         json.member("choices", &choices);
@@ -106,12 +106,12 @@ impl Completion {
         json.end()
     }
 
-    fn choice(&self, index: u64) -> Json {
+    fn choice(&self, index: u64) -> JsonText {
         let message = match &self.reply.content {
-            Content::Text(text) => object! {
+            OutputContent::Text(text) => object! {
                 "role": "assistant", "content": text, "refusal": NULL, "annotations": [NULL; 0],
             },
-            Content::ToolCall { name, arguments } => object! {
+            OutputContent::ToolCall { name, arguments } => object! {
                 "role": "assistant",
                 "content": NULL,
                 "tool_calls": [object! {
@@ -128,10 +128,10 @@ impl Completion {
         }
     }
 
-    fn opening(&self) -> Json {
+    fn opening(&self) -> JsonText {
         match &self.reply.content {
-            Content::Text(_) => object! {"role": "assistant", "content": "", "refusal": NULL},
-            Content::ToolCall { name, .. } => object! {
+            OutputContent::Text(_) => object! {"role": "assistant", "content": "", "refusal": NULL},
+            OutputContent::ToolCall { name, .. } => object! {
                 "role": "assistant",
                 "content": NULL,
                 "tool_calls": [object! {
@@ -147,15 +147,21 @@ impl Completion {
 
     fn delta(&self, index: u64, text: &str) -> Bytes {
         let delta = match &self.reply.content {
-            Content::Text(_) => object! {"content": text},
-            Content::ToolCall { .. } => object! {
+            OutputContent::Text(_) => object! {"content": text},
+            OutputContent::ToolCall { .. } => object! {
                 "tool_calls": [object! {"index": 0_u64, "function": object! {"arguments": text}}],
             },
         };
         self.chunk(index, &delta, None, text)
     }
 
-    fn chunk(&self, index: u64, delta: &Json, finish_reason: Option<&str>, text: &str) -> Bytes {
+    fn chunk(
+        &self,
+        index: u64,
+        delta: &JsonText,
+        finish_reason: Option<&str>,
+        text: &str,
+    ) -> Bytes {
         let mut chunk = self.chunk_head();
         let choice = object! {
             "index": index, "delta": delta, "logprobs": NULL, "finish_reason": finish_reason,
@@ -170,12 +176,12 @@ impl Completion {
         sse(None, &chunk.end())
     }
 
-    fn chunk_head(&self) -> Object {
+    fn chunk_head(&self) -> JsonObject {
         self.head("chat.completion.chunk")
     }
 
-    fn head(&self, object: &str) -> Object {
-        let mut json = Object::new();
+    fn head(&self, object: &str) -> JsonObject {
+        let mut json = JsonObject::new();
         json.member("id", &self.id);
         json.member("object", object);
         json.member("created", &self.created);
@@ -187,13 +193,13 @@ impl Completion {
 
     fn finish_reason(&self) -> &'static str {
         match self.reply.content {
-            Content::ToolCall { .. } => "tool_calls",
-            Content::Text(_) if self.reply.truncated => "length",
-            Content::Text(_) => "stop",
+            OutputContent::ToolCall { .. } => "tool_calls",
+            OutputContent::Text(_) if self.reply.truncated => "length",
+            OutputContent::Text(_) => "stop",
         }
     }
 
-    fn usage_json(&self, usage: Usage) -> Json {
+    fn usage_json(&self, usage: OutputTokens) -> JsonText {
         let output = usage.output * self.choices;
         object! {
             "prompt_tokens": usage.input,
@@ -210,34 +216,39 @@ impl Completion {
     }
 }
 
-fn read(body: &Value) -> Result<Ask<'_>, Refusal> {
-    ask::required_text(body, "model")?;
-    let messages = ask::required_list(body, "messages")?;
+fn read(body: &Value) -> Result<ModelRequest<'_>, ApiError> {
+    model_request::required_text(body, "model")?;
+    let messages = model_request::required_list(body, "messages")?;
     let last_user = messages
         .iter()
-        .rposition(|message| ask::text_at(message, "role") == "user");
+        .rposition(|message| model_request::text_at(message, "role") == "user");
     let since = last_user.map_or(messages, |index| &messages[index + 1..]);
-    let is_result = |message: &Value| matches!(ask::text_at(message, "role"), "tool" | "function");
+    let is_result =
+        |message: &Value| matches!(model_request::text_at(message, "role"), "tool" | "function");
     let limit = |key| body.get(key).and_then(Value::as_u64);
-    let text_bytes = messages.iter().map(ask::text_bytes).sum::<usize>();
-    Ok(Ask {
-        last_user_text: last_user
-            .map_or_else(String::new, |index| ask::content_text(&messages[index])),
+    let text_bytes = messages
+        .iter()
+        .map(model_request::text_bytes)
+        .sum::<usize>();
+    Ok(ModelRequest {
+        last_user_text: last_user.map_or_else(String::new, |index| {
+            model_request::content_text(&messages[index])
+        }),
         input_tokens: super::text::tokens(text_bytes) + 3,
         max_tokens: limit("max_completion_tokens").or_else(|| limit("max_tokens")),
-        tools: ask::list_at(body, "tools")
+        tools: model_request::list_at(body, "tools")
             .iter()
             .filter_map(tool)
             .collect(),
-        tool_choice: ask::openai_tool_choice(body, "/function/name"),
+        tool_choice: model_request::openai_tool_choice(body, "/function/name"),
         tool_result_came: since.iter().any(is_result),
-        shape: ask::shape(body.get("response_format"), "/json_schema/schema"),
+        shape: model_request::shape(body.get("response_format"), "/json_schema/schema"),
     })
 }
 
-fn tool(tool: &Value) -> Option<Tool<'_>> {
+fn tool(tool: &Value) -> Option<ToolDefinition<'_>> {
     let function = tool.get("function")?;
-    Some(Tool {
+    Some(ToolDefinition {
         name: function.get("name")?.as_str()?,
         schema: function.get("parameters"),
     })

@@ -4,7 +4,7 @@ use http::HeaderMap;
 
 /// Whose shapes an answer has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dialect {
+pub enum ApiDialect {
     Chat,
     Messages,
     Responses,
@@ -13,7 +13,7 @@ pub enum Dialect {
     FamilyB,
 }
 
-impl Dialect {
+impl ApiDialect {
     /// The dialect in which a request to `path` is answered.
     pub fn of(path: &str, headers: &HeaderMap) -> Self {
         if path.contains("/contents/generations/tasks") {

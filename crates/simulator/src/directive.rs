@@ -1,6 +1,6 @@
 //! Directives: the faults, sizes and paces a request asks of the simulated provider, as `name=value; name`.
 
-use super::given::{DirectiveError, Given, MAX_TEXT_BYTES};
+use super::directive_value::{DirectiveError, DirectiveValue, MAX_TEXT_BYTES};
 use super::video::TaskDirectives;
 use http::{Method, StatusCode};
 use std::time::Duration;
@@ -21,7 +21,7 @@ pub struct Directives {
     pub event_bytes: Option<usize>,
     pub body_bytes: Option<usize>,
     pub pace: Option<Duration>,
-    pub interruption: Option<Interruption>,
+    pub interruption: Option<StreamInterruption>,
     pub end_after_bytes: Option<u64>,
     pub end_after_events: Option<u64>,
     pub times: Option<u64>,
@@ -42,14 +42,14 @@ pub struct Directives {
 
 /// What ends a stream before its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Interruption {
+pub struct StreamInterruption {
     /// Content events that are still sent; with fewer in the answer it comes after the last.
     pub after: u64,
-    pub by: InterruptedBy,
+    pub by: InterruptionKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum InterruptedBy {
+pub enum InterruptionKind {
     Cut,
     ErrorEvent,
     Stall,
@@ -57,7 +57,7 @@ pub enum InterruptedBy {
 
 /// How large the answer text and its pieces are to be; `None` leaves the ordinary size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Sizes {
+pub struct ResponseSizes {
     pub text: Option<usize>,
     pub piece: Option<usize>,
 }
@@ -72,7 +72,7 @@ impl Directives {
             .filter(|part| !part.is_empty())
         {
             let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
-            directives.set(Given {
+            directives.set(DirectiveValue {
                 name: name.trim(),
                 value: value.trim(),
             })?;
@@ -113,19 +113,19 @@ impl Directives {
     }
 
     /// The sizes that `events`, `event_bytes` and `body_bytes` come to; of all three, `body_bytes` gives way.
-    pub fn sizes(&self) -> Result<Sizes, DirectiveError> {
-        let product = |events: usize, bytes: usize| Sizes {
+    pub fn sizes(&self) -> Result<ResponseSizes, DirectiveError> {
+        let product = |events: usize, bytes: usize| ResponseSizes {
             text: Some(events.saturating_mul(bytes)),
             piece: Some(bytes),
         };
         let sizes = match (self.events, self.event_bytes, self.body_bytes) {
             (Some(events), Some(bytes), _) => product(events, bytes),
             (Some(events), None, None) => product(events, EVENT_BYTES),
-            (Some(events), None, Some(text)) => Sizes {
+            (Some(events), None, Some(text)) => ResponseSizes {
                 text: Some(text),
                 piece: Some(text.div_ceil(events.max(1)).max(1)),
             },
-            (None, piece, text) => Sizes { text, piece },
+            (None, piece, text) => ResponseSizes { text, piece },
         };
         if sizes.text.is_some_and(|bytes| bytes > MAX_TEXT_BYTES) {
             return Err(DirectiveError::TooMuchText);
@@ -133,42 +133,46 @@ impl Directives {
         Ok(sizes)
     }
 
-    fn set(&mut self, given: Given) -> Result<(), DirectiveError> {
-        match given.name {
-            "delay" => self.delay = Some(given.duration()?),
-            "status" => self.status = Some(given.status()?),
-            "code" => self.code = Some(given.word()?),
-            "message" => self.message = Some(given.word()?),
-            "retry_after" => self.retry_after = Some(given.number()?),
-            "events" => self.events = Some(given.size()?),
-            "event_bytes" => self.event_bytes = Some(given.size()?.max(1)),
-            "body_bytes" => self.body_bytes = Some(given.size()?),
-            "pace" => self.pace = Some(given.duration()?),
-            "cut_after" => self.interrupt(given, InterruptedBy::Cut)?,
-            "error_event_after" => self.interrupt(given, InterruptedBy::ErrorEvent)?,
-            "stall_after" => self.interrupt(given, InterruptedBy::Stall)?,
-            "end_after_bytes" => self.end_after_bytes = Some(given.number()?),
-            "end_after_events" => self.end_after_events = Some(given.number()?),
-            "times" => self.times = Some(given.number()?),
-            "only" => self.only = Some(given.method()?),
-            "cut" => self.cut = given.flag()?,
-            "error_body" => self.error_body = given.flag()?,
-            "error_event_first" => self.error_event_first = given.flag()?,
-            "stall" => self.stall = given.flag()?,
-            "html" => self.html = given.flag()?,
-            "no_usage" => self.no_usage = given.flag()?,
-            "malformed" => self.malformed = given.flag()?,
-            "echo_credential" => self.echo_credential = given.flag()?,
-            "stamp" => self.stamp = given.flag()?,
-            "takes_response_format" => self.takes_response_format = given.flag()?,
-            _ => self.task.set(given)?,
+    fn set(&mut self, value: DirectiveValue) -> Result<(), DirectiveError> {
+        match value.name {
+            "delay" => self.delay = Some(value.duration()?),
+            "status" => self.status = Some(value.status()?),
+            "code" => self.code = Some(value.word()?),
+            "message" => self.message = Some(value.word()?),
+            "retry_after" => self.retry_after = Some(value.number()?),
+            "events" => self.events = Some(value.size()?),
+            "event_bytes" => self.event_bytes = Some(value.size()?.max(1)),
+            "body_bytes" => self.body_bytes = Some(value.size()?),
+            "pace" => self.pace = Some(value.duration()?),
+            "cut_after" => self.interrupt(value, InterruptionKind::Cut)?,
+            "error_event_after" => self.interrupt(value, InterruptionKind::ErrorEvent)?,
+            "stall_after" => self.interrupt(value, InterruptionKind::Stall)?,
+            "end_after_bytes" => self.end_after_bytes = Some(value.number()?),
+            "end_after_events" => self.end_after_events = Some(value.number()?),
+            "times" => self.times = Some(value.number()?),
+            "only" => self.only = Some(value.method()?),
+            "cut" => self.cut = value.flag()?,
+            "error_body" => self.error_body = value.flag()?,
+            "error_event_first" => self.error_event_first = value.flag()?,
+            "stall" => self.stall = value.flag()?,
+            "html" => self.html = value.flag()?,
+            "no_usage" => self.no_usage = value.flag()?,
+            "malformed" => self.malformed = value.flag()?,
+            "echo_credential" => self.echo_credential = value.flag()?,
+            "stamp" => self.stamp = value.flag()?,
+            "takes_response_format" => self.takes_response_format = value.flag()?,
+            _ => self.task.set(value)?,
         }
         Ok(())
     }
 
-    fn interrupt(&mut self, given: Given, by: InterruptedBy) -> Result<(), DirectiveError> {
-        let after = given.number()?;
-        self.interruption = Some(Interruption { after, by });
+    fn interrupt(
+        &mut self,
+        value: DirectiveValue,
+        by: InterruptionKind,
+    ) -> Result<(), DirectiveError> {
+        let after = value.number()?;
+        self.interruption = Some(StreamInterruption { after, by });
         Ok(())
     }
 }
@@ -228,7 +232,7 @@ mod tests {
             ("event_bytes=1", None, Some(1)),
         ] {
             let sizes = Directives::parse(text).unwrap().sizes();
-            assert_eq!(sizes, Ok(Sizes { text: bytes, piece }), "{text}");
+            assert_eq!(sizes, Ok(ResponseSizes { text: bytes, piece }), "{text}");
         }
     }
 

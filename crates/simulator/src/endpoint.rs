@@ -1,8 +1,8 @@
 //! The endpoints of the simulated provider, found by method and path.
 
+use super::api_error::ApiError;
 use super::media;
-use super::refusal::Refusal;
-use super::video::{Deed as TaskDeed, Family};
+use super::video::{SimulatedFamily, VideoOperation as TaskDeed};
 use http::{Method, StatusCode};
 
 /// What a method and path ask for.
@@ -18,16 +18,16 @@ pub enum Endpoint<'p> {
     InputItems(&'p str),
     Models,
     Model(&'p str),
-    Shelf(Shelf, Deed<'p>),
+    Shelf(ResourceKind, ResourceOperation<'p>),
     EditImage,
-    Video(Family, TaskDeed<'p>),
+    Video(SimulatedFamily, TaskDeed<'p>),
     /// A video or an image that an answer pointed to.
     Media(&'p str),
 }
 
 /// What an account keeps besides responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shelf {
+pub enum ResourceKind {
     Files,
     Conversations,
     Containers,
@@ -35,7 +35,7 @@ pub enum Shelf {
 
 /// What is done on a shelf: with a thing there, or with a part of one, by their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed<'p> {
+pub enum ResourceOperation<'p> {
     Create,
     List,
     Get(&'p str),
@@ -53,10 +53,10 @@ impl<'p> Endpoint<'p> {
     ///
     /// # Errors
     /// `404` where the path is unknown, `405` where only the method is.
-    pub fn find(method: &Method, path: &'p str) -> Result<Self, Refusal> {
+    pub fn find(method: &Method, path: &'p str) -> Result<Self, ApiError> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
-        if let Some((family, deed)) = TaskDeed::find(method.as_str(), &segments) {
-            return Ok(Self::Video(family, deed));
+        if let Some((family, operation)) = TaskDeed::find(method.as_str(), &segments) {
+            return Ok(Self::Video(family, operation));
         }
         let endpoint = match (method.as_str(), segments.as_slice()) {
             ("POST", ["v1", "images", "edits"]) => Self::EditImage,
@@ -71,10 +71,10 @@ impl<'p> Endpoint<'p> {
             ("GET", ["v1", "responses", id, "input_items"]) => Self::InputItems(id),
             ("GET", ["v1", "models"]) => Self::Models,
             ("GET", ["v1", "models", _, ..]) => Self::Model(path.trim_start_matches("/v1/models/")),
-            (method, ["v1", shelf, rest @ ..])
-                if let Some((shelf, deed)) = Deed::find(method, shelf, rest) =>
+            (method, ["v1", kind, rest @ ..])
+                if let Some((kind, operation)) = ResourceOperation::find(method, kind, rest) =>
             {
-                Self::Shelf(shelf, deed)
+                Self::Shelf(kind, operation)
             }
             (
                 _,
@@ -92,12 +92,12 @@ impl<'p> Endpoint<'p> {
                 ],
             ) => {
                 let message = format!("Not allowed to {method} on {path}.");
-                return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, message)
+                return Err(ApiError::new(StatusCode::METHOD_NOT_ALLOWED, message)
                     .code("method_not_supported"));
             }
             _ => {
                 let message = format!("Invalid URL ({method} {path})");
-                return Err(Refusal::not_found(message).code("unknown_url"));
+                return Err(ApiError::not_found(message).code("unknown_url"));
             }
         };
         Ok(endpoint)
@@ -116,33 +116,33 @@ impl<'p> Endpoint<'p> {
             Self::InputItems(_) => "responses.input_items",
             Self::Models => "models",
             Self::Model(_) => "model",
-            Self::Shelf(Shelf::Files, _) => "files",
-            Self::Shelf(Shelf::Conversations, _) => "conversations",
-            Self::Shelf(Shelf::Containers, _) => "containers",
+            Self::Shelf(ResourceKind::Files, _) => "files",
+            Self::Shelf(ResourceKind::Conversations, _) => "conversations",
+            Self::Shelf(ResourceKind::Containers, _) => "containers",
             Self::EditImage => "images.edit",
-            Self::Video(family, deed) => deed.name(family),
+            Self::Video(family, operation) => operation.name(family),
             Self::Media(_) => "media",
         }
     }
 }
 
-impl<'p> Deed<'p> {
-    fn find(method: &str, shelf: &str, rest: &[&'p str]) -> Option<(Shelf, Self)> {
-        let (shelf, parts) = match shelf {
-            "files" => (Shelf::Files, None),
-            "conversations" => (Shelf::Conversations, Some("items")),
-            "containers" => (Shelf::Containers, Some("files")),
+impl<'p> ResourceOperation<'p> {
+    fn find(method: &str, kind: &str, rest: &[&'p str]) -> Option<(ResourceKind, Self)> {
+        let (kind, parts) = match kind {
+            "files" => (ResourceKind::Files, None),
+            "conversations" => (ResourceKind::Conversations, Some("items")),
+            "containers" => (ResourceKind::Containers, Some("files")),
             _ => return None,
         };
         let of_part = |word: &str| parts == Some(word);
-        let deed = match (method, rest) {
+        let operation = match (method, rest) {
             ("POST", []) => Self::Create,
             // No provider lists conversations.
-            ("GET", []) if shelf != Shelf::Conversations => Self::List,
+            ("GET", []) if kind != ResourceKind::Conversations => Self::List,
             ("GET", [id]) => Self::Get(id),
-            ("POST", [id]) if shelf == Shelf::Conversations => Self::Get(id),
+            ("POST", [id]) if kind == ResourceKind::Conversations => Self::Get(id),
             ("DELETE", [id]) => Self::Delete(id),
-            ("GET", [id, "content"]) if shelf == Shelf::Files => Self::Content(id),
+            ("GET", [id, "content"]) if kind == ResourceKind::Files => Self::Content(id),
             ("POST", [id, word]) if of_part(word) => Self::AddPart(id),
             ("GET", [id, word]) if of_part(word) => Self::ListParts(id),
             ("GET", [id, word, part]) if of_part(word) => Self::GetPart(id, part),
@@ -152,7 +152,7 @@ impl<'p> Deed<'p> {
             }
             _ => return None,
         };
-        Some((shelf, deed))
+        Some((kind, operation))
     }
 }
 
@@ -196,22 +196,25 @@ mod tests {
             (
                 "POST",
                 "/v1/files",
-                Ok(Endpoint::Shelf(Shelf::Files, Deed::Create)),
+                Ok(Endpoint::Shelf(
+                    ResourceKind::Files,
+                    ResourceOperation::Create,
+                )),
             ),
             (
                 "GET",
                 "/v1/containers/c/files/f/content",
                 Ok(Endpoint::Shelf(
-                    Shelf::Containers,
-                    Deed::PartContent("c", "f"),
+                    ResourceKind::Containers,
+                    ResourceOperation::PartContent("c", "f"),
                 )),
             ),
             (
                 "DELETE",
                 "/v1/conversations/c/items/i",
                 Ok(Endpoint::Shelf(
-                    Shelf::Conversations,
-                    Deed::DeletePart("c", "i"),
+                    ResourceKind::Conversations,
+                    ResourceOperation::DeletePart("c", "i"),
                 )),
             ),
             ("GET", "/v1/conversations", Err(405)),

@@ -1,10 +1,10 @@
 //! A server-sent event as text.
 
-use super::json::Json;
+use super::json::JsonText;
 use bytes::Bytes;
 
 /// An event of a stream with its name, if it has one, and its data.
-pub fn sse(name: Option<&str>, data: &Json) -> Bytes {
+pub fn sse(name: Option<&str>, data: &JsonText) -> Bytes {
     let data = data.as_bytes();
     let mut event = Vec::with_capacity(data.len() + 64);
     if let Some(name) = name {

@@ -1,7 +1,7 @@
 //! The headers real providers send with their answers, and which a gateway must keep from its callers.
 
-use super::dialect::Dialect;
-use super::refusal::Refusal;
+use super::api_error::ApiError;
+use super::dialect::ApiDialect;
 use headgate_protocol::multipart;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
@@ -48,15 +48,15 @@ const FAMILY_B: [(&str, &str); 3] = [
 /// Adds the headers of an answer in `dialect` that took `millis` to begin.
 pub fn add_provider_headers(
     headers: &mut HeaderMap,
-    dialect: Dialect,
+    dialect: ApiDialect,
     request_id: &str,
     millis: u64,
 ) {
     let fixed: &[_] = match dialect {
-        Dialect::Chat | Dialect::Responses | Dialect::Images => &OPENAI,
-        Dialect::Messages => &MESSAGES,
-        Dialect::FamilyA => &FAMILY_A,
-        Dialect::FamilyB => &FAMILY_B,
+        ApiDialect::Chat | ApiDialect::Responses | ApiDialect::Images => &OPENAI,
+        ApiDialect::Messages => &MESSAGES,
+        ApiDialect::FamilyA => &FAMILY_A,
+        ApiDialect::FamilyB => &FAMILY_B,
     };
     headers.reserve(fixed.len() + 4);
     for (name, value) in fixed {
@@ -66,20 +66,20 @@ pub fn add_provider_headers(
         );
     }
     let took = match dialect {
-        Dialect::FamilyA => "x-envoy-upstream-service-time",
-        Dialect::FamilyB => "req-cost-time",
+        ApiDialect::FamilyA => "x-envoy-upstream-service-time",
+        ApiDialect::FamilyB => "req-cost-time",
         _ => "openai-processing-ms",
     };
     headers.insert(took, HeaderValue::from(millis));
     let request_id = HeaderValue::from_str(request_id).expect("request ids are ASCII words");
-    if dialect == Dialect::Messages {
+    if dialect == ApiDialect::Messages {
         headers.insert("request-id", request_id.clone());
     }
     headers.insert("x-request-id", request_id);
 }
 
 /// Adds the headers that tell more about `refusal`.
-pub fn add_refusal_headers(headers: &mut HeaderMap, refusal: &Refusal) {
+pub fn add_refusal_headers(headers: &mut HeaderMap, refusal: &ApiError) {
     if let Some(seconds) = refusal.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
     }

@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const TAILS: u64 = 36_u64.pow(5);
 
 /// Makes ids that no other simulator makes.
-pub struct Ids {
+pub struct IdGenerator {
     origin: u64,
     count: AtomicU64,
 }
 
-impl Ids {
+impl IdGenerator {
     pub fn new() -> Self {
         Self {
             origin: getrandom::u64().unwrap_or_else(|_| clock::monotonic_nanos()),
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn ids_have_the_forms_of_the_vendors_and_none_comes_twice() {
-        let ids = Ids::new();
+        let ids = IdGenerator::new();
         let made: HashSet<_> = (0..1000)
             .flat_map(|_| [ids.uuid(), ids.family_a()])
             .collect();

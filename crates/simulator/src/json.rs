@@ -10,20 +10,20 @@ pub const NULL: Option<bool> = None;
 /// A finished piece of JSON text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
-pub struct Json(Box<RawValue>);
+pub struct JsonText(Box<RawValue>);
 
 /// An object under construction.
-pub struct Object(Vec<(&'static str, Json)>);
+pub struct JsonObject(Vec<(&'static str, JsonText)>);
 
 /// Builds an object: `object! { "id": id, "usage": NULL }`.
 macro_rules! object {
     ($($key:literal: $value:expr),* $(,)?) => {
-        $crate::json::Object::new()$(.with($key, &$value))*.end()
+        $crate::json::JsonObject::new()$(.with($key, &$value))*.end()
     };
 }
 pub(super) use object;
 
-impl Json {
+impl JsonText {
     /// The text of a list or another value that is no object.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         Self(to_raw_value(value).expect("plain data serialises into memory"))
@@ -34,33 +34,33 @@ impl Json {
     }
 }
 
-impl From<Json> for Bytes {
-    fn from(json: Json) -> Self {
+impl From<JsonText> for Bytes {
+    fn from(json: JsonText) -> Self {
         String::from(Box::<str>::from(json.0)).into()
     }
 }
 
-impl Object {
+impl JsonObject {
     pub fn new() -> Self {
         Self(Vec::new())
     }
 
     pub fn member<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) {
-        self.0.push((key, Json::of(value)));
+        self.0.push((key, JsonText::of(value)));
     }
 
-    /// [`Object::member`] for a chain.
+    /// [`JsonObject::member`] for a chain.
     pub fn with<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
         self.member(key, value);
         self
     }
 
-    pub fn end(self) -> Json {
-        Json::of(&self)
+    pub fn end(self) -> JsonText {
+        JsonText::of(&self)
     }
 }
 
-impl Serialize for Object {
+impl Serialize for JsonObject {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|(key, value)| (key, value)))
     }

@@ -1,38 +1,38 @@
 //! The simulated provider: three text protocols, image edits and both video families, with realistic answers, faults on demand, and a record of what came.
 
-pub mod answer;
+pub mod http_response;
 pub mod server;
 
-mod ask;
-mod call;
+mod api_error;
 mod chat;
 mod clock;
 mod control;
 mod dialect;
 mod directive;
+mod directive_resolver;
+mod directive_value;
 mod endpoint;
+mod endpoint_result;
 mod event;
-mod fitting;
-mod given;
 mod headers;
 mod ids;
 mod images;
 mod json;
 mod known_directives;
-mod ledger;
 mod media;
 mod messages;
+mod model_output;
+mod model_request;
 mod models;
 mod options;
-mod orders;
-mod outcome;
 mod query;
-mod received;
-mod record;
-mod refusal;
-mod reply;
+mod received_request;
+mod request_context;
+mod request_log;
+mod request_record;
+mod resource_store;
 mod responses;
-mod shelf;
+mod schema_value;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -41,12 +41,12 @@ mod video;
 
 pub use options::SimulatorOptions;
 
-use answer::Answer;
 use bytes::Bytes;
+use directive_resolver::DirectiveResolver;
 use http::Request;
-use ids::Ids;
-use ledger::Ledger;
-use orders::Orders;
+use http_response::SimulatedResponse;
+use ids::IdGenerator;
+use request_log::RequestLog;
 use std::sync::Arc;
 
 /// A provider that answers without a model.
@@ -58,34 +58,36 @@ use std::sync::Arc;
 /// under `/_simulate/tasks`.
 pub struct Simulator {
     options: SimulatorOptions,
-    orders: Orders,
-    ledger: Arc<Ledger>,
-    ids: Ids,
-    responses: responses::Store,
-    shelves: shelf::Shelves,
-    tasks: video::Tasks,
+    directives: DirectiveResolver,
+    request_log: Arc<RequestLog>,
+    ids: IdGenerator,
+    responses: responses::ResponseStore,
+    resources: resource_store::ResourceStore,
+    tasks: video::VideoTaskStore,
 }
 
 impl Simulator {
     pub fn new(options: SimulatorOptions) -> Self {
         Self {
-            orders: Orders::default(),
-            ledger: Arc::new(Ledger::new(options.record.then_some(ledger::LIMITS))),
-            ids: Ids::new(),
-            responses: responses::Store::default(),
-            shelves: shelf::Shelves::default(),
-            tasks: video::Tasks::default(),
+            directives: DirectiveResolver::default(),
+            request_log: Arc::new(RequestLog::new(
+                options.record.then_some(request_log::LIMITS),
+            )),
+            ids: IdGenerator::new(),
+            responses: responses::ResponseStore::default(),
+            resources: resource_store::ResourceStore::default(),
+            tasks: video::VideoTaskStore::default(),
             options,
         }
     }
 
     /// Answers one request whose body was read whole. A client that leaves drops the future; once an
     /// answer streams, its channel is closed instead, so that a sender waiting on it learns of it at once.
-    pub async fn answer(&self, request: Request<Bytes>) -> Answer {
+    pub async fn respond(&self, request: Request<Bytes>) -> SimulatedResponse {
         if request.uri().path().starts_with(control::PREFIX) {
-            control::answer(self, &request)
+            control::respond(self, &request)
         } else {
-            received::answer(self, request).await
+            received_request::respond(self, request).await
         }
     }
 }

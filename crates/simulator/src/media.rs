@@ -26,9 +26,9 @@ pub fn url(head: &Parts, name: &str, bytes: Option<usize>, signature: &str) -> S
 /// The content type and the bytes of the file `name`; `uri_query` may tell its size.
 pub fn file(name: &str, uri_query: &str) -> (&'static str, Bytes) {
     let size = query::number(uri_query, "bytes");
-    let size = size.filter(|size| *size <= super::given::MAX_TEXT_BYTES);
+    let size = size.filter(|size| *size <= super::directive_value::MAX_TEXT_BYTES);
     if name.ends_with(".png") {
-        let image = png::image(png::Size::ORDINARY, size.unwrap_or(0));
+        let image = png::image(png::ImageSize::ORDINARY, size.unwrap_or(0));
         ("image/png", image.into())
     } else {
         ("video/mp4", video(name, size.unwrap_or(ORDINARY_BYTES)))

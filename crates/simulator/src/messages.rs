@@ -1,13 +1,13 @@
 //! The messages protocol: messages whole or as a stream of named events, and the counting of tokens.
 
-use super::ask::{self, Ask, Tool, ToolChoice};
-use super::call::Call;
+use super::api_error::ApiError;
+use super::endpoint_result::{EndpointResult, StreamedResponse};
 use super::event::sse;
-use super::json::{Json, NULL, Object, object};
-use super::outcome::{Outcome, Script};
-use super::record::Ending;
-use super::refusal::Refusal;
-use super::reply::{Content, Reply, Usage};
+use super::json::{JsonObject, JsonText, NULL, object};
+use super::model_output::{ModelOutput, OutputContent, OutputTokens};
+use super::model_request::{self, ModelRequest, ToolChoice, ToolDefinition};
+use super::request_context::RequestContext;
+use super::request_record::ResponseEnd;
 use super::stream::EventStream;
 use super::text;
 use async_trait::async_trait;
@@ -22,63 +22,65 @@ const THOUGHT: &str = "The user wants an answer. I shall repeat what they said, 
 const SIGNATURE: &str = "EqMBCkYIARgCIkBzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWQSDHNpbXVsYXRlZHNpGgxzaW11bGF0ZWQ=";
 
 /// Answers a request for a message.
-pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
+pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     if body.get("max_tokens").and_then(Value::as_u64).is_none() {
-        return Err(ask::missing("max_tokens"));
+        return Err(model_request::missing("max_tokens"));
     }
     let ask = read(body)?;
-    call.shelves.check_named(call.account, body)?;
-    let reply = Reply::to(&ask, call.sizes, call.options.answer_tokens);
+    call.resources.check_named(call.account, body)?;
+    let reply = ModelOutput::to(&ask, call.sizes, call.options.answer_tokens);
     let thinking = body.pointer("/thinking/type").and_then(Value::as_str);
-    let message = Message {
+    let message = SimulatedMessage {
         id: call.ids.next("msg_"),
         tool_use_id: call.ids.next("toolu_"),
-        model: ask::text_at(body, "model").to_owned(),
+        model: model_request::text_at(body, "model").to_owned(),
         container: container(body, call),
         thinks: matches!(thinking, Some("enabled" | "adaptive")),
         usage: (!call.directives.no_usage).then_some(reply.usage),
         reply,
     };
-    Ok(if ask::is_set(body, "stream") {
-        Outcome::Stream(Box::new(message))
+    Ok(if model_request::is_set(body, "stream") {
+        EndpointResult::Stream(Box::new(message))
     } else {
-        Outcome::Whole(message.json())
+        EndpointResult::Whole(message.json())
     })
 }
 
 /// Where code would run, if the request brings the tool for it.
-fn container(body: &Value, call: &Call) -> Option<String> {
-    let mut tools = ask::list_at(body, "tools").iter();
-    tools.find(|tool| ask::text_at(tool, "type").starts_with("code_execution"))?;
+fn container(body: &Value, call: &RequestContext) -> Option<String> {
+    let mut tools = model_request::list_at(body, "tools").iter();
+    tools.find(|tool| model_request::text_at(tool, "type").starts_with("code_execution"))?;
     let given = body.get("container");
     let given = given.and_then(|given| given.get("id").unwrap_or(given).as_str());
     Some(given.map_or_else(
-        || call.shelves.new_container(call.account, call.ids),
+        || call.resources.new_container(call.account, call.ids),
         str::to_owned,
     ))
 }
 
 /// Answers a request to count tokens.
-pub fn count_tokens(body: &Value) -> Result<Outcome, Refusal> {
+pub fn count_tokens(body: &Value) -> Result<EndpointResult, ApiError> {
     let ask = read(body)?;
-    Ok(Outcome::Whole(object! {"input_tokens": ask.input_tokens}))
+    Ok(EndpointResult::Whole(
+        object! {"input_tokens": ask.input_tokens},
+    ))
 }
 
 /// A message, ready to be sent.
-pub struct Message {
+pub struct SimulatedMessage {
     id: String,
     tool_use_id: String,
     model: String,
     container: Option<String>,
     thinks: bool,
-    reply: Reply,
-    usage: Option<Usage>,
+    reply: ModelOutput,
+    usage: Option<OutputTokens>,
 }
 
 #[async_trait]
-impl Script for Message {
+impl StreamedResponse for SimulatedMessage {
     /// Sends the message as a stream.
-    async fn play(&self, stream: &mut EventStream) -> Result<(), Ending> {
+    async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
         let start = object! {"type": "message_start", "message": self.opening()};
         stream.event(sse(Some("message_start"), &start)).await?;
         if self.thinks {
@@ -107,8 +109,8 @@ impl Script for Message {
     }
 }
 
-impl Message {
-    async fn play_thought(&self, stream: &mut EventStream) -> Result<(), Ending> {
+impl SimulatedMessage {
+    async fn play_thought(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
         let block = object! {"type": "thinking", "thinking": "", "signature": ""};
         stream.event(block_start(0, &block)).await?;
         for piece in text::pieces(THOUGHT, None) {
@@ -121,14 +123,14 @@ impl Message {
         stream.event(block_stop(0)).await
     }
 
-    fn json(&self) -> Json {
+    fn json(&self) -> JsonText {
         let mut content = Vec::with_capacity(2);
         if self.thinks {
             content.push(object! {"type": "thinking", "thinking": THOUGHT, "signature": SIGNATURE});
         }
         content.push(match &self.reply.content {
-            Content::Text(text) => object! {"type": "text", "text": text},
-            Content::ToolCall { name, arguments } => {
+            OutputContent::Text(text) => object! {"type": "text", "text": text},
+            OutputContent::ToolCall { name, arguments } => {
                 let input: Value = serde_json::from_str(arguments).unwrap_or_default();
                 object! {"type": "tool_use", "id": self.tool_use_id, "name": name, "input": input}
             }
@@ -142,18 +144,18 @@ impl Message {
         )
     }
 
-    fn opening(&self) -> Json {
+    fn opening(&self) -> JsonText {
         self.message(&[], None, 1, None)
     }
 
     fn message(
         &self,
-        content: &[Json],
+        content: &[JsonText],
         stop_reason: Option<&str>,
         output_tokens: u64,
-        container: Option<Json>,
-    ) -> Json {
-        let mut message = Object::new();
+        container: Option<JsonText>,
+    ) -> JsonText {
+        let mut message = JsonObject::new();
         message.member("id", &self.id);
         message.member("type", "message");
         message.member("role", "assistant");
@@ -180,10 +182,10 @@ impl Message {
         message.end()
     }
 
-    fn closing(&self) -> Json {
-        let mut closing = Object::new();
+    fn closing(&self) -> JsonText {
+        let mut closing = JsonObject::new();
         closing.member("type", "message_delta");
-        let mut delta = Object::new();
+        let mut delta = JsonObject::new();
         delta.member("stop_reason", self.stop_reason());
         delta.member("stop_sequence", &NULL);
         if let Some(id) = &self.container {
@@ -202,27 +204,29 @@ impl Message {
         closing.end()
     }
 
-    fn empty_block(&self) -> Json {
+    fn empty_block(&self) -> JsonText {
         match &self.reply.content {
-            Content::Text(_) => object! {"type": "text", "text": ""},
-            Content::ToolCall { name, .. } => object! {
+            OutputContent::Text(_) => object! {"type": "text", "text": ""},
+            OutputContent::ToolCall { name, .. } => object! {
                 "type": "tool_use", "id": self.tool_use_id, "name": name, "input": object! {},
             },
         }
     }
 
-    fn delta(&self, piece: &str) -> Json {
+    fn delta(&self, piece: &str) -> JsonText {
         match self.reply.content {
-            Content::Text(_) => object! {"type": "text_delta", "text": piece},
-            Content::ToolCall { .. } => object! {"type": "input_json_delta", "partial_json": piece},
+            OutputContent::Text(_) => object! {"type": "text_delta", "text": piece},
+            OutputContent::ToolCall { .. } => {
+                object! {"type": "input_json_delta", "partial_json": piece}
+            }
         }
     }
 
     fn stop_reason(&self) -> &'static str {
         match self.reply.content {
-            Content::ToolCall { .. } => "tool_use",
-            Content::Text(_) if self.reply.truncated => "max_tokens",
-            Content::Text(_) => "end_turn",
+            OutputContent::ToolCall { .. } => "tool_use",
+            OutputContent::Text(_) if self.reply.truncated => "max_tokens",
+            OutputContent::Text(_) => "end_turn",
         }
     }
 
@@ -236,16 +240,16 @@ impl Message {
     }
 }
 
-fn container_json(id: &str) -> Json {
+fn container_json(id: &str) -> JsonText {
     object! {"id": id, "expires_at": "2027-01-01T00:00:00Z"}
 }
 
-fn block_start(index: u64, block: &Json) -> Bytes {
+fn block_start(index: u64, block: &JsonText) -> Bytes {
     let data = object! {"type": "content_block_start", "index": index, "content_block": block};
     sse(Some("content_block_start"), &data)
 }
 
-fn block_delta(index: u64, delta: &Json) -> Bytes {
+fn block_delta(index: u64, delta: &JsonText) -> Bytes {
     let data = object! {"type": "content_block_delta", "index": index, "delta": delta};
     sse(Some("content_block_delta"), &data)
 }
@@ -259,39 +263,45 @@ fn block_stop(index: u64) -> Bytes {
     sse(Some("content_block_stop"), &data)
 }
 
-fn read(body: &Value) -> Result<Ask<'_>, Refusal> {
-    ask::required_text(body, "model")?;
-    let messages = ask::required_list(body, "messages")?;
+fn read(body: &Value) -> Result<ModelRequest<'_>, ApiError> {
+    model_request::required_text(body, "model")?;
+    let messages = model_request::required_list(body, "messages")?;
     let has = |message: &Value, kind| {
-        ask::list_at(message, "content")
+        model_request::list_at(message, "content")
             .iter()
-            .any(|block| ask::text_at(block, "type") == kind)
+            .any(|block| model_request::text_at(block, "type") == kind)
     };
     let is_user_text = |message: &Value| {
-        ask::text_at(message, "role") == "user" && !ask::content_text(message).is_empty()
+        model_request::text_at(message, "role") == "user"
+            && !model_request::content_text(message).is_empty()
     };
     let last_user = messages.iter().rposition(is_user_text);
     // A tool's result may stand beside the text, in the same message.
     let since = last_user.map_or(messages, |index| &messages[index..]);
-    let system = body.get("system").map_or(0, ask::text_bytes);
-    let text_bytes = system + messages.iter().map(ask::text_bytes).sum::<usize>();
-    Ok(Ask {
-        last_user_text: last_user
-            .map_or_else(String::new, |index| ask::content_text(&messages[index])),
+    let system = body.get("system").map_or(0, model_request::text_bytes);
+    let text_bytes = system
+        + messages
+            .iter()
+            .map(model_request::text_bytes)
+            .sum::<usize>();
+    Ok(ModelRequest {
+        last_user_text: last_user.map_or_else(String::new, |index| {
+            model_request::content_text(&messages[index])
+        }),
         input_tokens: text::tokens(text_bytes) + 3,
         max_tokens: body.get("max_tokens").and_then(Value::as_u64),
-        tools: ask::list_at(body, "tools")
+        tools: model_request::list_at(body, "tools")
             .iter()
             .filter_map(tool)
             .collect(),
         tool_choice: tool_choice(body),
         tool_result_came: since.iter().any(|message| has(message, "tool_result")),
-        shape: ask::shape(body.pointer("/output_config/format"), "/schema"),
+        shape: model_request::shape(body.pointer("/output_config/format"), "/schema"),
     })
 }
 
-fn tool(tool: &Value) -> Option<Tool<'_>> {
-    Some(Tool {
+fn tool(tool: &Value) -> Option<ToolDefinition<'_>> {
+    Some(ToolDefinition {
         name: tool.get("name")?.as_str()?,
         schema: Some(tool.get("input_schema")?),
     })
@@ -302,11 +312,11 @@ fn tool_choice(body: &Value) -> ToolChoice<'_> {
     let choice = body.get("tool_choice").unwrap_or(&Value::Null);
     match choice
         .as_str()
-        .unwrap_or_else(|| ask::text_at(choice, "type"))
+        .unwrap_or_else(|| model_request::text_at(choice, "type"))
     {
         "none" => ToolChoice::Never,
         "any" => ToolChoice::Any,
-        "tool" => ToolChoice::Named(ask::text_at(choice, "name")),
+        "tool" => ToolChoice::Named(model_request::text_at(choice, "name")),
         _ => ToolChoice::Auto,
     }
 }

@@ -1,17 +1,17 @@
 //! The list of models, in the shape of either provider.
 
-use super::dialect::Dialect;
-use super::json::{Json, object};
-use super::refusal::Refusal;
+use super::api_error::ApiError;
+use super::dialect::ApiDialect;
+use super::json::{JsonText, object};
 
 /// When every simulated model was made, in Unix seconds and as RFC 3339.
 const CREATED: (u64, &str) = (1_767_225_600, "2026-01-01T00:00:00Z");
 
 /// All models.
-pub fn list(models: &[String], dialect: Dialect) -> Json {
+pub fn list(models: &[String], dialect: ApiDialect) -> JsonText {
     let data: Vec<_> = models.iter().map(|id| item(id, dialect)).collect();
     match dialect {
-        Dialect::Messages => object! {
+        ApiDialect::Messages => object! {
             "data": data,
             "has_more": false,
             "first_id": models.first(),
@@ -25,17 +25,17 @@ pub fn list(models: &[String], dialect: Dialect) -> Json {
 ///
 /// # Errors
 /// `404` where none has this id.
-pub fn one(models: &[String], id: &str, dialect: Dialect) -> Result<Json, Refusal> {
+pub fn one(models: &[String], id: &str, dialect: ApiDialect) -> Result<JsonText, ApiError> {
     if models.iter().any(|model| model == id) {
         return Ok(item(id, dialect));
     }
     let message = format!("The model '{id}' does not exist or you do not have access to it.");
-    Err(Refusal::not_found(message).code("model_not_found"))
+    Err(ApiError::not_found(message).code("model_not_found"))
 }
 
-fn item(id: &str, dialect: Dialect) -> Json {
+fn item(id: &str, dialect: ApiDialect) -> JsonText {
     match dialect {
-        Dialect::Messages => object! {
+        ApiDialect::Messages => object! {
             "type": "model",
             "id": id,
             "display_name": id,

@@ -1,7 +1,7 @@
 //! The simulated provider's server: HTTP/1.1 and HTTP/2 without TLS, by hyper and not by what the gateway is built on.
 
 use crate::Simulator;
-use crate::answer::{Answer, Body, Chunk};
+use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
 use http::{Request, Response, StatusCode};
 use http_body::{Frame, SizeHint};
@@ -30,11 +30,11 @@ const HEADERS_MAX: usize = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
 /// The threads that a [`Simulator`] is served by, for as long as this lives.
-pub struct Server {
+pub struct SimulatorServer {
     runtime: Runtime,
 }
 
-impl Server {
+impl SimulatorServer {
     /// Serves on a socket that listens already.
     ///
     /// # Errors
@@ -108,14 +108,14 @@ async fn serve(simulator: Arc<Simulator>, stream: TcpStream) {
 async fn respond(
     simulator: Arc<Simulator>,
     request: Request<Incoming>,
-) -> Result<Response<ResponseBody>, Box<dyn Error + Send + Sync>> {
+) -> Result<Response<HyperBody>, Box<dyn Error + Send + Sync>> {
     let (head, body) = request.into_parts();
     let answer = match Limited::new(body, BODY_BYTES_MAX).collect().await {
         Ok(body) => {
             let request = Request::from_parts(head, body.to_bytes());
-            simulator.answer(request).await
+            simulator.respond(request).await
         }
-        Err(error) if error.is::<http_body_util::LengthLimitError>() => Answer::full(
+        Err(error) if error.is::<http_body_util::LengthLimitError>() => SimulatedResponse::full(
             StatusCode::PAYLOAD_TOO_LARGE,
             "text/plain",
             "the request's body is larger than 1 GiB\n",
@@ -129,9 +129,9 @@ async fn respond(
 }
 
 /// The body of an answer as hyper sends it.
-enum ResponseBody {
+enum HyperBody {
     Full(Bytes),
-    Stream(mpsc::Receiver<Chunk>),
+    Stream(mpsc::Receiver<BodyChunk>),
     /// What came before the cut is still to be flushed.
     BeforeCut,
     Cut,
@@ -140,25 +140,25 @@ enum ResponseBody {
 /// The connection is torn down on purpose.
 #[derive(Debug, thiserror::Error)]
 #[error("the answer is cut off, as a directive asks")]
-struct CutOff;
+struct AbortedBody;
 
-impl From<Body> for ResponseBody {
-    fn from(body: Body) -> Self {
+impl From<SimulatedBody> for HyperBody {
+    fn from(body: SimulatedBody) -> Self {
         match body {
-            Body::Full(bytes) => Self::Full(bytes),
-            Body::Stream(chunks) => Self::Stream(chunks),
+            SimulatedBody::Full(bytes) => Self::Full(bytes),
+            SimulatedBody::Stream(chunks) => Self::Stream(chunks),
         }
     }
 }
 
-impl http_body::Body for ResponseBody {
+impl http_body::Body for HyperBody {
     type Data = Bytes;
-    type Error = CutOff;
+    type Error = AbortedBody;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, CutOff>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, AbortedBody>>> {
         loop {
             match &mut *self {
                 Self::Full(bytes) if bytes.is_empty() => return Poll::Ready(None),
@@ -167,8 +167,8 @@ impl http_body::Body for ResponseBody {
                     return Poll::Ready(Some(Ok(Frame::data(bytes))));
                 }
                 Self::Stream(chunks) => match ready!(chunks.poll_recv(context)) {
-                    Some(Chunk::Data(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
-                    Some(Chunk::Cut) => *self = Self::BeforeCut,
+                    Some(BodyChunk::Data(data)) => return Poll::Ready(Some(Ok(Frame::data(data)))),
+                    Some(BodyChunk::Cut) => *self = Self::BeforeCut,
                     None => return Poll::Ready(None),
                 },
                 // hyper flushes when a body has nothing ready, and would drop what it holds upon an error.
@@ -177,7 +177,7 @@ impl http_body::Body for ResponseBody {
                     context.waker().wake_by_ref();
                     return Poll::Pending;
                 }
-                Self::Cut => return Poll::Ready(Some(Err(CutOff))),
+                Self::Cut => return Poll::Ready(Some(Err(AbortedBody))),
             }
         }
     }

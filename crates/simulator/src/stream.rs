@@ -1,12 +1,12 @@
 //! A stream of events sent at its pace, until it ends, is interrupted as directed, or the client leaves.
 
+use super::api_error::ApiError;
 use super::clock::monotonic_nanos;
-use super::dialect::Dialect;
-use super::directive::{Directives, InterruptedBy, Interruption};
-use super::ledger::Visit;
-use super::record::Ending;
-use super::refusal::Refusal;
-use crate::answer::Chunk;
+use super::dialect::ApiDialect;
+use super::directive::{Directives, InterruptionKind, StreamInterruption};
+use super::request_log::OpenRequest;
+use super::request_record::ResponseEnd;
+use crate::http_response::BodyChunk;
 use bytes::Bytes;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -17,9 +17,9 @@ const CAPACITY: usize = 8;
 
 /// The sending end of one stream.
 pub struct EventStream {
-    sender: mpsc::Sender<Chunk>,
-    visit: Visit,
-    course: Course,
+    sender: mpsc::Sender<BodyChunk>,
+    open_request: OpenRequest,
+    plan: StreamPlan,
     events: u64,
     bytes: u64,
     contents: u64,
@@ -27,32 +27,32 @@ pub struct EventStream {
 }
 
 /// How a stream is to run.
-pub struct Course {
-    pub dialect: Dialect,
+pub struct StreamPlan {
+    pub dialect: ApiDialect,
     pub request_id: String,
     pub pace: Duration,
-    pub interruption: Option<Interruption>,
+    pub interruption: Option<StreamInterruption>,
     pub end_after_bytes: Option<u64>,
     pub end_after_events: Option<u64>,
     pub stamp: bool,
     /// What an error event tells.
-    pub error: Refusal,
+    pub error: ApiError,
 }
 
 /// A piece of content as it goes out.
-pub struct Delta<'t> {
+pub struct ContentDelta<'t> {
     pub text: &'t str,
     /// The place of its event in the stream, from 0.
     pub sequence: u64,
 }
 
 impl EventStream {
-    pub fn new(visit: Visit, course: Course) -> (Self, mpsc::Receiver<Chunk>) {
+    pub fn new(open_request: OpenRequest, plan: StreamPlan) -> (Self, mpsc::Receiver<BodyChunk>) {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let stream = Self {
             sender,
-            visit,
-            course,
+            open_request,
+            plan,
             events: 0,
             bytes: 0,
             contents: 0,
@@ -67,26 +67,26 @@ impl EventStream {
     }
 
     /// Sends an event that carries no content.
-    pub async fn event(&mut self, mut event: Bytes) -> Result<(), Ending> {
-        if self.course.end_after_events == Some(self.events) {
-            return Err(Ending::Complete);
+    pub async fn event(&mut self, mut event: Bytes) -> Result<(), ResponseEnd> {
+        if self.plan.end_after_events == Some(self.events) {
+            return Err(ResponseEnd::Complete);
         }
         if self.events == 0 {
-            self.visit.first_byte();
+            self.open_request.first_byte();
         }
         self.events += 1;
-        let room = self.course.end_after_bytes.map(|most| most - self.bytes);
+        let room = self.plan.end_after_bytes.map(|most| most - self.bytes);
         let is_cut = room.is_some_and(|room| room <= event.len() as u64);
         if let Some(room) = room {
             event.truncate(usize::try_from(room).unwrap_or(usize::MAX));
         }
         self.bytes += event.len() as u64;
         if !event.is_empty() {
-            let sent = self.sender.send(Chunk::Data(event)).await;
-            sent.map_err(|_| Ending::ClientLeft)?;
+            let sent = self.sender.send(BodyChunk::Data(event)).await;
+            sent.map_err(|_| ResponseEnd::ClientLeft)?;
         }
         match is_cut {
-            true => Err(Ending::Complete),
+            true => Err(ResponseEnd::Complete),
             false => Ok(()),
         }
     }
@@ -95,9 +95,9 @@ impl EventStream {
     pub async fn content(
         &mut self,
         text: &str,
-        event: impl FnOnce(Delta<'_>) -> Bytes,
-    ) -> Result<(), Ending> {
-        if let Some(interruption) = self.course.interruption
+        event: impl FnOnce(ContentDelta<'_>) -> Bytes,
+    ) -> Result<(), ResponseEnd> {
+        if let Some(interruption) = self.plan.interruption
             && interruption.after == self.contents
         {
             return Err(self.interrupt(interruption.by).await);
@@ -105,94 +105,94 @@ impl EventStream {
         self.wait_until_due().await?;
         self.contents += 1;
         let sequence = self.events;
-        let event = if self.course.stamp {
+        let event = if self.plan.stamp {
             let text = &format!("t={};{text}", monotonic_nanos());
-            event(Delta { text, sequence })
+            event(ContentDelta { text, sequence })
         } else {
-            event(Delta { text, sequence })
+            event(ContentDelta { text, sequence })
         };
         self.event(event).await
     }
 
     /// Notes that all content is sent: an interruption that was to come later comes now.
-    pub async fn end_of_content(&mut self) -> Result<(), Ending> {
-        match self.course.interruption {
+    pub async fn end_of_content(&mut self) -> Result<(), ResponseEnd> {
+        match self.plan.interruption {
             Some(interruption) => Err(self.interrupt(interruption.by).await),
             None => Ok(()),
         }
     }
 
     /// Sends the error event, which ends the stream.
-    pub async fn error_event(&mut self) -> Ending {
-        let Course {
+    pub async fn error_event(&mut self) -> ResponseEnd {
+        let StreamPlan {
             dialect,
             request_id,
             ..
-        } = &self.course;
-        let event = self.course.error.event(*dialect, request_id, self.events);
+        } = &self.plan;
+        let event = self.plan.error.event(*dialect, request_id, self.events);
         match self.event(event).await {
-            Ok(()) => Ending::Complete,
+            Ok(()) => ResponseEnd::Complete,
             Err(ending) => ending,
         }
     }
 
     /// Cuts the connection.
-    pub async fn cut(&mut self) -> Ending {
-        match self.sender.send(Chunk::Cut).await {
-            Ok(()) => Ending::Cut,
-            Err(_) => Ending::ClientLeft,
+    pub async fn cut(&mut self) -> ResponseEnd {
+        match self.sender.send(BodyChunk::Cut).await {
+            Ok(()) => ResponseEnd::Cut,
+            Err(_) => ResponseEnd::ClientLeft,
         }
     }
 
     /// Sends nothing more until the client leaves.
-    pub async fn stall(&mut self) -> Ending {
+    pub async fn stall(&mut self) -> ResponseEnd {
         self.sender.closed().await;
-        Ending::ClientLeft
+        ResponseEnd::ClientLeft
     }
 
     /// Waits until the client has taken what was sent, and notes how the stream ended.
-    pub async fn finish(self, ending: Ending) {
+    pub async fn finish(self, ending: ResponseEnd) {
         let taken = self.sender.reserve_many(CAPACITY);
         let ending = match ending {
-            Ending::Complete if taken.await.is_err() => Ending::ClientLeft,
+            ResponseEnd::Complete if taken.await.is_err() => ResponseEnd::ClientLeft,
             other => other,
         };
-        self.visit.end(ending);
+        self.open_request.end(ending);
     }
 
-    async fn interrupt(&mut self, by: InterruptedBy) -> Ending {
+    async fn interrupt(&mut self, by: InterruptionKind) -> ResponseEnd {
         match by {
-            InterruptedBy::Cut => self.cut().await,
-            InterruptedBy::ErrorEvent => self.error_event().await,
-            InterruptedBy::Stall => self.stall().await,
+            InterruptionKind::Cut => self.cut().await,
+            InterruptionKind::ErrorEvent => self.error_event().await,
+            InterruptionKind::Stall => self.stall().await,
         }
     }
 
     /// Keeps the pace by the time each event was due, so that late wake-ups do not add up.
-    async fn wait_until_due(&mut self) -> Result<(), Ending> {
-        if self.course.pace.is_zero() {
+    async fn wait_until_due(&mut self) -> Result<(), ResponseEnd> {
+        if self.plan.pace.is_zero() {
             return Ok(());
         }
         let now = Instant::now();
         let due = self
             .due
-            .map_or(now, |last| (last + self.course.pace).max(now));
+            .map_or(now, |last| (last + self.plan.pace).max(now));
         self.due = Some(due);
         tokio::select! {
             () = sleep_until(due) => Ok(()),
-            () = self.sender.closed() => Err(Ending::ClientLeft),
+            () = self.sender.closed() => Err(ResponseEnd::ClientLeft),
         }
     }
 }
 
-impl Course {
+impl StreamPlan {
     /// The course that `directives` ask for.
     pub fn new(
-        dialect: Dialect,
+        dialect: ApiDialect,
         request_id: &str,
         pace: Duration,
         directives: &Directives,
-        error: Refusal,
+        error: ApiError,
     ) -> Self {
         Self {
             dialect,

@@ -17,7 +17,7 @@ pub fn tokens(bytes: usize) -> u64 {
 }
 
 /// An answer to `last_user_text` of exactly `bytes` bytes (fewer where a character would be split).
-pub fn answer(last_user_text: &str, bytes: usize) -> String {
+pub fn reply_text(last_user_text: &str, bytes: usize) -> String {
     let quote_end = last_user_text.floor_char_boundary(QUOTE_BYTES);
     let mut text = format!(
         "You said: \u{201c}{}\u{201d}. ",
@@ -71,16 +71,16 @@ mod tests {
 
     #[test]
     fn an_answer_quotes_the_user_and_has_the_size_asked_for() {
-        let text = answer("Is it raining?", 240);
+        let text = reply_text("Is it raining?", 240);
         assert!(text.contains("Is it raining?"));
         assert_eq!(text.len(), 240);
-        assert_eq!(answer("x", 100_000).len(), 100_000);
-        assert_eq!(answer("x", 3), "You");
+        assert_eq!(reply_text("x", 100_000).len(), 100_000);
+        assert_eq!(reply_text("x", 3), "You");
     }
 
     #[test]
     fn pieces_put_together_are_the_text() {
-        let text = answer("Grüße aus 東京, bitte", 300);
+        let text = reply_text("Grüße aus 東京, bitte", 300);
         for size in [None, Some(1), Some(7), Some(10_000)] {
             let whole: String = pieces(&text, size).collect();
             assert_eq!(whole, text, "size {size:?}");

@@ -7,7 +7,7 @@ use std::str::from_utf8;
 
 /// How a list is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Syntax {
+pub enum HopListSyntax {
     /// Addresses, with commas between them.
     XForwardedFor,
     /// Elements of RFC 7239, whose values may be quoted.
@@ -16,7 +16,7 @@ pub enum Syntax {
 
 /// An address in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hop {
+pub struct ForwardedHop {
     /// Never an IPv4-mapped IPv6 address.
     pub address: IpAddr,
     pub port: Option<u16>,
@@ -25,10 +25,10 @@ pub struct Hop {
 /// The hops of all lines as one list, the last one first; `None` for one that cannot be read.
 pub fn hops_from_the_right(
     headers: &HeaderMap,
-    syntax: Syntax,
-) -> impl Iterator<Item = Option<Hop>> {
+    syntax: HopListSyntax,
+) -> impl Iterator<Item = Option<ForwardedHop>> {
     let lines = headers.get_all(syntax.header()).into_iter().rev();
-    let elements = lines.flat_map(move |line| ElementsFromTheRight {
+    let elements = lines.flat_map(move |line| ReverseHopElements {
         left: Some(line.as_bytes()),
         syntax,
     });
@@ -38,20 +38,20 @@ pub fn hops_from_the_right(
         .map(move |element| hop(element, syntax))
 }
 
-struct ElementsFromTheRight<'l> {
+struct ReverseHopElements<'l> {
     /// What stands left of the elements that were taken.
     left: Option<&'l [u8]>,
-    syntax: Syntax,
+    syntax: HopListSyntax,
 }
 
-impl<'l> Iterator for ElementsFromTheRight<'l> {
+impl<'l> Iterator for ReverseHopElements<'l> {
     type Item = &'l [u8];
 
     fn next(&mut self) -> Option<&'l [u8]> {
         let left = self.left?;
         let comma = match self.syntax {
-            Syntax::XForwardedFor => memchr::memrchr(b',', left),
-            Syntax::Forwarded => last_comma_outside_quotes(left),
+            HopListSyntax::XForwardedFor => memchr::memrchr(b',', left),
+            HopListSyntax::Forwarded => last_comma_outside_quotes(left),
         };
         let element = match comma {
             Some(comma) => {
@@ -85,11 +85,11 @@ fn last_comma_outside_quotes(line: &[u8]) -> Option<usize> {
     None
 }
 
-fn hop(element: &[u8], syntax: Syntax) -> Option<Hop> {
+fn hop(element: &[u8], syntax: HopListSyntax) -> Option<ForwardedHop> {
     let element = from_utf8(element).ok()?;
     match syntax {
-        Syntax::XForwardedFor => node(element),
-        Syntax::Forwarded => {
+        HopListSyntax::XForwardedFor => node(element),
+        HopListSyntax::Forwarded => {
             let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
             let is_for = |(name, _): &(&str, &str)| name.trim().eq_ignore_ascii_case("for");
             let (_, value) = pairs.find(is_for)?;
@@ -112,21 +112,21 @@ fn unquoted(value: &str) -> Option<&str> {
 }
 
 /// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`.
-fn node(text: &str) -> Option<Hop> {
+fn node(text: &str) -> Option<ForwardedHop> {
     if let Ok(address) = text.parse::<IpAddr>() {
-        return Some(Hop {
+        return Some(ForwardedHop {
             address: address.to_canonical(),
             port: None,
         });
     }
     if let Ok(socket) = text.parse::<SocketAddr>() {
-        return Some(Hop {
+        return Some(ForwardedHop {
             address: socket.ip().to_canonical(),
             port: Some(socket.port()),
         });
     }
     let bracketed = text.strip_prefix('[')?.strip_suffix(']')?;
-    Some(Hop {
+    Some(ForwardedHop {
         address: IpAddr::V6(bracketed.parse::<Ipv6Addr>().ok()?).to_canonical(),
         port: None,
     })

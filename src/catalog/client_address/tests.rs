@@ -12,9 +12,9 @@ fn headers(name: &HeaderName, lines: &[&str]) -> HeaderMap {
     headers
 }
 
-fn addresses(source: AddressSource) -> ClientAddresses {
+fn addresses(source: AddressSource) -> ClientAddressResolver {
     let trusted = ["10.0.0.0/8", "fd00::/8"];
-    ClientAddresses {
+    ClientAddressResolver {
         source,
         trusted: trusted.map(|text| Network::parse(text).unwrap()).into(),
     }

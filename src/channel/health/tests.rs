@@ -1,7 +1,7 @@
 //! Cool-downs: when they begin, how long they are, and how they end.
 
 use super::*;
-use crate::catalog::channel::Probe;
+use crate::catalog::channel::ProbePolicy;
 
 const POLICY: HealthPolicy = HealthPolicy {
     failures: 3,
@@ -12,97 +12,172 @@ const POLICY: HealthPolicy = HealthPolicy {
     probe: None,
 };
 
-fn fail(health: &Health, now: u64, leave: Leave, why: Why) -> Option<Duration> {
+fn fail(
+    health: &HealthTracker,
+    now: u64,
+    permit: UsePermit,
+    reason: FailureReason,
+) -> Option<Duration> {
     health
-        .failed(Moment(now), leave, &POLICY, why, None, 0.0)
+        .record_failure(MonotonicTime(now), permit, &POLICY, reason, None, 0.0)
         .map(|cooled| cooled.span)
 }
 
 #[test]
-fn failures_in_a_row_cool_it_down_and_one_success_between_does_not() {
-    let health = Health::default();
-    assert_eq!(fail(&health, 0, Leave::Free, Why::Broken), None);
-    assert_eq!(fail(&health, 0, Leave::Free, Why::Broken), None);
-    health.well(Moment(0), Leave::Free);
-    assert_eq!(fail(&health, 0, Leave::Free, Why::Broken), None);
-    assert_eq!(fail(&health, 0, Leave::Free, Why::Broken), None);
-    let span = fail(&health, 0, Leave::Free, Why::Broken);
+fn consecutive_failures_start_a_cool_down_and_a_success_resets_the_count() {
+    let health = HealthTracker::default();
+    assert_eq!(
+        fail(
+            &health,
+            0,
+            UsePermit::Normal,
+            FailureReason::ConnectionReset
+        ),
+        None
+    );
+    assert_eq!(
+        fail(
+            &health,
+            0,
+            UsePermit::Normal,
+            FailureReason::ConnectionReset
+        ),
+        None
+    );
+    health.record_success(MonotonicTime(0), UsePermit::Normal);
+    assert_eq!(
+        fail(
+            &health,
+            0,
+            UsePermit::Normal,
+            FailureReason::ConnectionReset
+        ),
+        None
+    );
+    assert_eq!(
+        fail(
+            &health,
+            0,
+            UsePermit::Normal,
+            FailureReason::ConnectionReset
+        ),
+        None
+    );
+    let span = fail(
+        &health,
+        0,
+        UsePermit::Normal,
+        FailureReason::ConnectionReset,
+    );
     assert_eq!(span, Some(Duration::from_secs(1)));
-    assert_eq!(health.ask(Moment(999)), None);
+    assert_eq!(health.try_use(MonotonicTime(999)), None);
 }
 
 #[test]
-fn one_request_at_a_time_tries_it_again() {
-    let health = Health::default();
-    fail(&health, 0, Leave::Free, Why::Busy);
+fn half_open_admits_one_request_at_a_time() {
+    let health = HealthTracker::default();
+    fail(&health, 0, UsePermit::Normal, FailureReason::RateLimited);
     assert_eq!(
-        health.standing(Moment(1_000)),
-        Standing::OnProbation { why: Why::Busy }
+        health.status(MonotonicTime(1_000)),
+        HealthStatus::HalfOpen {
+            reason: FailureReason::RateLimited
+        }
     );
-    assert_eq!(health.ask(Moment(1_000)), Some(Leave::Probe));
-    assert_eq!(health.ask(Moment(1_000)), None);
-    health.untold(Leave::Probe);
-    assert_eq!(health.ask(Moment(1_000)), Some(Leave::Probe));
-    assert!(health.well(Moment(1_001), Leave::Probe));
-    assert_eq!(health.ask(Moment(1_001)), Some(Leave::Free));
+    assert_eq!(
+        health.try_use(MonotonicTime(1_000)),
+        Some(UsePermit::HalfOpenTrial)
+    );
+    assert_eq!(health.try_use(MonotonicTime(1_000)), None);
+    health.release_trial(UsePermit::HalfOpenTrial);
+    assert_eq!(
+        health.try_use(MonotonicTime(1_000)),
+        Some(UsePermit::HalfOpenTrial)
+    );
+    assert!(health.record_success(MonotonicTime(1_001), UsePermit::HalfOpenTrial));
+    assert_eq!(
+        health.try_use(MonotonicTime(1_001)),
+        Some(UsePermit::Normal)
+    );
 }
 
 #[test]
 fn each_further_cool_down_is_twice_as_long_up_to_the_longest() {
-    let health = Health::default();
+    let health = HealthTracker::default();
     let mut now = 0;
-    let mut leave = Leave::Free;
+    let mut permit = UsePermit::Normal;
     for seconds in [1, 2, 4, 8, 10, 10] {
-        let span = fail(&health, now, leave, Why::Busy).unwrap();
+        let span = fail(&health, now, permit, FailureReason::RateLimited).unwrap();
         assert_eq!(span, Duration::from_secs(seconds));
         now += seconds * 1000;
-        leave = health.ask(Moment(now)).unwrap();
-        assert_eq!(leave, Leave::Probe);
+        permit = health.try_use(MonotonicTime(now)).unwrap();
+        assert_eq!(permit, UsePermit::HalfOpenTrial);
     }
-    health.well(Moment(now), leave);
+    health.record_success(MonotonicTime(now), permit);
     assert_eq!(
-        fail(&health, now, Leave::Free, Why::Busy),
+        fail(&health, now, UsePermit::Normal, FailureReason::RateLimited),
         Some(Duration::from_secs(1))
     );
 }
 
 #[test]
-fn a_provider_that_names_a_time_is_left_alone_for_that_time() {
-    let health = Health::default();
-    let asked = Some(Duration::from_secs(30));
-    health.failed(Moment(0), Leave::Free, &POLICY, Why::Busy, asked, 0.0);
-    assert_eq!(health.ask(Moment(29_999)), None);
-    assert_eq!(health.ask(Moment(30_000)), Some(Leave::Probe));
-    let asked = Some(Duration::from_secs(1_000_000));
-    let cooled = health.failed(Moment(30_000), Leave::Probe, &POLICY, Why::Busy, asked, 0.0);
-    assert_eq!(cooled.unwrap().span, ASKED_MAX);
+fn retry_after_sets_the_length_of_the_cool_down() {
+    let health = HealthTracker::default();
+    let retry_after = Some(Duration::from_secs(30));
+    health.record_failure(
+        MonotonicTime(0),
+        UsePermit::Normal,
+        &POLICY,
+        FailureReason::RateLimited,
+        retry_after,
+        0.0,
+    );
+    assert_eq!(health.try_use(MonotonicTime(29_999)), None);
+    assert_eq!(
+        health.try_use(MonotonicTime(30_000)),
+        Some(UsePermit::HalfOpenTrial)
+    );
+    let retry_after = Some(Duration::from_secs(1_000_000));
+    let cooled = health.record_failure(
+        MonotonicTime(30_000),
+        UsePermit::HalfOpenTrial,
+        &POLICY,
+        FailureReason::RateLimited,
+        retry_after,
+        0.0,
+    );
+    assert_eq!(cooled.unwrap().span, RETRY_AFTER_MAX);
 }
 
 #[test]
-fn a_refused_key_is_left_alone_for_longer() {
-    let health = Health::default();
-    let span = fail(&health, 0, Leave::Free, Why::CredentialRefused);
+fn a_refused_credential_cools_down_for_longer() {
+    let health = HealthTracker::default();
+    let span = fail(
+        &health,
+        0,
+        UsePermit::Normal,
+        FailureReason::RefusedCredential,
+    );
     assert_eq!(span, Some(Duration::from_secs(60)));
 }
 
 #[test]
-fn a_refused_key_that_serves_alone_is_tried_within_seconds_and_then_ever_later() {
-    let policy = of_sole_credential(POLICY);
-    let health = Health::default();
-    let (mut now, mut leave) = (0, Leave::Free);
+fn a_sole_refused_credential_is_retried_within_seconds_with_growing_cool_downs() {
+    let policy = policy_of_sole_credential(POLICY);
+    let health = HealthTracker::default();
+    let (mut now, mut permit) = (0, UsePermit::Normal);
     for seconds in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
-        let why = Why::CredentialRefused;
-        let cooled = health.failed(Moment(now), leave, &policy, why, None, 0.0);
+        let reason = FailureReason::RefusedCredential;
+        let cooled = health.record_failure(MonotonicTime(now), permit, &policy, reason, None, 0.0);
         assert_eq!(cooled.unwrap().span, Duration::from_secs(seconds));
         now += seconds * 1000;
-        leave = health.ask(Moment(now)).unwrap();
+        permit = health.try_use(MonotonicTime(now)).unwrap();
     }
-    health.well(Moment(now), leave);
-    let cooled = health.failed(
-        Moment(now),
-        Leave::Free,
+    health.record_success(MonotonicTime(now), permit);
+    let cooled = health.record_failure(
+        MonotonicTime(now),
+        UsePermit::Normal,
         &policy,
-        Why::AccountRefused,
+        FailureReason::RefusedAccount,
         None,
         0.0,
     );
@@ -111,64 +186,96 @@ fn a_refused_key_that_serves_alone_is_tried_within_seconds_and_then_ever_later()
         credential_cool_down: Duration::from_millis(500),
         ..POLICY
     };
-    assert_eq!(of_sole_credential(shorter), shorter);
+    assert_eq!(policy_of_sole_credential(shorter), shorter);
 }
 
 #[test]
-fn a_share_of_failures_cools_it_down_too() {
-    let health = Health::default();
+fn a_failure_rate_starts_a_cool_down_too() {
+    let health = HealthTracker::default();
     let mut cooled = None;
-    for request in 0..RECENT_REQUESTS_MIN {
+    for request in 0..FAILURE_WINDOW_REQUESTS_MIN {
         match request % 2 {
-            0 => drop(health.well(Moment(0), Leave::Free)),
-            _ => cooled = fail(&health, 0, Leave::Free, Why::ProviderError),
+            0 => drop(health.record_success(MonotonicTime(0), UsePermit::Normal)),
+            _ => cooled = fail(&health, 0, UsePermit::Normal, FailureReason::ServerError),
         }
     }
     assert!(cooled.is_some());
 }
 
 #[test]
-fn what_was_asked_before_it_failed_changes_nothing() {
-    let health = Health::default();
-    fail(&health, 0, Leave::Free, Why::Busy);
-    assert!(!health.well(Moment(10), Leave::Free));
-    assert_eq!(health.ask(Moment(10)), None);
-    assert_eq!(fail(&health, 10, Leave::Free, Why::Broken), None);
-    assert_eq!(health.ask(Moment(1_000)), Some(Leave::Probe));
+fn a_response_to_an_earlier_request_does_not_end_the_cool_down() {
+    let health = HealthTracker::default();
+    fail(&health, 0, UsePermit::Normal, FailureReason::RateLimited);
+    assert!(!health.record_success(MonotonicTime(10), UsePermit::Normal));
+    assert_eq!(health.try_use(MonotonicTime(10)), None);
+    assert_eq!(
+        fail(
+            &health,
+            10,
+            UsePermit::Normal,
+            FailureReason::ConnectionReset
+        ),
+        None
+    );
+    assert_eq!(
+        health.try_use(MonotonicTime(1_000)),
+        Some(UsePermit::HalfOpenTrial)
+    );
 }
 
 #[test]
-fn jitter_only_shortens() {
+fn jitter_only_shortens_a_cool_down() {
     for jitter in [0.0, 0.5, 1.0] {
-        let health = Health::default();
-        let cooled = health.failed(Moment(0), Leave::Free, &POLICY, Why::Busy, None, jitter);
+        let health = HealthTracker::default();
+        let cooled = health.record_failure(
+            MonotonicTime(0),
+            UsePermit::Normal,
+            &POLICY,
+            FailureReason::RateLimited,
+            None,
+            jitter,
+        );
         let span = cooled.unwrap().span.as_millis();
         assert!((800..=1000).contains(&span), "{span}");
     }
 }
 
 #[test]
-fn a_probe_ends_a_cool_down_unless_the_provider_named_a_time_or_refused_a_key() {
-    let asked = Some(Duration::from_secs(5));
-    for (why, asked, ends) in [
-        (Why::Busy, None, true),
-        (Why::Busy, asked, false),
-        (Why::CredentialRefused, None, false),
+fn a_probe_ends_a_cool_down_unless_retry_after_or_a_refused_credential_set_it() {
+    let retry_after = Some(Duration::from_secs(5));
+    for (reason, retry_after, ends) in [
+        (FailureReason::RateLimited, None, true),
+        (FailureReason::RateLimited, retry_after, false),
+        (FailureReason::RefusedCredential, None, false),
     ] {
-        let health = Health::default();
-        health.failed(Moment(0), Leave::Free, &POLICY, why, asked, 0.0);
-        assert_eq!(health.probed_well(Moment(10)), ends, "{why:?} {asked:?}");
-        assert_eq!(health.standing(Moment(10)) == Standing::Well, ends);
+        let health = HealthTracker::default();
+        health.record_failure(
+            MonotonicTime(0),
+            UsePermit::Normal,
+            &POLICY,
+            reason,
+            retry_after,
+            0.0,
+        );
+        assert_eq!(
+            health.record_probe_success(MonotonicTime(10)),
+            ends,
+            "{reason:?} {retry_after:?}"
+        );
+        assert_eq!(
+            health.status(MonotonicTime(10)) == HealthStatus::Healthy,
+            ends
+        );
     }
     assert!(
-        !Health::default().probed_well(Moment(0)),
+        !HealthTracker::default().record_probe_success(MonotonicTime(0)),
         "it was well before"
     );
 }
 
 #[test]
-fn what_is_probed_is_never_tried_by_a_request_while_its_probes_fail() {
-    let probe = Probe {
+fn no_request_is_the_trial_while_probes_fail() {
+    let probe = ProbePolicy {
         every: Duration::from_secs(10),
         timeout: Duration::from_secs(2),
     };
@@ -176,29 +283,44 @@ fn what_is_probed_is_never_tried_by_a_request_while_its_probes_fail() {
         probe: Some(probe),
         ..POLICY
     }
-    .of_whole_channel();
-    let health = Health::default();
+    .for_channel();
+    let health = HealthTracker::default();
     let mut cooled = 0;
     // Three in a row are enough; each further answer comes as late as can be.
     for count in 0..20 {
-        let now = Moment(count * 13_000);
+        let now = MonotonicTime(count * 13_000);
         if count > 3 {
-            assert_eq!(health.ask(now), None, "{now:?}");
+            assert_eq!(health.try_use(now), None, "{now:?}");
         }
-        let failed = health.probe_failed(now, &policy, Why::Unreachable, 1.0);
+        let failed = health.record_probe_failure(now, &policy, FailureReason::ConnectError, 1.0);
         cooled += u32::from(failed.is_some());
     }
     assert_eq!(cooled, 1, "it is one cool-down");
-    assert!(health.probed_well(Moment(260_000)));
-    assert_eq!(health.ask(Moment(260_000)), Some(Leave::Free));
+    assert!(health.record_probe_success(MonotonicTime(260_000)));
+    assert_eq!(
+        health.try_use(MonotonicTime(260_000)),
+        Some(UsePermit::Normal)
+    );
 }
 
 #[test]
-fn an_old_use_does_not_undo_what_was_learned_since() {
-    let health = Health::default();
-    fail(&health, 0, Leave::Free, Why::Broken);
-    let asked = Some(Duration::from_secs(300));
-    health.failed(Moment(0), Leave::Free, &POLICY, Why::Busy, asked, 0.0);
-    assert!(!health.well(Moment(10), Leave::LastResort));
-    assert_eq!(health.ask(Moment(299_999)), None);
+fn a_stale_success_does_not_end_a_later_cool_down() {
+    let health = HealthTracker::default();
+    fail(
+        &health,
+        0,
+        UsePermit::Normal,
+        FailureReason::ConnectionReset,
+    );
+    let retry_after = Some(Duration::from_secs(300));
+    health.record_failure(
+        MonotonicTime(0),
+        UsePermit::Normal,
+        &POLICY,
+        FailureReason::RateLimited,
+        retry_after,
+        0.0,
+    );
+    assert!(!health.record_success(MonotonicTime(10), UsePermit::LastResort));
+    assert_eq!(health.try_use(MonotonicTime(299_999)), None);
 }

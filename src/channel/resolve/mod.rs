@@ -20,7 +20,7 @@ const OTHER_FAMILY_WAIT: Duration = Duration::from_millis(200);
 
 /// The addresses of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resolution {
+pub struct ResolvedAddresses {
     /// In the order of preference within each family; never none.
     pub addresses: Vec<IpAddr>,
     /// How long they may be used; unknown where they do not come from a name server.
@@ -28,20 +28,21 @@ pub struct Resolution {
 }
 
 /// Resolves names; a trait so that tests can play a world of names.
-pub trait Resolve: Send + Sync {
-    fn resolve<'a>(&'a self, host: &'a str) -> ResolutionFuture<'a>;
+pub trait HostResolver: Send + Sync {
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a>;
 }
 
 /// A lookup under way; its error says why the name has no address.
-pub type ResolutionFuture<'a> = Pin<Box<dyn Future<Output = io::Result<Resolution>> + Send + 'a>>;
+pub type ResolveFuture<'a> =
+    Pin<Box<dyn Future<Output = io::Result<ResolvedAddresses>> + Send + 'a>>;
 
 /// Resolves names as this system does, and learns how long their addresses may be used.
-pub struct Resolver {
+pub struct DnsResolver {
     /// Asked instead of the system's; the system's resolver is then not asked either.
     servers: Option<Vec<SocketAddr>>,
 }
 
-impl Resolver {
+impl DnsResolver {
     /// Asks `servers`, or those of the system if there are none.
     pub fn new(servers: Vec<SocketAddr>) -> Self {
         Self {
@@ -49,7 +50,7 @@ impl Resolver {
         }
     }
 
-    async fn addresses_of(&self, host: &str) -> io::Result<Resolution> {
+    async fn addresses_of(&self, host: &str) -> io::Result<ResolvedAddresses> {
         let name = Name::from_ascii(host).map_err(io::Error::other)?;
         let listed = match name.is_localhost() {
             // Such names never leave the machine (RFC 6761, 6.3).
@@ -57,36 +58,36 @@ impl Resolver {
             false => system::hosts(&name).await,
         };
         if !listed.is_empty() {
-            return Ok(Resolution {
+            return Ok(ResolvedAddresses {
                 addresses: listed,
                 ttl: None,
             });
         }
         if let Some(servers) = &self.servers {
-            return ask(&ResolvConf::without_search(servers.clone()), &name).await;
+            return resolve_with_search(&ResolvConf::without_search(servers.clone()), &name).await;
         }
-        match ask_system_servers(&name).await {
+        match query_system_servers(&name).await {
             Ok(resolution) => Ok(resolution),
             // It may know other sources of names.
             Err(error) => {
                 tracing::debug!(host, %error, "no addresses from the name servers, asking the system");
-                ask_system_resolver(host).await
+                resolve_with_system(host).await
             }
         }
     }
 }
 
-impl Resolve for Resolver {
-    fn resolve<'a>(&'a self, host: &'a str) -> ResolutionFuture<'a> {
+impl HostResolver for DnsResolver {
+    fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a> {
         Box::pin(self.addresses_of(host))
     }
 }
 
-async fn ask_system_servers(name: &Name) -> io::Result<Resolution> {
-    ask(&ResolvConf::read().await?, name).await
+async fn query_system_servers(name: &Name) -> io::Result<ResolvedAddresses> {
+    resolve_with_search(&ResolvConf::read().await?, name).await
 }
 
-async fn ask_system_resolver(host: &str) -> io::Result<Resolution> {
+async fn resolve_with_system(host: &str) -> io::Result<ResolvedAddresses> {
     let mut addresses = Vec::new();
     for found in tokio::net::lookup_host((host, 0)).await? {
         if !addresses.contains(&found.ip()) {
@@ -95,7 +96,7 @@ async fn ask_system_resolver(host: &str) -> io::Result<Resolution> {
     }
     match addresses.is_empty() {
         true => Err(no_address()),
-        false => Ok(Resolution {
+        false => Ok(ResolvedAddresses {
             addresses,
             ttl: None,
         }),
@@ -104,11 +105,11 @@ async fn ask_system_resolver(host: &str) -> io::Result<Resolution> {
 
 /// Asks for `name` and, where it is short, for `name` in each search domain; the first that has addresses counts,
 /// so that those of both families belong to one name.
-async fn ask(conf: &ResolvConf, name: &Name) -> io::Result<Resolution> {
+async fn resolve_with_search(conf: &ResolvConf, name: &Name) -> io::Result<ResolvedAddresses> {
     let mut failure = None;
     for name in conf.names(name) {
-        let v6 = ask_in_turn(&conf.servers, &name, RecordType::AAAA);
-        let v4 = ask_in_turn(&conf.servers, &name, RecordType::A);
+        let v6 = query_in_turn(&conf.servers, &name, RecordType::AAAA);
+        let v4 = query_in_turn(&conf.servers, &name, RecordType::A);
         match both_families(v6, v4).await {
             Ok(Some(resolution)) => return Ok(resolution),
             Ok(None) => {}
@@ -120,9 +121,9 @@ async fn ask(conf: &ResolvConf, name: &Name) -> io::Result<Resolution> {
 
 /// Addresses of both families, asked for at the same time; one family is enough.
 async fn both_families(
-    v6: impl Future<Output = io::Result<Option<Resolution>>>,
-    v4: impl Future<Output = io::Result<Option<Resolution>>>,
-) -> io::Result<Option<Resolution>> {
+    v6: impl Future<Output = io::Result<Option<ResolvedAddresses>>>,
+    v4: impl Future<Output = io::Result<Option<ResolvedAddresses>>>,
+) -> io::Result<Option<ResolvedAddresses>> {
     let (mut v6, mut v4) = (pin!(v6), pin!(v4));
     let (v6, v4) = tokio::select! {
         first = &mut v6 => {
@@ -134,21 +135,21 @@ async fn both_families(
             (timeout(wait, v6).await.ok(), Some(first))
         }
     };
-    joined(v6.into_iter().chain(v4))
+    merge_families(v6.into_iter().chain(v4))
 }
 
 /// How long the second family may take: where the first has nothing, as long as it needs.
-fn wait_after(first: &io::Result<Option<Resolution>>) -> Duration {
+fn wait_after(first: &io::Result<Option<ResolvedAddresses>>) -> Duration {
     match first {
         Ok(Some(_)) => OTHER_FAMILY_WAIT,
         Ok(None) | Err(_) => Duration::MAX,
     }
 }
 
-fn joined(
-    families: impl Iterator<Item = io::Result<Option<Resolution>>>,
-) -> io::Result<Option<Resolution>> {
-    let mut all: Option<Resolution> = None;
+fn merge_families(
+    families: impl Iterator<Item = io::Result<Option<ResolvedAddresses>>>,
+) -> io::Result<Option<ResolvedAddresses>> {
+    let mut all: Option<ResolvedAddresses> = None;
     let mut failure = None;
     for family in families {
         match (family, &mut all) {
@@ -168,14 +169,14 @@ fn joined(
 }
 
 /// Asks one server after the other until one knows; none if the name has no address of this family.
-async fn ask_in_turn(
+async fn query_in_turn(
     servers: &[SocketAddr],
     name: &Name,
     family: RecordType,
-) -> io::Result<Option<Resolution>> {
+) -> io::Result<Option<ResolvedAddresses>> {
     let mut failure = io::Error::new(io::ErrorKind::NotFound, "there is no name server");
     for server in std::iter::repeat_n(servers, ROUNDS).flatten() {
-        match name_server::ask(*server, name.clone(), family).await {
+        match name_server::query(*server, name.clone(), family).await {
             Ok(resolution) => return Ok(resolution),
             Err(error) => failure = error,
         }
@@ -189,13 +190,13 @@ fn no_address() -> io::Error {
 
 #[cfg(test)]
 mod tests {
-    use super::{Resolution, both_families};
+    use super::{ResolvedAddresses, both_families};
     use std::future::{pending, ready};
     use std::io;
     use std::time::Duration;
 
-    fn resolution(addresses: &[&str], ttl: u64) -> Resolution {
-        Resolution {
+    fn resolution(addresses: &[&str], ttl: u64) -> ResolvedAddresses {
+        ResolvedAddresses {
             addresses: addresses.iter().map(|text| text.parse().unwrap()).collect(),
             ttl: Some(Duration::from_secs(ttl)),
         }

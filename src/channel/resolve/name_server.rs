@@ -1,6 +1,6 @@
 //! One question to one name server: over UDP, and over TCP where the response does not fit.
 
-use super::Resolution;
+use super::ResolvedAddresses;
 use hickory_resolver::TokioResolver;
 use hickory_resolver::config::{
     ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts,
@@ -19,11 +19,11 @@ const TIMEOUT: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// The server is unreachable, did not respond in time, or refuses.
-pub async fn ask(
+pub async fn query(
     server: SocketAddr,
     name: Name,
     family: RecordType,
-) -> io::Result<Option<Resolution>> {
+) -> io::Result<Option<ResolvedAddresses>> {
     let resolver = resolver(server).map_err(io::Error::other)?;
     match resolver.lookup(name, family).await {
         Ok(lookup) => Ok(resolution(lookup.answers())),
@@ -33,13 +33,13 @@ pub async fn ask(
 }
 
 /// The addresses among `records`; those of a chain of aliases live as long as the record with the shortest life.
-fn resolution(records: &[Record]) -> Option<Resolution> {
+fn resolution(records: &[Record]) -> Option<ResolvedAddresses> {
     let addresses: Vec<_> = records
         .iter()
         .filter_map(|record| record.data.ip_addr())
         .collect();
     let ttl = records.iter().map(|record| record.ttl).min();
-    (!addresses.is_empty()).then_some(Resolution {
+    (!addresses.is_empty()).then_some(ResolvedAddresses {
         addresses,
         ttl: ttl.map(|seconds| Duration::from_secs(seconds.into())),
     })

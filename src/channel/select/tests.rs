@@ -2,14 +2,15 @@
 
 use super::*;
 use crate::catalog::channel::{
-    Channel, ChannelLimits, Credential, HealthPolicy, HttpVersion, Origin, SecretText, Timeouts,
+    Channel, ChannelLimits, Credential, CredentialSecret, HealthPolicy, HttpVersion, Origin,
+    Timeouts,
 };
 use crate::catalog::client_address::ForwardedPolicy;
-use crate::catalog::images::ImageEdits;
+use crate::catalog::images::ImageEditPolicy;
 use crate::catalog::model::ChannelModel;
-use crate::channel::outcome::Outcome;
+use crate::channel::outcome::AttemptOutcome;
 use crate::observe::metrics::Metrics;
-use crate::protocol::mask::Secrets;
+use crate::protocol::mask::ChannelSecrets;
 use http::{HeaderValue, header};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -29,11 +30,11 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
             tls: None,
         },
         credentials: Vec::new(),
-        secrets: Arc::new(Secrets::new([])),
+        secrets: Arc::new(ChannelSecrets::new([])),
         retired: false,
         protocols: Vec::new(),
         family: None,
-        image_edits: ImageEdits::default(),
+        image_edits: ImageEditPolicy::default(),
         weight,
         tier,
         timeouts: Timeouts::default(),
@@ -53,8 +54,8 @@ fn candidate(channel: Channel) -> Candidate {
     }
 }
 
-pub(in crate::channel) fn channels() -> Arc<Channels> {
-    Arc::new(Channels::new(Arc::new(Metrics::new())))
+pub(in crate::channel) fn channels() -> Arc<LiveChannels> {
+    Arc::new(LiveChannels::new(Arc::new(Metrics::new())))
 }
 
 /// How many of `requests`, one each `every` milliseconds, go to each candidate, if those of a channel
@@ -78,7 +79,10 @@ fn shares(
             under_way.pop();
             leases.remove(&which);
         }
-        let lease = channels.choose(candidates, &[], Moment(now)).ok().unwrap();
+        let lease = channels
+            .choose(candidates, &[], MonotonicTime(now))
+            .ok()
+            .unwrap();
         let name = lease.candidate.channel.name.clone();
         let place = candidates.iter().position(|c| c.channel.name == name);
         counts[place.unwrap()] += 1;
@@ -124,29 +128,38 @@ fn the_next_tier_is_used_when_the_one_before_has_no_usable_channel() {
         candidate(channel("first", 1, 0)),
         candidate(channel("second", 1, 1)),
     ];
-    let name = |lease: &Lease| lease.candidate.channel.name.to_string();
-    let mut lease = channels.choose(&candidates, &[], Moment(0)).ok().unwrap();
+    let name = |lease: &ChannelLease| lease.candidate.channel.name.to_string();
+    let mut lease = channels
+        .choose(&candidates, &[], MonotonicTime(0))
+        .ok()
+        .unwrap();
     assert_eq!(name(&lease), "first");
-    lease.tell(Outcome::failed(Why::Busy));
+    lease.report(AttemptOutcome::failure(FailureReason::RateLimited));
     let lease = channels
-        .choose(&candidates, &[], Moment::now())
+        .choose(&candidates, &[], MonotonicTime::now())
         .ok()
         .unwrap();
     assert_eq!(name(&lease), "second");
 }
 
 #[test]
-fn a_full_channel_is_skipped_and_said_to_be_full() {
+fn a_channel_at_its_limit_is_skipped_and_reported_as_such() {
     let channels = channels();
     let mut small = channel("small", 1, 0);
     small.limits.in_flight = Some(1);
     let candidates = [candidate(small)];
-    let held = channels.choose(&candidates, &[], Moment(0)).ok().unwrap();
-    let none = channels.choose(&candidates, &[], Moment(0)).err().unwrap();
+    let held = channels
+        .choose(&candidates, &[], MonotonicTime(0))
+        .ok()
+        .unwrap();
+    let none = channels
+        .choose(&candidates, &[], MonotonicTime(0))
+        .err()
+        .unwrap();
     assert!(none.is_full());
     assert_eq!(none.to_string(), "small: has reached its in_flight");
     drop(held);
-    assert!(channels.choose(&candidates, &[], Moment(0)).is_ok());
+    assert!(channels.choose(&candidates, &[], MonotonicTime(0)).is_ok());
 }
 
 #[test]
@@ -156,10 +169,18 @@ fn requests_a_minute_are_counted_and_forgotten() {
     small.limits.requests_per_minute = Some(2);
     let candidates = [candidate(small)];
     for _ in 0..2 {
-        assert!(channels.choose(&candidates, &[], Moment(0)).is_ok());
+        assert!(channels.choose(&candidates, &[], MonotonicTime(0)).is_ok());
     }
-    assert!(channels.choose(&candidates, &[], Moment(59_999)).is_err());
-    assert!(channels.choose(&candidates, &[], Moment(60_000)).is_ok());
+    assert!(
+        channels
+            .choose(&candidates, &[], MonotonicTime(59_999))
+            .is_err()
+    );
+    assert!(
+        channels
+            .choose(&candidates, &[], MonotonicTime(60_000))
+            .is_ok()
+    );
 }
 
 #[test]
@@ -170,7 +191,7 @@ fn keys_are_used_in_turn_and_a_refused_one_is_left_out() {
         .map(|key| Credential {
             name: header::AUTHORIZATION,
             value: HeaderValue::from_static("x"),
-            secret: SecretText::new("x"),
+            secret: CredentialSecret::new("x"),
             fingerprint: pool.fingerprint + 1 + key,
         })
         .collect();
@@ -178,12 +199,12 @@ fn keys_are_used_in_turn_and_a_refused_one_is_left_out() {
     let mut used = Vec::new();
     for _ in 0..6 {
         let mut lease = channels
-            .choose(&candidates, &[], Moment::now())
+            .choose(&candidates, &[], MonotonicTime::now())
             .ok()
             .unwrap();
         used.push(lease.key.unwrap());
         if lease.key == Some(1) {
-            lease.tell(Outcome::failed(Why::CredentialRefused));
+            lease.report(AttemptOutcome::failure(FailureReason::RefusedCredential));
         }
     }
     assert_eq!(used, [0, 1, 2, 0, 2, 2]);
@@ -196,17 +217,17 @@ fn a_channel_whose_keys_are_all_refused_is_not_used() {
     pool.credentials = vec![Credential {
         name: header::AUTHORIZATION,
         value: HeaderValue::from_static("x"),
-        secret: SecretText::new("x"),
+        secret: CredentialSecret::new("x"),
         fingerprint: 7,
     }];
     let candidates = [candidate(pool)];
     let mut lease = channels
-        .choose(&candidates, &[], Moment::now())
+        .choose(&candidates, &[], MonotonicTime::now())
         .ok()
         .unwrap();
-    lease.tell(Outcome::failed(Why::AccountRefused));
+    lease.report(AttemptOutcome::failure(FailureReason::RefusedAccount));
     let none = channels
-        .choose(&candidates, &[], Moment::now())
+        .choose(&candidates, &[], MonotonicTime::now())
         .err()
         .unwrap();
     assert!(
@@ -218,31 +239,31 @@ fn a_channel_whose_keys_are_all_refused_is_not_used() {
 }
 
 #[test]
-fn a_channel_that_only_fails_is_the_last_resort_and_one_that_asked_for_peace_is_not() {
+fn a_failing_channel_is_the_last_resort_but_not_one_that_sent_retry_after() {
     for (retry_after, usable) in [(None, true), (Some(Duration::from_secs(30)), false)] {
         let channels = channels();
         let candidates = [candidate(channel("only", 1, 0))];
         let mut lease = channels
-            .choose(&candidates, &[], Moment::now())
+            .choose(&candidates, &[], MonotonicTime::now())
             .ok()
             .unwrap();
-        lease.tell(Outcome::Failed {
-            why: Why::Busy,
+        lease.report(AttemptOutcome::Failure {
+            reason: FailureReason::RateLimited,
             retry_after,
         });
         drop(lease);
-        assert!(!channels.has_another(&candidates, &[], Moment::now()));
-        let again = channels.choose(&candidates, &[], Moment::now());
+        assert!(!channels.has_another(&candidates, &[], MonotonicTime::now()));
+        let again = channels.choose(&candidates, &[], MonotonicTime::now());
         assert_eq!(again.is_ok(), usable, "{retry_after:?}");
         if let Ok(mut lease) = again {
-            lease.tell(Outcome::Well);
-            assert!(channels.has_another(&candidates, &[], Moment::now()));
+            lease.report(AttemptOutcome::Success);
+            assert!(channels.has_another(&candidates, &[], MonotonicTime::now()));
         }
     }
 }
 
 #[test]
-fn a_limit_holds_whoever_asks_at_the_same_time() {
+fn a_limit_holds_under_concurrent_requests() {
     let mut limited = channel("a", 1, 0);
     limited.limits = ChannelLimits {
         in_flight: Some(3),
@@ -256,7 +277,7 @@ fn a_limit_holds_whoever_asks_at_the_same_time() {
         for _ in 0..8 {
             scope.spawn(|| {
                 for _ in 0..2_000 {
-                    let Ok(lease) = channels.choose(&candidates, &[], Moment(1)) else {
+                    let Ok(lease) = channels.choose(&candidates, &[], MonotonicTime(1)) else {
                         continue;
                     };
                     granted.fetch_add(1, Ordering::Relaxed);

@@ -1,9 +1,9 @@
 //! Images that an answer only names, fetched and put into it.
 
-use crate::catalog::egress::Egress;
-use crate::filter::fetch::{Bounds, Fetch, Fetched};
-use crate::protocol::images::{Unlike, encode_onto, type_of};
-use crate::protocol::json::edit::Edits;
+use crate::catalog::egress::EgressPolicy;
+use crate::filter::fetch::{FetchLimits, FetchedFile, FileFetcher};
+use crate::protocol::images::{MismatchedImage, encode_onto, type_of};
+use crate::protocol::json::edit::JsonEdits;
 use bytes::Bytes;
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -21,29 +21,29 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 /// Puts images into an answer whose caller wants them there; tells whether all are.
 pub(super) async fn inline(
-    unlike: &[Unlike<'_>],
-    fetch: Option<&dyn Fetch>,
-    egress: &Egress,
-    edits: &mut Edits,
+    mismatched: &[MismatchedImage<'_>],
+    fetch: Option<&dyn FileFetcher>,
+    egress: &EgressPolicy,
+    edits: &mut JsonEdits,
     request_id: &str,
 ) -> bool {
-    let Some(fetch) = fetch.filter(|_| unlike.len() <= IMAGES_MAX) else {
+    let Some(fetch) = fetch.filter(|_| mismatched.len() <= IMAGES_MAX) else {
         return false;
     };
-    let bounds = Bounds {
-        bytes: IMAGE_BYTES_MAX.min(ALL_BYTES_MAX / unlike.len().max(1)),
+    let bounds = FetchLimits {
+        bytes: IMAGE_BYTES_MAX.min(ALL_BYTES_MAX / mismatched.len().max(1)),
         within: WITHIN,
     };
-    let fetches = unlike.iter().map(|unlike| async move {
-        let url = unlike.url.as_deref().unwrap_or_default();
+    let fetches = mismatched.iter().map(|mismatched| async move {
+        let url = mismatched.url.as_deref().unwrap_or_default();
         let fetched = fetch.fetch(url, egress, bounds).await;
         let image = fetched.map_err(|unfetched| unfetched.to_string())?;
         base64_of(&image)
     });
     let mut all_are_in = true;
-    for (unlike, base64) in unlike.iter().zip(all(fetches).await) {
+    for (mismatched, base64) in mismatched.iter().zip(all(fetches).await) {
         match base64 {
-            Ok(base64) => unlike.inline(edits, base64),
+            Ok(base64) => mismatched.inline(edits, base64),
             Err(reason) => {
                 all_are_in = false;
                 tracing::warn!(id = request_id, reason, "an edited image cannot be fetched");
@@ -54,7 +54,7 @@ pub(super) async fn inline(
 }
 
 /// An image as a JSON string of base64.
-fn base64_of(fetched: &Fetched) -> Result<Bytes, String> {
+fn base64_of(fetched: &FetchedFile) -> Result<Bytes, String> {
     let declared = fetched.content_type.as_deref();
     let found = type_of(&fetched.content, declared);
     if !found.starts_with("image/") {

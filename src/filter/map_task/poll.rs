@@ -1,19 +1,19 @@
 //! How tasks stand, and their end before time: asked beside the exchange's attempts, and told in the caller's words.
 
-use super::answer::{native, reworded};
-use super::ask::unknown;
+use super::request::unknown;
+use super::response::{native, translated_error};
 use super::{MapTask, no_family};
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
-use crate::filter::{Flow, Reply};
-use crate::polls::{Known, Question, Report, Trouble};
+use crate::filter::{FilterAction, LocalReply};
+use crate::polls::{PolledStatus, QueryError, StatusQuery, StatusReport};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::{Document, Limits};
+use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::state::calendar::unix_ms;
 use crate::subrequest::{Subrequest, SubrequestResponse};
-use crate::task::family::{Call, Cancel, Family};
+use crate::task::family::{RequestTemplate, TaskCancel, VideoFamily};
 use crate::task::id::TaskId;
-use crate::task::state::State;
+use crate::task::state::TaskState;
 use crate::task::status::TaskStatus;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -24,74 +24,84 @@ use std::time::Duration;
 /// The provider's own word for a status, where the family does not know it.
 const UPSTREAM_STATUS: HeaderName = HeaderName::from_static("x-headgate-upstream-status");
 /// A caller is not asked back earlier: tasks take minutes.
-const ASK_AGAIN_MIN: Duration = Duration::from_secs(5);
+const POLL_INTERVAL_MIN: Duration = Duration::from_secs(5);
 /// How long a question waits for room on a channel that is at its limits. A cancel does not: meanwhile the task
 /// might be over, and its record deleted by it.
-const ROOM_PATIENCE: Duration = Duration::from_secs(2);
+const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
 /// A shorter id is not looked for in a provider's texts: it would be found in ordinary words.
 const ID_BYTES_MIN: usize = 8;
 
 /// A task of the caller's, and whom to ask about it.
-struct Asked {
+struct PolledTask {
     candidate: Candidate,
-    question: Question,
+    status_query: StatusQuery,
     /// The caller's id, as it was sent.
     id: String,
 }
 
 impl MapTask {
     /// Tells how the task stands that [`MapTask::find_task`] has found.
-    pub(super) async fn query(&self, request: &mut RequestView) -> Result<Flow, Fault> {
+    pub(super) async fn query(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         let Some(subrequests) = request.subrequests.clone() else {
-            return Ok(Flow::Next);
+            return Ok(FilterAction::Continue);
         };
-        let asked = self.asked(request)?;
-        let ask = subrequests.send(asked.subrequest(request, &asked.family().query.call));
-        match self.polls.report(asked.question.clone(), ask).await {
-            Ok(Known { report, again }) => self.tell(&asked, &report, again),
-            Err(trouble) => self.refuse(&asked, &trouble),
+        let polled = self.polled_task(request)?;
+        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call));
+        match self
+            .polls
+            .status(polled.status_query.clone(), subrequest)
+            .await
+        {
+            Ok(PolledStatus { report, poll_after }) => {
+                self.status_reply(&polled, &report, poll_after)
+            }
+            Err(error) => self.error_reply(&polled, &error),
         }
     }
 
     /// Cancels the task, if it stands so that this does nothing else: the request that cancels a task
     /// may delete the record of one that is over.
-    pub(super) async fn cancel(&self, request: &mut RequestView) -> Result<Flow, Fault> {
+    pub(super) async fn cancel(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         let Some(subrequests) = request.subrequests.clone() else {
-            return Ok(Flow::Next);
+            return Ok(FilterAction::Continue);
         };
-        let asked = self.asked(request)?;
-        let Some(cancel) = &asked.family().cancel else {
+        let polled = self.polled_task(request)?;
+        let Some(cancel) = &polled.family().cancel else {
             return Err(not_cancellable("tasks of this model cannot be cancelled"));
         };
-        let ask = subrequests.send(asked.subrequest(request, &asked.family().query.call));
+        let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call));
         // Nothing is sent before this is awaited.
         let cancelling = subrequests.send(Subrequest {
-            patience: Duration::ZERO,
-            ..asked.subrequest(request, &cancel.call)
+            max_wait: Duration::ZERO,
+            ..polled.subrequest(request, &cancel.call)
         });
-        let report = match self.polls.report_now(&asked.question, ask).await {
+        let report = match self
+            .polls
+            .status_now(&polled.status_query, subrequest)
+            .await
+        {
             Ok(report) => report,
-            Err(trouble) => return self.refuse_cancel(&asked, &trouble),
+            Err(error) => return self.cancel_error_reply(&polled, &error),
         };
         if !cancel.only.contains(&report.state) {
             return Err(too_late(cancel, report.state));
         }
         // Whatever comes of it, and whether the caller waits for that or not, the task may stand otherwise.
-        self.polls.doubt(asked.task());
+        self.polls.invalidate(polled.task());
         let cancelled = cancelling.await;
-        self.polls.doubt(asked.task());
+        self.polls.invalidate(polled.task());
         let returned = cancelled?;
         match returned.status.is_success() {
-            true => self.tell_cancelled(&asked, &report, &returned),
-            false => self.refuse_cancel(&asked, &Trouble::Refused(returned)),
+            true => self.cancelled_reply(&polled, &report, &returned),
+            false => self.cancel_error_reply(&polled, &QueryError::Refused(returned)),
         }
     }
 
-    fn asked(&self, request: &RequestView) -> Result<Asked, Fault> {
+    fn polled_task(&self, request: &RequestView) -> Result<PolledTask, Fault> {
         let destination = request.destination.as_ref().ok_or_else(no_family)?;
         let candidate = destination.candidates.first().ok_or_else(no_family)?;
-        Ok(Asked {
-            question: Question {
+        Ok(PolledTask {
+            status_query: StatusQuery {
                 family: candidate.channel.family.clone().ok_or_else(no_family)?,
                 task: request.state.get::<TaskId>().cloned().ok_or_else(unknown)?,
                 state: self.state.clone(),
@@ -101,45 +111,54 @@ impl MapTask {
         })
     }
 
-    fn tell(&self, asked: &Asked, report: &Report, again: Duration) -> Result<Flow, Fault> {
-        let (family, task) = (asked.family(), asked.task());
+    fn status_reply(
+        &self,
+        polled: &PolledTask,
+        report: &StatusReport,
+        poll_after: Duration,
+    ) -> Result<FilterAction, Fault> {
+        let (family, task) = (polled.family(), polled.task());
         let status = family
-            .status(&report.answer, task, report.said_ms)
+            .status(&report.response, task, report.reported_ms)
             .map_err(|unreadable| no_family().source(unreadable))?;
         let body = match self.is_generic {
-            true => status.render(&asked.id, task),
-            false => self.native(asked, &report.answer, Some(&status)),
+            true => status.render(&polled.id, task),
+            false => self.native(polled, &report.response, Some(&status)),
         };
-        Ok(reply(StatusCode::OK, head(&status, again), body))
+        Ok(reply(StatusCode::OK, head(&status, poll_after), body))
     }
 
     /// A provider's error in the caller's protocol. A task that the provider does not know is still one of
     /// the caller's: providers forget, and some are slow to know.
-    fn refuse(&self, asked: &Asked, trouble: &Trouble) -> Result<Flow, Fault> {
-        let refused = match trouble {
-            Trouble::Failed(fault) => return Err(fault.again()),
-            Trouble::Refused(refused) => refused,
+    fn error_reply(&self, polled: &PolledTask, error: &QueryError) -> Result<FilterAction, Fault> {
+        let refused = match error {
+            QueryError::Failed(fault) => return Err(fault.without_source()),
+            QueryError::Refused(refused) => refused,
         };
         if self.is_generic && refused.status == StatusCode::NOT_FOUND {
-            let status = asked.family().missing(asked.task(), unix_ms());
-            let body = status.render(&asked.id, asked.task());
+            let status = polled.family().missing(polled.task(), unix_ms());
+            let body = status.render(&polled.id, polled.task());
             let head = head(&status, Duration::ZERO);
             return Ok(reply(StatusCode::OK, head, body));
         }
         let reworded = match self.is_generic {
-            true => reworded(asked.family(), refused.status, &refused.body),
+            true => translated_error(polled.family(), refused.status, &refused.body),
             false => None,
         };
         let body = reworded.unwrap_or_else(|| refused.body.clone());
         let mut headers = refused.headers.clone();
         headers.remove(header::CONTENT_LENGTH);
-        Ok(reply(refused.status, headers, asked.masked(body)))
+        Ok(reply(refused.status, headers, polled.masked(body)))
     }
 
     /// What keeps a provider from cancelling is how the task stands, unless it is too busy or fails.
-    fn refuse_cancel(&self, asked: &Asked, trouble: &Trouble) -> Result<Flow, Fault> {
-        match trouble {
-            Trouble::Refused(refused)
+    fn cancel_error_reply(
+        &self,
+        polled: &PolledTask,
+        error: &QueryError,
+    ) -> Result<FilterAction, Fault> {
+        match error {
+            QueryError::Refused(refused)
                 if refused.status.is_client_error()
                     && refused.status != StatusCode::TOO_MANY_REQUESTS =>
             {
@@ -147,52 +166,57 @@ impl MapTask {
                 let said = String::from_utf8_lossy(&refused.body);
                 Err(not_cancellable(why).detail(format!("{}: {said}", refused.status)))
             }
-            trouble => self.refuse(asked, trouble),
+            error => self.error_reply(polled, error),
         }
     }
 
-    fn tell_cancelled(
+    fn cancelled_reply(
         &self,
-        asked: &Asked,
-        before: &Report,
+        polled: &PolledTask,
+        before: &StatusReport,
         returned: &SubrequestResponse,
-    ) -> Result<Flow, Fault> {
-        let (family, task) = (asked.family(), asked.task());
-        if let Some(edits) = family.said_as(&before.answer, State::Cancelled) {
-            let now = edits.apply(before.answer.body()).to_bytes();
-            self.polls.tell(&asked.question, now);
+    ) -> Result<FilterAction, Fault> {
+        let (family, task) = (polled.family(), polled.task());
+        if let Some(edits) = family.with_state(&before.response, TaskState::Cancelled) {
+            let now = edits.apply(before.response.body()).to_bytes();
+            self.polls.record_response(&polled.status_query, now);
         }
         let body = if self.is_generic {
             let mut status = family
-                .status(&before.answer, task, unix_ms())
+                .status(&before.response, task, unix_ms())
                 .map_err(|unreadable| no_family().source(unreadable))?;
-            status.state = State::Cancelled;
-            status.render(&asked.id, task)
+            status.state = TaskState::Cancelled;
+            status.render(&polled.id, task)
         } else {
-            match Document::parse(returned.body.clone(), &Limits::default()) {
-                Ok(answer) => self.native(asked, &answer, None),
+            match JsonDocument::parse(returned.body.clone(), &JsonLimits::default()) {
+                Ok(response) => self.native(polled, &response, None),
                 Err(_) => Bytes::from_static(b"{}"),
             }
         };
         Ok(reply(StatusCode::OK, HeaderMap::new(), body))
     }
 
-    fn native(&self, asked: &Asked, answer: &Document, status: Option<&TaskStatus>) -> Bytes {
-        let (family, task) = (asked.family(), asked.task());
-        native(&self.tasks, family, answer, &asked.id, task, status)
+    fn native(
+        &self,
+        polled: &PolledTask,
+        response: &JsonDocument,
+        status: Option<&TaskStatus>,
+    ) -> Bytes {
+        let (family, task) = (polled.family(), polled.task());
+        native(&self.tasks, family, response, &polled.id, task, status)
     }
 }
 
-impl Asked {
-    fn family(&self) -> &Arc<Family> {
-        &self.question.family
+impl PolledTask {
+    fn family(&self) -> &Arc<VideoFamily> {
+        &self.status_query.family
     }
 
     fn task(&self) -> &TaskId {
-        &self.question.task
+        &self.status_query.task
     }
 
-    fn subrequest(&self, request: &RequestView, call: &Call) -> Subrequest {
+    fn subrequest(&self, request: &RequestView, call: &RequestTemplate) -> Subrequest {
         let mut headers = HeaderMap::new();
         request.header_edits.apply(&mut headers);
         for (name, value) in &call.headers {
@@ -206,7 +230,7 @@ impl Asked {
             headers,
             body: Bytes::new(),
             upstream_request_id: request.info.subrequest_id.get_or_init(Arc::default).clone(),
-            patience: ROOM_PATIENCE,
+            max_wait: CHANNEL_MAX_WAIT,
         }
     }
 
@@ -228,31 +252,34 @@ impl Asked {
     }
 }
 
-fn head(status: &TaskStatus, again: Duration) -> HeaderMap {
+fn head(status: &TaskStatus, poll_after: Duration) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let word = status.upstream_word.as_deref();
     if let Some(word) = word.and_then(|word| HeaderValue::from_str(word).ok()) {
         headers.insert(UPSTREAM_STATUS, word);
     }
     if !status.state.is_terminal() {
-        let seconds = again.max(ASK_AGAIN_MIN).as_millis().div_ceil(1_000);
+        let seconds = poll_after
+            .max(POLL_INTERVAL_MIN)
+            .as_millis()
+            .div_ceil(1_000);
         let seconds = u64::try_from(seconds).unwrap_or(u64::MAX);
         headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     }
     headers
 }
 
-fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> Flow {
+fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> FilterAction {
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
-    Flow::Reply(Reply {
+    FilterAction::LocalReply(LocalReply {
         status,
         headers,
         body,
     })
 }
 
-fn too_late(cancel: &Cancel, state: State) -> Fault {
+fn too_late(cancel: &TaskCancel, state: TaskState) -> Fault {
     let states: Vec<&str> = cancel.only.iter().map(|state| state.name()).collect();
     let (state, when) = (state.name(), states.join(" or "));
     not_cancellable(format!(

@@ -3,21 +3,25 @@
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::StreamInfo;
 use crate::protocol::Protocol;
-use crate::protocol::estimate::{Estimate, TOKENS_MAX};
-use crate::state::Store;
-use crate::state::demand::Ticket;
+use crate::protocol::estimate::{TOKENS_MAX, TokenEstimate};
+use crate::state::StateStore;
+use crate::state::admission::AdmissionTicket;
 use std::sync::Arc;
 
 /// Taken from limits on estimate. Settles on the estimate if nobody settles it otherwise: an exchange
 /// may be dropped at any point.
 pub struct Reservation {
-    state: Arc<dyn Store>,
-    ticket: Option<Ticket>,
-    estimate: Estimate,
+    state: Arc<dyn StateStore>,
+    ticket: Option<AdmissionTicket>,
+    estimate: TokenEstimate,
 }
 
 impl Reservation {
-    pub fn new(state: Arc<dyn Store>, ticket: Ticket, estimate: Estimate) -> Self {
+    pub fn new(
+        state: Arc<dyn StateStore>,
+        ticket: AdmissionTicket,
+        estimate: TokenEstimate,
+    ) -> Self {
         Self {
             state,
             ticket: Some(ticket),
@@ -28,10 +32,10 @@ impl Reservation {
     /// Settles on what an exchange is known to have used.
     pub fn settle(mut self, info: &StreamInfo, protocol: Option<Protocol>, settlement: Settlement) {
         let used = tokens_used(info, protocol, settlement, self.estimate);
-        self.give_back(used);
+        self.settle_ticket(used);
     }
 
-    fn give_back(&mut self, tokens: u64) {
+    fn settle_ticket(&mut self, tokens: u64) {
         if let Some(ticket) = self.ticket.take() {
             self.state.settle(ticket, tokens);
         }
@@ -40,7 +44,7 @@ impl Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        self.give_back(self.estimate.total());
+        self.settle_ticket(self.estimate.total());
     }
 }
 
@@ -50,7 +54,7 @@ fn tokens_used(
     info: &StreamInfo,
     protocol: Option<Protocol>,
     settlement: Settlement,
-    estimate: Estimate,
+    estimate: TokenEstimate,
 ) -> u64 {
     if !info.may_have_cost {
         return 0;
@@ -68,24 +72,24 @@ fn tokens_used(
 mod tests {
     use super::*;
     use crate::filter::stream_info::UsageReport;
-    use crate::protocol::usage::Usage;
-    use crate::state::demand::{Demand, Limit, Measure, Verdict};
-    use crate::state::memory::Memory;
+    use crate::protocol::usage::TokenUsage;
+    use crate::state::admission::{AdmissionDecision, AdmissionRequest, CallerLimit, LimitKind};
+    use crate::state::memory::MemoryStore;
 
-    const ESTIMATE: Estimate = Estimate {
+    const ESTIMATE: TokenEstimate = TokenEstimate {
         input: 40,
         output: 60,
     };
 
     #[test]
-    fn what_was_used_is_what_the_provider_counted_or_else_the_best_guess() {
+    fn usage_is_the_providers_count_or_an_estimate() {
         use Settlement::{ClientCancelled, Complete, GatewayReply, UpstreamCut, UsageMissing};
         let usage = |input, output| {
-            Some(Usage {
+            Some(TokenUsage {
                 input_tokens: input,
                 output_tokens: output,
                 cached_input_tokens: Some(5),
-                ..Usage::default()
+                ..TokenUsage::default()
             })
         };
         let chat = Some(Protocol::Chat);
@@ -132,27 +136,34 @@ mod tests {
 
     #[tokio::test]
     async fn a_reservation_is_settled_once_also_when_it_is_dropped() {
-        let state: Arc<dyn Store> = Arc::new(Memory::default());
-        let limits: Vec<Limit> = [(Measure::Concurrent, 2), (Measure::TokensPerMinute, 1000)]
-            .map(|(measure, most)| Limit {
-                caller: "ann".into(),
-                model: None,
-                measure,
-                most,
-            })
-            .into();
-        let demand = Demand {
+        let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+        let limits: Vec<CallerLimit> = [
+            (LimitKind::Concurrent, 2),
+            (LimitKind::TokensPerMinute, 1000),
+        ]
+        .map(|(measure, most)| CallerLimit {
+            caller: "ann".into(),
+            model: None,
+            measure,
+            most,
+        })
+        .into();
+        let demand = AdmissionRequest {
             limits: &limits,
             tokens: 100,
         };
         let reserved = async || {
             let admission = state.admit(&demand).get().await.unwrap();
-            let remaining: Vec<u64> = admission.standings.iter().map(|s| s.remaining).collect();
-            match admission.verdict {
-                Verdict::Granted(ticket) => {
+            let remaining: Vec<u64> = admission
+                .limit_statuses
+                .iter()
+                .map(|s| s.remaining)
+                .collect();
+            match admission.decision {
+                AdmissionDecision::Granted(ticket) => {
                     (Reservation::new(state.clone(), ticket, ESTIMATE), remaining)
                 }
-                Verdict::Refused { .. } => panic!("there is room"),
+                AdmissionDecision::Refused { .. } => panic!("there is room"),
             }
         };
         let (dropped, remaining) = reserved().await;

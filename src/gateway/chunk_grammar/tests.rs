@@ -278,7 +278,7 @@ proptest! {
     }
 
     #[test]
-    fn cuts_change_nothing(
+    fn the_result_does_not_depend_on_how_the_body_is_cut(
         body in prop_oneof![bodies(), nearly_legal()],
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {

@@ -31,19 +31,19 @@ const UNSENT_MAX: Duration = Duration::from_secs(3);
 const BLOCKED_REPLIES_MAX: usize = 8;
 
 /// The end of a reply's body that waits for the window of its HTTP/2 client; `false` if it broke off.
-pub(super) type Unsent = Pin<Box<dyn Future<Output = bool> + Send>>;
+pub(super) type UnsentBody = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// What an exchange leaves behind.
-pub enum Remainder {
+pub enum ConnectionRemainder {
     Nothing,
     /// A connection for the next request.
     Connection(ReusedHttpStream),
     Stream(EarlyReply),
 }
 
-impl Remainder {
+impl ConnectionRemainder {
     /// Ends an HTTP/2 stream, and gives a connection back. `blocked` counts for the client's connection.
-    pub async fn finish(self, blocked: &BlockedReplies) -> Option<ReusedHttpStream> {
+    pub async fn finish(self, blocked: &BlockedReplyCount) -> Option<ReusedHttpStream> {
         match self {
             Self::Nothing => None,
             Self::Connection(connection) => Some(connection),
@@ -58,21 +58,21 @@ impl Remainder {
 /// The refusals of one HTTP/2 connection that wait for their client's window. A client that keeps it
 /// closed would hold a stream's memory for the price of a few bytes.
 #[derive(Default)]
-pub struct BlockedReplies(AtomicUsize);
+pub struct BlockedReplyCount(AtomicUsize);
 
-impl BlockedReplies {
+impl BlockedReplyCount {
     /// `None` if as many wait already as may.
-    fn enter(&self) -> Option<BlockedReply<'_>> {
+    fn enter(&self) -> Option<BlockedReplyGuard<'_>> {
         let waiting = self.0.fetch_add(1, Ordering::Relaxed);
-        let entered = BlockedReply(self);
+        let entered = BlockedReplyGuard(self);
         (waiting < BLOCKED_REPLIES_MAX).then_some(entered)
     }
 }
 
 /// Counts one refusal for as long as it waits.
-struct BlockedReply<'a>(&'a BlockedReplies);
+struct BlockedReplyGuard<'a>(&'a BlockedReplyCount);
 
-impl Drop for BlockedReply<'_> {
+impl Drop for BlockedReplyGuard<'_> {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -82,11 +82,11 @@ impl Drop for BlockedReply<'_> {
 /// of the request.
 pub struct EarlyReply {
     session: Box<ServerSession>,
-    unsent: Option<Unsent>,
+    unsent: Option<UnsentBody>,
 }
 
 impl EarlyReply {
-    pub(super) fn new(mut session: Box<ServerSession>, unsent: Option<Unsent>) -> Self {
+    pub(super) fn new(mut session: Box<ServerSession>, unsent: Option<UnsentBody>) -> Self {
         // Header fields of a request may take far more memory than they took on the wire.
         if let Ok(none) = RequestHeader::build("POST", b"/", None) {
             *session.req_header_mut() = none;
@@ -96,7 +96,7 @@ impl EarlyReply {
 
     /// Sends what is unsent, then discards the request's body. Dropping the session resets the stream: with
     /// NO_ERROR behind a whole response, with CANCEL where the client took none.
-    async fn finish(mut self, blocked: &BlockedReplies) {
+    async fn finish(mut self, blocked: &BlockedReplyCount) {
         if let Some(unsent) = self.unsent.take() {
             let Some(_waiting) = blocked.enter() else {
                 return;
@@ -111,7 +111,7 @@ impl EarlyReply {
 
 /// Sends the body of a reply whose head was sent, as far as that needs no waiting: some clients end their
 /// upload at the head of a refusal, and what is sent late meets a stream that is closed.
-pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<Unsent> {
+pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<UnsentBody> {
     let ServerSession::H2(session) = session else {
         return None;
     };

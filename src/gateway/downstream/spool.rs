@@ -13,7 +13,7 @@ use tokio::task::spawn_blocking;
 const BATCH: usize = 1 << 20;
 
 /// A body that is being written.
-pub struct Spool {
+pub struct BodySpool {
     folder: Arc<Path>,
     /// Made with the first batch: who only announces a large body has no file.
     file: Option<File>,
@@ -21,7 +21,7 @@ pub struct Spool {
     batch: BytesMut,
 }
 
-impl Spool {
+impl BodySpool {
     /// An empty one, whose file will be made in `folder`.
     pub fn new(folder: Arc<Path>) -> Self {
         Self {

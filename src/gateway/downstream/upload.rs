@@ -1,6 +1,6 @@
 //! A body on its way from the caller to the provider while it comes in.
 
-use super::{BodyState, Downstream, Interrupted, incomplete};
+use super::{Downstream, RequestBodyState, WaitInterruption, incomplete};
 use crate::filter::body_stream::BodySender;
 use crate::filter::limit_body::too_large;
 use crate::gateway::fault_from;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 const BYTES_PER_SECOND_MIN: u64 = 128 << 10;
 
 /// A body that streams, and its bounds.
-pub struct Upload {
+pub struct StreamingUpload {
     pub sender: BodySender,
     pub bytes_max: u64,
     /// How long the gateway waits for the caller, all pieces together, and one second more for each 128 KiB that
@@ -31,33 +31,33 @@ impl Downstream {
     /// What interrupted it; `work` is then dropped, and the provider gets no complete body.
     pub async fn race_upload<T>(
         &mut self,
-        upload: Upload,
+        upload: StreamingUpload,
         work: impl Future<Output = T>,
-    ) -> Result<T, Interrupted> {
+    ) -> Result<T, WaitInterruption> {
         let mut work = pin!(work);
-        let stages = self.stages.clone();
-        let over = poll_fn(|_| match stages.is_over() {
+        let drain_state = self.drain_state.clone();
+        let over = poll_fn(|_| match drain_state.is_over() {
             true => Poll::Ready(()),
             false => Poll::Pending,
         });
         tokio::select! {
             biased;
-            () = over => return Err(Interrupted::Ending),
+            () = over => return Err(WaitInterruption::Ending),
             done = work.as_mut() => return Ok(done),
             passed = self.pass_body(upload) => {
-                passed.map_err(|fault| Interrupted::BadBody(Box::new(fault)))?;
+                passed.map_err(|fault| WaitInterruption::BadBody(Box::new(fault)))?;
             }
         }
         self.race(work).await
     }
 
-    async fn pass_body(&mut self, upload: Upload) -> Result<(), Fault> {
-        let Upload {
+    async fn pass_body(&mut self, upload: StreamingUpload) -> Result<(), Fault> {
+        let StreamingUpload {
             sender,
             bytes_max,
             deadline,
         } = upload;
-        self.answer_expectation().await?;
+        self.send_continue().await?;
         let mut waited = Duration::ZERO;
         loop {
             let allowed = deadline + Duration::from_secs(self.bytes_in / BYTES_PER_SECOND_MIN);
@@ -90,7 +90,7 @@ impl Downstream {
             None if is_empty => self.session.set_keepalive(None),
             None => {}
         }
-        self.body = BodyState::Read;
+        self.body = RequestBodyState::Read;
         Ok(())
     }
 }

@@ -4,19 +4,19 @@
 
 use super::Exchange;
 use super::prepare::prepare;
-use super::record::Record;
-use super::retry_policy::{AttemptEnd, Next, RetryPolicy, Verdict};
+use super::record::ExchangeRecord;
+use super::retry_policy::{AttemptEnd, NextAttempt, RetryDecision, RetryPolicy};
 use crate::catalog::model::Candidate;
-use crate::channel::clock::Moment;
-use crate::channel::lease::Lease;
-use crate::channel::outcome::{Outcome, Scope, Why};
-use crate::channel::select::NoneUsable;
+use crate::channel::clock::MonotonicTime;
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::{AttemptOutcome, FailureReason, HealthScope};
+use crate::channel::select::NoUsableChannel;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::deadline::in_time;
-use crate::gateway::downstream::{Interrupted, Waits};
-use crate::gateway::upstream::Target;
-use crate::gateway::upstream::client::{Progress, SendError};
+use crate::gateway::downstream::{WaitInterruption, WaitTimeRecorder};
+use crate::gateway::upstream::UpstreamTarget;
+use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::gateway::upstream::response::UpstreamResponse;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -33,16 +33,16 @@ use tokio::time::Instant;
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 
 /// How often a waiting request looks whether there is room by now.
-pub(in crate::gateway) const LOOK_AGAIN: Duration = Duration::from_millis(250);
+pub(in crate::gateway) const CAPACITY_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A response, and the use of the channel that it came from.
 pub(super) struct KeptResponse {
     pub response: UpstreamResponse,
-    pub lease: Lease,
+    pub lease: ChannelLease,
     /// What the retry policy says of it, unless it is a good one.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<RetryDecision>,
     /// Why the channel's health suffers from it.
-    pub why: Option<Why>,
+    pub reason: Option<FailureReason>,
 }
 
 /// What an attempt came to.
@@ -58,7 +58,7 @@ pub(super) enum AttemptResult {
 /// What an attempt leaves for the caller if no other one follows.
 pub(super) enum LastAttempt {
     Responded(Box<KeptResponse>),
-    Failed { fault: Fault, why: Why },
+    Failed { fault: Fault, reason: FailureReason },
 }
 
 /// The attempts of one exchange.
@@ -67,13 +67,13 @@ pub(super) struct Attempts<'e> {
     snapshot: &'e Snapshot,
     pub(super) route: &'e Route,
     pub(super) request: &'e mut RequestView,
-    pub(super) record: &'e mut Record,
+    pub(super) record: &'e mut ExchangeRecord,
     pub(super) policy: RetryPolicy,
-    pub(super) waits: Waits,
+    pub(super) wait_times: WaitTimeRecorder,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
     /// Of the attempt under way.
-    progress: Progress,
+    progress: SendProgress,
 }
 
 impl Exchange<'_> {
@@ -92,10 +92,10 @@ impl Exchange<'_> {
             request: &mut self.request,
             record: &mut self.record,
             policy: self.retry_policy,
-            waits: std::mem::take(&mut self.downstream.waits),
+            wait_times: std::mem::take(&mut self.downstream.wait_times),
             candidates,
             tried: Vec::new(),
-            progress: Progress::Unsent,
+            progress: SendProgress::Unsent,
         };
         let raced = match self.upload.take() {
             None => self.downstream.race(pin!(attempts.run())).await,
@@ -104,9 +104,9 @@ impl Exchange<'_> {
         };
         let kept = match raced {
             Ok(kept) => kept,
-            Err(interrupted) => Err(attempts.interrupted(interrupted)),
+            Err(interrupted) => Err(attempts.interruption_fault(interrupted)),
         };
-        self.downstream.waits = attempts.waits;
+        self.downstream.wait_times = attempts.wait_times;
         kept
     }
 }
@@ -132,9 +132,9 @@ impl Attempts<'_> {
     }
 
     /// What the caller is told, if anybody is, where the attempts were given up.
-    fn interrupted(&mut self, interrupted: Interrupted) -> Fault {
-        self.request.info.may_have_cost |= self.progress == Progress::Sent;
-        let is_drained = matches!(interrupted, Interrupted::Ending);
+    fn interruption_fault(&mut self, interrupted: WaitInterruption) -> Fault {
+        self.request.info.may_have_cost |= self.progress == SendProgress::Sent;
+        let is_drained = matches!(interrupted, WaitInterruption::Ending);
         let fault = Fault::from(interrupted);
         let end = AttemptEnd::of_fault(fault.kind, self.progress);
         match is_drained {
@@ -144,11 +144,11 @@ impl Attempts<'_> {
     }
 
     /// Whether another channel could be tried if this attempt failed; it may be gone by then.
-    pub(super) fn another_is_left(&self, lease: &Lease) -> bool {
+    pub(super) fn has_other_candidate(&self, lease: &ChannelLease) -> bool {
         if self.candidates.len() <= self.tried.len() + 1 {
             return false;
         }
-        let (now, gateway) = (Moment::now(), self.gateway);
+        let (now, gateway) = (MonotonicTime::now(), self.gateway);
         let others = self
             .candidates
             .iter()
@@ -161,7 +161,7 @@ impl Attempts<'_> {
     }
 
     /// The use of the channel to try next; none if what the last attempt brought must do.
-    async fn next_lease(&mut self, has_last: bool) -> Result<Option<Lease>, Fault> {
+    async fn next_lease(&mut self, has_last: bool) -> Result<Option<ChannelLease>, Fault> {
         if self.record.attempts >= self.route.failover.attempts {
             return Ok(None);
         }
@@ -172,7 +172,7 @@ impl Attempts<'_> {
         loop {
             let gateway = self.gateway;
             let freed = gateway.channels.freed.notified();
-            let now = Moment::now();
+            let now = MonotonicTime::now();
             let none = match gateway.channels.choose(&self.candidates, &self.tried, now) {
                 Ok(lease) => return Ok(Some(lease)),
                 Err(_) if has_last => return Ok(None),
@@ -183,15 +183,15 @@ impl Attempts<'_> {
                 return Err(no_channel(&none));
             }
             // Room comes when somebody leaves, or when a minute has moved on.
-            let waiting = in_time(left.min(LOOK_AGAIN), freed);
-            let _ = self.waits.upstream(waiting, Result::is_ok).await;
+            let waiting = in_time(left.min(CAPACITY_POLL_INTERVAL), freed);
+            let _ = self.wait_times.upstream(waiting, Result::is_ok).await;
         }
     }
 
     /// Takes a further attempt from the budget, if there is a channel for it.
     fn may_try_again(&self) -> bool {
         let gateway = self.gateway;
-        let now = Moment::now();
+        let now = MonotonicTime::now();
         if !gateway
             .channels
             .has_another(self.candidates.iter(), &self.tried, now)
@@ -205,7 +205,7 @@ impl Attempts<'_> {
         taken
     }
 
-    async fn attempt_on(&mut self, mut lease: Lease) -> AttemptResult {
+    async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptResult {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
@@ -213,26 +213,26 @@ impl Attempts<'_> {
         self.request.info.credential = lease.key;
         if self.route.failover.tell_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
-            self.request.answer_headers.insert(ATTEMPTS, attempts);
+            self.request.response_headers.insert(ATTEMPTS, attempts);
         }
         let channel = lease.candidate.channel.clone();
         let attempted = match self.send(&lease).await {
             Ok(response) => {
                 let id = upstream_request_id::of_headers(response.headers());
-                self.note_upstream_id(id.cloned(), &lease);
+                self.record_upstream_id(id.cloned(), &lease);
                 self.request.info.may_have_cost |= response.status.is_success();
-                self.judge(response, lease).await
+                self.evaluate(response, lease).await
             }
             Err(error) => {
-                self.request.info.may_have_cost |= error.progress == Progress::Sent;
-                self.failed(error, &mut lease)
+                self.request.info.may_have_cost |= error.progress == SendProgress::Sent;
+                self.record_failed_attempt(error, &mut lease)
             }
         };
         if let AttemptResult::Next(last) = &attempted {
             // Of several keys the others may serve; the one that was refused is left alone by now.
-            let other_keys = last.why().is_some_and(|why| {
+            let other_keys = last.failure_reason().is_some_and(|reason| {
                 let keys = channel.credentials.len();
-                keys > 1 && why.scope(keys) == Scope::Credential
+                keys > 1 && reason.scope(keys) == HealthScope::Credential
             });
             if !other_keys {
                 self.tried.push(channel.name.clone());
@@ -241,9 +241,9 @@ impl Attempts<'_> {
         attempted
     }
 
-    async fn send(&mut self, lease: &Lease) -> Result<UpstreamResponse, SendError> {
-        self.progress = Progress::Unsent;
-        let target = Target::of(lease);
+    async fn send(&mut self, lease: &ChannelLease) -> Result<UpstreamResponse, SendError> {
+        self.progress = SendProgress::Unsent;
+        let target = UpstreamTarget::of(lease);
         let prepared = prepare(
             self.route,
             self.request,
@@ -252,43 +252,47 @@ impl Attempts<'_> {
         );
         let prepared = PreparedRequest {
             may_repeat: self.policy.verdict(AttemptEnd::StaleConnection).next
-                == Next::FreshConnection,
+                == NextAttempt::FreshConnection,
             ..prepared.await.map_err(SendError::unsent)?
         };
         let upstream = &self.gateway.upstream;
         let sending = upstream.send(target, &prepared, &mut self.progress);
-        let sent = self.waits.upstream(pin!(sending), |_| true).await;
+        let sent = self.wait_times.upstream(pin!(sending), |_| true).await;
         if let PreparedBody::Streamed(body) = &prepared.body {
-            self.waits.move_to_client(body.waited());
+            self.wait_times.move_to_client(body.waited());
         }
         sent
     }
 
     /// Logs an attempt that brought no response, or none that is good, and counts it for the channel's health.
-    pub(super) fn failed(&mut self, error: SendError, lease: &mut Lease) -> AttemptResult {
-        let Some(why) = error.why() else {
+    pub(super) fn record_failed_attempt(
+        &mut self,
+        error: SendError,
+        lease: &mut ChannelLease,
+    ) -> AttemptResult {
+        let Some(reason) = error.failure_reason() else {
             return AttemptResult::Stop(error.fault);
         };
         let SendError { fault, progress } = error;
-        lease.tell(Outcome::failed(why));
+        lease.report(AttemptOutcome::failure(reason));
         self.log_failure(lease, fault.kind.code(), fault.detail.as_deref());
         let verdict = self
             .policy
             .verdict(AttemptEnd::of_fault(fault.kind, progress));
         let fault = verdict.fault(fault);
         match verdict.next {
-            Next::Candidate => AttemptResult::Next(LastAttempt::Failed { fault, why }),
-            Next::FreshConnection | Next::Stop => AttemptResult::Stop(fault),
+            NextAttempt::Candidate => AttemptResult::Next(LastAttempt::Failed { fault, reason }),
+            NextAttempt::FreshConnection | NextAttempt::Stop => AttemptResult::Stop(fault),
         }
     }
 
     /// Keeps the provider's id of the request for the log, unless it repeats the channel's credential.
-    pub(super) fn note_upstream_id(&mut self, id: Option<HeaderValue>, lease: &Lease) {
-        self.record.upstream_request_id = id.filter(|id| !lease.shows(id.as_bytes()));
+    pub(super) fn record_upstream_id(&mut self, id: Option<HeaderValue>, lease: &ChannelLease) {
+        self.record.upstream_request_id = id.filter(|id| !lease.reveals(id.as_bytes()));
     }
 
     /// Counts an attempt that did not serve, and logs it.
-    pub(super) fn log_failure(&self, lease: &Lease, outcome: &str, detail: Option<&str>) {
+    pub(super) fn log_failure(&self, lease: &ChannelLease, outcome: &str, detail: Option<&str>) {
         let channel = &*lease.candidate.channel.name;
         self.gateway.metrics.attempt(channel, outcome);
         tracing::info!(
@@ -310,16 +314,16 @@ impl Attempts<'_> {
 }
 
 impl LastAttempt {
-    fn why(&self) -> Option<Why> {
+    fn failure_reason(&self) -> Option<FailureReason> {
         match self {
-            Self::Failed { why, .. } => Some(*why),
-            Self::Responded(kept) => kept.why,
+            Self::Failed { reason, .. } => Some(*reason),
+            Self::Responded(kept) => kept.reason,
         }
     }
 }
 
 /// The operator reads why each channel cannot be used; callers are told when to come back.
-pub(in crate::gateway) fn no_channel(none: &NoneUsable) -> Fault {
+pub(in crate::gateway) fn no_channel(none: &NoUsableChannel) -> Fault {
     let mut fault = Fault::new(
         FaultKind::NoChannel,
         "no channel can serve this request now; try again later",

@@ -1,15 +1,15 @@
 //! The request of an attempt, made afresh for each from the caller's original bytes.
 
-use super::aside::aside;
+use super::offload::offload;
 use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::filter::body::RequestBody;
-use crate::filter::view::{AttemptView, Instead, RequestView};
-use crate::gateway::hygiene;
-use crate::gateway::upstream::Target;
+use crate::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
+use crate::gateway::header_policy;
+use crate::gateway::upstream::UpstreamTarget;
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::protocol::fault::Fault;
-use crate::protocol::json::edit::{Edits, Segments};
+use crate::protocol::json::edit::{BodySegments, JsonEdits};
 use crate::snapshot::router::Route;
 use http::Method;
 
@@ -23,11 +23,11 @@ pub(in crate::gateway) async fn prepare(
     candidate: &Candidate,
     credential: Option<&Credential>,
 ) -> Result<PreparedRequest, Fault> {
-    let target = Target {
+    let target = UpstreamTarget {
         channel: &candidate.channel,
         credential,
     };
-    let mut headers = hygiene::for_provider(&request.headers);
+    let mut headers = header_policy::request_headers_for_provider(&request.headers);
     let forwarded = request
         .client
         .and_then(|client| client.forwarded(candidate.channel.forwarded, &request.headers));
@@ -39,9 +39,9 @@ pub(in crate::gateway) async fn prepare(
         candidate: candidate.clone(),
         headers,
         edits: request.edits.clone(),
-        instead: Instead::default(),
+        request_override: UpstreamRequestOverride::default(),
     };
-    let filtered = aside(
+    let filtered = offload(
         request.body.len(),
         route.request.on_attempt(request, &mut attempt),
     );
@@ -49,16 +49,18 @@ pub(in crate::gateway) async fn prepare(
     let AttemptView {
         headers,
         edits,
-        instead,
+        request_override,
         ..
     } = attempt;
-    let method = instead.method.unwrap_or_else(|| request.method.clone());
-    let body = match instead.body {
-        Some(body) => whole(Segments::from(body), &method),
+    let method = request_override
+        .method
+        .unwrap_or_else(|| request.method.clone());
+    let body = match request_override.body {
+        Some(body) => whole(BodySegments::from(body), &method),
         None => caller_body(&request.body, &edits, &method),
     };
     let channel = target.channel;
-    let path = match instead.path {
+    let path = match request_override.path {
         Some(path) => format!("{}{path}", channel.origin.base_path),
         None => upstream_path(channel, request),
     };
@@ -70,7 +72,7 @@ pub(in crate::gateway) async fn prepare(
 }
 
 /// The caller's body with its edits.
-fn caller_body(body: &RequestBody, edits: &Edits, method: &Method) -> PreparedBody {
+fn caller_body(body: &RequestBody, edits: &JsonEdits, method: &Method) -> PreparedBody {
     match (body, body.bytes()) {
         (RequestBody::Streamed(stream), _) => PreparedBody::Streamed(stream.clone()),
         (_, Some(bytes)) => whole(edits.apply(bytes), method),
@@ -79,7 +81,7 @@ fn caller_body(body: &RequestBody, edits: &Edits, method: &Method) -> PreparedBo
 }
 
 /// Only a POST says that its body is empty.
-fn whole(body: Segments, method: &Method) -> PreparedBody {
+fn whole(body: BodySegments, method: &Method) -> PreparedBody {
     match body.is_empty() && method != Method::POST {
         true => PreparedBody::Absent,
         false => PreparedBody::Whole(body),
@@ -92,7 +94,7 @@ fn upstream_path(channel: &Channel, request: &RequestView) -> String {
     let path = path_at(channel, path);
     match &request.query {
         None => path,
-        Some(query) => match &*hygiene::query_for_provider(query, &request.headers) {
+        Some(query) => match &*header_policy::query_for_provider(query, &request.headers) {
             // It had nothing else.
             "" if !query.is_empty() => path,
             query => format!("{path}?{query}"),

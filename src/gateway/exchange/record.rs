@@ -5,8 +5,8 @@ use crate::filter::settlement::Settlement;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::downstream::Downstream;
-use crate::observe::access_log::Line;
-use crate::observe::metrics::Finished;
+use crate::observe::access_log::AccessLogEntry;
+use crate::observe::metrics::FinishedExchange;
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
 use crate::protocol::upstream_request_id;
@@ -17,7 +17,7 @@ use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
 /// Gathered while an exchange runs.
-pub(in crate::gateway) struct Record {
+pub(in crate::gateway) struct ExchangeRecord {
     pub started: Instant,
     pub first_byte: Option<Duration>,
     /// When it was decided whose answer the caller gets.
@@ -36,7 +36,7 @@ pub(in crate::gateway) struct Record {
     pub broken: bool,
 }
 
-impl Record {
+impl ExchangeRecord {
     pub fn new() -> Self {
         Self {
             started: Instant::now(),
@@ -54,7 +54,7 @@ impl Record {
     }
 
     /// Providers of videos name their id of a request in the body of every response.
-    pub fn note_body(&mut self, protocol: Option<Protocol>, body: &[u8]) {
+    pub fn record_upstream_id_in_body(&mut self, protocol: Option<Protocol>, body: &[u8]) {
         let is_named = matches!(
             protocol,
             Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
@@ -65,7 +65,7 @@ impl Record {
     }
 
     /// Writes the log line and counts.
-    pub fn tell(
+    pub fn log_and_count(
         &self,
         gateway: &Gateway,
         snapshot: &Snapshot,
@@ -75,7 +75,7 @@ impl Record {
         settlement: Settlement,
     ) {
         let total = self.started.elapsed();
-        let time_spent = downstream.waits.settle(self.started);
+        let wait_times = downstream.wait_times.settle(self.started);
         // 499 is what nobody received.
         let status = self.status.map_or(499, |status| status.as_u16());
         let model = request.model().map(|model| &*model.name);
@@ -83,7 +83,7 @@ impl Record {
             .candidate
             .as_ref()
             .map(|candidate| &*candidate.channel.name);
-        gateway.metrics.finished(&Finished {
+        gateway.metrics.count_exchange(&FinishedExchange {
             route: &route.name,
             channel,
             model,
@@ -92,7 +92,7 @@ impl Record {
             settlement,
             total,
             first_byte: self.first_byte,
-            time_spent,
+            wait_times,
             usage: request.info.usage.counted(),
         });
         if let Some(caller) = &request.caller {
@@ -102,7 +102,7 @@ impl Record {
             let id = id.lock().unwrap_or_else(PoisonError::into_inner);
             id.clone()
         });
-        gateway.access_log.write(&Line {
+        gateway.access_log.write(&AccessLogEntry {
             id: &request.id,
             revision: &snapshot.revision,
             client: request.client,
@@ -129,7 +129,7 @@ impl Record {
             bytes_out: downstream.bytes_out,
             first_byte: self.first_byte,
             total,
-            time_spent: Some(time_spent),
+            wait_times: Some(wait_times),
             usage: request.info.usage.counted(),
             response_id: request.info.response_id.as_deref(),
             upstream_request_id: self.upstream_request_id.as_ref().or(subrequest_id.as_ref()),

@@ -1,20 +1,23 @@
 //! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
 
 use super::Exchange;
-use super::answer_kind::kind_for;
-use super::aside::aside;
-use super::judge::ERROR_BYTES_MAX;
-use super::pulse::BEAT;
-use super::retry_policy::{AttemptEnd, CallerReply, Verdict};
+use super::body_kind::body_kind_for;
+use super::evaluate::ERROR_BYTES_MAX;
+use super::keep_alive::KEEP_ALIVE_COMMENT;
+use super::offload::offload;
+use super::response_fault::{
+    failed_response_fault, foreign_body_fault, refused_account_fault, unexpected_status_fault,
+};
+use super::retry_policy::{AttemptEnd, CallerReply, RetryDecision};
 use crate::catalog::model::Candidate;
-use crate::channel::lease::Lease;
-use crate::filter::Access;
-use crate::filter::view::{AnswerKind, AnswerView};
-use crate::gateway::deadline::Elapsed;
+use crate::channel::lease::ChannelLease;
+use crate::filter::BodyAccess;
+use crate::filter::view::{ResponseBodyKind, ResponseView};
+use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::upstream::bounded_body::BodyEnd;
-use crate::gateway::upstream::client::Progress;
+use crate::gateway::upstream::client::SendProgress;
 use crate::gateway::upstream::response::UpstreamResponse;
-use crate::gateway::{hygiene, reply};
+use crate::gateway::{header_policy, reply};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use bytes::{Bytes, BytesMut};
@@ -38,16 +41,19 @@ impl Exchange<'_> {
     pub(super) async fn relay(
         &mut self,
         mut response: UpstreamResponse,
-        lease: &Lease,
-        verdict: Option<Verdict>,
+        lease: &ChannelLease,
+        verdict: Option<RetryDecision>,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
-        let mut headers = hygiene::for_caller(response.headers(), &candidate.channel.secrets);
-        let kind = kind_for(self.request.protocol, response.headers());
+        let mut headers = header_policy::response_headers_for_caller(
+            response.headers(),
+            &candidate.channel.secrets,
+        );
+        let kind = body_kind_for(self.request.protocol, response.headers());
         self.record.status = Some(response.status);
         self.record.committed = Some(self.record.started.elapsed());
-        self.record.streamed = kind == AnswerKind::Stream;
-        self.route.response.on_response_head(&mut AnswerView {
+        self.record.streamed = kind == ResponseBodyKind::Stream;
+        self.route.response.on_response_head(&mut ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),
             status: response.status,
@@ -68,10 +74,12 @@ impl Exchange<'_> {
                     self.relay_good(&mut response, headers, kind, candidate)
                         .await
                 }
-                CallerReply::AccountRefused => Err(verdict.fault(refused_ourselves(status))),
-                _ if is_error => Err(verdict.fault(failed(status))),
-                _ if status.is_success() => Err(self.foreign(&mut response, verdict).await),
-                _ => Err(verdict.fault(odd_status(status))),
+                CallerReply::AccountRefused => Err(verdict.fault(refused_account_fault(status))),
+                _ if is_error => Err(verdict.fault(failed_response_fault(status))),
+                _ if status.is_success() => {
+                    Err(self.foreign_body_fault(&mut response, verdict).await)
+                }
+                _ => Err(verdict.fault(unexpected_status_fault(status))),
             },
             None => {
                 self.relay_good(&mut response, headers, kind, candidate)
@@ -93,17 +101,17 @@ impl Exchange<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         headers: HeaderMap,
-        kind: AnswerKind,
+        kind: ResponseBodyKind,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         match kind {
-            AnswerKind::Stream => self.relay_stream(response, headers, candidate).await,
-            AnswerKind::Json | AnswerKind::Other
-                if self.route.response.body_access() == Access::Replace =>
+            ResponseBodyKind::Stream => self.relay_stream(response, headers, candidate).await,
+            ResponseBodyKind::Json | ResponseBodyKind::Other
+                if self.route.response.body_access() == BodyAccess::Replace =>
             {
                 self.relay_replaced(response, headers, candidate).await
             }
-            AnswerKind::Json | AnswerKind::Foreign | AnswerKind::Other => {
+            ResponseBodyKind::Json | ResponseBodyKind::Foreign | ResponseBodyKind::Other => {
                 self.relay_straight(response, headers, kind, candidate)
                     .await
             }
@@ -111,18 +119,22 @@ impl Exchange<'_> {
     }
 
     /// What is told instead of a body that is not of the protocol.
-    async fn foreign(&mut self, response: &mut UpstreamResponse, verdict: Verdict) -> Fault {
+    async fn foreign_body_fault(
+        &mut self,
+        response: &mut UpstreamResponse,
+        verdict: RetryDecision,
+    ) -> Fault {
         match self.read_bounded(response, ERROR_BYTES_MAX).await {
-            Ok((body, _)) => verdict.fault(foreign(&body)),
-            Err(fault) => self.before_commit(fault),
+            Ok((body, _)) => verdict.fault(foreign_body_fault(&body)),
+            Err(fault) => self.uncommitted_fault(fault),
         }
     }
 
     /// What is told of a response that broke off before the caller had any of it.
-    fn before_commit(&self, fault: Fault) -> Fault {
+    fn uncommitted_fault(&self, fault: Fault) -> Fault {
         match fault.kind {
             FaultKind::Upstream | FaultKind::UpstreamTimeout | FaultKind::Ending => {
-                let end = AttemptEnd::of_fault(fault.kind, Progress::Sent);
+                let end = AttemptEnd::of_fault(fault.kind, SendProgress::Sent);
                 self.retry_policy.verdict(end).fault(fault)
             }
             _ => fault,
@@ -136,15 +148,15 @@ impl Exchange<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         mut headers: HeaderMap,
-        kind: AnswerKind,
+        kind: ResponseBodyKind,
         candidate: &Candidate,
-        verdict: Verdict,
+        verdict: RetryDecision,
     ) -> Result<(), Fault> {
         let (body, complete) = self.read_bounded(response, ERROR_BYTES_MAX).await?;
         let mut status = response.status;
         let body = if kind.is_protocols_error(&body) && complete {
             let mut body = Bytes::from(redact(&body, &[]).into_owned());
-            let mut view = AnswerView {
+            let mut view = ResponseView {
                 request: &mut self.request,
                 candidate: Some(candidate),
                 status,
@@ -152,20 +164,25 @@ impl Exchange<'_> {
                 kind,
             };
             let replaced = self.route.response.replace_body(&mut view, &mut body);
-            let patience = response.time_left().max(REPLACED_WITHIN);
-            match self.downstream.unless_gone_within(patience, replaced).await {
+            let max_wait = response.time_left().max(REPLACED_WITHIN);
+            match self
+                .downstream
+                .until_client_gone_within(max_wait, replaced)
+                .await
+            {
                 Ok(Ok(replaced)) => replaced?,
-                Ok(Err(Elapsed)) => return Err(too_slow(patience)),
+                Ok(Err(DeadlineElapsed)) => return Err(too_slow(max_wait)),
                 Err(interrupted) => return Err(interrupted.into()),
             }
             status = view.status;
             body
         } else {
-            let fault = foreign(&body);
-            let instead = reply::from_fault(self.request.protocol, &fault, &self.request.id);
-            headers.extend(instead.headers);
+            let fault = foreign_body_fault(&body);
+            let request_override =
+                reply::from_fault(self.request.protocol, &fault, &self.request.id);
+            headers.extend(request_override.headers);
             self.record.fault = Some(fault);
-            instead.body
+            request_override.body
         };
         // SDKs send what ends with these once more by themselves.
         let is_sent_anew = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT);
@@ -183,35 +200,35 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let read = self.read_bounded(response, REPLACED_BYTES_MAX).await;
-        let (mut body, complete) = read.map_err(|fault| self.before_commit(fault))?;
+        let (mut body, complete) = read.map_err(|fault| self.uncommitted_fault(fault))?;
         if !complete {
             headers.remove(header::CONTENT_LENGTH);
             self.downstream.write_head(response.status, headers).await?;
             self.downstream.write(body, false).await?;
-            return self.pump(response, |_| {}).await;
+            return self.forward_body(response, |_| {}).await;
         }
-        let mut view = AnswerView {
+        let mut view = ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),
             status: response.status,
             headers: &mut headers,
-            kind: AnswerKind::Json,
+            kind: ResponseBodyKind::Json,
         };
         let provider_body = body.clone();
         let replaced = self.route.response.replace_body(&mut view, &mut body);
-        let replaced = aside(provider_body.len(), replaced);
-        let patience = response.time_left().max(REPLACED_WITHIN);
+        let replaced = offload(provider_body.len(), replaced);
+        let max_wait = response.time_left().max(REPLACED_WITHIN);
         let replaced = self
             .downstream
-            .unless_gone_within(patience, pin!(replaced))
+            .until_client_gone_within(max_wait, pin!(replaced))
             .await;
         match replaced {
             Ok(Ok(replaced)) => {
                 let verdict = self.retry_policy.verdict(AttemptEnd::Unreadable);
                 replaced.map_err(|fault| verdict.fault(fault))?;
             }
-            Ok(Err(Elapsed)) => return Err(self.before_commit(too_slow(patience))),
-            Err(interrupted) => return Err(self.before_commit(interrupted.into())),
+            Ok(Err(DeadlineElapsed)) => return Err(self.uncommitted_fault(too_slow(max_wait))),
+            Err(interrupted) => return Err(self.uncommitted_fault(interrupted.into())),
         }
         let status = view.status;
         // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
@@ -236,18 +253,18 @@ impl Exchange<'_> {
         &mut self,
         response: &mut UpstreamResponse,
         mut headers: HeaderMap,
-        kind: AnswerKind,
+        kind: ResponseBodyKind,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
-        let observed =
-            kind == AnswerKind::Json && self.route.response.body_access() == Access::Observe;
+        let observed = kind == ResponseBodyKind::Json
+            && self.route.response.body_access() == BodyAccess::Observe;
         self.downstream
             .write_head(response.status, headers.clone())
             .await?;
         // Copied, since many small pieces would each hold more memory than they have bytes.
         let mut seen = BytesMut::new();
         let mut whole = observed;
-        self.pump(response, |chunk| {
+        self.forward_body(response, |chunk| {
             whole &= seen.len() + chunk.len() <= OBSERVED_BYTES_MAX;
             if whole {
                 seen.extend_from_slice(chunk);
@@ -260,7 +277,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    async fn pump(
+    async fn forward_body(
         &mut self,
         response: &mut UpstreamResponse,
         mut look: impl FnMut(&Bytes),
@@ -279,13 +296,14 @@ impl Exchange<'_> {
         candidate: &Candidate,
         body: Bytes,
     ) {
-        self.record.note_body(self.request.protocol, &body);
-        let mut view = AnswerView {
+        self.record
+            .record_upstream_id_in_body(self.request.protocol, &body);
+        let mut view = ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),
             status,
             headers,
-            kind: AnswerKind::Json,
+            kind: ResponseBodyKind::Json,
         };
         self.route.response.observe_body(&mut view, body);
     }
@@ -297,7 +315,7 @@ impl Exchange<'_> {
         bytes_max: usize,
     ) -> Result<(Bytes, bool), Fault> {
         let reading = response.read_bounded(bytes_max);
-        let body = self.downstream.unless_gone(pin!(reading)).await?;
+        let body = self.downstream.until_client_gone(pin!(reading)).await?;
         match body.end {
             BodyEnd::Complete => Ok((body.bytes, true)),
             BodyEnd::TooLong => Ok((body.bytes, false)),
@@ -311,7 +329,7 @@ impl Exchange<'_> {
         response: &mut UpstreamResponse,
     ) -> Result<Option<Bytes>, Fault> {
         let reading = response.next_chunk();
-        self.downstream.unless_gone(pin!(reading)).await?
+        self.downstream.until_client_gone(pin!(reading)).await?
     }
 
     /// As [`Self::next_chunk`], with a heartbeat whenever the provider was silent for this time.
@@ -326,10 +344,14 @@ impl Exchange<'_> {
         let mut reading = pin!(response.next_chunk());
         loop {
             let reading = reading.as_mut();
-            match self.downstream.unless_gone_within(every, reading).await? {
+            match self
+                .downstream
+                .until_client_gone_within(every, reading)
+                .await?
+            {
                 Ok(chunk) => return chunk,
-                Err(Elapsed) => {
-                    let beat = Bytes::from_static(BEAT);
+                Err(DeadlineElapsed) => {
+                    let beat = Bytes::from_static(KEEP_ALIVE_COMMENT);
                     self.downstream.write(beat, false).await?;
                 }
             }
@@ -337,51 +359,15 @@ impl Exchange<'_> {
     }
 }
 
-fn too_slow(patience: Duration) -> Fault {
+/// Whether the provider broke off or fell silent.
+pub(super) fn is_channel_fault(fault: &Fault) -> bool {
+    matches!(fault.kind, FaultKind::Upstream | FaultKind::UpstreamTimeout)
+}
+
+fn too_slow(max_wait: Duration) -> Fault {
     Fault::new(
         FaultKind::UpstreamTimeout,
         "the provider fell silent; try again",
     )
-    .detail(format!("the response was not ready after {patience:?}"))
-}
-
-/// The provider refused the gateway, not the caller, whose own key is good.
-pub(in crate::gateway) fn refused_ourselves(status: StatusCode) -> Fault {
-    Fault::new(
-        FaultKind::Upstream,
-        "the provider does not accept this gateway's account; tell the operator of this gateway",
-    )
-    .detail(format!("it answered {status}"))
-}
-
-/// Whether the provider broke off or fell silent.
-pub(super) fn is_channels(fault: &Fault) -> bool {
-    matches!(fault.kind, FaultKind::Upstream | FaultKind::UpstreamTimeout)
-}
-
-fn failed(status: StatusCode) -> Fault {
-    Fault::new(FaultKind::Upstream, "the provider failed; try again")
-        .detail(format!("it answered {status}"))
-}
-
-/// The fault of an answer that is not the protocol's; its beginning is for the log.
-pub(in crate::gateway) fn foreign(body: &[u8]) -> Fault {
-    const SHOWN_BYTES: usize = 200;
-    let beginning = &body[..body.len().min(SHOWN_BYTES)];
-    Fault::new(
-        FaultKind::Upstream,
-        "the provider's answer is not JSON; try again, and tell the operator of this gateway if it stays so",
-    )
-    .detail(format!("it begins with: {}", String::from_utf8_lossy(&redact(beginning, &[]))))
-}
-
-/// The fault of a redirect and the like: a base URL is wrong more often than a provider.
-pub(in crate::gateway) fn odd_status(status: StatusCode) -> Fault {
-    Fault::new(
-        FaultKind::Upstream,
-        "the provider did not answer the request; tell the operator of this gateway",
-    )
-    .detail(format!(
-        "it answered {status}; is the channel's `base_url` right?"
-    ))
+    .detail(format!("the response was not ready after {max_wait:?}"))
 }

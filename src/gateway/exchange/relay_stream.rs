@@ -1,17 +1,17 @@
 //! A provider's stream on its way to the caller: bytes first, then those who look at its events.
 
 use super::Exchange;
-use super::pulse::Pulse;
-use super::relay::is_channels;
+use super::keep_alive::KeepAliveTimer;
+use super::relay::is_channel_fault;
 use super::retry_policy::AttemptEnd;
 use crate::catalog::model::Candidate;
-use crate::filter::Access;
-use crate::filter::view::{FrameView, Verdict};
+use crate::filter::BodyAccess;
+use crate::filter::view::{EventAction, EventView};
 use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
-use crate::protocol::blame;
+use crate::protocol::error_class;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::sse::{Event, Framer};
+use crate::protocol::sse::{SseDecoder, SseEvent};
 use crate::protocol::stream::StreamProgress;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, header};
@@ -20,12 +20,12 @@ use http::{HeaderMap, Method, StatusCode, header};
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
 /// A stream as far as it came.
-struct Stream {
-    framer: Framer,
+struct RelayedStream {
+    framer: SseDecoder,
     progress: Option<StreamProgress>,
 }
 
-impl Stream {
+impl RelayedStream {
     fn is_over(&self) -> bool {
         self.progress.as_ref().is_some_and(StreamProgress::is_over)
     }
@@ -37,7 +37,7 @@ impl Stream {
         is_good && self.framer.is_between_events()
     }
 
-    fn is_whole(&self, partial: Option<&Event>) -> bool {
+    fn is_whole(&self, partial: Option<&SseEvent>) -> bool {
         let progress = self.progress.as_ref();
         progress.is_none_or(|progress| progress.is_whole(partial))
     }
@@ -53,14 +53,14 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         headers.remove(header::CONTENT_LENGTH);
         self.downstream.write_head(response.status, headers).await?;
-        let rewritten = self.route.response.event_access() == Access::Replace;
-        let mut stream = Stream {
-            framer: Framer::new(EVENT_BYTES_MAX),
+        let rewritten = self.route.response.event_access() == BodyAccess::Replace;
+        let mut stream = RelayedStream {
+            framer: SseDecoder::new(EVENT_BYTES_MAX),
             progress: self.progress(response),
         };
-        let pulse = Pulse::new(self.route.response.heartbeat(), rewritten);
+        let keep_alive = KeepAliveTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
-            let heartbeat = pulse.now(&stream.framer, stream.is_over());
+            let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
             match self.next_chunk_with(response, heartbeat).await {
                 Ok(Some(chunk)) if rewritten => {
                     stream.framer.push(&chunk);
@@ -70,7 +70,7 @@ impl Exchange<'_> {
                 Ok(Some(chunk)) => {
                     self.downstream.write(chunk.clone(), false).await?;
                     stream.framer.push(&chunk);
-                    self.look_at_events(&mut stream, candidate);
+                    self.observe_events(&mut stream, candidate);
                 }
                 Ok(None) => {
                     let partial = stream.framer.finish();
@@ -86,7 +86,7 @@ impl Exchange<'_> {
                     return self.downstream.write(rest, true).await;
                 }
                 // Nothing is missing: providers and what stands before them close as they like.
-                Err(fault) if is_channels(&fault) && stream.has_ended() => {
+                Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
                     return self.downstream.write(Bytes::new(), true).await;
                 }
                 Err(fault) => {
@@ -112,11 +112,11 @@ impl Exchange<'_> {
     async fn break_off(
         &mut self,
         fault: Fault,
-        stream: &Stream,
-        partial: Option<Event>,
+        stream: &RelayedStream,
+        partial: Option<SseEvent>,
         rewritten: bool,
     ) -> Result<(), Fault> {
-        let fault = match is_channels(&fault) {
+        let fault = match is_channel_fault(&fault) {
             true => self.retry_policy.verdict(AttemptEnd::CutShort).fault(fault),
             false => fault,
         };
@@ -129,46 +129,46 @@ impl Exchange<'_> {
         Err(fault)
     }
 
-    fn look_at_events(&mut self, stream: &mut Stream, candidate: &Candidate) {
+    fn observe_events(&mut self, stream: &mut RelayedStream, candidate: &Candidate) {
         while let Some(event) = stream.framer.next() {
             self.count(stream, &event);
-            self.route.response.on_event(&mut FrameView {
+            self.route.response.on_event(&mut EventView {
                 request: &mut self.request,
                 candidate: Some(candidate),
                 event: &event,
-                verdict: Verdict::Pass,
+                action: EventAction::Pass,
             });
         }
     }
 
-    fn rewritten_events(&mut self, stream: &mut Stream, candidate: &Candidate) -> Bytes {
+    fn rewritten_events(&mut self, stream: &mut RelayedStream, candidate: &Candidate) -> Bytes {
         let mut out: Vec<Bytes> = Vec::new();
         while let Some(event) = stream.framer.next() {
             self.count(stream, &event);
-            let mut frame = FrameView {
+            let mut view = EventView {
                 request: &mut self.request,
                 candidate: Some(candidate),
                 event: &event,
-                verdict: Verdict::Pass,
+                action: EventAction::Pass,
             };
-            self.route.response.on_event(&mut frame);
-            match frame.verdict {
-                Verdict::Pass => out.push(event.raw.clone()),
-                Verdict::Replace(bytes) => out.push(bytes),
-                Verdict::Drop => {}
+            self.route.response.on_event(&mut view);
+            match view.action {
+                EventAction::Pass => out.push(event.raw.clone()),
+                EventAction::Replace(bytes) => out.push(bytes),
+                EventAction::Drop => {}
             }
         }
         joined(out)
     }
 
     /// Counts an event, and notes an error that comes too late for another channel.
-    fn count(&mut self, stream: &mut Stream, event: &Event) {
+    fn count(&mut self, stream: &mut RelayedStream, event: &SseEvent) {
         let info = &mut self.request.info;
         info.events += 1;
         if let Some(progress) = &mut stream.progress
             && progress.note(event, stream.framer.is_in_oversize())
         {
-            info.stream_error = Some(blame::of_event(event.data()));
+            info.stream_error = Some(error_class::of_event(event.data()));
         }
     }
 

@@ -5,9 +5,9 @@ mod tests;
 
 use crate::filter::body::RequestBody;
 use crate::filter::view::RequestView;
-use crate::gateway::upstream::client::Progress;
+use crate::gateway::upstream::client::SendProgress;
 use crate::protocol::Protocol;
-use crate::protocol::blame::Blame;
+use crate::protocol::error_class::ErrorClass;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{Method, StatusCode};
 
@@ -36,18 +36,18 @@ pub enum AttemptEnd {
     StaleConnection,
     /// The connection broke after a byte was written, and before the caller had any of the response.
     Broken,
-    /// As [`Self::Broken`], by a timeout.
+    /// As [`Self::ConnectionReset`], by a timeout.
     TimedOut,
-    /// As [`Self::Broken`], since the gateway's process ends.
+    /// As [`Self::ConnectionReset`], since the gateway's process ends.
     Drained,
     /// The connection broke when the caller had part of the response.
     CutShort,
     /// A status of 4xx.
-    ClientError(Blame),
+    ClientError(ErrorClass),
     /// A status of 5xx.
-    ServerError(Blame),
+    ServerError(ErrorClass),
     /// A success whose stream begins with an error.
-    ErrorEvent(Blame),
+    ErrorEvent(ErrorClass),
     /// A redirect, which no provider sends.
     Redirect,
     /// A success whose body is not of the protocol, such as a page for people.
@@ -58,7 +58,7 @@ pub enum AttemptEnd {
 
 /// Where the request goes next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Next {
+pub enum NextAttempt {
     /// To the same channel once more, on a connection that is not pooled.
     FreshConnection,
     /// To another candidate, if one is left; else the caller gets the [`CallerReply`].
@@ -85,8 +85,8 @@ pub enum CallerReply {
 
 /// What an attempt that did not serve leads to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    pub next: Next,
+pub struct RetryDecision {
+    pub next: NextAttempt,
     pub reply: CallerReply,
     /// Whether the caller's SDK may send the request again by itself.
     pub sdk_may_retry: bool,
@@ -102,16 +102,18 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// The table. `ARCHITECTURE.md` shows it.
-    pub fn verdict(self, end: AttemptEnd) -> Verdict {
+    pub fn verdict(self, end: AttemptEnd) -> RetryDecision {
         use AttemptEnd::{
             Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
             StaleConnection, TimedOut, Unreadable, Unsent,
         };
-        use Blame::{Account, Busy, Caller, Credential, NotHere, Provider};
         use CallerReply::{
             AccountRefused, Fault, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
         };
-        use Next::{Candidate, FreshConnection, Stop};
+        use ErrorClass::{
+            InvalidRequest, ModelNotFound, RateLimited, RefusedAccount, RefusedCredential,
+        };
+        use NextAttempt::{Candidate, FreshConnection, Stop};
         use RetrySafety::{Background, Free, Paid, Stored, Streamed};
         let (next, reply, sdk_may_retry) = match (end, self.safety) {
             (Unsent, _) => (Candidate, Fault, true),
@@ -125,27 +127,33 @@ impl RetryPolicy {
             (StaleConnection | Broken | TimedOut | Drained, Paid) => (Stop, OutcomeUnknown, false),
             (CutShort, Paid) => (Stop, PaidFailure, false),
 
-            (ClientError(Caller), Paid) => (Stop, ProviderError, false),
-            (ClientError(Provider), Paid) => (Stop, ProviderError, false),
-            (ClientError(Busy | NotHere), Paid) => (Candidate, ProviderError, true),
-            (ClientError(Credential | Account), Paid) => (Candidate, AccountRefused, false),
+            (ClientError(InvalidRequest), Paid) => (Stop, ProviderError, false),
+            (ClientError(ErrorClass::ServerError), Paid) => (Stop, ProviderError, false),
+            (ClientError(RateLimited | ModelNotFound), Paid) => (Candidate, ProviderError, true),
+            (ClientError(RefusedCredential | RefusedAccount), Paid) => {
+                (Candidate, AccountRefused, false)
+            }
             (ServerError(_), Paid) => (Stop, PaidFailure, false),
-            (ErrorEvent(Credential | Account), Paid) => (Stop, AccountRefused, false),
+            (ErrorEvent(RefusedCredential | RefusedAccount), Paid) => (Stop, AccountRefused, false),
             (ErrorEvent(_), Paid) => (Stop, ProviderError, false),
             (
-                ClientError(Credential | Account)
-                | ServerError(Credential | Account)
-                | ErrorEvent(Credential | Account),
+                ClientError(RefusedCredential | RefusedAccount)
+                | ServerError(RefusedCredential | RefusedAccount)
+                | ErrorEvent(RefusedCredential | RefusedAccount),
                 Streamed,
             ) => (Stop, AccountRefused, true),
             (ClientError(_) | ServerError(_) | ErrorEvent(_), Streamed) => {
                 (Stop, ProviderError, true)
             }
-            (ClientError(blame) | ServerError(blame) | ErrorEvent(blame), _) => match blame {
-                Caller => (Stop, ProviderError, true),
-                Busy | Provider | NotHere => (Candidate, ProviderError, true),
-                Credential | Account => (Candidate, AccountRefused, true),
-            },
+            (ClientError(error_class) | ServerError(error_class) | ErrorEvent(error_class), _) => {
+                match error_class {
+                    InvalidRequest => (Stop, ProviderError, true),
+                    RateLimited | ErrorClass::ServerError | ModelNotFound => {
+                        (Candidate, ProviderError, true)
+                    }
+                    RefusedCredential | RefusedAccount => (Candidate, AccountRefused, true),
+                }
+            }
 
             (Redirect | ForeignBody, Free | Stored | Background) => (Candidate, Fault, true),
             (Redirect | ForeignBody, Streamed) => (Stop, Fault, true),
@@ -154,7 +162,7 @@ impl RetryPolicy {
             (Unreadable, Free | Stored | Background | Streamed) => (Stop, Fault, true),
             (Unreadable, Paid) => (Stop, Fault, false),
         };
-        Verdict {
+        RetryDecision {
             next,
             reply,
             sdk_may_retry,
@@ -164,25 +172,25 @@ impl RetryPolicy {
 
 impl AttemptEnd {
     /// The end of an attempt that failed with `kind`, before the caller had any of the response.
-    pub fn of_fault(kind: FaultKind, progress: Progress) -> Self {
+    pub fn of_fault(kind: FaultKind, progress: SendProgress) -> Self {
         match (progress, kind) {
-            (Progress::Unsent, _) => Self::Unsent,
-            (Progress::Sent, FaultKind::UpstreamTimeout) => Self::TimedOut,
-            (Progress::Sent, FaultKind::Ending) => Self::Drained,
-            (Progress::Sent, _) => Self::Broken,
+            (SendProgress::Unsent, _) => Self::Unsent,
+            (SendProgress::Sent, FaultKind::UpstreamTimeout) => Self::TimedOut,
+            (SendProgress::Sent, FaultKind::Ending) => Self::Drained,
+            (SendProgress::Sent, _) => Self::Broken,
         }
     }
 
     /// The end of an attempt whose response is an error.
-    pub fn of_error(status: StatusCode, blame: Blame) -> Self {
+    pub fn of_error(status: StatusCode, error_class: ErrorClass) -> Self {
         match status.is_server_error() {
-            true => Self::ServerError(blame),
-            false => Self::ClientError(blame),
+            true => Self::ServerError(error_class),
+            false => Self::ClientError(error_class),
         }
     }
 }
 
-impl Verdict {
+impl RetryDecision {
     /// What the caller is told instead of `fault`.
     pub fn fault(self, fault: Fault) -> Fault {
         let fault = match self.reply {
@@ -196,14 +204,14 @@ impl Verdict {
                 ..fault
             },
             CallerReply::InvalidResponse => Fault {
-                kind: FaultKind::UnreadableAnswer,
+                kind: FaultKind::UnreadableResponse,
                 message: PAID_FAILURE.into(),
                 ..fault
             },
             CallerReply::Fault | CallerReply::ProviderError | CallerReply::AccountRefused => fault,
         };
         Fault {
-            costs_twice: fault.costs_twice || !self.sdk_may_retry,
+            may_charge_twice: fault.may_charge_twice || !self.sdk_may_retry,
             ..fault
         }
     }

@@ -1,10 +1,10 @@
 //! A listener: takes connections as long as there is room, brings them through TLS, hands them on.
 
-use super::client_stream::{Buffers, ClientStream};
+use super::client_stream::{BufferSizes, ClientStream};
+use super::drain_state::{DrainState, until_set};
 use super::proxy_header::read_client;
-use super::stages::{Stages, reached};
-use crate::catalog::client_address::ClientAddresses;
-use crate::gateway::service::Decrement;
+use crate::catalog::client_address::ClientAddressResolver;
+use crate::gateway::service::GaugeGuard;
 use async_trait::async_trait;
 use pingora_core::apps::ServerApp;
 use pingora_core::listeners::tls::Acceptor;
@@ -21,9 +21,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// How long nothing is accepted when the system has no room: time for others to give some back.
-const BREATH: Duration = Duration::from_millis(20);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 /// How often it is told that there is none.
-const TOLD_EVERY: Duration = Duration::from_secs(10);
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
 /// Connections that came before the listener was closed and are still taken.
 const WAITING_MAX: usize = 10_000;
 /// Files that the admin listener keeps open, to give them up for its connections when the system has
@@ -31,34 +31,34 @@ const WAITING_MAX: usize = 10_000;
 const SPARE_FILES: usize = 4;
 
 /// A listener of callers or of the admin pages, as a service of Pingora's server.
-pub(super) struct Listener<A> {
+pub(super) struct ListenerService<A> {
     pub name: &'static str,
     pub threads: usize,
     /// Taken when the service starts.
     pub socket: Option<std::net::TcpListener>,
-    pub door: Arc<Door<A>>,
-    pub stages: Arc<Stages>,
+    pub admission: Arc<ConnectionAdmission<A>>,
+    pub drain_state: Arc<DrainState>,
     pub closing: ShutdownWatch,
     /// The others are for operators, who get in even when the system has no room for more open files.
     pub for_callers: bool,
 }
 
 /// What each connection passes.
-pub(super) struct Door<A> {
+pub(super) struct ConnectionAdmission<A> {
     pub app: Arc<A>,
     /// One for each connection, from its first moment to its last.
-    pub places: Arc<Semaphore>,
+    pub connection_permits: Arc<Semaphore>,
     pub open: prometheus::IntGauge,
     /// Where each connection begins with a header of the PROXY protocol: whose word counts.
-    pub proxies: Option<Arc<ClientAddresses>>,
+    pub proxies: Option<Arc<ClientAddressResolver>>,
     pub tls: Option<Acceptor>,
     /// For a PROXY header and a TLS handshake together, from the connection's first moment.
     pub handshake_deadline: Duration,
-    pub buffers: Buffers,
+    pub buffers: BufferSizes,
 }
 
 #[async_trait]
-impl<A: ServerApp + Send + Sync + 'static> Service for Listener<A> {
+impl<A: ServerApp + Send + Sync + 'static> Service for ListenerService<A> {
     async fn start_service(&mut self, _: Option<ListenFds>, _: ShutdownWatch, _: usize) {
         let Some(socket) = self.socket.take() else {
             return;
@@ -66,7 +66,7 @@ impl<A: ServerApp + Send + Sync + 'static> Service for Listener<A> {
         match TcpListener::from_std(socket) {
             Ok(listener) => {
                 if self.for_callers {
-                    self.stages.accept();
+                    self.drain_state.accept();
                 }
                 self.accept_until_closed(listener).await;
             }
@@ -83,33 +83,33 @@ impl<A: ServerApp + Send + Sync + 'static> Service for Listener<A> {
     }
 }
 
-impl<A: ServerApp + Send + Sync + 'static> Listener<A> {
+impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
     async fn accept_until_closed(&self, listener: TcpListener) {
         let mut spare = Vec::new();
         let mut starved = false;
-        let mut told: Option<Instant> = None;
-        let mut closed = pin!(reached(self.closing.clone()));
+        let mut last_logged: Option<Instant> = None;
+        let mut closed = pin!(until_set(self.closing.clone()));
         loop {
             if !self.for_callers && !starved {
-                take_spare(&mut spare, &listener);
+                fill_spare_files(&mut spare, &listener);
             }
             let accepted = tokio::select! {
                 biased;
                 () = &mut closed => break,
-                () = self.breathe(&listener), if starved => {
+                () = self.wait_for_file_descriptors(&listener), if starved => {
                     starved = false;
                     continue;
                 }
                 accepted = listener.accept(), if !starved => accepted,
             };
             match accepted {
-                Ok((stream, _)) => self.let_in(stream),
+                Ok((stream, _)) => self.admit(stream),
                 // Operators get in all the same.
-                Err(error) if is_starved(&error) && spare.pop().is_some() => {}
-                Err(error) if is_starved(&error) => {
-                    if told.is_none_or(|at| at.elapsed() > TOLD_EVERY) {
+                Err(error) if is_out_of_file_descriptors(&error) && spare.pop().is_some() => {}
+                Err(error) if is_out_of_file_descriptors(&error) => {
+                    if last_logged.is_none_or(|at| at.elapsed() > LOG_INTERVAL) {
                         tracing::warn!(listener = self.name, %error, "no connection can be taken");
-                        told = Some(Instant::now());
+                        last_logged = Some(Instant::now());
                     }
                     starved = true;
                 }
@@ -117,24 +117,24 @@ impl<A: ServerApp + Send + Sync + 'static> Listener<A> {
                 Err(error) => tracing::debug!(listener = self.name, %error, "not accepted"),
             }
         }
-        self.take_waiting(listener);
+        self.accept_backlog(listener);
     }
 
     /// Ends after a while; for callers only when the system has room for more than their next one.
-    async fn breathe(&self, listener: &TcpListener) {
+    async fn wait_for_file_descriptors(&self, listener: &TcpListener) {
         let mut room = Vec::new();
         while room.len() < SPARE_FILES {
             room.clear();
-            fast_sleep(BREATH).await;
+            fast_sleep(ACCEPT_PAUSE).await;
             if !self.for_callers {
                 return;
             }
-            take_spare(&mut room, listener);
+            fill_spare_files(&mut room, listener);
         }
     }
 
     /// Closing a listener would reset the connections that wait in it.
-    fn take_waiting(&self, listener: TcpListener) {
+    fn accept_backlog(&self, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else {
             return;
         };
@@ -145,28 +145,38 @@ impl<A: ServerApp + Send + Sync + 'static> Listener<A> {
             if stream.set_nonblocking(true).is_ok()
                 && let Ok(stream) = TcpStream::from_std(stream)
             {
-                self.let_in(stream);
+                self.admit(stream);
             }
         }
     }
 
     /// Those for whom there is no place are closed at once.
-    fn let_in(&self, stream: TcpStream) {
-        if let Ok(place) = self.door.places.clone().try_acquire_owned() {
-            let (door, closing) = (self.door.clone(), self.closing.clone());
-            tokio::spawn(async move { door.pass(stream, closing, place).await });
+    fn admit(&self, stream: TcpStream) {
+        if let Ok(permit) = self
+            .admission
+            .connection_permits
+            .clone()
+            .try_acquire_owned()
+        {
+            let (admission, closing) = (self.admission.clone(), self.closing.clone());
+            tokio::spawn(async move { admission.serve(stream, closing, permit).await });
         }
     }
 }
 
-impl<A: ServerApp + Send + Sync + 'static> Door<A> {
-    async fn pass(&self, stream: TcpStream, closing: ShutdownWatch, _place: OwnedSemaphorePermit) {
+impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
+    async fn serve(
+        &self,
+        stream: TcpStream,
+        closing: ShutdownWatch,
+        _permit: OwnedSemaphorePermit,
+    ) {
         self.open.inc();
-        let _open = Decrement(&self.open);
+        let _open = GaugeGuard(&self.open);
         if stream.set_nodelay(true).is_err() {
             return;
         }
-        let Some(mut stream) = self.begin(stream).await else {
+        let Some(mut stream) = self.handshake(stream).await else {
             return;
         };
         while let Some(again) = self.app.process_new(stream, &closing).await {
@@ -175,13 +185,13 @@ impl<A: ServerApp + Send + Sync + 'static> Door<A> {
     }
 
     /// Whatever comes before HTTP: a header of the PROXY protocol, then TLS.
-    async fn begin(&self, stream: TcpStream) -> Option<Stream> {
+    async fn handshake(&self, stream: TcpStream) -> Option<Stream> {
         if self.proxies.is_none() && self.tls.is_none() {
             let peer = stream.peer_addr().ok();
             return Some(Box::new(ClientStream::new(stream, peer, self.buffers)));
         }
         // Large, and over with the begin of a connection.
-        let secured = Box::pin(self.secure(stream));
+        let secured = Box::pin(self.accept_tls(stream));
         match fast_timeout(self.handshake_deadline, secured).await {
             Ok(stream) => stream,
             Err(_) => {
@@ -191,7 +201,7 @@ impl<A: ServerApp + Send + Sync + 'static> Door<A> {
         }
     }
 
-    async fn secure(&self, mut stream: TcpStream) -> Option<Stream> {
+    async fn accept_tls(&self, mut stream: TcpStream) -> Option<Stream> {
         let peer = match &self.proxies {
             None => stream.peer_addr().ok(),
             Some(proxies) => match read_client(&mut stream, proxies).await {
@@ -218,14 +228,14 @@ impl<A: ServerApp + Send + Sync + 'static> Door<A> {
 }
 
 /// Whether the system lacks room, which only time brings: asking again at once would turn in circles.
-fn is_starved(error: &io::Error) -> bool {
+fn is_out_of_file_descriptors(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::EMFILE | libc::ENFILE | libc::ENOBUFS | libc::ENOMEM)
     )
 }
 
-fn take_spare(spare: &mut Vec<OwnedFd>, listener: &TcpListener) {
+fn fill_spare_files(spare: &mut Vec<OwnedFd>, listener: &TcpListener) {
     while spare.len() < SPARE_FILES {
         match listener.as_fd().try_clone_to_owned() {
             Ok(file) => spare.push(file),

@@ -1,12 +1,12 @@
-//! Runs an [`App`] of the gateway's own (the admin pages) on Pingora.
+//! Runs an [`HttpApp`] of the gateway's own (the admin pages) on Pingora.
 
-use super::stages::Stages;
-use crate::filter::Reply;
-use crate::gateway::deadline::Elapsed;
+use super::drain_state::DrainState;
+use crate::filter::LocalReply;
+use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::downstream::Downstream;
-use crate::gateway::downstream::early_reply::BlockedReplies;
+use crate::gateway::downstream::early_reply::BlockedReplyCount;
 use crate::protocol::fault::Fault;
-use crate::serve::{Answer, App};
+use crate::serve::{AppResponse, HttpApp};
 use async_trait::async_trait;
 use http::{Request, StatusCode};
 use pingora_core::apps::{HttpServerApp, HttpServerOptions, ReusedHttpStream};
@@ -25,25 +25,25 @@ pub struct AppService<A> {
     app: A,
     body_bytes_max: u64,
     options: HttpServerOptions,
-    stages: Arc<Stages>,
+    drain_state: Arc<DrainState>,
 }
 
 impl<A> AppService<A> {
     /// Bodies above `body_bytes_max` get a 413.
-    pub fn new(app: A, body_bytes_max: u64, stages: Arc<Stages>) -> Self {
+    pub fn new(app: A, body_bytes_max: u64, drain_state: Arc<DrainState>) -> Self {
         let mut options = HttpServerOptions::default();
         options.h2c = true;
         Self {
             app,
             body_bytes_max,
             options,
-            stages,
+            drain_state,
         }
     }
 }
 
 #[async_trait]
-impl<A: App> HttpServerApp for AppService<A> {
+impl<A: HttpApp> HttpServerApp for AppService<A> {
     async fn process_new_http(
         self: &Arc<Self>,
         mut session: ServerSession,
@@ -56,12 +56,12 @@ impl<A: App> HttpServerApp for AppService<A> {
         if session.get_keepalive().is_some() {
             session.set_keepalive(Some(KEEP_ALIVE_SECONDS));
         }
-        let mut downstream = Downstream::new(Box::new(session), self.stages.clone());
-        let remainder = match self.answer(&mut downstream).await {
+        let mut downstream = Downstream::new(Box::new(session), self.drain_state.clone());
+        let remainder = match self.respond(&mut downstream).await {
             Ok(()) => downstream.finish().await,
             Err(_) => downstream.abort().await,
         };
-        remainder.finish(&BlockedReplies::default()).await
+        remainder.finish(&BlockedReplyCount::default()).await
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {
@@ -70,26 +70,27 @@ impl<A: App> HttpServerApp for AppService<A> {
 }
 
 /// The connection cannot be used on: the client left.
-struct Over;
+struct ClientGoneError;
 
-impl From<Fault> for Over {
+impl From<Fault> for ClientGoneError {
     fn from(_: Fault) -> Self {
         Self
     }
 }
 
-impl<A: App> AppService<A> {
-    async fn answer(&self, downstream: &mut Downstream) -> Result<(), Over> {
+impl<A: HttpApp> AppService<A> {
+    async fn respond(&self, downstream: &mut Downstream) -> Result<(), ClientGoneError> {
         let body = match downstream
             .read_body(self.body_bytes_max, BODY_DEADLINE, None)
             .await
         {
             Ok(body) => body,
             Err(fault) => {
-                let status = StatusCode::from_u16(fault.kind.status()).map_err(|_| Over)?;
+                let status =
+                    StatusCode::from_u16(fault.kind.status()).map_err(|_| ClientGoneError)?;
                 return send(
                     downstream,
-                    Answer::full(status, "text/plain", fault.message),
+                    AppResponse::full(status, "text/plain", fault.message),
                 )
                 .await;
             }
@@ -99,24 +100,24 @@ impl<A: App> AppService<A> {
         *request.method_mut() = head.method.clone();
         *request.uri_mut() = head.uri.clone();
         *request.headers_mut() = head.headers.clone();
-        let answering = self.app.answer(request);
+        let answering = self.app.respond(request);
         match downstream
-            .unless_gone_within(ANSWER_DEADLINE, answering)
+            .until_client_gone_within(ANSWER_DEADLINE, answering)
             .await
         {
             Ok(Ok(answer)) => send(downstream, answer).await,
-            Ok(Err(Elapsed)) | Err(_) => Err(Over),
+            Ok(Err(DeadlineElapsed)) | Err(_) => Err(ClientGoneError),
         }
     }
 }
 
-async fn send(downstream: &mut Downstream, answer: Answer) -> Result<(), Over> {
-    let Answer {
+async fn send(downstream: &mut Downstream, answer: AppResponse) -> Result<(), ClientGoneError> {
+    let AppResponse {
         status,
         headers,
         body,
     } = answer;
-    let reply = Reply {
+    let reply = LocalReply {
         status,
         headers,
         body,

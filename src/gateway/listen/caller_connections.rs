@@ -5,28 +5,28 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// How many connections each caller has open.
 #[derive(Default)]
-pub struct CallerConnections {
+pub struct CallerConnectionCounts {
     open: Mutex<HashMap<Arc<str>, u32>>,
 }
 
 /// What one connection counts as: one for each caller that used it, until this is dropped.
-pub struct Places {
-    connections: Arc<CallerConnections>,
-    held: Mutex<Vec<Arc<str>>>,
+pub struct ConnectionQuota {
+    connections: Arc<CallerConnectionCounts>,
+    callers: Mutex<Vec<Arc<str>>>,
 }
 
-impl Places {
-    pub fn new(connections: Arc<CallerConnections>) -> Self {
+impl ConnectionQuota {
+    pub fn new(connections: Arc<CallerConnectionCounts>) -> Self {
         Self {
             connections,
-            held: Mutex::default(),
+            callers: Mutex::default(),
         }
     }
 
     /// Counts this connection to `caller`, who may have `most` of them; `false` if that is too many.
-    pub fn take(&self, caller: &Arc<str>, most: u32) -> bool {
-        let mut held = lock(&self.held);
-        if held.contains(caller) {
+    pub fn admit(&self, caller: &Arc<str>, most: u32) -> bool {
+        let mut callers = lock(&self.callers);
+        if callers.contains(caller) {
             return true;
         }
         let mut open = lock(&self.connections.open);
@@ -34,20 +34,24 @@ impl Places {
         let fits = *count < most;
         if fits {
             *count += 1;
-            held.push(caller.clone());
+            callers.push(caller.clone());
         }
         fits
     }
 }
 
-impl Drop for Places {
+impl Drop for ConnectionQuota {
     fn drop(&mut self) {
-        let held = std::mem::take(self.held.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if held.is_empty() {
+        let callers = std::mem::take(
+            self.callers
+                .get_mut()
+                .unwrap_or_else(PoisonError::into_inner),
+        );
+        if callers.is_empty() {
             return;
         }
         let mut open = lock(&self.connections.open);
-        for caller in held {
+        for caller in callers {
             if let Some(count) = open.get_mut(&caller) {
                 *count -= 1;
                 if *count == 0 {
@@ -68,14 +72,14 @@ mod tests {
 
     #[test]
     fn a_connection_counts_once_for_each_of_its_callers_until_it_ends() {
-        let all = Arc::new(CallerConnections::default());
-        let connection = || Places::new(all.clone());
+        let all = Arc::new(CallerConnectionCounts::default());
+        let connection = || ConnectionQuota::new(all.clone());
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         let (first, second, third) = (connection(), connection(), connection());
-        assert!(first.take(&ann, 2) && first.take(&ann, 2) && second.take(&ann, 2));
-        assert!(!third.take(&ann, 2) && third.take(&bob, 1) && !first.take(&bob, 1));
+        assert!(first.admit(&ann, 2) && first.admit(&ann, 2) && second.admit(&ann, 2));
+        assert!(!third.admit(&ann, 2) && third.admit(&bob, 1) && !first.admit(&bob, 1));
         drop(second);
-        assert!(third.take(&ann, 2));
+        assert!(third.admit(&ann, 2));
         drop((first, third));
         assert!(lock(&all.open).is_empty());
     }

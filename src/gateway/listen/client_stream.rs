@@ -24,7 +24,7 @@ const PART_LOOK: Duration = Duration::from_millis(10);
 
 /// Bytes that are held of a connection in each direction.
 #[derive(Clone, Copy)]
-pub(super) struct Buffers {
+pub(super) struct BufferSizes {
     pub read: usize,
     pub write: usize,
 }
@@ -39,7 +39,7 @@ pub(super) struct ClientStream {
 
 impl ClientStream {
     /// `peer` is the other end, or what the PROXY protocol says that it is.
-    pub fn new(stream: TcpStream, peer: Option<SocketAddr>, buffers: Buffers) -> Self {
+    pub fn new(stream: TcpStream, peer: Option<SocketAddr>, buffers: BufferSizes) -> Self {
         Self {
             digest: peer.map(|peer| {
                 let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());

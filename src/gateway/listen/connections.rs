@@ -4,8 +4,8 @@ use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
 use crate::gateway::Gateway;
 use crate::gateway::intercepted_stream::InterceptedStream;
-use crate::gateway::refusal::Refusal;
 use crate::gateway::service::GatewayApp;
+use crate::gateway::unrouted_request::UnroutedRequest;
 use crate::snapshot::server::ServerLimits;
 use async_trait::async_trait;
 use http::HeaderMap;
@@ -22,13 +22,13 @@ use std::time::Duration;
 const REQUESTS_PER_CONNECTION_MAX: u32 = 10_000;
 
 /// Serves each connection.
-pub(super) struct Connections {
+pub(super) struct ConnectionService {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     keep_alive: Duration,
 }
 
-impl Connections {
+impl ConnectionService {
     pub fn new(gateway: Arc<Gateway>, limits: &ServerLimits) -> Self {
         let keep_alive = limits.keep_alive;
         let mut options = HttpServerOptions::default();
@@ -46,13 +46,13 @@ impl Connections {
         let limits = &snapshot.server.limits;
         let gateway = self.gateway.clone();
         Http2Reader::new(limits.header_bytes, limits.header_deadline, move || {
-            Refusal::log_large_head(&gateway, gateway.client_of(peer, &HeaderMap::new()))
+            UnroutedRequest::log_large_head(&gateway, gateway.client_of(peer, &HeaderMap::new()))
         })
     }
 }
 
 #[async_trait]
-impl ServerApp for Connections {
+impl ServerApp for ConnectionService {
     async fn process_new(
         self: &Arc<Self>,
         connection: Stream,

@@ -4,13 +4,13 @@ use memchr::memchr_iter;
 
 /// A head of which some has come.
 #[derive(Default)]
-pub(super) struct HeadScan {
+pub(super) struct HeadScanner {
     bytes: usize,
     /// Bytes of the current line that came in earlier pieces.
     line_bytes: usize,
     /// The last byte of the earlier pieces.
     last: u8,
-    request_line: RequestLine,
+    request_line: RequestLineScanner,
 }
 
 /// What a piece of a head was.
@@ -24,7 +24,7 @@ pub(super) enum HeadProgress {
 
 /// RFC 9112, section 3: `method SP request-target SP HTTP-version`, where no part has white space.
 #[derive(Default)]
-struct RequestLine {
+struct RequestLineScanner {
     is_whole: bool,
     spaces: usize,
     has_forbidden: bool,
@@ -32,13 +32,13 @@ struct RequestLine {
     has_return: bool,
 }
 
-impl HeadScan {
+impl HeadScanner {
     pub fn bytes(&self) -> usize {
         self.bytes
     }
 
     pub fn has_valid_request_line(&self) -> bool {
-        let RequestLine {
+        let RequestLineScanner {
             is_whole,
             spaces,
             has_forbidden,
@@ -96,7 +96,7 @@ impl HeadScan {
     }
 }
 
-impl RequestLine {
+impl RequestLineScanner {
     fn scan(&mut self, piece: &[u8]) {
         let Some((last, before)) = piece.split_last() else {
             return;
@@ -120,7 +120,7 @@ mod tests {
 
     /// Scans `received` in pieces of `size` bytes: the head's length, and whether its first line is valid.
     fn scanned(received: &[u8], size: usize) -> (Option<usize>, bool) {
-        let mut scan = HeadScan::default();
+        let mut scan = HeadScanner::default();
         let mut before = 0;
         for piece in received.chunks(size) {
             if let HeadProgress::End(at) = scan.scan(piece) {
@@ -206,7 +206,7 @@ mod tests {
         ] {
             let received = format!("{lines}{rest}");
             for cut in 0..=lines.len() {
-                let mut scan = HeadScan::default();
+                let mut scan = HeadScanner::default();
                 let (first, second) = received.as_bytes().split_at(cut);
                 assert_eq!(scan.skip_empty_lines(first), cut);
                 assert_eq!(scan.skip_empty_lines(second), lines.len() - cut);

@@ -1,6 +1,6 @@
 //! The inspection of what an HTTP/1.1 client sends: where each message begins and ends, and what is refused.
 
-use super::head_scan::{HeadProgress, HeadScan};
+use super::head_scan::{HeadProgress, HeadScanner};
 use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkProgress};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub(in crate::gateway) enum BodyFraming {
 
 /// What the head check must know of a head and cannot see in what Pingora has parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::gateway) struct HeadOnWire {
+pub(in crate::gateway) struct RawHeadInfo {
     pub bytes: usize,
     /// The request line is visible ASCII with two single spaces.
     pub valid_request_line: bool,
@@ -28,7 +28,7 @@ pub(in crate::gateway) struct HeadOnWire {
 
 /// Why a client's bytes are not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub(in crate::gateway) enum RefusedBytes {
+pub(in crate::gateway) enum InspectionError {
     #[error("the head is larger than `server.limits.header_size`")]
     HeadTooLarge,
     #[error("the head has an end that the HTTP parser does not see")]
@@ -39,8 +39,8 @@ pub(in crate::gateway) enum RefusedBytes {
     BodyEnd,
 }
 
-impl From<RefusedBytes> for io::Error {
-    fn from(refused: RefusedBytes) -> Self {
+impl From<InspectionError> for io::Error {
+    fn from(refused: InspectionError) -> Self {
         Self::new(io::ErrorKind::InvalidData, refused)
     }
 }
@@ -67,13 +67,13 @@ pub(super) struct InspectedPiece {
 /// How far the current message has come.
 #[derive(Default)]
 pub(super) struct Http1Inspector {
-    phase: Phase,
-    head: HeadScan,
+    phase: MessagePhase,
+    head: HeadScanner,
     header_size: usize,
 }
 
 #[derive(Default)]
-enum Phase {
+enum MessagePhase {
     /// Nothing of the message has come but empty lines.
     #[default]
     Begin,
@@ -97,21 +97,21 @@ impl Http1Inspection {
     /// A session waits for its message, whose head may have `header_size` bytes.
     pub fn begin_message(&self, header_size: usize) {
         *self.lock() = Http1Inspector {
-            phase: Phase::Begin,
-            head: HeadScan::default(),
+            phase: MessagePhase::Begin,
+            head: HeadScanner::default(),
             header_size,
         };
     }
 
     /// Whether a byte of the head has come.
     pub fn has_begun(&self) -> bool {
-        !matches!(self.lock().phase, Phase::Begin)
+        !matches!(self.lock().phase, MessagePhase::Begin)
     }
 
     /// The head of the message, which has been read.
-    pub fn head(&self) -> HeadOnWire {
+    pub fn head(&self) -> RawHeadInfo {
         let inspector = self.lock();
-        HeadOnWire {
+        RawHeadInfo {
             bytes: inspector.head.bytes(),
             valid_request_line: inspector.head.has_valid_request_line(),
         }
@@ -120,10 +120,10 @@ impl Http1Inspection {
     /// The head was checked: from here on the body is read.
     pub fn begin_body(&self, framing: BodyFraming) {
         self.lock().phase = match framing {
-            BodyFraming::Length(0) => Phase::Complete,
-            BodyFraming::Length(bytes) => Phase::Length(bytes),
-            BodyFraming::Chunked => Phase::Chunked(ChunkGrammar::default()),
-            BodyFraming::Refused => Phase::Refused,
+            BodyFraming::Length(0) => MessagePhase::Complete,
+            BodyFraming::Length(bytes) => MessagePhase::Length(bytes),
+            BodyFraming::Chunked => MessagePhase::Chunked(ChunkGrammar::default()),
+            BodyFraming::Refused => MessagePhase::Refused,
         };
     }
 
@@ -131,20 +131,20 @@ impl Http1Inspection {
     ///
     /// # Errors
     /// Here it has another one.
-    pub fn end_body(&self) -> Result<(), RefusedBytes> {
+    pub fn end_body(&self) -> Result<(), InspectionError> {
         let mut inspector = self.lock();
         match inspector.phase {
-            Phase::BodyEnd | Phase::Complete | Phase::Refused => {
-                inspector.phase = Phase::Complete;
+            MessagePhase::BodyEnd | MessagePhase::Complete | MessagePhase::Refused => {
+                inspector.phase = MessagePhase::Complete;
                 Ok(())
             }
-            _ => Err(RefusedBytes::BodyEnd),
+            _ => Err(InspectionError::BodyEnd),
         }
     }
 
     /// Whatever comes is thrown away, up to `bytes_max` bytes.
     pub fn discard(&self, bytes_max: usize) {
-        self.lock().phase = Phase::Discard(bytes_max);
+        self.lock().phase = MessagePhase::Discard(bytes_max);
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, Http1Inspector> {
@@ -157,17 +157,19 @@ impl Http1Inspector {
     ///
     /// # Errors
     /// Nothing is: the message was refused, or the session sees another end of it.
-    pub fn read_mode(&self) -> Result<ReadMode, RefusedBytes> {
+    pub fn read_mode(&self) -> Result<ReadMode, InspectionError> {
         match self.phase {
-            Phase::Begin | Phase::Head | Phase::Length(_) | Phase::Chunked(_) | Phase::Refused => {
-                Ok(ReadMode::Message)
-            }
-            Phase::HeadTooLarge => Err(RefusedBytes::HeadTooLarge),
-            Phase::HeadEnd => Err(RefusedBytes::HeadEnd),
-            Phase::BadChunks => Err(RefusedBytes::Chunks),
-            Phase::BodyEnd => Err(RefusedBytes::BodyEnd),
-            Phase::Complete => Ok(ReadMode::EndOfFile),
-            Phase::Discard(_) => Ok(ReadMode::Discard),
+            MessagePhase::Begin
+            | MessagePhase::Head
+            | MessagePhase::Length(_)
+            | MessagePhase::Chunked(_)
+            | MessagePhase::Refused => Ok(ReadMode::Message),
+            MessagePhase::HeadTooLarge => Err(InspectionError::HeadTooLarge),
+            MessagePhase::HeadEnd => Err(InspectionError::HeadEnd),
+            MessagePhase::BadChunks => Err(InspectionError::Chunks),
+            MessagePhase::BodyEnd => Err(InspectionError::BodyEnd),
+            MessagePhase::Complete => Ok(ReadMode::EndOfFile),
+            MessagePhase::Discard(_) => Ok(ReadMode::Discard),
         }
     }
 
@@ -175,35 +177,35 @@ impl Http1Inspector {
     ///
     /// # Errors
     /// They break the grammar of chunks.
-    pub fn inspect(&mut self, received: &[u8]) -> Result<InspectedPiece, RefusedBytes> {
+    pub fn inspect(&mut self, received: &[u8]) -> Result<InspectedPiece, InspectionError> {
         let mut skipped = 0;
-        if let Phase::Begin = self.phase {
+        if let MessagePhase::Begin = self.phase {
             skipped = self.head.skip_empty_lines(received);
             if skipped < received.len() {
-                self.phase = Phase::Head;
+                self.phase = MessagePhase::Head;
             }
         }
         let received = &received[skipped..];
         let passed = match &mut self.phase {
-            Phase::Head => self.inspect_head(received),
-            Phase::Length(left) => {
+            MessagePhase::Head => self.inspect_head(received),
+            MessagePhase::Length(left) => {
                 let passed =
                     usize::try_from(*left).map_or(received.len(), |left| received.len().min(left));
                 *left -= passed as u64;
                 if *left == 0 {
-                    self.phase = Phase::BodyEnd;
+                    self.phase = MessagePhase::BodyEnd;
                 }
                 passed
             }
-            Phase::Chunked(grammar) => match grammar.scan(received) {
+            MessagePhase::Chunked(grammar) => match grammar.scan(received) {
                 ChunkProgress::Open => received.len(),
                 ChunkProgress::End(at) => {
-                    self.phase = Phase::BodyEnd;
+                    self.phase = MessagePhase::BodyEnd;
                     at
                 }
                 ChunkProgress::Violation => {
-                    self.phase = Phase::BadChunks;
-                    return Err(RefusedBytes::Chunks);
+                    self.phase = MessagePhase::BadChunks;
+                    return Err(InspectionError::Chunks);
                 }
             },
             _ => received.len(),
@@ -217,12 +219,12 @@ impl Http1Inspector {
         match self.head.scan(allowed) {
             HeadProgress::Open => {
                 if self.head.bytes() == self.header_size {
-                    self.phase = Phase::HeadTooLarge;
+                    self.phase = MessagePhase::HeadTooLarge;
                 }
                 allowed.len()
             }
             HeadProgress::End(at) => {
-                self.phase = Phase::HeadEnd;
+                self.phase = MessagePhase::HeadEnd;
                 at
             }
         }
@@ -231,7 +233,7 @@ impl Http1Inspector {
     /// Counts bytes that are thrown away; `false` if those were the last.
     pub fn discard(&mut self, bytes: usize) -> bool {
         match &mut self.phase {
-            Phase::Discard(left) => {
+            MessagePhase::Discard(left) => {
                 *left = left.saturating_sub(bytes);
                 *left > 0
             }

@@ -55,7 +55,7 @@ impl Http2Reader {
     }
 
     /// Whether there was something.
-    fn give_ready(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
+    fn take_ready(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
         let rest = &self.ready[self.taken..];
         if rest.is_empty() {
             return false;
@@ -92,7 +92,7 @@ impl ReadInterceptor for Http2Reader {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         loop {
-            if self.give_ready(buffer) || self.inspector.is_over() {
+            if self.take_ready(buffer) || self.inspector.is_over() {
                 return Poll::Ready(Ok(()));
             }
             let before = buffer.filled().len();

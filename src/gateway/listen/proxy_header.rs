@@ -1,6 +1,6 @@
 //! The header of the PROXY protocol, versions 1 and 2, with which a load balancer begins each connection.
 
-use crate::catalog::client_address::ClientAddresses;
+use crate::catalog::client_address::ClientAddressResolver;
 use proxy_header::{Error, ParseConfig, ProxyHeader};
 use std::io;
 use std::net::SocketAddr;
@@ -21,7 +21,7 @@ const CONFIG: ParseConfig = ParseConfig {
 
 /// Why a connection is closed before its first request.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum RefusedConnection {
+pub(super) enum ProxyHeaderError {
     #[error("the peer is not among `server.client_address.trusted`")]
     Untrusted,
     #[error("the connection does not begin with a PROXY header")]
@@ -41,11 +41,11 @@ pub(super) enum RefusedConnection {
 /// There is no such header, or whoever sent it is not trusted.
 pub(super) async fn read_client(
     stream: &mut TcpStream,
-    addresses: &ClientAddresses,
-) -> Result<SocketAddr, RefusedConnection> {
+    addresses: &ClientAddressResolver,
+) -> Result<SocketAddr, ProxyHeaderError> {
     let peer = stream.peer_addr()?;
     if !addresses.is_trusted(peer.ip()) {
-        return Err(RefusedConnection::Untrusted);
+        return Err(ProxyHeaderError::Untrusted);
     }
     let mut header = Vec::new();
     loop {
@@ -64,19 +64,19 @@ pub(super) async fn read_client(
             return Ok(client.unwrap_or(peer));
         }
         if header.len() >= HEADER_BYTES_MAX {
-            return Err(RefusedConnection::TooLong);
+            return Err(ProxyHeaderError::TooLong);
         }
     }
 }
 
 /// The client that a header names, and where the header ends; `None` while more has to come.
-fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, RefusedConnection> {
+fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, ProxyHeaderError> {
     let begins_as = |version: &[u8]| {
         let bytes = version.len().min(begin.len());
         begin[..bytes] == version[..bytes]
     };
     if !begins_as(VERSION_1) && !begins_as(VERSION_2) {
-        return Err(RefusedConnection::NoHeader);
+        return Err(ProxyHeaderError::NoHeader);
     }
     match ProxyHeader::parse(begin, CONFIG) {
         Ok((header, end)) => {
@@ -84,7 +84,7 @@ fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, RefusedCon
             Ok(Some((client, end)))
         }
         Err(Error::BufferTooShort) => Ok(None),
-        Err(_) => Err(RefusedConnection::Malformed),
+        Err(_) => Err(ProxyHeaderError::Malformed),
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     ];
 
     #[test]
-    fn a_header_names_the_client_or_nobody_and_ends_where_it_says() {
+    fn a_proxy_header_is_parsed_to_its_client_and_its_length() {
         let tlvs = [V4, &[0x01, 0, 2, b'h', b'2', 0x04, 0, 1, 0]].concat();
         for (header, expected) in [
             (
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_header_is_refused() {
+    fn malformed_proxy_headers_are_refused() {
         let long = [&b"PROXY TCP4 "[..], &[b'1'; 200]].concat();
         for header in [
             &b"GET / HTTP/1.1\r\nhost: gate\r\n\r\n"[..],

@@ -13,7 +13,7 @@ const CLOSING: Duration = Duration::from_millis(100);
 
 /// A connection to a provider, and the peer whose pool it goes back to. Dropped, it is closed; of HTTP/2
 /// its stream is reset, and the connection serves others on.
-pub struct Connection {
+pub struct UpstreamConnection {
     /// None only while it is given back.
     session: Option<HttpSession>,
     dialer: Arc<Dialer>,
@@ -26,7 +26,7 @@ pub struct Connection {
     pub(super) is_informed: bool,
 }
 
-impl Connection {
+impl UpstreamConnection {
     pub(super) fn new(
         session: HttpSession,
         dialer: &Arc<Dialer>,
@@ -76,7 +76,7 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+impl Drop for UpstreamConnection {
     fn drop(&mut self) {
         if let Some(HttpSession::H2(session)) = self.session.take() {
             self.dialer.release_h2(session, &self.peer, POOL_IDLE);

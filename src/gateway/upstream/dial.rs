@@ -1,6 +1,6 @@
 //! New connections and idle ones: where a provider has several addresses, they race (RFC 8305).
 
-use super::response_bytes::ResponseBytes;
+use super::response_bytes::ResponseByteTracker;
 use crate::gateway::intercepted_stream::InterceptedStream;
 use pingora_core::connectors::http::v2;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
@@ -71,7 +71,7 @@ impl Dialer {
                 session.respect_keepalive();
                 let reusable = session.reuse().await;
                 if let Some(stream) =
-                    reusable.and_then(InterceptedStream::<ResponseBytes>::into_inner)
+                    reusable.and_then(InterceptedStream::<ResponseByteTracker>::into_inner)
                 {
                     self.h1
                         .release_stream(stream, peer.reuse_hash(), Some(idle));
@@ -142,7 +142,7 @@ async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize,
 }
 
 fn http1_session(stream: Stream, peer: &HttpPeer) -> HttpSession {
-    let stream = InterceptedStream::boxed(stream, ResponseBytes::default());
+    let stream = InterceptedStream::boxed(stream, ResponseByteTracker::default());
     HttpSession::H1(Http1Session::new_with_options(stream, peer))
 }
 
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_first_address_is_alone_as_long_as_it_is_quick() {
+    async fn a_quick_first_address_is_the_only_attempt() {
         let (outcome, begun) =
             run(&[("a", Duration::ZERO, true), ("b", Duration::ZERO, true)]).await;
         assert_eq!(outcome, Ok("a"));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_loses_the_race_is_dropped_with_it() {
+    async fn attempts_that_lose_the_race_are_dropped() {
         let running = Arc::new(());
         let won = race([NEVER, SOON], async |delay| {
             let _runs = running.clone();
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_race_that_nobody_wins_tells_of_everybody_in_order() {
+    async fn a_lost_race_returns_every_error_in_order() {
         let (outcome, _) = run(&[
             ("a", HEAD_START * 2, false),
             ("b", SOON, false),

@@ -5,9 +5,9 @@
 use super::bounded_body::{BodyEnd, BoundedBody};
 use super::dial::{self, Dialer};
 use super::wire::{read_head, write_request};
-use crate::catalog::egress::{Egress, Place};
-use crate::channel::addresses::Addresses;
-use crate::filter::fetch::{Bounds, Fetch, Fetched, Fetching, Unfetched};
+use crate::catalog::egress::{EgressPolicy, EgressTarget};
+use crate::channel::address_cache::AddressCache;
+use crate::filter::fetch::{FetchError, FetchFuture, FetchLimits, FetchedFile, FileFetcher};
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
 use http::uri::{Scheme, Uri};
@@ -27,13 +27,13 @@ const REDIRECTS_MAX: usize = 3;
 const IDLE: Duration = Duration::from_secs(10);
 
 /// Fetches files, each over a connection of its own.
-pub struct Fetcher {
+pub struct HttpFileFetcher {
     dialer: Dialer,
-    addresses: Addresses,
+    addresses: AddressCache,
 }
 
 /// A URL, taken apart.
-struct Target {
+struct FetchTarget {
     is_https: bool,
     host: Arc<str>,
     port: u16,
@@ -42,13 +42,13 @@ struct Target {
 }
 
 /// What a server answered.
-enum Answered {
-    File(Fetched),
-    Elsewhere(Target),
+enum FetchResponse {
+    File(FetchedFile),
+    Redirect(FetchTarget),
 }
 
-impl Fetcher {
-    pub fn new(addresses: Addresses) -> Self {
+impl HttpFileFetcher {
+    pub fn new(addresses: AddressCache) -> Self {
         Self {
             // Connections are not kept: nobody knows whether there is a second file.
             dialer: Dialer::new(1),
@@ -59,29 +59,33 @@ impl Fetcher {
     async fn follow(
         &self,
         url: &str,
-        egress: &Egress,
+        egress: &EgressPolicy,
         bytes_max: usize,
-    ) -> Result<Fetched, Unfetched> {
-        let mut target = Target::parse(url)?;
+    ) -> Result<FetchedFile, FetchError> {
+        let mut target = FetchTarget::parse(url)?;
         for _ in 0..=REDIRECTS_MAX {
             let mut session = self.connect(&target, egress).await?;
-            let answered = ask(&mut session, &target, bytes_max).await;
+            let answered = request_file(&mut session, &target, bytes_max).await;
             drop(session);
             match answered? {
-                Answered::File(file) => return Ok(file),
-                Answered::Elsewhere(next) => target = next,
+                FetchResponse::File(file) => return Ok(file),
+                FetchResponse::Redirect(next) => target = next,
             }
         }
         Err(unfetched("it is redirected too often"))
     }
 
-    async fn connect(&self, target: &Target, egress: &Egress) -> Result<HttpSession, Unfetched> {
+    async fn connect(
+        &self,
+        target: &FetchTarget,
+        egress: &EgressPolicy,
+    ) -> Result<HttpSession, FetchError> {
         let found = self.addresses.of(&target.host).await;
         let found =
             found.map_err(|error| unfetched(format!("its host does not resolve: {error}")))?;
         let permitted = found
             .iter()
-            .filter(|address| egress.permits(target.place(), **address));
+            .filter(|address| egress.allows(target.egress_target(), **address));
         let permitted: Vec<IpAddr> = permitted.copied().collect();
         if permitted.is_empty() {
             let scheme = if target.is_https { "https" } else { "http" };
@@ -104,8 +108,13 @@ impl Fetcher {
     }
 }
 
-impl Fetch for Fetcher {
-    fn fetch<'a>(&'a self, url: &'a str, egress: &'a Egress, bounds: Bounds) -> Fetching<'a> {
+impl FileFetcher for HttpFileFetcher {
+    fn fetch<'a>(
+        &'a self,
+        url: &'a str,
+        egress: &'a EgressPolicy,
+        bounds: FetchLimits,
+    ) -> FetchFuture<'a> {
         Box::pin(async move {
             let fetched = timeout(bounds.within, self.follow(url, egress, bounds.bytes));
             fetched.await.unwrap_or_else(|_| {
@@ -118,8 +127,8 @@ impl Fetch for Fetcher {
     }
 }
 
-impl Target {
-    fn parse(url: &str) -> Result<Self, Unfetched> {
+impl FetchTarget {
+    fn parse(url: &str) -> Result<Self, FetchError> {
         let uri: Uri = url.parse().map_err(|_| unfetched("it is no URL"))?;
         let is_https = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
@@ -149,8 +158,8 @@ impl Target {
         })
     }
 
-    fn place(&self) -> Place<'_> {
-        Place {
+    fn egress_target(&self) -> EgressTarget<'_> {
+        EgressTarget {
             is_https: self.is_https,
             host: &self.host,
             port: self.port,
@@ -167,7 +176,7 @@ impl Target {
         peer
     }
 
-    fn head(&self) -> Result<RequestHeader, Unfetched> {
+    fn head(&self) -> Result<RequestHeader, FetchError> {
         let (mut parts, ()) = http::Request::new(()).into_parts();
         parts.method = Method::GET;
         parts.version = Version::HTTP_11;
@@ -185,7 +194,7 @@ impl Target {
     }
 
     /// Where a redirect leads.
-    fn redirected(&self, location: &str) -> Result<Self, Unfetched> {
+    fn redirected(&self, location: &str) -> Result<Self, FetchError> {
         if !location.starts_with('/') || location.starts_with("//") {
             return Self::parse(location);
         }
@@ -199,11 +208,11 @@ impl Target {
     }
 }
 
-async fn ask(
+async fn request_file(
     session: &mut HttpSession,
-    target: &Target,
+    target: &FetchTarget,
     bytes_max: usize,
-) -> Result<Answered, Unfetched> {
+) -> Result<FetchResponse, FetchError> {
     let head = Box::new(target.head()?);
     let sent = write_request(session, head, None, IDLE).await;
     sent.map_err(|error| broken(fault_from::upstream(error)))?;
@@ -222,7 +231,7 @@ async fn ask(
         status if status.is_redirection() => {
             let location =
                 text(header::LOCATION).ok_or_else(|| unfetched("it is redirected to nowhere"))?;
-            return target.redirected(location).map(Answered::Elsewhere);
+            return target.redirected(location).map(FetchResponse::Redirect);
         }
         status => return Err(unfetched(format!("its server answers {}", status.as_u16()))),
     }
@@ -236,7 +245,7 @@ async fn ask(
     }
     let content = BoundedBody::read(session, declared, bytes_max).await;
     match content.end {
-        BodyEnd::Complete => Ok(Answered::File(Fetched {
+        BodyEnd::Complete => Ok(FetchResponse::File(FetchedFile {
             content_type,
             content: content.bytes,
         })),
@@ -245,17 +254,17 @@ async fn ask(
     }
 }
 
-fn unfetched(reason: impl Into<String>) -> Unfetched {
-    Unfetched(reason.into())
+fn unfetched(reason: impl Into<String>) -> FetchError {
+    FetchError(reason.into())
 }
 
-fn broken(fault: Fault) -> Unfetched {
+fn broken(fault: Fault) -> FetchError {
     unfetched(fault.detail.unwrap_or(fault.message))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Target;
+    use super::FetchTarget;
 
     #[test]
     fn a_url_is_taken_apart_or_refused() {
@@ -269,7 +278,7 @@ mod tests {
             ("http://127.0.0.1:81", "127.0.0.1", 81, "/"),
             ("https://[::1]/", "::1", 443, "/"),
         ] {
-            let target = Target::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+            let target = FetchTarget::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
             assert_eq!(
                 (&*target.host, target.port, &*target.path_and_query),
                 (host, port, path)
@@ -283,13 +292,13 @@ mod tests {
             "https://u:p@x.example/",
             "data:image/png;base64,AA==",
         ] {
-            assert!(Target::parse(url).is_err(), "{url}");
+            assert!(FetchTarget::parse(url).is_err(), "{url}");
         }
     }
 
     #[test]
     fn a_redirect_leads_to_a_path_or_to_a_url() {
-        let from = Target::parse("https://x.example/a").unwrap();
+        let from = FetchTarget::parse("https://x.example/a").unwrap();
         for (location, host, path) in [
             ("/b?c#d", "x.example", "/b?c"),
             ("https://y.example/b", "y.example", "/b"),

@@ -1,10 +1,10 @@
 //! A request for a provider, complete but for the connection that it goes out on.
 
-use super::Target;
+use super::UpstreamTarget;
 use crate::catalog::channel::{Channel, Timeouts};
 use crate::filter::body_stream::BodyStream;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::edit::Segments;
+use crate::protocol::json::edit::BodySegments;
 use http::uri::{Authority, Scheme};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Uri, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
@@ -29,7 +29,7 @@ pub enum PreparedBody {
     /// None, and no Content-Length either.
     Absent,
     /// All of it is in memory, or in a mapped file.
-    Whole(Segments),
+    Whole(BodySegments),
     /// It comes in while it is sent.
     Streamed(BodyStream),
 }
@@ -41,7 +41,7 @@ impl PreparedRequest {
     /// # Errors
     /// [`FaultKind::Internal`]: the path is none that can be sent.
     pub fn new(
-        target: Target<'_>,
+        target: UpstreamTarget<'_>,
         request_id: &str,
         method: Method,
         path_and_query: String,

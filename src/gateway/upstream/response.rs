@@ -1,12 +1,12 @@
 //! A provider's response: its head, and its body as it comes, without the channel's credentials.
 
 use super::bounded_body::{BodyEnd, BoundedBody, ChunkSource};
-use super::connection::Connection;
+use super::connection::UpstreamConnection;
 use crate::catalog::channel::Timeouts;
-use crate::gateway::deadline::{Elapsed, in_time};
+use crate::gateway::deadline::{DeadlineElapsed, in_time};
 use crate::gateway::fault_from;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::mask::{Masker, Secrets};
+use crate::protocol::mask::{ChannelSecrets, SecretMasker};
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode, header};
 use pingora_http::ResponseHeader;
@@ -18,13 +18,13 @@ use tokio::time::Instant;
 
 /// A provider's response, whose body is read within the timeouts of the request.
 pub struct UpstreamResponse {
-    connection: Connection,
+    connection: UpstreamConnection,
     pub status: StatusCode,
     timeouts: Timeouts,
     /// When the whole of it must have come.
     deadline: Instant,
     /// Keeps the channel's credentials from whoever reads the body, should the provider repeat one.
-    masker: Masker,
+    masker: SecretMasker,
     /// Chunks that were peeked at, and are still to be taken.
     peeked: VecDeque<Bytes>,
     /// Behind what was peeked at there is nothing.
@@ -35,7 +35,7 @@ pub struct UpstreamResponse {
 
 /// Why a chunk did not come.
 #[derive(Debug)]
-pub enum ReadError {
+pub enum BodyReadError {
     /// Not in time; it may still come, and nothing is lost.
     TimedOut,
     Broken(Fault),
@@ -50,10 +50,10 @@ impl ChunkSource for UpstreamResponse {
 impl UpstreamResponse {
     /// `connection` has read the head.
     pub(super) fn new(
-        connection: Connection,
+        connection: UpstreamConnection,
         timeouts: Timeouts,
         deadline: Instant,
-        secrets: Arc<Secrets>,
+        secrets: Arc<ChannelSecrets>,
     ) -> Self {
         let head = connection.session().response_header();
         Self {
@@ -61,7 +61,7 @@ impl UpstreamResponse {
             connection,
             timeouts,
             deadline,
-            masker: Masker::new(secrets),
+            masker: SecretMasker::new(secrets),
             peeked: VecDeque::new(),
             has_ended: false,
             first_chunk: None,
@@ -112,16 +112,16 @@ impl UpstreamResponse {
         Ok(self.peeked(chunk))
     }
 
-    /// As [`Self::peek_chunk`], for `patience` in the place of the idle timeout.
+    /// As [`Self::peek_chunk`], for `max_wait` in the place of the idle timeout.
     ///
     /// # Errors
     /// The time was over first, or the connection broke.
     pub async fn peek_chunk_within(
         &mut self,
-        patience: Duration,
-    ) -> Result<Option<Bytes>, ReadError> {
-        let patience = patience.min(self.time_left());
-        let chunk = self.read_chunk_within(patience).await?;
+        max_wait: Duration,
+    ) -> Result<Option<Bytes>, BodyReadError> {
+        let max_wait = max_wait.min(self.time_left());
+        let chunk = self.read_chunk_within(max_wait).await?;
         Ok(self.peeked(chunk))
     }
 
@@ -167,21 +167,24 @@ impl UpstreamResponse {
     }
 
     async fn read_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
-        let patience = self.timeouts.idle.min(self.time_left());
-        let read = self.read_chunk_within(patience).await;
+        let max_wait = self.timeouts.idle.min(self.time_left());
+        let read = self.read_chunk_within(max_wait).await;
         read.map_err(|error| match error {
-            ReadError::TimedOut => self.silent(),
-            ReadError::Broken(fault) => fault,
+            BodyReadError::TimedOut => self.silent(),
+            BodyReadError::Broken(fault) => fault,
         })
     }
 
-    async fn read_chunk_within(&mut self, patience: Duration) -> Result<Option<Bytes>, ReadError> {
+    async fn read_chunk_within(
+        &mut self,
+        max_wait: Duration,
+    ) -> Result<Option<Bytes>, BodyReadError> {
         let reading = self.connection.session_mut().read_response_body();
-        let read = in_time(patience, pin!(reading)).await;
+        let read = in_time(max_wait, pin!(reading)).await;
         match read {
             Ok(Ok(chunk)) => Ok(self.masked(chunk)),
-            Ok(Err(error)) => Err(ReadError::Broken(fault_from::upstream(error))),
-            Err(Elapsed) => Err(ReadError::TimedOut),
+            Ok(Err(error)) => Err(BodyReadError::Broken(fault_from::upstream(error))),
+            Err(DeadlineElapsed) => Err(BodyReadError::TimedOut),
         }
     }
 

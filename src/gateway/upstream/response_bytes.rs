@@ -13,8 +13,8 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// What a provider sends for one request.
-pub enum ResponseBytes {
-    Head(HeadLine),
+pub enum ResponseByteTracker {
+    Head(HeadLineScanner),
     /// Within a body that is plainly chunked so far.
     Chunks(ChunkGrammar),
     /// Behind the last byte of a chunked body.
@@ -25,18 +25,18 @@ pub enum ResponseBytes {
 
 /// The current line of a head.
 #[derive(Default)]
-pub struct HeadLine {
+pub struct HeadLineScanner {
     bytes: usize,
     begins_with_return: bool,
 }
 
-impl Default for ResponseBytes {
+impl Default for ResponseByteTracker {
     fn default() -> Self {
-        Self::Head(HeadLine::default())
+        Self::Head(HeadLineScanner::default())
     }
 }
 
-impl ResponseBytes {
+impl ResponseByteTracker {
     /// Whether the chunked body that `session` has read ended as every reader ends it.
     pub fn ended_in_plain_chunks(session: &HttpSession) -> bool {
         let response = InterceptedStream::<Self>::interceptor(session.stream());
@@ -67,7 +67,7 @@ impl ResponseBytes {
     }
 }
 
-impl HeadLine {
+impl HeadLineScanner {
     /// Behind the empty line that ends the head, if it is among `bytes`.
     fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut start = 0;
@@ -91,7 +91,7 @@ impl HeadLine {
     }
 }
 
-impl ReadInterceptor for ResponseBytes {
+impl ReadInterceptor for ResponseByteTracker {
     fn poll_read(
         &mut self,
         stream: &mut Stream,
@@ -107,10 +107,10 @@ impl ReadInterceptor for ResponseBytes {
 
 #[cfg(test)]
 mod tests {
-    use super::ResponseBytes;
+    use super::ResponseByteTracker;
 
     #[test]
-    fn a_chunked_body_has_ended_where_its_plainest_form_does() {
+    fn only_a_plain_chunked_body_counts_as_ended() {
         for (body, ends) in [
             ("0\r\n\r\n", true),
             ("2\r\n{}\r\n0\r\n\r\n", true),
@@ -132,12 +132,12 @@ mod tests {
             for head in ["HTTP/1.1 200 OK\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\n\n"] {
                 let response = format!("{head}{body}");
                 for size in [1, 2, 3, 5, 7, response.len()] {
-                    let mut bytes = ResponseBytes::default();
+                    let mut bytes = ResponseByteTracker::default();
                     for piece in response.as_bytes().chunks(size) {
                         bytes.take(piece);
                     }
                     assert_eq!(
-                        matches!(bytes, ResponseBytes::End),
+                        matches!(bytes, ResponseByteTracker::End),
                         ends,
                         "{body:?} in pieces of {size}"
                     );

@@ -1,6 +1,6 @@
 //! Whether a connection may carry another request: only behind a response that everybody reads alike.
 
-use super::response_bytes::ResponseBytes;
+use super::response_bytes::ResponseByteTracker;
 use http::{StatusCode, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::ResponseHeader;
@@ -14,11 +14,11 @@ pub fn is_plain(session: &HttpSession) -> bool {
     let Some(head) = session.resp_header() else {
         return false;
     };
-    let framing = Framing::read(&session.get_headers_raw_bytes());
+    let framing = ResponseFraming::read(&session.get_headers_raw_bytes());
     let ends_plainly = match framing {
         None => false,
-        Some(Framing::Chunked) => ResponseBytes::ended_in_plain_chunks(session),
-        Some(Framing::Silent | Framing::Length) => true,
+        Some(ResponseFraming::Chunked) => ResponseByteTracker::ended_in_plain_chunks(session),
+        Some(ResponseFraming::Silent | ResponseFraming::Length) => true,
     };
     stays_open(head) && ends_plainly && framing.is_some_and(|framing| framing.fits(head.status))
 }
@@ -34,14 +34,14 @@ fn stays_open(head: &ResponseHeader) -> bool {
 
 /// How a head says where its body ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Framing {
+enum ResponseFraming {
     /// In no header.
     Silent,
     Length,
     Chunked,
 }
 
-impl Framing {
+impl ResponseFraming {
     /// Of a head as it came; none where another reader may take it for another head.
     fn read(head: &[u8]) -> Option<Self> {
         let mut rest = head.strip_suffix(b"\r\n")?;
@@ -99,16 +99,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_that_everybody_reads_alike_says_where_its_body_ends() {
+    fn only_an_unambiguous_head_has_a_framing() {
         for (head, framing) in [
-            ("HTTP/1.1 200 OK\r\n\r\n", Some(Framing::Silent)),
+            ("HTTP/1.1 200 OK\r\n\r\n", Some(ResponseFraming::Silent)),
             (
                 "HTTP/1.1 200 \r\nA: b\r\nContent-Length: 2\r\n\r\n",
-                Some(Framing::Length),
+                Some(ResponseFraming::Length),
             ),
             (
                 "HTTP/1.1 200 OK\r\ntransfer-encoding:  Chunked \r\nA:\r\n\r\n",
-                Some(Framing::Chunked),
+                Some(ResponseFraming::Chunked),
             ),
             ("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n", None),
             ("\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", None),
@@ -135,7 +135,7 @@ mod tests {
                 None,
             ),
         ] {
-            assert_eq!(Framing::read(head.as_bytes()), framing, "{head:?}");
+            assert_eq!(ResponseFraming::read(head.as_bytes()), framing, "{head:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 const TRUNCATED: ErrorType = ErrorType::new("TruncatedRequestBody");
 
 /// What was written of a request, and whether the provider responded meanwhile.
-pub enum Streamed {
+pub enum RequestStreamOutcome {
     /// All of it was written; the response is still to be read.
     Written,
     /// The head of the response was read.
@@ -29,7 +29,7 @@ pub enum Streamed {
 }
 
 /// The body of a request, and the bounds within which it is written.
-pub struct StreamedBody<'b> {
+pub struct RequestStream<'b> {
     pub stream: &'b BodyStream,
     /// For each write.
     pub idle: Duration,
@@ -37,7 +37,7 @@ pub struct StreamedBody<'b> {
     pub deadline: Instant,
 }
 
-enum Event {
+enum StreamingEvent {
     Piece(Result<Option<Bytes>, TruncatedBody>),
     Head(Result<(), Box<Error>>),
 }
@@ -50,51 +50,61 @@ enum Event {
 pub async fn write_streamed(
     session: &mut HttpSession,
     head: Box<RequestHeader>,
-    body: StreamedBody<'_>,
+    body: RequestStream<'_>,
     is_informed: &mut bool,
-) -> Result<Streamed, Box<Error>> {
+) -> Result<RequestStreamOutcome, Box<Error>> {
     session.set_write_timeout(Some(body.idle));
     session.write_request_header(head).await?;
     let mut responded = false;
     loop {
         let event = match responded {
-            true => Event::Piece(body.stream.next().await),
+            true => StreamingEvent::Piece(body.stream.next().await),
             false => next_event(session, body.stream, is_informed).await,
         };
         let written = match event {
-            Event::Piece(Ok(Some(piece))) => session.write_request_body(piece, false).await,
-            Event::Piece(Ok(None)) => match session.finish_request_body().await {
-                Ok(()) if responded => return Ok(Streamed::Responded { in_part: false }),
-                Ok(()) => return Ok(Streamed::Written),
+            StreamingEvent::Piece(Ok(Some(piece))) => {
+                session.write_request_body(piece, false).await
+            }
+            StreamingEvent::Piece(Ok(None)) => match session.finish_request_body().await {
+                Ok(()) if responded => {
+                    return Ok(RequestStreamOutcome::Responded { in_part: false });
+                }
+                Ok(()) => return Ok(RequestStreamOutcome::Written),
                 Err(error) => Err(error),
             },
-            Event::Piece(Err(truncated)) => {
+            StreamingEvent::Piece(Err(truncated)) => {
                 Error::e_because(TRUNCATED, "while reading the caller's body", truncated)
             }
-            Event::Head(Ok(())) if is_success(session) => {
+            StreamingEvent::Head(Ok(())) if is_success(session) => {
                 responded = true;
                 Ok(())
             }
-            Event::Head(Ok(())) => return Ok(Streamed::Responded { in_part: true }),
-            Event::Head(Err(error)) => return Ok(Streamed::Broken(error)),
+            StreamingEvent::Head(Ok(())) => {
+                return Ok(RequestStreamOutcome::Responded { in_part: true });
+            }
+            StreamingEvent::Head(Err(error)) => return Ok(RequestStreamOutcome::Broken(error)),
         };
         match written {
             Ok(()) => {}
-            Err(_) if responded => return Ok(Streamed::Responded { in_part: true }),
-            Err(error) => return Ok(Streamed::InPart(error)),
+            Err(_) if responded => return Ok(RequestStreamOutcome::Responded { in_part: true }),
+            Err(error) => return Ok(RequestStreamOutcome::InPart(error)),
         }
         if Instant::now() > body.deadline + body.stream.waited() {
-            return Ok(Streamed::TimedOut);
+            return Ok(RequestStreamOutcome::TimedOut);
         }
     }
 }
 
 /// The head of the response, or else the next piece of the body.
-async fn next_event(session: &mut HttpSession, body: &BodyStream, is_informed: &mut bool) -> Event {
+async fn next_event(
+    session: &mut HttpSession,
+    body: &BodyStream,
+    is_informed: &mut bool,
+) -> StreamingEvent {
     let mut reading = pin!(read_head(session, is_informed));
     poll_fn(|context| match reading.as_mut().poll(context) {
-        Poll::Ready(head) => Poll::Ready(Event::Head(head)),
-        Poll::Pending => body.poll_next(context).map(Event::Piece),
+        Poll::Ready(head) => Poll::Ready(StreamingEvent::Head(head)),
+        Poll::Pending => body.poll_next(context).map(StreamingEvent::Piece),
     })
     .await
 }

@@ -1,7 +1,7 @@
 //! A request written to a connection, and the head of its response read, on either version of HTTP.
 
-use crate::gateway::hygiene;
-use crate::protocol::json::edit::Segments;
+use crate::gateway::header_policy;
+use crate::protocol::json::edit::BodySegments;
 use bytes::{Bytes, BytesMut};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_error::{Error, ErrorType};
@@ -16,7 +16,7 @@ const PIECE: usize = 256 << 10;
 const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
 
 /// How much of a request was written.
-pub enum Written {
+pub enum WriteOutcome {
     Whole,
     /// The head, and not all of the body.
     InPart(Box<Error>),
@@ -29,18 +29,21 @@ pub enum Written {
 pub async fn write_request(
     session: &mut HttpSession,
     head: Box<RequestHeader>,
-    body: Option<&Segments>,
+    body: Option<&BodySegments>,
     idle: Duration,
-) -> Result<Written, Box<Error>> {
+) -> Result<WriteOutcome, Box<Error>> {
     session.set_write_timeout(Some(idle));
     session.write_request_header(head).await?;
     match write_body(session, body).await {
-        Ok(()) => Ok(Written::Whole),
-        Err(error) => Ok(Written::InPart(error)),
+        Ok(()) => Ok(WriteOutcome::Whole),
+        Err(error) => Ok(WriteOutcome::InPart(error)),
     }
 }
 
-async fn write_body(session: &mut HttpSession, body: Option<&Segments>) -> Result<(), Box<Error>> {
+async fn write_body(
+    session: &mut HttpSession,
+    body: Option<&BodySegments>,
+) -> Result<(), Box<Error>> {
     let pieces = body.map_or_else(Vec::new, pieces);
     let ends_with_last_piece = matches!(session, HttpSession::H2(_)) && !pieces.is_empty();
     let last = pieces.len().wrapping_sub(1);
@@ -54,7 +57,7 @@ async fn write_body(session: &mut HttpSession, body: Option<&Segments>) -> Resul
 }
 
 /// What is written at a time: everything at once where it is small, slices of the body where not.
-fn pieces(body: &Segments) -> Vec<Bytes> {
+fn pieces(body: &BodySegments) -> Vec<Bytes> {
     if body.is_empty() {
         return Vec::new();
     }
@@ -91,7 +94,7 @@ pub async fn read_head(
             *is_informed = true;
             continue;
         }
-        return match hygiene::contradiction(&head.headers) {
+        return match header_policy::contradiction(&head.headers) {
             None => Ok(()),
             Some(name) => Error::e_explain(
                 CONTRADICTION,

@@ -1,9 +1,9 @@
 //! `families:` and `task_keys:` of whole files: what is built, and every complaint with its place.
 
-use super::super::{Built, Lasting, build_loaded, filter_schemas};
+use super::super::{BuiltSnapshot, SharedState, build_loaded, filter_schemas};
 use crate::config;
-use crate::config::problem::Problem;
-use crate::task::Tasks;
+use crate::config::problem::ConfigProblem;
+use crate::task::TaskSettings;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,30 +13,31 @@ routes: [{name: r, match: GET /v1/models, request: [authenticate, list_models]}]
 callers: [{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}]
 ";
 
-fn build(text: &str) -> Result<Arc<Tasks>, Vec<Problem>> {
+fn build(text: &str) -> Result<Arc<TaskSettings>, Vec<ConfigProblem>> {
     parsed(&format!("{text}{REST}")).map(|built| built.snapshot.tasks)
 }
 
-fn parsed(text: &str) -> Result<Built, Vec<Problem>> {
+fn parsed(text: &str) -> Result<BuiltSnapshot, Vec<ConfigProblem>> {
     let path = Path::new("routes.yaml");
-    let lasting = Lasting {
+    let shared = SharedState {
         variables: Arc::new(|_| None),
-        ..Lasting::default()
+        ..SharedState::default()
     };
-    config::parse(path, text, &filter_schemas(), &*lasting.variables)
-        .and_then(|loaded| build_loaded(path, loaded, &lasting))
+    config::parse(path, text, &filter_schemas(), &*shared.variables)
+        .and_then(|loaded| build_loaded(path, loaded, &shared))
         .map_err(|invalid| invalid.problems)
 }
 
 /// Line, column, path and reason of each problem.
 fn problems(text: &str) -> Vec<(u32, u32, String, String)> {
     let problems = build(text).err().unwrap_or_default();
-    let place = |problem: Problem| (problem.line, problem.column, problem.path, problem.reason);
+    let place =
+        |problem: ConfigProblem| (problem.line, problem.column, problem.path, problem.reason);
     problems.into_iter().map(place).collect()
 }
 
 #[test]
-fn the_shipped_families_are_there_without_a_word() {
+fn built_in_families_need_no_configuration() {
     let tasks = build("").unwrap();
     let names: Vec<&str> = tasks.families.keys().map(|name| &**name).collect();
     assert_eq!(names, ["family-a", "family-b"]);
@@ -142,7 +143,7 @@ fn every_mistake_has_its_line_and_column() {
 }
 
 #[test]
-fn a_channel_speaks_a_family_that_there_is() {
+fn a_channel_with_an_unknown_family_is_refused() {
     let channel = |family: &str| {
         let channel = format!(
             "base_url: 'http://p.example', protocols: [chat], models: {{m: n}}, family: {family}"
@@ -152,7 +153,7 @@ fn a_channel_speaks_a_family_that_there_is() {
     };
     let found = |text: &str| {
         let problems = parsed(text).err().unwrap_or_default();
-        let place = |problem: Problem| (problem.path, problem.reason, problem.hint);
+        let place = |problem: ConfigProblem| (problem.path, problem.reason, problem.hint);
         problems.into_iter().map(place).collect::<Vec<_>>()
     };
     let built = parsed(&channel("family-a")).unwrap();

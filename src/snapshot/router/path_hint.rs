@@ -1,20 +1,20 @@
 //! The route that a request with an unknown path was probably meant for.
 
-use super::{Pattern, Router, Segment};
+use super::{PathSegment, RoutePattern, Router};
 use crate::protocol::nearest::differences;
 use http::Method;
 
 /// Longer paths are compared with none.
 const PATH_BYTES_MAX: usize = 200;
 /// Characters that may differ where no whole segments are the same.
-const SLIPS_MAX: usize = 3;
+const DIFFERING_CHARACTERS_MAX: usize = 3;
 
 impl Router {
     /// The pattern whose path is nearest to an unknown one, of those that take `method` if any of them is near.
     ///
     /// Near is what ends in the same segments (a `/v1` that is missing, twice there, or another one; a slash
     /// at the end), and else what differs in a few characters.
-    pub fn nearest(&self, method: &Method, path: &str) -> Option<&Pattern> {
+    pub fn nearest(&self, method: &Method, path: &str) -> Option<&RoutePattern> {
         if path.len() > PATH_BYTES_MAX {
             return None;
         }
@@ -26,16 +26,21 @@ impl Router {
 }
 
 fn nearest_of<'p>(
-    patterns: impl Iterator<Item = &'p Pattern> + Clone,
+    patterns: impl Iterator<Item = &'p RoutePattern> + Clone,
     given: &[&str],
-) -> Option<&'p Pattern> {
+) -> Option<&'p RoutePattern> {
     let by_end = patterns.clone().filter_map(|pattern| {
         let same = same_literals_at_end(pattern, given);
-        let apart = differences(&like(pattern, given), &given.join("/"), PATH_BYTES_MAX)?;
+        let apart = differences(
+            &with_given_parameters(pattern, given),
+            &given.join("/"),
+            PATH_BYTES_MAX,
+        )?;
         (same > 0).then_some(((usize::MAX - same, apart), pattern))
     });
-    let by_slip = patterns.filter_map(|pattern| Some(((slips(pattern, given)?, 0), pattern)));
-    let first = |(_, pattern): (_, &'p Pattern)| pattern;
+    let by_slip =
+        patterns.filter_map(|pattern| Some(((differing_characters(pattern, given)?, 0), pattern)));
+    let first = |(_, pattern): (_, &'p RoutePattern)| pattern;
     by_end
         .min_by_key(|(distance, _)| *distance)
         .map(first)
@@ -43,18 +48,18 @@ fn nearest_of<'p>(
 }
 
 /// In how many characters a path differs from a pattern, or from the end of a longer one, if in few.
-fn slips(pattern: &Pattern, given: &[&str]) -> Option<usize> {
+fn differing_characters(pattern: &RoutePattern, given: &[&str]) -> Option<usize> {
     let differ = |meant: &str, given: &str| {
-        let allowed = SLIPS_MAX.min(given.len() / 5);
+        let allowed = DIFFERING_CHARACTERS_MAX.min(given.len() / 5);
         differences(meant, given, allowed)
     };
     let length = pattern.segments.len().min(given.len());
     let (ahead, skipped) = (pattern.segments.len() - length, given.len() - length);
-    let is_literal = |segment: &Segment| matches!(segment, Segment::Literal(_));
+    let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
     if !pattern.segments[ahead..].iter().any(is_literal) {
         return None;
     }
-    let meant = like(pattern, given);
+    let meant = with_given_parameters(pattern, given);
     let end_of_meant = meant.split('/').skip(ahead).collect::<Vec<_>>().join("/");
     let ends = differ(&end_of_meant, &given[skipped..].join("/"));
     ends.into_iter()
@@ -63,26 +68,26 @@ fn slips(pattern: &Pattern, given: &[&str]) -> Option<usize> {
 }
 
 /// How many literal segments two paths have in common, from their ends until they differ.
-fn same_literals_at_end(pattern: &Pattern, given: &[&str]) -> usize {
+fn same_literals_at_end(pattern: &RoutePattern, given: &[&str]) -> usize {
     let pairs = pattern.segments.iter().rev().zip(given.iter().rev());
     pairs
         .map_while(|(segment, given)| match segment {
-            Segment::Literal(text) => text.eq_ignore_ascii_case(given).then_some(1),
-            Segment::Parameter(_) => Some(0),
+            PathSegment::Literal(text) => text.eq_ignore_ascii_case(given).then_some(1),
+            PathSegment::Parameter(_) => Some(0),
         })
         .sum()
 }
 
 /// The pattern's path with the values that were given for its parameters, counted from the end.
-fn like(pattern: &Pattern, given: &[&str]) -> String {
+fn with_given_parameters(pattern: &RoutePattern, given: &[&str]) -> String {
     let ahead = pattern.segments.len().saturating_sub(given.len());
     let skipped = given.len().saturating_sub(pattern.segments.len());
     let values = std::iter::repeat_n("", ahead).chain(given[skipped..].iter().copied());
     let segments = pattern.segments.iter().zip(values);
     let texts: Vec<&str> = segments
         .map(|(segment, value)| match segment {
-            Segment::Literal(text) => text,
-            Segment::Parameter(_) => value,
+            PathSegment::Literal(text) => text,
+            PathSegment::Parameter(_) => value,
         })
         .collect();
     texts.join("/")

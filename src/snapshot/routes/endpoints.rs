@@ -1,8 +1,8 @@
 //! Where requests of each protocol that name a model go, for callers who sent one elsewhere.
 
 use super::USE_DEPTH_MAX;
-use crate::config::routes::{RouteConfig, StepConfig};
-use crate::filter::kind::{Endpoint, Provision};
+use crate::config::routes::{ChainStepConfig, RouteConfig};
+use crate::filter::kind::{FilterProvision, ModelEndpoint};
 use crate::filter::registry;
 use crate::protocol::Protocol;
 use std::collections::BTreeMap;
@@ -11,8 +11,8 @@ use std::sync::Arc;
 /// One endpoint for each protocol that has any: of several the shortest, which others extend.
 pub(in crate::snapshot) fn endpoints(
     routes: &[RouteConfig],
-    chains: &BTreeMap<String, Vec<StepConfig>>,
-) -> Arc<[Endpoint]> {
+    chains: &BTreeMap<String, Vec<ChainStepConfig>>,
+) -> Arc<[ModelEndpoint]> {
     let mut shortest: BTreeMap<Protocol, &str> = BTreeMap::new();
     for route in routes {
         let mut patterns = route.r#match.0.iter().map(String::as_str);
@@ -26,7 +26,7 @@ pub(in crate::snapshot) fn endpoints(
             }
         }
     }
-    let endpoint = |(protocol, pattern): (_, &str)| Endpoint {
+    let endpoint = |(protocol, pattern): (_, &str)| ModelEndpoint {
         protocol,
         pattern: pattern.to_owned(),
     };
@@ -34,15 +34,15 @@ pub(in crate::snapshot) fn endpoints(
 }
 
 fn routes_models(
-    steps: &[StepConfig],
-    chains: &BTreeMap<String, Vec<StepConfig>>,
+    steps: &[ChainStepConfig],
+    chains: &BTreeMap<String, Vec<ChainStepConfig>>,
     depth: usize,
 ) -> bool {
     steps.iter().any(|step| match step {
-        StepConfig::Filter { name, .. } => {
-            registry::find(name).is_some_and(|kind| kind.provides(Provision::Model))
+        ChainStepConfig::Filter { name, .. } => {
+            registry::find(name).is_some_and(|kind| kind.provides(FilterProvision::Model))
         }
-        StepConfig::Use(name) => {
+        ChainStepConfig::Use(name) => {
             depth < USE_DEPTH_MAX
                 && chains
                     .get(name)

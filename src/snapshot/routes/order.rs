@@ -1,22 +1,22 @@
 //! The order of a route's filters: one that cannot work by what the filters declare of their place is refused when
 //! the file is read.
 
-use super::super::Problems;
-use super::super::router::Pattern;
-use super::{BuiltStep, all_have_parameter};
-use crate::filter::kind::{Place, Provision};
+use super::super::ProblemCollector;
+use super::super::router::RoutePattern;
+use super::{BuiltFilter, all_have_parameter};
+use crate::filter::kind::{FilterPlacement, FilterProvision};
 use crate::filter::registry::{self, FILTERS};
 
 /// Reports filters of the list at `at` that stand in an order which cannot work.
 pub(super) fn check(
-    filters: &[BuiltStep],
-    patterns: &[Pattern],
+    filters: &[BuiltFilter],
+    patterns: &[RoutePattern],
     at: &str,
-    problems: &mut Problems<'_>,
+    problems: &mut ProblemCollector<'_>,
 ) {
-    let order = Order { filters };
-    if order.provider(Provision::Caller).is_none() {
-        let knows = registry::providers(Provision::Caller);
+    let order = FilterOrderCheck { filters };
+    if order.provider(FilterProvision::Caller).is_none() {
+        let knows = registry::providers(FilterProvision::Caller);
         problems.warning(
             at,
             format!("anybody may use this route: it has no {knows}"),
@@ -24,9 +24,9 @@ pub(super) fn check(
         );
     }
     for (index, step) in filters.iter().enumerate() {
-        let is_repeated = order.place(step.name()) != Some(index);
+        let is_repeated = order.position_of(step.name()) != Some(index);
         if !is_repeated {
-            order.check_place(index, &step.named.kind.place, problems);
+            order.check_place(index, &step.named.kind.placement, problems);
         }
     }
     order.check_limits(problems);
@@ -39,39 +39,51 @@ pub(super) fn check(
     }
 }
 
-struct Order<'a> {
-    filters: &'a [BuiltStep],
+struct FilterOrderCheck<'a> {
+    filters: &'a [BuiltFilter],
 }
 
-impl Order<'_> {
-    fn place(&self, wanted: &str) -> Option<usize> {
+impl FilterOrderCheck<'_> {
+    fn position_of(&self, wanted: &str) -> Option<usize> {
         let mut filters = self.filters.iter();
         filters.position(|step| step.name() == wanted)
     }
 
-    fn provider(&self, provision: Provision) -> Option<usize> {
+    fn provider(&self, provision: FilterProvision) -> Option<usize> {
         let mut filters = self.filters.iter();
         filters.position(|step| step.named.kind.provides(provision))
     }
 
     /// Whether every request ends with the filter.
-    fn replies_always(step: &BuiltStep) -> bool {
-        step.named.kind.provides(Provision::Reply) || step.named.filter.declare().replies_always
+    fn replies_always(step: &BuiltFilter) -> bool {
+        step.named.kind.provides(FilterProvision::Reply)
+            || step.named.filter.declare().replies_always
     }
 
     /// The filters that a filter builds on stand before it.
-    fn check_place(&self, index: usize, place: &Place, problems: &mut Problems<'_>) {
-        let provisions = place.needs.iter().filter_map(|need| need.met_by());
+    fn check_place(
+        &self,
+        index: usize,
+        placement: &FilterPlacement,
+        problems: &mut ProblemCollector<'_>,
+    ) {
+        let provisions = placement
+            .needs
+            .iter()
+            .filter_map(|need| need.satisfied_by());
         let providers = provisions.filter_map(|provision| self.provider(provision));
-        let named = place.after.iter().filter_map(|name| self.place(name));
+        let named = placement
+            .after
+            .iter()
+            .filter_map(|name| self.position_of(name));
         for earlier in providers.chain(named).filter(|earlier| *earlier > index) {
-            self.report(earlier, index, place.reason, place.hint, problems);
+            self.report(earlier, index, placement.reason, placement.hint, problems);
         }
     }
 
     /// Limits are kept before a filter replies to every request: none behind it sees a body.
-    fn check_limits(&self, problems: &mut Problems<'_>) {
-        let Some(keeper) = self.provider(Provision::Limits) else {
+    fn check_limits(&self, problems: &mut ProblemCollector<'_>) {
+        let Some(keeper) = self.provider(FilterProvision::Limits) else {
             return;
         };
         let replying = self.filters[..keeper].iter().position(Self::replies_always);
@@ -84,16 +96,19 @@ impl Order<'_> {
         }
     }
 
-    fn finds_channel(&self, patterns: &[Pattern]) -> bool {
+    fn finds_channel(&self, patterns: &[RoutePattern]) -> bool {
         self.filters.iter().any(|step| {
-            let mut provided = step.named.kind.place.provides.iter();
+            let mut provided = step.named.kind.placement.provides.iter();
             Self::replies_always(step)
                 || provided.any(|provision| match provision {
-                    Provision::Channel => true,
-                    Provision::ChannelOf(parameter) => all_have_parameter(patterns, parameter),
-                    Provision::Caller | Provision::Model | Provision::Limits | Provision::Reply => {
-                        false
+                    FilterProvision::Channel => true,
+                    FilterProvision::ChannelOf(parameter) => {
+                        all_have_parameter(patterns, parameter)
                     }
+                    FilterProvision::Caller
+                    | FilterProvision::Model
+                    | FilterProvision::Limits
+                    | FilterProvision::Reply => false,
                 })
         })
     }
@@ -105,7 +120,7 @@ impl Order<'_> {
         later: usize,
         reason: &str,
         hint: Option<&str>,
-        problems: &mut Problems<'_>,
+        problems: &mut ProblemCollector<'_>,
     ) {
         let (wanted, early) = (self.filters[earlier].name(), self.filters[later].name());
         let own_hint = format!("move `{early}` behind `{wanted}`");
@@ -129,7 +144,7 @@ impl Order<'_> {
     }
 }
 
-impl BuiltStep {
+impl BuiltFilter {
     fn name(&self) -> &'static str {
         self.named.kind.name
     }
@@ -138,14 +153,14 @@ impl BuiltStep {
 /// The filters that find a channel or reply by themselves, for a sentence.
 fn ways_to_a_channel() -> String {
     let ways = FILTERS.iter().flat_map(|kind| {
-        let provided = kind.place.provides.iter();
+        let provided = kind.placement.provides.iter();
         provided.filter_map(|provision| match provision {
-            Provision::Channel | Provision::Reply => Some(format!("`{}`", kind.name)),
-            Provision::ChannelOf(parameter) => Some(format!(
+            FilterProvision::Channel | FilterProvision::Reply => Some(format!("`{}`", kind.name)),
+            FilterProvision::ChannelOf(parameter) => Some(format!(
                 "`{}` (with `{{{parameter}}}` in the path)",
                 kind.name
             )),
-            Provision::Caller | Provision::Model | Provision::Limits => None,
+            FilterProvision::Caller | FilterProvision::Model | FilterProvision::Limits => None,
         })
     });
     let ways: Vec<String> = ways.collect();

@@ -1,12 +1,12 @@
 //! Routes of whole files: one entry with several paths, and complaints about one of them.
 
-use super::super::{Built, Lasting, build_loaded, filter_schemas};
+use super::super::{BuiltSnapshot, SharedState, build_loaded, filter_schemas};
 use crate::config;
-use crate::config::problem::Problem;
+use crate::config::problem::ConfigProblem;
 use std::path::Path;
 use std::sync::Arc;
 
-fn build(matches: &str) -> Result<Built, Vec<Problem>> {
+fn build(matches: &str) -> Result<BuiltSnapshot, Vec<ConfigProblem>> {
     let text = format!(
         "channels: {{c: {{base_url: 'https://p.example/v1', protocols: [chat], models: {{m: n}}}}}}
 callers: [{{name: ann, key_sha256: 'f77894fdfa58e447c57e077eaa9708e8e009c84dc6aba2db80461275e9b85be7', models: ['*']}}]
@@ -16,12 +16,12 @@ routes:
 "
     );
     let path = Path::new("routes.yaml");
-    let lasting = Lasting {
+    let shared = SharedState {
         variables: Arc::new(|_| None),
-        ..Lasting::default()
+        ..SharedState::default()
     };
-    config::parse(path, &text, &filter_schemas(), &*lasting.variables)
-        .and_then(|loaded| build_loaded(path, loaded, &lasting))
+    config::parse(path, &text, &filter_schemas(), &*shared.variables)
+        .and_then(|loaded| build_loaded(path, loaded, &shared))
         .map_err(|invalid| invalid.problems)
 }
 

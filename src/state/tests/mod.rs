@@ -1,15 +1,17 @@
 //! Every store behaves alike: one table of behaviours, run against each.
 
-mod behaviours;
 mod clocks;
-mod embedded;
+mod contract;
 mod redis_server;
+mod redis_store;
 mod scripts;
-mod shared;
+mod sqlite_store;
 
-use super::demand::{Admission, Demand, Limit, Measure, Ticket, Verdict};
-use super::site::{FileSite, Site};
-use super::{Pending, Store};
+use super::admission::{
+    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, CallerLimit, LimitKind,
+};
+use super::settings::{SqliteSettings, StoreSettings};
+use super::{StateStore, StoreFuture};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,8 +26,8 @@ fn caller() -> Arc<str> {
     format!("caller {{{n}}}").into()
 }
 
-fn limit(caller: &Arc<str>, measure: Measure, most: u64) -> Limit {
-    Limit {
+fn limit(caller: &Arc<str>, measure: LimitKind, most: u64) -> CallerLimit {
+    CallerLimit {
         caller: caller.clone(),
         model: None,
         measure,
@@ -33,28 +35,32 @@ fn limit(caller: &Arc<str>, measure: Measure, most: u64) -> Limit {
     }
 }
 
-async fn admit(store: &dyn Store, limits: &[Limit], tokens: u64) -> Admission {
-    store.admit(&Demand { limits, tokens }).get().await.unwrap()
+async fn admit(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> Admission {
+    store
+        .admit(&AdmissionRequest { limits, tokens })
+        .get()
+        .await
+        .unwrap()
 }
 
 /// The ticket of a demand that must be granted.
-async fn granted(store: &dyn Store, limits: &[Limit], tokens: u64) -> Ticket {
-    match admit(store, limits, tokens).await.verdict {
-        Verdict::Granted(ticket) => ticket,
+async fn granted(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> AdmissionTicket {
+    match admit(store, limits, tokens).await.decision {
+        AdmissionDecision::Granted(ticket) => ticket,
         refused => panic!("{refused:?}"),
     }
 }
 
 /// The limit in the way of a demand that must be refused, and when to try again.
-async fn refused(store: &dyn Store, limits: &[Limit], tokens: u64) -> (usize, Duration) {
-    match admit(store, limits, tokens).await.verdict {
-        Verdict::Refused { limit, retry_after } => (limit, retry_after),
+async fn refused(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> (usize, Duration) {
+    match admit(store, limits, tokens).await.decision {
+        AdmissionDecision::Refused { limit, retry_after } => (limit, retry_after),
         granted => panic!("{granted:?}"),
     }
 }
 
-async fn channel_of(store: &dyn Store, caller: &Arc<str>, id: &str) -> Option<String> {
-    let pending: Pending<'_, _> = store.channel_of(caller, id);
+async fn channel_of(store: &dyn StateStore, caller: &Arc<str>, id: &str) -> Option<String> {
+    let pending: StoreFuture<'_, _> = store.channel_of(caller, id);
     pending.get().await.unwrap().map(|name| name.to_string())
 }
 
@@ -70,9 +76,9 @@ async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
 }
 
 /// A folder of a test's own, removed when it is over.
-struct Folder(PathBuf);
+struct TempFolder(PathBuf);
 
-impl Folder {
+impl TempFolder {
     fn new() -> Self {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let n = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -87,18 +93,18 @@ impl Folder {
     }
 
     /// A store in a file of this folder.
-    fn store(&self) -> Arc<dyn Store> {
-        let site = FileSite {
+    fn store(&self) -> Arc<dyn StateStore> {
+        let site = SqliteSettings {
             path: self.0.join("state.sqlite"),
             keep: 30 * DAY,
         };
-        let store = Site::File(site).open();
+        let store = StoreSettings::File(site).open();
         assert!(store.health().up);
         store
     }
 }
 
-impl Drop for Folder {
+impl Drop for TempFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

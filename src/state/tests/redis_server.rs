@@ -7,7 +7,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// Starts to be looked at again until they listen, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
 /// A `redis-server` that keeps nothing on disk.
 pub struct RedisServer {
@@ -53,7 +53,7 @@ impl RedisServer {
     /// Starts it again at its port, with nothing left of what it knew.
     pub fn restart(&mut self) {
         self.kill();
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + MAX_WAIT;
         while !self.spawn() {
             assert!(Instant::now() < until, "redis-server does not start again");
         }
@@ -74,7 +74,7 @@ impl RedisServer {
     }
 
     fn start_with(options: impl Fn(u16) -> Vec<String>, is_tls: bool) -> Self {
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + MAX_WAIT;
         loop {
             let port = free_port();
             let mut server = Self {
@@ -105,7 +105,7 @@ impl RedisServer {
             .spawn()
             .expect("redis-server is installed by tests/set_up.sh test");
         let child = self.child.insert(child);
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + MAX_WAIT;
         while Instant::now() < until {
             if child.try_wait().unwrap().is_some() {
                 return false;

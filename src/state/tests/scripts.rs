@@ -1,11 +1,11 @@
 //! What the scripts do in Redis, seen from inside: seconds, leases, the calendar.
 
 use super::redis_server::RedisServer;
-use super::shared::{open, site};
+use super::redis_store::{open, site};
 use super::*;
 
 #[tokio::test]
-async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
+async fn minute_windows_slide_and_the_lease_of_a_dead_gateway_expires() {
     let server = RedisServer::start();
     let (store, mut redis, now) = opened(&server);
     let ann: Arc<str> = "ann".into();
@@ -13,7 +13,7 @@ async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
     let mut plant = redis::cmd("HSET");
     plant.arg(key).arg(now - 70).arg(1000).arg(now - 30).arg(3);
     plant.exec(&mut redis).unwrap();
-    let limits = [limit(&ann, Measure::RequestsPerMinute, 4)];
+    let limits = [limit(&ann, LimitKind::RequestsPerMinute, 4)];
     granted(&*store, &limits, 0).await;
     let (_, retry_after) = refused(&*store, &limits, 0).await;
     let expected = Duration::from_secs(25)..=Duration::from_secs(31);
@@ -22,7 +22,7 @@ async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
     let old = i64::try_from(now - 70).unwrap();
     assert!(!kept.contains(&old), "{kept:?}");
 
-    let limits = [limit(&ann, Measure::Concurrent, 1)];
+    let limits = [limit(&ann, LimitKind::Concurrent, 1)];
     let mut plant = redis::cmd("ZADD");
     plant
         .arg("test:{ann}:concurrent")
@@ -31,8 +31,8 @@ async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
     plant.exec(&mut redis).unwrap();
     eventually("the dead gateway's place runs out", async || {
         matches!(
-            admit(&*store, &limits, 0).await.verdict,
-            Verdict::Granted(_)
+            admit(&*store, &limits, 0).await.decision,
+            AdmissionDecision::Granted(_)
         )
     })
     .await;
@@ -46,7 +46,7 @@ async fn a_minute_slides_by_the_second_and_a_dead_gateways_place_runs_out() {
 }
 
 #[tokio::test]
-async fn a_server_whose_clock_was_set_back_refuses_nobody_for_that() {
+async fn a_redis_clock_set_back_refuses_no_request() {
     let server = RedisServer::start();
     let (store, mut redis, now) = opened(&server);
     let ann: Arc<str> = "ann".into();
@@ -59,7 +59,7 @@ async fn a_server_whose_clock_was_set_back_refuses_nobody_for_that() {
         .arg(later * 1000)
         .exec(&mut redis)
         .unwrap();
-    let limits = [limit(&ann, Measure::RequestsPerMinute, 1)];
+    let limits = [limit(&ann, LimitKind::RequestsPerMinute, 1)];
     granted(&*store, &limits, 0).await;
     let (_, wait) = refused(&*store, &limits, 0).await;
     assert!(wait <= Duration::from_secs(60), "{wait:?}");
@@ -68,8 +68,11 @@ async fn a_server_whose_clock_was_set_back_refuses_nobody_for_that() {
         .arg(later * 1000)
         .exec(&mut redis)
         .unwrap();
-    let pace = store.pace("account", 1).get().await.unwrap();
-    assert_eq!(pace, crate::state::paces::Pace::Now);
+    let pace = store.take_per_second("account", 1).get().await.unwrap();
+    assert_eq!(
+        pace,
+        crate::state::per_second_limiter::PerSecondDecision::Allowed
+    );
 }
 
 #[test]
@@ -80,14 +83,14 @@ fn redis_has_the_same_calendar() {
         .unwrap()
         .get_connection()
         .unwrap();
-    let code = include_str!("../shared/calendar.lua");
+    let code = include_str!("../redis_store/calendar.lua");
     let script = redis::Script::new(&format!(
         "{code}\nreturn {{period(ARGV[1], tonumber(ARGV[2]))}}"
     ));
     let day_ms = 24 * 60 * 60 * 1000;
     // Each day from 2024 to 2032, at an odd time of it.
     for day in (19_723..22_645_u64).step_by(3) {
-        for measure in [Measure::TokensPerDay, Measure::TokensPerMonth] {
+        for measure in [LimitKind::TokensPerDay, LimitKind::TokensPerMonth] {
             let now = day * day_ms + 12_345_678;
             let found: (u64, u64) = script
                 .arg(measure.name())
@@ -104,7 +107,7 @@ fn redis_has_the_same_calendar() {
 }
 
 /// A store, a connection of the test's own to the same Redis, and the seconds of its clock.
-fn opened(server: &RedisServer) -> (Arc<dyn Store>, redis::Connection, u64) {
+fn opened(server: &RedisServer) -> (Arc<dyn StateStore>, redis::Connection, u64) {
     let site = site(&server.url());
     let mut redis = site.client().unwrap().get_connection().unwrap();
     let now: (u64, u64) = redis::cmd("TIME").query(&mut redis).unwrap();

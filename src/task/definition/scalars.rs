@@ -9,8 +9,8 @@ use std::collections::BTreeMap;
 
 /// Where a field of a generic request goes: a pointer, or more than that.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
-#[serde(from = "WrittenField")]
-pub struct FieldConfig {
+#[serde(from = "ShortOrFullFieldMapping")]
+pub struct FieldMappingConfig {
     pub to: Option<String>,
     pub value: Option<Value>,
     pub only: Vec<String>,
@@ -22,19 +22,19 @@ pub struct FieldConfig {
 /// Where something lies in an answer: the first of these that is there counts.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(from = "OneOrMore")]
-pub struct SourcesConfig(pub Vec<String>);
+pub struct ValueSourcesConfig(pub Vec<String>);
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum WrittenField {
+enum ShortOrFullFieldMapping {
     To(String),
-    Full(FullField),
+    Full(FullFieldMapping),
 }
 
 /// Exactly one of `to`, `refuse` and `ignore`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct FullField {
+struct FullFieldMapping {
     /// JSON pointer of the field's place in the provider's request; `-` at its end appends to a list.
     to: Option<String>,
     /// What is put there; `{}` stands for the field's value, which goes there as it is if absent.
@@ -51,15 +51,15 @@ struct FullField {
     ignore: Option<String>,
 }
 
-impl From<WrittenField> for FieldConfig {
-    fn from(written: WrittenField) -> Self {
+impl From<ShortOrFullFieldMapping> for FieldMappingConfig {
+    fn from(written: ShortOrFullFieldMapping) -> Self {
         match written {
-            WrittenField::To(to) => Self {
+            ShortOrFullFieldMapping::To(to) => Self {
                 to: Some(to),
                 ..Self::default()
             },
-            WrittenField::Full(full) => {
-                let FullField {
+            ShortOrFullFieldMapping::Full(full) => {
+                let FullFieldMapping {
                     to,
                     value,
                     only,
@@ -80,19 +80,19 @@ impl From<WrittenField> for FieldConfig {
     }
 }
 
-impl From<OneOrMore> for SourcesConfig {
+impl From<OneOrMore> for ValueSourcesConfig {
     fn from(OneOrMore(written): OneOrMore) -> Self {
         Self(written)
     }
 }
 
-impl JsonSchema for FieldConfig {
+impl JsonSchema for FieldMappingConfig {
     fn schema_name() -> Cow<'static, str> {
         "FieldConfig".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut schema = FullField::json_schema(generator);
+        let mut schema = FullFieldMapping::json_schema(generator);
         let description = "A JSON pointer, or `{to: pointer, value: …, map: …}`, `{refuse: why}` or `{ignore: why}`.";
         schema.insert("description".into(), json!(description));
         schema.insert("type".into(), json!(["string", "object"]));
@@ -101,7 +101,7 @@ impl JsonSchema for FieldConfig {
     }
 }
 
-impl JsonSchema for SourcesConfig {
+impl JsonSchema for ValueSourcesConfig {
     fn schema_name() -> Cow<'static, str> {
         "Sources".into()
     }

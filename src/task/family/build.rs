@@ -1,12 +1,14 @@
 //! Builds a family from its definition; everything wrong with it is found at once.
 
-mod answers;
 mod requests;
+mod responses;
 
-use super::call::{Call, CreateCall, ID};
-use super::{Cancel, Family, Query};
-use crate::task::definition::{CancelConfig, CreateConfig, FamilyConfig, QueryConfig};
-use crate::task::state::State;
+use super::call::{ID, RequestTemplate, TaskCreate};
+use super::{TaskCancel, TaskQuery, VideoFamily};
+use crate::task::definition::{
+    TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, VideoFamilyConfig,
+};
+use crate::task::state::TaskState;
 use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method};
 use std::collections::BTreeMap;
@@ -21,11 +23,11 @@ pub struct InvalidFamily {
     pub hint: Option<&'static str>,
 }
 
-impl Family {
+impl VideoFamily {
     /// # Errors
     /// Everything that is wrong with the definition.
-    pub fn new(name: &str, config: &FamilyConfig) -> Result<Self, Vec<InvalidFamily>> {
-        let mut faults = Faults::default();
+    pub fn new(name: &str, config: &VideoFamilyConfig) -> Result<Self, Vec<InvalidFamily>> {
+        let mut faults = FamilyErrors::default();
         let built = faults.family(name, config);
         match built {
             Some(family) if faults.0.is_empty() => Ok(family),
@@ -36,9 +38,9 @@ impl Family {
 
 /// What was found wrong so far.
 #[derive(Default)]
-struct Faults(Vec<InvalidFamily>);
+struct FamilyErrors(Vec<InvalidFamily>);
 
-impl Faults {
+impl FamilyErrors {
     fn add(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&'static str>) {
         self.0.push(InvalidFamily {
             pointer: pointer.to_owned(),
@@ -56,7 +58,7 @@ impl Faults {
         section.as_ref()
     }
 
-    fn family(&mut self, name: &str, config: &FamilyConfig) -> Option<Family> {
+    fn family(&mut self, name: &str, config: &VideoFamilyConfig) -> Option<VideoFamily> {
         let create = self.section("create", &config.create);
         let create = create.map(|create| self.create(create));
         let query = self.section("query", &config.query);
@@ -68,11 +70,11 @@ impl Faults {
         let task_id = task_id.map(|task_id| self.pointers("/task_id", task_id));
         let status = self.section("status", &config.status);
         let status = status.map(|status| self.status(status));
-        let answer = self.section("answer", &config.answer);
-        let answer = answer.map(|answer| self.answer(answer));
+        let response = self.section("answer", &config.answer);
+        let response = response.map(|response| self.answer(response));
         let errors = self.errors(&config.errors.clone().unwrap_or_default());
         let native = self.native(&config.native.clone().unwrap_or_default());
-        Some(Family {
+        Some(VideoFamily {
             name: name.into(),
             protocol: config.protocol,
             create: create??,
@@ -81,14 +83,14 @@ impl Faults {
             request: request?,
             task_id: task_id?,
             status: status?,
-            answer: answer?,
+            response: response?,
             errors,
             native,
         })
     }
 
-    fn create(&mut self, config: &CreateConfig) -> Option<CreateCall> {
-        let CreateConfig {
+    fn create(&mut self, config: &TaskCreateConfig) -> Option<TaskCreate> {
+        let TaskCreateConfig {
             method,
             path,
             headers,
@@ -101,7 +103,7 @@ impl Faults {
             others.push((path.clone(), self.pointers(&at, fields)));
         }
         let call = self.call("/create", (method, path, headers), false)?;
-        Some(CreateCall::new(call, others))
+        Some(TaskCreate::new(call, others))
     }
 
     fn call(
@@ -109,7 +111,7 @@ impl Faults {
         at: &str,
         (method, path, headers): (&str, &str, &BTreeMap<String, String>),
         with_id: bool,
-    ) -> Option<Call> {
+    ) -> Option<RequestTemplate> {
         let known = Method::from_bytes(method.as_bytes()).ok();
         let known = known.filter(|method| {
             method
@@ -125,7 +127,7 @@ impl Faults {
             );
         }
         self.path(&format!("{at}/path"), path, with_id);
-        Some(Call {
+        Some(RequestTemplate {
             method: known?,
             path: path.to_owned(),
             headers: self.headers(&format!("{at}/headers"), headers),
@@ -167,8 +169,8 @@ impl Faults {
         built
     }
 
-    fn query(&mut self, config: &QueryConfig) -> Option<Query> {
-        let QueryConfig {
+    fn query(&mut self, config: &TaskQueryConfig) -> Option<TaskQuery> {
+        let TaskQueryConfig {
             method,
             path,
             headers,
@@ -176,7 +178,7 @@ impl Faults {
             fresh_when_done,
             per_second,
         } = config.clone();
-        Some(Query {
+        Some(TaskQuery {
             call: self.call("/query", (&method, &path, &headers), true)?,
             fresh: fresh.duration(),
             fresh_when_done: fresh_when_done.duration(),
@@ -184,19 +186,19 @@ impl Faults {
         })
     }
 
-    fn cancel(&mut self, config: &CancelConfig) -> Option<Cancel> {
-        let CancelConfig {
+    fn cancel(&mut self, config: &TaskCancelConfig) -> Option<TaskCancel> {
+        let TaskCancelConfig {
             method,
             path,
             headers,
             only,
         } = config.clone();
         let only = match only.is_empty() {
-            true => vec![State::Queued, State::Running],
+            true => vec![TaskState::Queued, TaskState::Running],
             false => only,
         };
         let call = self.call("/cancel", (&method, &path, &headers), true)?;
-        Some(Cancel { call, only })
+        Some(TaskCancel { call, only })
     }
 }
 

@@ -1,11 +1,11 @@
 //! Requests to a provider: method, path and headers, with the task id in the path.
 
-use super::source::Sources;
+use super::source::ValueSources;
 use http::{HeaderName, HeaderValue, Method};
 
 /// A request to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct RequestTemplate {
     pub method: Method,
     /// Appended to the channel's base URL; may hold [`ID`].
     pub(super) path: String,
@@ -14,24 +14,24 @@ pub struct Call {
 
 /// How a task is created.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CreateCall {
-    pub call: Call,
+pub struct TaskCreate {
+    pub call: RequestTemplate,
     /// Other paths, each with the fields that only it takes.
-    other_paths: Vec<(String, Sources)>,
+    other_paths: Vec<(String, ValueSources)>,
 }
 
 /// What stands for the provider's task id in a path.
 pub const ID: &str = "{id}";
 
-impl Call {
+impl RequestTemplate {
     /// The path with a task id in it, which stays one segment whatever it holds.
     pub fn path(&self, id: &str) -> String {
         self.path.replace(ID, &percent_encoded(id))
     }
 }
 
-impl CreateCall {
-    pub(super) fn new(call: Call, other_paths: Vec<(String, Sources)>) -> Self {
+impl TaskCreate {
+    pub(super) fn new(call: RequestTemplate, other_paths: Vec<(String, ValueSources)>) -> Self {
         Self { call, other_paths }
     }
 
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn an_id_stays_one_segment() {
-        let call = Call {
+        let call = RequestTemplate {
             method: Method::GET,
             path: "/tasks/{id}/cancel".into(),
             headers: Vec::new(),

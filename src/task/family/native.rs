@@ -1,29 +1,30 @@
 //! A family's own shape, with the caller's ids and models in the place of the provider's.
 
-use super::Family;
-use super::source::Sources;
-use crate::protocol::json::edit::Edits;
-use crate::protocol::json::{Document, Kind, Node, quoted};
+use super::VideoFamily;
+use super::source::ValueSources;
+use crate::protocol::json::edit::JsonEdits;
+use crate::protocol::json::{DocumentNode, JsonDocument, ValueKind, quoted};
 use crate::task::id::TaskId;
-use crate::task::state::State;
+use crate::task::state::TaskState;
 use crate::task::status::{INVALID_RESPONSE, TaskError, TaskStatus};
 use serde_json::{Value, json};
 
-impl Family {
+impl VideoFamily {
     /// What changes in an answer for a caller who speaks this family: ids, models, and a status that is
     /// not what the task's is. `id` is the caller's id of the task, `seal` makes one of another task's
     /// upstream id, `status` is none for the answer to a create.
     pub fn native(
         &self,
-        answer: &Document,
+        response: &JsonDocument,
         id: &str,
         task: &TaskId,
         status: Option<&TaskStatus>,
         seal: &dyn Fn(&str) -> String,
-    ) -> Edits {
-        let root = answer.root();
-        let mut edits = Edits::default();
-        let mut replace = |node: Node<'_>, with: &str| edits.replace(node.span(), quoted(with));
+    ) -> JsonEdits {
+        let root = response.root();
+        let mut edits = JsonEdits::default();
+        let mut replace =
+            |node: DocumentNode<'_>, with: &str| edits.replace(node.span(), quoted(with));
         for node in texts(self.native.ids_in_answer.nodes(root)) {
             replace(node, &seal(&node.as_str().unwrap_or_default()));
         }
@@ -39,7 +40,7 @@ impl Family {
             }
         }
         if let Some(error) = status.and_then(invalid) {
-            let place = |sources: &Sources| sources.pointers().next().map(str::to_owned);
+            let place = |sources: &ValueSources| sources.pointers().next().map(str::to_owned);
             let texts = [
                 (place(&self.errors.code), &error.code),
                 (place(&self.errors.message), &error.message),
@@ -50,10 +51,10 @@ impl Family {
     }
 
     /// The same answer to a query with the family's word for `state`; none if it has no word for it.
-    pub fn said_as(&self, answer: &Document, state: State) -> Option<Edits> {
+    pub fn with_state(&self, response: &JsonDocument, state: TaskState) -> Option<JsonEdits> {
         let word = self.word_for(state)?;
-        let mut edits = Edits::default();
-        for node in texts(self.status.at.nodes(answer.root())) {
+        let mut edits = JsonEdits::default();
+        for node in texts(self.status.at.nodes(response.root())) {
             edits.replace(node.span(), quoted(word));
         }
         Some(edits)
@@ -61,7 +62,7 @@ impl Family {
 
     /// Where a request in the family's own shape names other tasks: for each, the caller's id is to be
     /// opened and the upstream id put in its place.
-    pub fn tasks_named_in<'a>(&self, request: &'a Document) -> Vec<Node<'a>> {
+    pub fn tasks_named_in<'a>(&self, request: &'a JsonDocument) -> Vec<DocumentNode<'a>> {
         texts(self.native.ids_in_request.nodes(request.root())).collect()
     }
 
@@ -75,7 +76,7 @@ impl Family {
     }
 
     /// Of several words for a state the one that is the generic protocol's, too.
-    fn word_for(&self, state: State) -> Option<&str> {
+    fn word_for(&self, state: TaskState) -> Option<&str> {
         let words = self.status.words.iter();
         let mut words = words.filter(|(_, known)| *known == state);
         let first = words.clone().next();
@@ -87,12 +88,12 @@ impl Family {
 /// Why a success is none, though the provider reports one.
 fn invalid(status: &TaskStatus) -> Option<&TaskError> {
     let error = status.error.as_ref()?;
-    (status.state == State::Failed && error.code == INVALID_RESPONSE).then_some(error)
+    (status.state == TaskState::Failed && error.code == INVALID_RESPONSE).then_some(error)
 }
 
 /// Puts texts where the pointers lead, with the objects that are not there yet.
-fn put_texts(edits: &mut Edits, root: Node<'_>, texts: [(Option<String>, &String); 2]) {
-    let mut members: Vec<(Node<'_>, String, Value)> = Vec::new();
+fn put_texts(edits: &mut JsonEdits, root: DocumentNode<'_>, texts: [(Option<String>, &String); 2]) {
+    let mut members: Vec<(DocumentNode<'_>, String, Value)> = Vec::new();
     for (pointer, text) in texts {
         let Some(pointer) = pointer else {
             continue;
@@ -102,7 +103,7 @@ fn put_texts(edits: &mut Edits, root: Node<'_>, texts: [(Option<String>, &String
         let mut key = keys.next().unwrap_or_default();
         while keys.peek().is_some()
             && let Some(inner) = object.get(key)
-            && inner.kind() == Kind::Object
+            && inner.kind() == ValueKind::Object
         {
             object = inner;
             key = keys.next().unwrap_or_default();
@@ -134,6 +135,8 @@ fn merge(known: &mut Value, more: Value) {
     }
 }
 
-fn texts<'a>(nodes: Vec<Node<'a>>) -> impl Iterator<Item = Node<'a>> {
-    nodes.into_iter().filter(|node| node.kind() == Kind::String)
+fn texts<'a>(nodes: Vec<DocumentNode<'a>>) -> impl Iterator<Item = DocumentNode<'a>> {
+    nodes
+        .into_iter()
+        .filter(|node| node.kind() == ValueKind::String)
 }

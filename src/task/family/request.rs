@@ -1,14 +1,14 @@
 //! A generic create in a family's own words.
 
-use super::given::Given;
-use super::place::{Body, Target};
-use super::{Choices, Family, Rule};
-use crate::task::generic::{GenericRequest, Media, Refused};
+use super::body_builder::{BodyBuilder, TargetPointer};
+use super::json_fragment::JsonFragment;
+use super::{AllowedValues, FieldMapping, VideoFamily};
+use crate::task::generic::{FieldError, GenericRequest, InputMedia};
 use bytes::Bytes;
 
 /// What becomes of fields that a family cannot do, and of those that the generic protocol does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unsupported {
+pub enum UnsupportedFieldPolicy {
     Refuse,
     /// They are left out, and named.
     Ignore,
@@ -16,17 +16,17 @@ pub enum Unsupported {
 
 /// A family's request.
 #[derive(Debug)]
-pub struct Mapped {
+pub struct MappedRequest {
     pub body: Bytes,
     /// What was left out, in the order of the request.
-    pub ignored: Vec<Ignored>,
+    pub ignored: Vec<IgnoredField>,
     /// JSON pointers into `body`, each with the generic field that went there.
-    places: Vec<(String, String)>,
+    field_pointers: Vec<(String, String)>,
 }
 
 /// A field that was left out.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ignored {
+pub struct IgnoredField {
     /// As `medias[2]`.
     pub param: String,
     /// One sentence: why. Lower case, no full stop.
@@ -36,7 +36,7 @@ pub struct Ignored {
 /// Unknown members are named up to this many, so that no caller makes a header of any length.
 const UNKNOWN_NAMED: usize = 8;
 
-impl Family {
+impl VideoFamily {
     /// A generic create as this family wants it, for the channel's model.
     ///
     /// # Errors
@@ -46,35 +46,37 @@ impl Family {
         &self,
         request: &GenericRequest<'_>,
         channel_model: &str,
-        unsupported: Unsupported,
-    ) -> Result<Mapped, Refused> {
-        if let (Unsupported::Refuse, Some(unknown)) = (unsupported, request.unknown.first()) {
-            return Err(Refused::new(unknown.param(), unknown.message()));
+        unsupported: UnsupportedFieldPolicy,
+    ) -> Result<MappedRequest, FieldError> {
+        if let (UnsupportedFieldPolicy::Refuse, Some(unknown)) =
+            (unsupported, request.unknown.first())
+        {
+            return Err(FieldError::new(unknown.param(), unknown.message()));
         }
         let rules = &self.request;
-        let nothing = Given::text("");
-        let mut writing = Writing {
+        let nothing = JsonFragment::text("");
+        let mut writing = RequestMapper {
             model: &request.model,
             unsupported,
             body: rules.base.fill(&nothing),
             ignored: Vec::new(),
-            places: Vec::new(),
+            field_pointers: Vec::new(),
         };
-        let model = Given::text(channel_model);
+        let model = JsonFragment::text(channel_model);
         writing.field("model", &model, &rules.model)?;
         let (prompts, others) = request
             .fields
             .iter()
             .partition::<Vec<_>, _>(|(field, _)| field.is_prompt());
-        for (field, given) in prompts {
-            writing.field(field.name(), given, &rules.fields[*field as usize])?;
+        for (field, fragment) in prompts {
+            writing.field(field.name(), fragment, &rules.fields[*field as usize])?;
         }
-        for (at, Media { kind, url }) in request.medias.iter().enumerate() {
+        for (at, InputMedia { kind, url }) in request.medias.iter().enumerate() {
             let param = format!("medias[{at}]");
             writing.field(&param, url, &rules.medias[*kind as usize])?;
         }
-        for (field, given) in others {
-            writing.field(field.name(), given, &rules.fields[*field as usize])?;
+        for (field, fragment) in others {
+            writing.field(field.name(), fragment, &rules.fields[*field as usize])?;
         }
         let named = request
             .unknown
@@ -87,11 +89,11 @@ impl Family {
     }
 }
 
-impl Mapped {
+impl MappedRequest {
     /// Whether a generic field went to a place in the body, or below it.
     pub fn has(&self, pointer: &str) -> bool {
-        let mut places = self.places.iter();
-        places.any(|(place, _)| {
+        let mut field_pointers = self.field_pointers.iter();
+        field_pointers.any(|(place, _)| {
             let rest = place.strip_prefix(pointer);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         })
@@ -103,11 +105,11 @@ impl Mapped {
             let rest = inner.strip_prefix(outer);
             rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        let mut outer = self.places.iter();
+        let mut outer = self.field_pointers.iter();
         if let Some((_, param)) = outer.find(|(place, _)| within(place, pointer)) {
             return Some(param);
         }
-        let inner = self.places.iter();
+        let inner = self.field_pointers.iter();
         let mut inner = inner.filter(|(place, _)| !pointer.is_empty() && within(pointer, place));
         // What is wrong with a whole is more often what there are several of.
         let list = inner.clone().find_map(|(_, param)| param.split_once('['));
@@ -119,54 +121,67 @@ impl Mapped {
 }
 
 /// A request while it is put together.
-struct Writing<'a> {
+struct RequestMapper<'a> {
     model: &'a str,
-    unsupported: Unsupported,
-    body: Body<'a>,
-    ignored: Vec<Ignored>,
-    places: Vec<(String, String)>,
+    unsupported: UnsupportedFieldPolicy,
+    body: BodyBuilder<'a>,
+    ignored: Vec<IgnoredField>,
+    field_pointers: Vec<(String, String)>,
 }
 
-impl<'a> Writing<'a> {
-    fn field(&mut self, param: &str, given: &Given<'a>, rule: &'a Rule) -> Result<(), Refused> {
+impl<'a> RequestMapper<'a> {
+    fn field(
+        &mut self,
+        param: &str,
+        fragment: &JsonFragment<'a>,
+        rule: &'a FieldMapping,
+    ) -> Result<(), FieldError> {
         let model = self.model;
         match rule {
-            Rule::Put { to, value, choices } => match chosen(choices, given) {
-                Some(given) => self.put(param, to, value.fill(&given)),
+            FieldMapping::Put { to, value, choices } => match mapped_value(choices, fragment) {
+                Some(fragment) => self.put(param, to, value.fill(&fragment)),
                 None => {
-                    let choices = choices.listed();
-                    self.cannot(
+                    let choices = choices.choices_text();
+                    self.unsupported_field(
                         param,
                         format!("`{param}` of model `{model}` is one of {choices}"),
                     )
                 }
             },
-            Rule::Refuse(why) => self.cannot(param, format!("`{param}`: model `{model}` {why}")),
-            Rule::Ignore(why) => {
+            FieldMapping::Refuse(why) => {
+                self.unsupported_field(param, format!("`{param}`: model `{model}` {why}"))
+            }
+            FieldMapping::Ignore(why) => {
                 self.ignore(param, &format!("`{param}`: model `{model}` {why}"));
                 Ok(())
             }
         }
     }
 
-    fn put(&mut self, param: &str, to: &'a Target, value: Body<'a>) -> Result<(), Refused> {
+    fn put(
+        &mut self,
+        param: &str,
+        to: &'a TargetPointer,
+        value: BodyBuilder<'a>,
+    ) -> Result<(), FieldError> {
         match self.body.put(to, value) {
             Ok(index) => {
-                self.places.push((to.pointer(index), param.to_owned()));
+                self.field_pointers
+                    .push((to.pointer(index), param.to_owned()));
                 Ok(())
             }
             Err(_) => {
                 let model = self.model;
                 let message = format!("`{param}`: model `{model}` takes one medium of this kind");
-                self.cannot(param, message)
+                self.unsupported_field(param, message)
             }
         }
     }
 
-    fn cannot(&mut self, param: &str, message: String) -> Result<(), Refused> {
+    fn unsupported_field(&mut self, param: &str, message: String) -> Result<(), FieldError> {
         match self.unsupported {
-            Unsupported::Refuse => Err(Refused::new(param, message)),
-            Unsupported::Ignore => {
+            UnsupportedFieldPolicy::Refuse => Err(FieldError::new(param, message)),
+            UnsupportedFieldPolicy::Ignore => {
                 self.ignore(param, &message);
                 Ok(())
             }
@@ -174,23 +189,23 @@ impl<'a> Writing<'a> {
     }
 
     fn ignore(&mut self, param: &str, message: &str) {
-        self.ignored.push(Ignored {
+        self.ignored.push(IgnoredField {
             param: param.to_owned(),
             message: message.to_owned(),
         });
     }
 
-    fn finish(self) -> Mapped {
-        Mapped {
+    fn finish(self) -> MappedRequest {
+        MappedRequest {
             body: self.body.to_json().into(),
             ignored: self.ignored,
-            places: self.places,
+            field_pointers: self.field_pointers,
         }
     }
 }
 
-impl Choices {
-    fn listed(&self) -> String {
+impl AllowedValues {
+    fn choices_text(&self) -> String {
         match self {
             Self::Any => String::new(),
             Self::Of(choices) => {
@@ -202,14 +217,17 @@ impl Choices {
 }
 
 /// What stands for a value at the provider; none if it knows no such value.
-fn chosen<'a>(choices: &Choices, given: &Given<'a>) -> Option<Given<'a>> {
-    let Choices::Of(choices) = choices else {
-        return Some(given.clone());
+fn mapped_value<'a>(
+    choices: &AllowedValues,
+    fragment: &JsonFragment<'a>,
+) -> Option<JsonFragment<'a>> {
+    let AllowedValues::Of(choices) = choices else {
+        return Some(fragment.clone());
     };
-    let word = given.word();
+    let word = fragment.text_value();
     let (_, stands_for) = choices.iter().find(|(choice, _)| *choice == word)?;
     Some(match stands_for {
-        Some(value) => Given::written(value),
-        None => given.clone(),
+        Some(value) => JsonFragment::written(value),
+        None => fragment.clone(),
     })
 }

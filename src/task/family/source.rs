@@ -1,31 +1,31 @@
 //! Where something lies in an answer: a pointer, a difference, a quotient, or a text around pointers.
 
-use crate::protocol::json::Node;
+use crate::protocol::json::DocumentNode;
 
 /// Where something lies; the first that is there counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sources(Vec<Source>);
+pub struct ValueSources(Vec<ValueSource>);
 
 /// One place where something may lie.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum ValueSource {
     Pointer(String),
     /// `/a - /b`
     Minus(String, String),
     /// `/a / /b`, rounded down
     Over(String, String),
     /// `{/a}p`
-    Text(Vec<Part>),
+    Text(Vec<SourceTextPart>),
 }
 
 /// A part of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Part {
+pub enum SourceTextPart {
     Literal(String),
     Pointer(String),
 }
 
-impl Source {
+impl ValueSource {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
@@ -51,15 +51,15 @@ impl Source {
         }
     }
 
-    fn text(&self, root: Node<'_>) -> Option<String> {
+    fn text(&self, root: DocumentNode<'_>) -> Option<String> {
         match self {
             Self::Pointer(pointer) => word(root.pointer(pointer)?),
             Self::Minus(..) | Self::Over(..) => Some(self.number(root)?.to_string()),
             Self::Text(parts) => {
                 let words = parts.iter().map(|part| match part {
-                    Part::Literal(text) => Some(text.clone()),
+                    SourceTextPart::Literal(text) => Some(text.clone()),
                     // 0 is what providers write for a size they do not know.
-                    Part::Pointer(pointer) => {
+                    SourceTextPart::Pointer(pointer) => {
                         word(root.pointer(pointer)?).filter(|word| word != "0")
                     }
                 });
@@ -68,7 +68,7 @@ impl Source {
         }
     }
 
-    fn number(&self, root: Node<'_>) -> Option<f64> {
+    fn number(&self, root: DocumentNode<'_>) -> Option<f64> {
         let number = |pointer: &str| word(root.pointer(pointer)?)?.parse::<f64>().ok();
         let number = match self {
             Self::Pointer(pointer) => number(pointer)?,
@@ -80,18 +80,18 @@ impl Source {
     }
 }
 
-impl Sources {
-    pub fn new(sources: Vec<Source>) -> Self {
+impl ValueSources {
+    pub fn new(sources: Vec<ValueSource>) -> Self {
         Self(sources)
     }
 
     /// The first text that is there and not empty; a number is a text, too.
-    pub fn text(&self, root: Node<'_>) -> Option<String> {
+    pub fn text(&self, root: DocumentNode<'_>) -> Option<String> {
         self.0.iter().find_map(|source| source.text(root))
     }
 
     /// The first number that is there and not below zero, rounded.
-    pub fn whole(&self, root: Node<'_>) -> Option<u64> {
+    pub fn whole(&self, root: DocumentNode<'_>) -> Option<u64> {
         let numbers = self.0.iter().filter_map(|source| source.number(root));
         let mut numbers = numbers.map(f64::round);
         let number = numbers.find(|number| (0.0..9_007_199_254_740_992.0).contains(number))?;
@@ -100,11 +100,11 @@ impl Sources {
 
     /// The pointers among these sources.
     pub fn pointers(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(Source::pointer)
+        self.0.iter().filter_map(ValueSource::pointer)
     }
 
     /// Every value that a pointer leads to; `*` stands for all elements of a list.
-    pub fn nodes<'a>(&self, root: Node<'a>) -> Vec<Node<'a>> {
+    pub fn nodes<'a>(&self, root: DocumentNode<'a>) -> Vec<DocumentNode<'a>> {
         let mut nodes = Vec::new();
         for pointer in self.pointers() {
             collect(root, pointer, &mut nodes);
@@ -113,31 +113,31 @@ impl Sources {
     }
 }
 
-fn collect<'a>(node: Node<'a>, pointer: &str, nodes: &mut Vec<Node<'a>>) {
+fn collect<'a>(node: DocumentNode<'a>, pointer: &str, nodes: &mut Vec<DocumentNode<'a>>) {
     let Some((before, after)) = pointer.split_once("/*") else {
         return nodes.extend(node.pointer(pointer));
     };
     let list = node.pointer(before).into_iter();
-    for element in list.flat_map(Node::elements) {
+    for element in list.flat_map(DocumentNode::elements) {
         collect(element, after, nodes);
     }
 }
 
-fn parse_text(text: &str) -> Result<Source, &'static str> {
+fn parse_text(text: &str) -> Result<ValueSource, &'static str> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {
         let (inner, after) = after.split_once('}').ok_or("a `{` is not closed")?;
-        parts.push(Part::Literal(literal.into()));
-        parts.push(Part::Pointer(pointer(inner)?));
+        parts.push(SourceTextPart::Literal(literal.into()));
+        parts.push(SourceTextPart::Pointer(pointer(inner)?));
         rest = after;
     }
     if parts.is_empty() {
         return Err("this leads nowhere: a JSON pointer begins with `/`");
     }
-    parts.push(Part::Literal(rest.into()));
-    parts.retain(|part| *part != Part::Literal(String::new()));
-    Ok(Source::Text(parts))
+    parts.push(SourceTextPart::Literal(rest.into()));
+    parts.retain(|part| *part != SourceTextPart::Literal(String::new()));
+    Ok(ValueSource::Text(parts))
 }
 
 fn pointer(text: &str) -> Result<String, &'static str> {
@@ -148,7 +148,7 @@ fn pointer(text: &str) -> Result<String, &'static str> {
 }
 
 /// A string that is not empty, or a number as it is written.
-fn word(node: Node<'_>) -> Option<String> {
+fn word(node: DocumentNode<'_>) -> Option<String> {
     let text = node.as_str().map(|text| text.into_owned());
     let word = text.or_else(|| node.number_text().map(String::from))?;
     (!word.is_empty()).then_some(word)
@@ -157,26 +157,27 @@ fn word(node: Node<'_>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::json::{Document, Limits};
+    use crate::protocol::json::{JsonDocument, JsonLimits};
     use serde_json::json;
 
-    fn sources(texts: &[&str]) -> Sources {
-        Sources::new(
+    fn sources(texts: &[&str]) -> ValueSources {
+        ValueSources::new(
             texts
                 .iter()
-                .map(|text| Source::parse(text).unwrap())
+                .map(|text| ValueSource::parse(text).unwrap())
                 .collect(),
         )
     }
 
     #[test]
-    fn the_first_that_is_there_counts() {
-        let answer = json!({
+    fn the_first_present_source_is_used() {
+        let response = json!({
             "five": 5, "text": "5.6", "half": 4.5, "zero": 0, "empty": "", "null": null, "minus": -1,
             "list": [{"id": "a"}, {"other": 1}, {"id": "b"}], "true": true, "huge": 1e300
         });
-        let answer = Document::parse(answer.to_string().into(), &Limits::default()).unwrap();
-        let root = answer.root();
+        let response =
+            JsonDocument::parse(response.to_string().into(), &JsonLimits::default()).unwrap();
+        let root = response.root();
         let numbers: [(&[&str], Option<u64>); 11] = [
             (&["/five"], Some(5)),
             (
@@ -217,7 +218,7 @@ mod tests {
         for text in [
             "", "output", "p", "{/a", "{a}p", "/", "/a b", "/a - b", "/a /b", "{}",
         ] {
-            assert!(Source::parse(text).is_err(), "{text}");
+            assert!(ValueSource::parse(text).is_err(), "{text}");
         }
     }
 }

@@ -1,16 +1,16 @@
 //! The shipped families and an invented one: their fixtures, and what no fixture can hold.
 
-mod answers;
+mod custom_family;
 mod definitions;
 mod fixtures;
 mod native;
 mod requests;
+mod responses;
 mod statuses;
-mod third;
 
 use super::*;
-use crate::protocol::json::{Document, Limits};
-use crate::task::definition::FamilyConfig;
+use crate::protocol::json::{JsonDocument, JsonLimits};
+use crate::task::definition::VideoFamilyConfig;
 use crate::task::families::shipped;
 use crate::task::id::TaskId;
 use crate::task::status::TaskStatus;
@@ -20,17 +20,17 @@ use serde_json::{Value, json};
 const CREATED: u64 = 1_780_732_800;
 const HOUR_MS: u64 = 3_600_000;
 
-fn config(yaml: &str) -> FamilyConfig {
+fn config(yaml: &str) -> VideoFamilyConfig {
     let value: Value = serde_saphyr::from_str(yaml).unwrap();
     serde_json::from_value(value).unwrap()
 }
 
-fn family(name: &str) -> Family {
-    Family::new(name, &config(shipped(name).unwrap())).unwrap()
+fn family(name: &str) -> VideoFamily {
+    VideoFamily::new(name, &config(shipped(name).unwrap())).unwrap()
 }
 
-fn document(body: &Value) -> Document {
-    Document::parse(body.to_string().into(), &Limits::default()).unwrap()
+fn document(body: &Value) -> JsonDocument {
+    JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap()
 }
 
 fn task(family: &str) -> TaskId {
@@ -50,14 +50,14 @@ fn now_ms() -> u64 {
     CREATED * 1_000 + HOUR_MS
 }
 
-fn status_at(name: &str, answer: &Value, task: &TaskId, now_ms: u64) -> TaskStatus {
+fn status_at(name: &str, response: &Value, task: &TaskId, now_ms: u64) -> TaskStatus {
     family(name)
-        .status(&document(answer), task, now_ms)
+        .status(&document(response), task, now_ms)
         .unwrap()
 }
 
 /// The generic answer to an answer of a family's.
-fn rendered(name: &str, answer: &Value, task: &TaskId) -> Value {
-    let status = status_at(name, answer, task, now_ms());
+fn rendered(name: &str, response: &Value, task: &TaskId) -> Value {
+    let status = status_at(name, response, task, now_ms());
     serde_json::from_slice(&status.render("task_1", task)).unwrap()
 }

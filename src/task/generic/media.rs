@@ -3,21 +3,21 @@
 //! The protocol leaves the strings of `type` and `role` open. `role` takes the names of the five kinds; `type` takes
 //! `image`, `video` and `audio`, the same with `_url`, or the name of a kind itself.
 
-use super::{Refused, is_given};
-use crate::protocol::json::{Kind, Node};
-use crate::task::family::given::Given;
+use super::{FieldError, is_given};
+use crate::protocol::json::{DocumentNode, ValueKind};
+use crate::task::family::json_fragment::JsonFragment;
 
 /// A medium that a video starts from.
 #[derive(Debug)]
-pub struct Media<'a> {
-    pub kind: MediaKind,
+pub struct InputMedia<'a> {
+    pub kind: MediaRole,
     /// A URL or a data URI, as the caller wrote it.
-    pub(in crate::task) url: Given<'a>,
+    pub(in crate::task) url: JsonFragment<'a>,
 }
 
 /// What a medium is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MediaKind {
+pub enum MediaRole {
     FirstFrame,
     LastFrame,
     ReferenceImage,
@@ -26,13 +26,13 @@ pub enum MediaKind {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Matter {
+enum MediaType {
     Image,
     Video,
     Audio,
 }
 
-impl MediaKind {
+impl MediaRole {
     pub const ALL: [Self; 5] = [
         Self::FirstFrame,
         Self::LastFrame,
@@ -55,22 +55,22 @@ impl MediaKind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    fn matter(self) -> Matter {
+    fn media_type(self) -> MediaType {
         match self {
-            Self::FirstFrame | Self::LastFrame | Self::ReferenceImage => Matter::Image,
-            Self::ReferenceVideo => Matter::Video,
-            Self::ReferenceAudio => Matter::Audio,
+            Self::FirstFrame | Self::LastFrame | Self::ReferenceImage => MediaType::Image,
+            Self::ReferenceVideo => MediaType::Video,
+            Self::ReferenceAudio => MediaType::Audio,
         }
     }
 }
 
 /// Reads `medias`; none where it is absent.
-pub(super) fn read(medias: Option<Node<'_>>) -> Result<Vec<Media<'_>>, Refused> {
+pub(super) fn read(medias: Option<DocumentNode<'_>>) -> Result<Vec<InputMedia<'_>>, FieldError> {
     let Some(medias) = medias else {
         return Ok(Vec::new());
     };
-    if medias.kind() != Kind::Array {
-        return Err(Refused::new("medias", "`medias` must be a list"));
+    if medias.kind() != ValueKind::Array {
+        return Err(FieldError::new("medias", "`medias` must be a list"));
     }
     let alone = medias.len() == 1;
     let elements = medias.elements().enumerate();
@@ -79,48 +79,52 @@ pub(super) fn read(medias: Option<Node<'_>>) -> Result<Vec<Media<'_>>, Refused> 
         .collect()
 }
 
-fn read_one<'a>(media: Node<'a>, at: &str, alone: bool) -> Result<Media<'a>, Refused> {
+fn read_one<'a>(
+    media: DocumentNode<'a>,
+    at: &str,
+    alone: bool,
+) -> Result<InputMedia<'a>, FieldError> {
     let kind = kind(media, at, alone)?;
     let url = media
         .get("url")
         .filter(|url| url.as_str().is_some_and(|url| !url.trim_ascii().is_empty()));
     let param = format!("{at}.url");
     let message = format!("`{param}` must be a URL or a data URI");
-    let url = url.ok_or_else(|| Refused::new(param, message))?;
-    Ok(Media {
+    let url = url.ok_or_else(|| FieldError::new(param, message))?;
+    Ok(InputMedia {
         kind,
-        url: Given::of(url),
+        url: JsonFragment::of(url),
     })
 }
 
-fn kind(media: Node<'_>, at: &str, alone: bool) -> Result<MediaKind, Refused> {
-    let matter = word(media, at, "type")?;
+fn kind(media: DocumentNode<'_>, at: &str, alone: bool) -> Result<MediaRole, FieldError> {
+    let media_type = word(media, at, "type")?;
     let role = match word(media, at, "role")? {
-        Some(role) => Some(MediaKind::named(&role).ok_or_else(|| wrong_role(at))?),
+        Some(role) => Some(MediaRole::named(&role).ok_or_else(|| wrong_role(at))?),
         None => None,
     };
-    let Some(matter) = matter else {
+    let Some(media_type) = media_type else {
         return role.ok_or_else(|| wrong_type(at, "is missing"));
     };
-    if let Some(kind) = MediaKind::named(&matter) {
+    if let Some(kind) = MediaRole::named(&media_type) {
         return match role {
             Some(role) if role != kind => Err(contradiction(at, role)),
             _ => Ok(kind),
         };
     }
-    let matter = match matter.as_str() {
-        "image" | "image_url" => Matter::Image,
-        "video" | "video_url" => Matter::Video,
-        "audio" | "audio_url" => Matter::Audio,
+    let media_type = match media_type.as_str() {
+        "image" | "image_url" => MediaType::Image,
+        "video" | "video_url" => MediaType::Video,
+        "audio" | "audio_url" => MediaType::Audio,
         _ => return Err(wrong_type(at, "is not known")),
     };
-    match (role, matter) {
-        (Some(role), matter) if role.matter() != matter => Err(contradiction(at, role)),
+    match (role, media_type) {
+        (Some(role), media_type) if role.media_type() != media_type => Err(contradiction(at, role)),
         (Some(role), _) => Ok(role),
-        (None, Matter::Video) => Ok(MediaKind::ReferenceVideo),
-        (None, Matter::Audio) => Ok(MediaKind::ReferenceAudio),
-        (None, Matter::Image) if alone => Ok(MediaKind::FirstFrame),
-        (None, Matter::Image) => Err(Refused::new(
+        (None, MediaType::Video) => Ok(MediaRole::ReferenceVideo),
+        (None, MediaType::Audio) => Ok(MediaRole::ReferenceAudio),
+        (None, MediaType::Image) if alone => Ok(MediaRole::FirstFrame),
+        (None, MediaType::Image) => Err(FieldError::new(
             format!("{at}.role"),
             format!(
                 "`{at}.role` is missing; among several media an image is \
@@ -131,32 +135,34 @@ fn kind(media: Node<'_>, at: &str, alone: bool) -> Result<MediaKind, Refused> {
 }
 
 /// A member's text; none where it is absent, null or empty.
-fn word(media: Node<'_>, at: &str, name: &str) -> Result<Option<String>, Refused> {
+fn word(media: DocumentNode<'_>, at: &str, name: &str) -> Result<Option<String>, FieldError> {
     let Some(node) = media.get(name).filter(is_given) else {
         return Ok(None);
     };
     let param = format!("{at}.{name}");
     let message = format!("`{param}` must be text");
-    let word = node.as_str().ok_or_else(|| Refused::new(param, message))?;
+    let word = node
+        .as_str()
+        .ok_or_else(|| FieldError::new(param, message))?;
     Ok(Some(word.into_owned()))
 }
 
-fn wrong_role(at: &str) -> Refused {
-    let kinds = MediaKind::ALL.map(MediaKind::name).join(", ");
-    Refused::new(
+fn wrong_role(at: &str) -> FieldError {
+    let kinds = MediaRole::ALL.map(MediaRole::name).join(", ");
+    FieldError::new(
         format!("{at}.role"),
         format!("`{at}.role` is not known; it is one of {kinds}"),
     )
 }
 
-fn wrong_type(at: &str, what: &str) -> Refused {
+fn wrong_type(at: &str, what: &str) -> FieldError {
     let message = format!("`{at}.type` {what}; it is one of image, video, audio");
-    Refused::new(format!("{at}.type"), message)
+    FieldError::new(format!("{at}.type"), message)
 }
 
-fn contradiction(at: &str, role: MediaKind) -> Refused {
+fn contradiction(at: &str, role: MediaRole) -> FieldError {
     let role = role.name();
-    Refused::new(
+    FieldError::new(
         format!("{at}.role"),
         format!("`{at}` has a `type` that cannot be a {role}"),
     )

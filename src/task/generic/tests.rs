@@ -1,11 +1,11 @@
 //! Creates of the generic protocol: kinds of media under all their names, and types of fields.
 
 use super::*;
-use crate::protocol::json::Limits;
+use crate::protocol::json::JsonLimits;
 use serde_json::{Value, json};
 
-fn document(body: &Value) -> Document {
-    Document::parse(body.to_string().into(), &Limits::default()).unwrap()
+fn document(body: &Value) -> JsonDocument {
+    JsonDocument::parse(body.to_string().into(), &JsonLimits::default()).unwrap()
 }
 
 fn kinds(medias: Value) -> Result<Vec<&'static str>, String> {
@@ -20,17 +20,17 @@ fn kinds(medias: Value) -> Result<Vec<&'static str>, String> {
 
 #[test]
 fn a_medium_is_known_by_type_role_or_both() {
-    let names = MediaKind::ALL.map(MediaKind::name);
+    let names = MediaRole::ALL.map(MediaRole::name);
     let matters = ["image", "image", "image", "video", "audio"];
-    for (name, matter) in names.into_iter().zip(matters) {
-        let matter_url = format!("{matter}_url");
+    for (name, media_type) in names.into_iter().zip(matters) {
+        let matter_url = format!("{media_type}_url");
         for media in [
             json!({"role": name, "url": "u"}),
             json!({"type": name, "url": "u"}),
             json!({"type": name, "role": name, "url": "u"}),
             json!({"type": name, "role": null, "url": "u"}),
             json!({"type": name, "role": "", "url": "u"}),
-            json!({"type": matter, "role": name, "url": "u"}),
+            json!({"type": media_type, "role": name, "url": "u"}),
             json!({"type": matter_url, "role": name, "url": "u"}),
         ] {
             assert_eq!(kinds(json!([media])), Ok(vec![name]), "{media}");
@@ -158,15 +158,15 @@ fn a_field_of_another_type_is_refused_by_name() {
 fn fields_are_kept_as_written_but_for_the_tier() {
     let body = br#"{"model": "m", "seed": 4294967295, "duration": 5.0, "resolution": "1080P",
         "prompt": "\u00fc \" \\", "ratio": null, "callback_url": "", "negative_prompt": "", "shot": 1}"#;
-    let body = Document::parse(body.to_vec().into(), &Limits::default()).unwrap();
+    let body = JsonDocument::parse(body.to_vec().into(), &JsonLimits::default()).unwrap();
     let request = GenericRequest::read(&body).unwrap();
     let fields: Vec<_> = request
         .fields
         .iter()
-        .map(|(field, given)| {
+        .map(|(field, fragment)| {
             (
                 field.name(),
-                String::from_utf8(given.clone().into_json().into_owned()).unwrap(),
+                String::from_utf8(fragment.clone().into_json().into_owned()).unwrap(),
             )
         })
         .collect();
@@ -186,7 +186,7 @@ fn fields_are_kept_as_written_but_for_the_tier() {
 }
 
 #[test]
-fn only_a_ratio_is_one() {
+fn only_width_to_height_is_a_ratio() {
     let table = [
         (json!("16:9"), Some("16:9")),
         (json!("21:9"), Some("21:9")),
@@ -204,7 +204,7 @@ fn only_a_ratio_is_one() {
 
 #[test]
 fn an_empty_text_is_nothing_in_every_optional_field() {
-    for field in Field::ALL {
+    for field in GenericField::ALL {
         let mut body = json!({"model": "m", "medias": ""});
         body[field.name()] = json!("");
         let body = document(&body);

@@ -1,7 +1,7 @@
 //! Fields that the generic protocol does not have, and which of its own the caller probably means.
 
-use super::{Field, is_given};
-use crate::protocol::json::{Kind, Node};
+use super::{GenericField, is_given};
+use crate::protocol::json::{DocumentNode, ValueKind};
 use crate::protocol::nearest::nearest;
 use std::borrow::Cow;
 
@@ -63,11 +63,15 @@ pub struct UnknownField<'a> {
 
 impl<'a> UnknownField<'a> {
     /// All of a request, and of its media.
-    pub(super) fn all(root: Node<'a>, medias: Option<Node<'a>>) -> Vec<Self> {
+    pub(super) fn all(root: DocumentNode<'a>, medias: Option<DocumentNode<'a>>) -> Vec<Self> {
         let is_field = |name: &str| known().any(|field| field == name);
         let mut unknown = Vec::new();
         collect(root, None, is_field, &mut unknown);
-        for (index, media) in medias.into_iter().flat_map(Node::elements).enumerate() {
+        for (index, media) in medias
+            .into_iter()
+            .flat_map(DocumentNode::elements)
+            .enumerate()
+        {
             let is_member = |name: &str| MEDIA_MEMBERS.contains(&name);
             collect(media, Some(index), is_member, &mut unknown);
         }
@@ -99,7 +103,7 @@ impl<'a> UnknownField<'a> {
     }
 
     fn advice(&self) -> String {
-        match (self.media, self.meant()) {
+        match (self.media, self.nearest_known()) {
             (Some(_), Some(member)) => format!("did you mean `{member}`?"),
             (Some(_), None) => format!("a media has {}", listed(MEDIA_MEMBERS)),
             (None, Some("medias")) => {
@@ -112,7 +116,7 @@ impl<'a> UnknownField<'a> {
     }
 
     /// The known name that is closest: by its letters, else by its words.
-    fn meant(&self) -> Option<&'static str> {
+    fn nearest_known(&self) -> Option<&'static str> {
         let (known, words): (Vec<&'static str>, &[(&'static str, &[&str])]) = match self.media {
             None => (known().collect(), &WORDS),
             Some(_) => (MEDIA_MEMBERS.to_vec(), &MEDIA_WORDS),
@@ -133,12 +137,12 @@ impl<'a> UnknownField<'a> {
 }
 
 fn collect<'a>(
-    object: Node<'a>,
+    object: DocumentNode<'a>,
     media: Option<usize>,
     is_known: impl Fn(&str) -> bool,
     unknown: &mut Vec<UnknownField<'a>>,
 ) {
-    if object.kind() != Kind::Object {
+    if object.kind() != ValueKind::Object {
         return;
     }
     for (name, node) in object.members() {
@@ -149,7 +153,7 @@ fn collect<'a>(
 }
 
 fn known() -> impl Iterator<Item = &'static str> {
-    let fields = Field::ALL.iter().map(|field| field.name());
+    let fields = GenericField::ALL.iter().map(|field| field.name());
     ["model", "medias"].into_iter().chain(fields)
 }
 
@@ -158,7 +162,7 @@ fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
-/// `firstFrame_url` as `first`, `frame` and `url`.
+/// `firstFrame_url` as `first`, `encode_event` and `url`.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for letter in name.chars().take(NAME_CHARS_MAX) {

@@ -3,13 +3,13 @@
 use super::*;
 use proptest::prelude::*;
 
-fn key(letter: char) -> Key {
-    Key::new(&letter.to_string().repeat(KEY_CHARS_MIN)).unwrap()
+fn key(letter: char) -> TaskKey {
+    TaskKey::new(&letter.to_string().repeat(KEY_CHARS_MIN)).unwrap()
 }
 
-fn ring(letters: &str) -> KeyRing {
+fn ring(letters: &str) -> TaskKeyRing {
     let mut keys = letters.chars().map(key);
-    KeyRing::new(keys.next().unwrap(), keys.collect())
+    TaskKeyRing::new(keys.next().unwrap(), keys.collect())
 }
 
 fn task() -> TaskId {
@@ -69,7 +69,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_from_anywhere_are_no_fields_or_read_the_same_again(
+    fn arbitrary_bytes_are_rejected_or_round_trip(
         bytes in prop::collection::vec(any::<u8>(), 0..80)
     ) {
         if let Some(task) = fields::decode(&bytes) {
@@ -102,7 +102,7 @@ fn the_first_key_seals_and_all_open() {
 }
 
 #[test]
-fn another_caller_learns_nothing() {
+fn a_task_id_of_another_caller_is_unknown() {
     let keys = ring("a");
     let id = keys.seal(&task());
     assert_eq!(keys.open_for(&task().caller, &id), Ok(task()));
@@ -120,13 +120,13 @@ fn ids_are_words_of_a_path_and_not_long() {
 }
 
 #[test]
-fn a_short_key_is_none() {
+fn a_short_key_is_refused() {
     for (secret, good) in [
         ("", false),
         (&"k".repeat(31), false),
         (&"ü".repeat(32), true),
     ] {
-        assert_eq!(Key::new(secret).is_ok(), good, "{secret}");
+        assert_eq!(TaskKey::new(secret).is_ok(), good, "{secret}");
     }
 }
 

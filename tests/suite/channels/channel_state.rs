@@ -1,11 +1,11 @@
 //! What is known of channels: it outlives reloads, and ends with the last configuration that has the channel.
 
-use crate::harness::{Answer, Request, World, config, eventually};
+use crate::harness::{Request, TestSetup, WholeResponse, config, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-async fn reload(world: &World, config: &Value) {
+async fn reload(world: &TestSetup, config: &Value) {
     world
         .gateway
         .folder
@@ -15,7 +15,7 @@ async fn reload(world: &World, config: &Value) {
 }
 
 /// Without the channel `openai`, for long enough that it is noticed, and with it again.
-async fn remove_and_add(world: &World, with: &Value) {
+async fn remove_and_add(world: &TestSetup, with: &Value) {
     let mut without = with.clone();
     without["channels"]
         .as_object_mut()
@@ -26,13 +26,13 @@ async fn remove_and_add(world: &World, with: &Value) {
     reload(world, with).await;
 }
 
-async fn ask(world: &World) -> Answer {
+async fn ask(world: &TestSetup) -> WholeResponse {
     world.ask(&Request::ask(Protocol::Chat)).await
 }
 
 #[tokio::test]
 async fn a_channel_that_was_removed_and_added_again_has_no_past() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut config = config::standard(&world.simulator.url());
     // A connection that idles holds no configuration.
     let mut idle = world.gateway.connect().await;
@@ -52,7 +52,7 @@ async fn a_channel_that_was_removed_and_added_again_has_no_past() {
 
 #[tokio::test]
 async fn what_is_under_way_on_a_removed_channel_still_counts() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         config["channels"]["openai"]["limits"] = json!({"in_flight": 1});
     })
     .await;

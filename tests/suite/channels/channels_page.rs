@@ -54,7 +54,7 @@ fn explain(args: &[&str]) -> Output {
 }
 
 #[tokio::test]
-async fn what_is_left_alone_is_told_with_the_reason_and_the_time() {
+async fn a_cool_down_is_shown_with_reason_and_time() {
     let gateway = with_busy_channel("status=429;retry_after=600", |_| {}).await;
     let before = page(&gateway).await;
     let busy = named(&before, "channels", "busy");
@@ -101,7 +101,7 @@ async fn what_is_left_alone_is_told_with_the_reason_and_the_time() {
 }
 
 #[tokio::test]
-async fn a_key_that_is_refused_is_told_by_its_place_and_never_itself() {
+async fn a_refused_credential_is_shown_by_its_index() {
     let gateway = with_busy_channel("status=401", |config| {
         let busy = config["channels"]["busy"].as_object_mut().unwrap();
         busy.remove("credential");
@@ -164,7 +164,7 @@ async fn a_channel_that_is_full_says_which_limit_it_has_reached() {
 }
 
 #[tokio::test]
-async fn a_channel_that_is_gone_is_told_of_no_more() {
+async fn a_removed_channel_disappears_from_the_metrics() {
     let mut kept = Value::Null;
     let gateway = with_busy_channel("", |config| kept = config.clone()).await;
     assert_eq!(usable(&gateway, "busy").await, [1.0]);

@@ -3,7 +3,9 @@
 use crate::harness::config::{self, channel};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::body_of;
-use crate::harness::{Act, Answer, Gateway, PROTOCOLS, Request, Scripted, Simulator};
+use crate::harness::{
+    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse,
+};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -32,7 +34,7 @@ impl BadThenGood {
         }
     }
 
-    async fn line(&self, answer: &Answer) -> Value {
+    async fn line(&self, answer: &WholeResponse) -> Value {
         self.gateway.log_of(answer).await
     }
 }
@@ -93,9 +95,9 @@ async fn an_error_behind_content_is_the_callers_and_no_other_channel_is_asked() 
 async fn an_error_event_about_the_request_is_the_callers() {
     let bad_prompt = "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"no\"}}\n\n";
     let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
-    let provider = Scripted::start(vec![
-        Act::Send(format!("{head}{bad_prompt}").into_bytes()),
-        Act::Close,
+    let provider = ScriptedProvider::start(vec![
+        ScriptedResponse::Send(format!("{head}{bad_prompt}").into_bytes()),
+        ScriptedResponse::Close,
     ])
     .await;
     let world = BadThenGood::start(&provider.url(), |_| {}).await;
@@ -117,9 +119,9 @@ async fn a_stream_is_held_no_longer_than_its_bounds() {
         (json!({"time": "1h", "size": "1KiB"}), 20),
     ] {
         let sent = format!("{head}{}", framing.repeat(fillers));
-        let provider = Scripted::start(vec![
-            Act::Send(sent.into_bytes()),
-            Act::Wait(Duration::from_secs(3600)),
+        let provider = ScriptedProvider::start(vec![
+            ScriptedResponse::Send(sent.into_bytes()),
+            ScriptedResponse::Wait(Duration::from_secs(3600)),
         ])
         .await;
         let world = BadThenGood::start(&provider.url(), |config| {
@@ -137,8 +139,9 @@ async fn a_stream_is_held_no_longer_than_its_bounds() {
 }
 
 #[tokio::test]
-async fn what_a_provider_keeps_is_not_asked_for_twice_because_it_is_silent() {
-    let mute = Scripted::start(vec![Act::Wait(Duration::from_secs(3600))]).await;
+async fn stored_responses_are_not_retried_on_timeout() {
+    let mute =
+        ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
     let world = BadThenGood::start(&mute.url(), |config| {
         config::without_cool_downs(config);
         config["channels"]["bad"]["timeouts"] = json!({"first_byte": "200ms"});
@@ -167,7 +170,7 @@ async fn what_a_provider_keeps_is_not_asked_for_twice_because_it_is_silent() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_in_an_error_speaks_against_its_channel() {
+async fn a_stream_that_ends_in_an_error_counts_as_a_failure() {
     let faulty = Simulator::start().await;
     let world = BadThenGood::start(&faulty.url_obeying("error_event_after=1"), |config| {
         config["channels"]["bad"]["health"] = json!({"failures": 1, "cool_down": "1h"});
@@ -189,8 +192,9 @@ async fn a_stream_that_ends_in_an_error_speaks_against_its_channel() {
 }
 
 #[tokio::test]
-async fn silence_is_waited_out_where_the_route_says_so() {
-    let mute = Scripted::start(vec![Act::Wait(Duration::from_secs(3600))]).await;
+async fn on_timeout_false_waits_for_the_provider() {
+    let mute =
+        ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
     let world = BadThenGood::start(&mute.url(), |config| {
         config["channels"]["bad"]["timeouts"] = json!({"first_byte": "200ms"});
         config::route(config, "chat")["failover"] = json!({"on_silence": false});
@@ -217,7 +221,7 @@ async fn a_provider_that_names_a_time_is_not_asked_again_before() {
 }
 
 #[tokio::test]
-async fn a_channel_that_fails_again_and_again_is_left_alone_and_tried_again() {
+async fn a_failing_channel_cools_down_and_is_retried() {
     let faulty = Simulator::start().await;
     let url = faulty.url_obeying("status=500;times=4");
     let world = BadThenGood::start(&url, |config| {
@@ -318,7 +322,7 @@ async fn the_keys_of_a_channel_are_used_in_turn_and_one_that_is_refused_is_left_
 }
 
 #[tokio::test]
-async fn a_full_channel_is_skipped_and_waited_for_where_the_route_grants_it() {
+async fn a_channel_at_its_limit_is_skipped_or_waited_for() {
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
     config["channels"]["openai"]["limits"] = json!({"in_flight": 1});

@@ -3,7 +3,7 @@
 //! `FIVE_CHANNELS_REQUESTS=10000` runs it at full size, 200 requests a second; it prints what it measured.
 
 use crate::harness::config::{self, channel};
-use crate::harness::{Act, Gateway, Request, Scripted, Simulator};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const EVERY: Duration = Duration::from_millis(5);
 /// It is fixed: a gateway that takes longer fails the test, however slow the machine is.
 const EXEMPT: Duration = Duration::from_secs(2);
 
-struct Asked {
+struct RequestLoad {
     begun: Duration,
     took: Duration,
     status: u16,
@@ -27,7 +27,7 @@ struct Asked {
     id: String,
 }
 
-async fn five_channels(well: &Simulator, faulty: &Simulator, mute: &Scripted) -> Value {
+async fn five_channels(well: &Simulator, faulty: &Simulator, mute: &ScriptedProvider) -> Value {
     let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let refusing = format!("http://{}/v1", nobody.local_addr().unwrap());
     drop(nobody);
@@ -56,7 +56,8 @@ async fn callers_do_not_notice_that_four_of_five_channels_fail() {
     let requests: u32 = std::env::var("FIVE_CHANNELS_REQUESTS")
         .map_or(1_200, |text| text.parse().expect("a number"));
     let (well, faulty) = (Simulator::start().await, Simulator::start().await);
-    let mute = Scripted::start(vec![Act::Wait(Duration::from_secs(3600))]).await;
+    let mute =
+        ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
     let gateway = Arc::new(Gateway::start(&five_channels(&well, &faulty, &mute).await).await);
     let began = Instant::now();
     let mut asked = Vec::new();
@@ -66,7 +67,7 @@ async fn callers_do_not_notice_that_four_of_five_channels_fail() {
         asked.push(tokio::spawn(async move {
             let begun = began.elapsed();
             let answer = gateway.ask(&Request::ask_stream(Protocol::Chat)).await;
-            Asked {
+            RequestLoad {
                 begun,
                 took: began.elapsed() - begun,
                 status: answer.status,
@@ -107,7 +108,7 @@ async fn callers_do_not_notice_that_four_of_five_channels_fail() {
     tell(&answers, &lines, extra, allowed);
 }
 
-fn assert_all_served(answers: &[Asked]) {
+fn assert_all_served(answers: &[RequestLoad]) {
     for answer in answers.iter().filter(|answer| answer.begun > EXEMPT) {
         assert_eq!(
             (answer.status, answer.whole),
@@ -126,7 +127,7 @@ fn assert_all_served(answers: &[Asked]) {
 }
 
 /// The provider that answers has seen each request at most once.
-async fn assert_delivered_once(answers: &[Asked], well: &Simulator, gateway: &Gateway) {
+async fn assert_delivered_once(answers: &[RequestLoad], well: &Simulator, gateway: &Gateway) {
     let mut seen: HashMap<String, u32> = HashMap::new();
     for record in well.records().await {
         let id = record["headers"]["x-request-id"]
@@ -142,7 +143,7 @@ async fn assert_delivered_once(answers: &[Asked], well: &Simulator, gateway: &Ga
         .await;
 }
 
-fn tell(answers: &[Asked], lines: &[Value], extra: u64, allowed: f64) {
+fn tell(answers: &[RequestLoad], lines: &[Value], extra: u64, allowed: f64) {
     let failed: Vec<_> = answers
         .iter()
         .filter(|answer| answer.status != 200)

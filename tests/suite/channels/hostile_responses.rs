@@ -1,6 +1,6 @@
 //! Odd and hostile responses: the next request goes through, and on a connection that nobody spoiled.
 
-use crate::harness::{Act, Gateway, Request, Scripted, config};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
 use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -8,7 +8,7 @@ use tokio::time::sleep;
 const GOOD: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"id\":\"ok\"}";
 const JSON: &str = "Content-Type: application/json\r\n";
 
-async fn before(provider: &Scripted) -> Gateway {
+async fn before(provider: &ScriptedProvider) -> Gateway {
     let mut config = config::standard(&provider.url());
     config::without_cool_downs(&mut config);
     Gateway::start(&config).await
@@ -130,7 +130,7 @@ fn odd_responses() -> Vec<String> {
 
 #[tokio::test]
 async fn a_connection_whose_response_was_odd_is_not_used_again() {
-    let provider = Scripted::answering(GOOD).await;
+    let provider = ScriptedProvider::answering(GOOD).await;
     let mut config = config::standard(&provider.url());
     config::without_cool_downs(&mut config);
     for name in ["openai", "messages"] {
@@ -139,7 +139,7 @@ async fn a_connection_whose_response_was_odd_is_not_used_again() {
     }
     let gateway = Gateway::start(&config).await;
     for odd in odd_responses() {
-        provider.next(vec![Act::Send(odd.clone().into())]);
+        provider.next(vec![ScriptedResponse::Send(odd.clone().into())]);
         let before = provider.connections().len();
         let first = gateway.ask(&Request::ask(Protocol::Chat)).await;
         let asked = provider.connections().len();
@@ -175,7 +175,7 @@ async fn an_ordinary_response_leaves_its_connection_to_the_next_request() {
         "HTTP/1.1 429 \r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}"
             .to_string(),
     ] {
-        let provider = Scripted::answering(good.clone()).await;
+        let provider = ScriptedProvider::answering(good.clone()).await;
         let gateway = before(&provider).await;
         for _ in 0..3 {
             gateway.ask(&Request::ask(Protocol::Chat)).await;
@@ -188,7 +188,7 @@ async fn an_ordinary_response_leaves_its_connection_to_the_next_request() {
 
 #[tokio::test]
 async fn bytes_that_come_late_spoil_no_request() {
-    let provider = Scripted::answering(GOOD).await;
+    let provider = ScriptedProvider::answering(GOOD).await;
     let gateway = before(&provider).await;
     for late in [
         "X",
@@ -200,9 +200,9 @@ async fn bytes_that_come_late_spoil_no_request() {
     ] {
         for delay in [0, 2, 20, 100] {
             provider.next(vec![
-                Act::Send(GOOD.into()),
-                Act::Wait(Duration::from_millis(delay)),
-                Act::Send(late.into()),
+                ScriptedResponse::Send(GOOD.into()),
+                ScriptedResponse::Wait(Duration::from_millis(delay)),
+                ScriptedResponse::Send(late.into()),
             ]);
             for request in 0..3 {
                 let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
@@ -219,12 +219,12 @@ async fn bytes_that_come_late_spoil_no_request() {
 #[tokio::test]
 async fn a_request_that_meets_dead_connections_goes_out_anew_where_that_is_safe() {
     const POOLED: usize = 5;
-    for end in [Act::Close, Act::Reset] {
+    for end in [ScriptedResponse::Close, ScriptedResponse::Reset] {
         // Together they take a connection each, and leave them in the pool.
-        let provider = Scripted::start(vec![
-            Act::Wait(Duration::from_millis(300)),
-            Act::Send(GOOD.into()),
-            Act::Read,
+        let provider = ScriptedProvider::start(vec![
+            ScriptedResponse::Wait(Duration::from_millis(300)),
+            ScriptedResponse::Send(GOOD.into()),
+            ScriptedResponse::Read,
             end,
         ])
         .await;

@@ -2,12 +2,12 @@
 
 mod channel_state;
 mod channels_page;
+mod dns;
 mod failover;
 mod five_channels;
 mod hostile_responses;
-mod names;
 mod probes;
-mod refused_keys;
+mod refused_credentials;
 mod response_heads;
 mod upstream_faults;
 mod upstream_http2;

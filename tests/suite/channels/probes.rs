@@ -1,7 +1,7 @@
 //! Probes: a provider that comes back is found by the gateway itself, and not by a caller.
 
 use crate::harness::config::{self, channel};
-use crate::harness::{Act, Gateway, Request, Scripted, Simulator, eventually};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -11,9 +11,9 @@ use tokio::time::sleep;
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 66\r\n\r\n{\"object\":\"chat.completion\",\"choices\":[],\"usage\":null,\"data\":[  ]}";
 
 /// A provider that is down: its port is its own, and nobody listens there yet.
-struct Down(TcpSocket);
+struct ClosedPort(TcpSocket);
 
-impl Down {
+impl ClosedPort {
     fn new() -> Self {
         let socket = TcpSocket::new_v4().unwrap();
         socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -24,9 +24,9 @@ impl Down {
         format!("http://{}/v1", self.0.local_addr().unwrap())
     }
 
-    fn comes_back(self) -> Scripted {
+    fn comes_back(self) -> ScriptedProvider {
         let listener = self.0.listen(64).unwrap();
-        Scripted::on(listener, vec![Act::Send(ANSWER.into())])
+        ScriptedProvider::on(listener, vec![ScriptedResponse::Send(ANSWER.into())])
     }
 }
 
@@ -83,7 +83,7 @@ async fn answered_by(gateway: &Gateway) -> (Value, Value) {
 
 #[tokio::test]
 async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it() {
-    let (down, good) = (Down::new(), Simulator::start().await);
+    let (down, good) = (ClosedPort::new(), Simulator::start().await);
     let probe = json!({"every": "200ms", "timeout": "2s"});
     let gateway = gateway_with(&down.url(), &good, health(Some(probe))).await;
     stands(&gateway, "cooling").await;
@@ -111,8 +111,8 @@ async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it()
 }
 
 #[tokio::test]
-async fn what_is_left_alone_is_probed_more_often_than_what_is_well() {
-    let (down, good) = (Down::new(), Simulator::start().await);
+async fn a_channel_in_cool_down_is_probed_more_often() {
+    let (down, good) = (ClosedPort::new(), Simulator::start().await);
     let mut health = health(Some(json!({"every": "1h"})));
     health["cool_down_max"] = "200ms".into();
     let gateway = gateway_with(&down.url(), &good, health).await;
@@ -124,7 +124,7 @@ async fn what_is_left_alone_is_probed_more_often_than_what_is_well() {
 
 #[tokio::test]
 async fn without_a_probe_a_request_tries_it() {
-    let (down, good) = (Down::new(), Simulator::start().await);
+    let (down, good) = (ClosedPort::new(), Simulator::start().await);
     let gateway = gateway_with(&down.url(), &good, health(None)).await;
     assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(2)));
     stands(&gateway, "on_probation").await;
@@ -133,7 +133,7 @@ async fn without_a_probe_a_request_tries_it() {
 }
 
 #[tokio::test]
-async fn what_a_probe_is_answered_with_tells_of_the_channel_or_its_key() {
+async fn a_probe_response_counts_for_the_channel_or_the_credential() {
     for (directives, outcome, whole, key) in [
         ("", "well", "well", "well"),
         ("status=404", "well", "well", "well"),

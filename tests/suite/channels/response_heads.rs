@@ -1,7 +1,7 @@
 //! Heads of providers' responses: what two readers could read differently is not passed on.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::{Act, Gateway, Request, Scripted, config};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
 use headgate::protocol::Protocol;
 
 /// A response with these header lines and the body `{}`.
@@ -9,7 +9,7 @@ fn response(lines: &[&str]) -> String {
     format!("HTTP/1.1 200 OK\r\n{}\r\n\r\n{{}}", lines.join("\r\n"))
 }
 
-async fn before(provider: &Scripted) -> Gateway {
+async fn before(provider: &ScriptedProvider) -> Gateway {
     let mut config = config::standard(&provider.url());
     config::without_cool_downs(&mut config);
     Gateway::start(&config).await
@@ -19,7 +19,7 @@ async fn before(provider: &Scripted) -> Gateway {
 async fn a_header_that_stands_once_is_passed_on_once() {
     let json = "Content-Type: application/json";
     let length = "Content-Length: 2";
-    let provider = Scripted::start(vec![]).await;
+    let provider = ScriptedProvider::start(vec![]).await;
     let gateway = before(&provider).await;
     for (lines, name, value) in [
         (&[json, length, length][..], "content-length", Some("2")),
@@ -73,7 +73,7 @@ async fn a_header_that_stands_once_is_passed_on_once() {
             None,
         ),
     ] {
-        provider.next(vec![Act::Send(response(lines).into())]);
+        provider.next(vec![ScriptedResponse::Send(response(lines).into())]);
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_eq!(
             (answer.status, answer.whole),
@@ -104,7 +104,7 @@ async fn a_list_header_keeps_all_its_lines() {
         "Cache-Control: no-store",
         "Cache-Control: private",
     ];
-    let provider = Scripted::answering(response(&lines)).await;
+    let provider = ScriptedProvider::answering(response(&lines)).await;
     let gateway = before(&provider).await;
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     let names = answer.headers.names();
@@ -115,7 +115,7 @@ async fn a_list_header_keeps_all_its_lines() {
 async fn a_response_whose_framing_or_type_is_in_doubt_is_refused() {
     let json = "Content-Type: application/json";
     let length = "Content-Length: 2";
-    let provider = Scripted::start(vec![]).await;
+    let provider = ScriptedProvider::start(vec![]).await;
     let gateway = before(&provider).await;
     for lines in [
         &[json, length, "Content-Length: 3"][..],
@@ -141,7 +141,7 @@ async fn a_response_whose_framing_or_type_is_in_doubt_is_refused() {
             "Content-Disposition: attachment",
         ],
     ] {
-        provider.next(vec![Act::Send(response(lines).into())]);
+        provider.next(vec![ScriptedResponse::Send(response(lines).into())]);
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_eq!(answer.status, 502, "{lines:?}: {}", answer.text());
         assert_error_body(Protocol::Chat, &answer, 502);

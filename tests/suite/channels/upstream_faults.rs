@@ -3,7 +3,9 @@
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
 use crate::harness::request::body_of;
-use crate::harness::{Act, Gateway, PROTOCOLS, Request, Scripted, Simulator, World};
+use crate::harness::{
+    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, Simulator, TestSetup,
+};
 use headgate::protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
@@ -11,7 +13,7 @@ use tokio::time::Instant;
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_ends_with_the_protocols_error_event_and_no_clean_end() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         for name in ["openai", "messages"] {
             config["channels"][name]["timeouts"] = json!({"idle": "1s"});
         }
@@ -39,7 +41,7 @@ async fn a_stream_that_breaks_off_ends_with_the_protocols_error_event_and_no_cle
 
 #[tokio::test]
 async fn an_error_event_of_the_provider_passes_as_it_is() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for directives in ["error_event_first", "error_event_after=2"] {
             let answer = world
@@ -58,7 +60,7 @@ async fn an_error_event_of_the_provider_passes_as_it_is() {
 
 #[tokio::test]
 async fn a_json_answer_that_breaks_off_has_no_clean_end() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let answer = world.ask(&Request::ask(protocol).simulate("cut")).await;
         assert!(!answer.whole, "{}", answer.text());
@@ -69,7 +71,7 @@ async fn a_json_answer_that_breaks_off_has_no_clean_end() {
 
 #[tokio::test]
 async fn an_error_of_the_provider_passes_without_its_credentials() {
-    let world = World::with(config::without_cool_downs).await;
+    let world = TestSetup::with(config::without_cool_downs).await;
     for protocol in PROTOCOLS {
         for status in [400, 403, 404, 429, 500, 503, 529] {
             let directives = format!("status={status}; echo_credential; retry_after=7");
@@ -92,8 +94,8 @@ async fn an_error_of_the_provider_passes_without_its_credentials() {
 }
 
 #[tokio::test]
-async fn a_page_of_some_machine_in_between_becomes_an_error_of_the_protocol() {
-    let world = World::start().await;
+async fn an_html_error_page_becomes_a_protocol_error() {
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for (directives, status) in [
             ("html", 502),
@@ -114,7 +116,7 @@ async fn a_page_of_some_machine_in_between_becomes_an_error_of_the_protocol() {
 
 #[tokio::test]
 async fn json_that_is_malformed_passes_as_it_is() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let request = Request::ask(protocol).simulate("malformed");
         let half = world.ask(&request).await;
@@ -133,7 +135,7 @@ async fn json_that_is_malformed_passes_as_it_is() {
 
 #[tokio::test]
 async fn a_provider_that_never_answers_is_given_up_in_time() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         for name in ["openai", "messages"] {
             config["channels"][name]["timeouts"] = json!({"first_byte": "500ms"});
         }
@@ -169,15 +171,18 @@ async fn a_provider_that_cannot_be_reached_is_told_in_the_protocols_shape() {
 #[tokio::test]
 async fn an_answer_that_is_no_http_is_told_in_the_protocols_shape() {
     for acts in [
-        vec![Act::Close],
-        vec![Act::Reset],
-        vec![Act::Send(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec()), Act::Close],
+        vec![ScriptedResponse::Close],
+        vec![ScriptedResponse::Reset],
         vec![
-            Act::Send(b"HTTP/1.1 200 OK\r\nContent-Type: applic".to_vec()),
-            Act::Close,
+            ScriptedResponse::Send(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec()),
+            ScriptedResponse::Close,
+        ],
+        vec![
+            ScriptedResponse::Send(b"HTTP/1.1 200 OK\r\nContent-Type: applic".to_vec()),
+            ScriptedResponse::Close,
         ],
     ] {
-        let provider = Scripted::start(acts).await;
+        let provider = ScriptedProvider::start(acts).await;
         let gateway = Gateway::start(&config::standard(&provider.url())).await;
         for protocol in PROTOCOLS {
             let answer = gateway.ask(&Request::ask(protocol)).await;
@@ -192,7 +197,8 @@ async fn the_next_channel_answers_where_the_first_one_cannot() {
     let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let refused = format!("http://{}/v1", nobody.local_addr().unwrap());
     drop(nobody);
-    let mute = Scripted::start(vec![Act::Wait(Duration::from_secs(3600))]).await;
+    let mute =
+        ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
     let faulty = Simulator::start().await;
     for (first, attempt) in [
         (refused, "upstream_unreachable"),
@@ -250,7 +256,7 @@ async fn the_next_channel_answers_where_the_first_one_cannot() {
 
 #[tokio::test]
 async fn the_last_channels_refusal_reaches_the_caller() {
-    let world = World::between(|config, simulator| {
+    let world = TestSetup::between(|config, simulator| {
         let mut second = config["channels"]["openai"].clone();
         second["base_url"] = simulator.url_obeying("status=503").into();
         second["tier"] = 1.into();

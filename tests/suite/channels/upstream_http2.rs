@@ -2,9 +2,9 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::http2_provider::{Http2Provider, StreamAct};
+use crate::harness::http2_provider::{Http2Provider, ScriptedStreamResponse};
 use crate::harness::process::Process;
-use crate::harness::{Gateway, PROTOCOLS, Request, World, config, eventually};
+use crate::harness::{Gateway, PROTOCOLS, Request, TestSetup, config, eventually};
 use h2::Reason;
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 #[tokio::test]
 async fn http2_is_spoken_without_tls_where_that_is_asked_for() {
     for (http, is_http2) in [("http2", true), ("http1", false), ("auto", false)] {
-        let world = World::with(|config| speak(config, http)).await;
+        let world = TestSetup::with(|config| speak(config, http)).await;
         for protocol in PROTOCOLS {
             for request in [Request::ask(protocol), Request::ask_stream(protocol)] {
                 let answer = world.ask(&request).await;
@@ -28,7 +28,7 @@ async fn http2_is_spoken_without_tls_where_that_is_asked_for() {
 
 #[tokio::test]
 async fn a_caller_that_leaves_resets_the_providers_stream_only() {
-    let world = World::with(|config| speak(config, "http2")).await;
+    let world = TestSetup::with(|config| speak(config, "http2")).await;
     let other = Request::ask_stream(Protocol::Chat).simulate("pace=20ms; events=100");
     let mut other = world.open(&other).await;
     other.until("data:").await;
@@ -49,11 +49,11 @@ async fn a_caller_that_leaves_resets_the_providers_stream_only() {
 #[tokio::test]
 async fn a_request_that_a_provider_may_have_worked_on_is_not_sent_again() {
     for act in [
-        StreamAct::Reset(Reason::INTERNAL_ERROR),
-        StreamAct::Reset(Reason::CANCEL),
-        StreamAct::Reset(Reason::ENHANCE_YOUR_CALM),
+        ScriptedStreamResponse::Reset(Reason::INTERNAL_ERROR),
+        ScriptedStreamResponse::Reset(Reason::CANCEL),
+        ScriptedStreamResponse::Reset(Reason::ENHANCE_YOUR_CALM),
     ] {
-        let provider = Http2Provider::start(&[StreamAct::Answer, act]).await;
+        let provider = Http2Provider::start(&[ScriptedStreamResponse::Answer, act]).await;
         let gateway = asking(&provider).await;
         let request = Request::ask(Protocol::Chat);
         assert_eq!(gateway.ask(&request).await.status, 200);
@@ -67,8 +67,11 @@ async fn a_request_that_a_provider_may_have_worked_on_is_not_sent_again() {
 #[tokio::test]
 async fn a_request_that_a_provider_did_not_take_is_sent_again() {
     for acts in [
-        &[StreamAct::Answer, StreamAct::Reset(Reason::REFUSED_STREAM)][..],
-        &[StreamAct::AnswerAndGoAway],
+        &[
+            ScriptedStreamResponse::Answer,
+            ScriptedStreamResponse::Reset(Reason::REFUSED_STREAM),
+        ][..],
+        &[ScriptedStreamResponse::AnswerAndGoAway],
     ] {
         let provider = Http2Provider::start(acts).await;
         let gateway = asking(&provider).await;
@@ -81,7 +84,11 @@ async fn a_request_that_a_provider_did_not_take_is_sent_again() {
 
 #[tokio::test]
 async fn a_connection_that_ends_is_replaced() {
-    let provider = Http2Provider::start(&[StreamAct::Answer, StreamAct::Close]).await;
+    let provider = Http2Provider::start(&[
+        ScriptedStreamResponse::Answer,
+        ScriptedStreamResponse::Close,
+    ])
+    .await;
     let gateway = asking(&provider).await;
     let request = Request::ask(Protocol::Chat);
     assert_eq!(gateway.ask(&request).await.status, 200);
@@ -92,7 +99,7 @@ async fn a_connection_that_ends_is_replaced() {
 
 #[tokio::test]
 async fn early_hints_are_no_answer() {
-    let provider = Http2Provider::start(&[StreamAct::HintAndAnswer]).await;
+    let provider = Http2Provider::start(&[ScriptedStreamResponse::HintAndAnswer]).await;
     let gateway = asking(&provider).await;
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!((answer.status, answer.whole), (200, true));

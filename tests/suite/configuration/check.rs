@@ -41,18 +41,18 @@ routes:
     request: [{use: body}]
 "#;
 
-pub struct Said {
+pub struct CheckOutput {
     pub success: bool,
     pub stdout: String,
     pub stderr: String,
 }
 
 /// What `headgate check` says of a file with this text.
-pub fn check(text: &str) -> Said {
+pub fn check(text: &str) -> CheckOutput {
     check_in(&folder_with_schemas(), text)
 }
 
-pub fn check_in(folder: &Folder, text: &str) -> Said {
+pub fn check_in(folder: &Folder, text: &str) -> CheckOutput {
     folder.write("routes.yaml", text);
     let output = Command::new(BINARY)
         .args(["check", "routes.yaml"])
@@ -60,7 +60,7 @@ pub fn check_in(folder: &Folder, text: &str) -> Said {
         .current_dir(folder.path())
         .output()
         .unwrap();
-    Said {
+    CheckOutput {
         success: output.status.success(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
@@ -82,7 +82,7 @@ fn a_good_file_is_good_without_a_warning() {
 }
 
 #[test]
-fn what_cannot_work_is_a_warning_with_its_place_and_the_nearest_name() {
+fn settings_without_effect_are_warnings_with_place_and_suggestion() {
     for (old, new, place, words) in [
         (
             "models: [demo-small]",

@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-struct Said {
+struct CommandOutput {
     success: bool,
     stdout: String,
     stderr: String,
@@ -324,12 +324,12 @@ fn written(config: &Value) -> (crate::harness::folder::Folder, String) {
     (folder, path.to_str().unwrap().to_string())
 }
 
-fn run(args: &[&str], input: &str) -> Said {
+fn run(args: &[&str], input: &str) -> CommandOutput {
     run_with(&[], args, input)
 }
 
 /// With these variables in the environment.
-fn run_with(set: &[(&str, &str)], args: &[&str], input: &str) -> Said {
+fn run_with(set: &[(&str, &str)], args: &[&str], input: &str) -> CommandOutput {
     let mut child = Command::new(BINARY)
         .args(args)
         .env_remove("HEADGATE_TASK_KEY")
@@ -343,7 +343,7 @@ fn run_with(set: &[(&str, &str)], args: &[&str], input: &str) -> Said {
     // One that does not read its input may be gone before it is written.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
-    Said {
+    CommandOutput {
         success: output.status.success(),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),

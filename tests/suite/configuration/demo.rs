@@ -3,7 +3,7 @@
 use crate::harness::connection::Connection;
 use crate::harness::process::Process;
 use crate::harness::simulator::wait_for_listener;
-use crate::harness::{Answer, Request, eventually};
+use crate::harness::{Request, WholeResponse, eventually};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
@@ -36,7 +36,7 @@ impl Demo {
         }
     }
 
-    async fn ask(&self, request: Request) -> Answer {
+    async fn ask(&self, request: Request) -> WholeResponse {
         let mut connection = Connection::to(self.gateway).await;
         connection.ask(&request.key("sk-demo")).await
     }

@@ -1,7 +1,7 @@
 //! The configuration and the command line: check, explain, demo.
 
 mod check;
-mod check_nonsense;
+mod check_random_input;
 mod check_secrets;
 mod check_syntax;
 mod cli;

@@ -2,7 +2,7 @@
 
 use super::config::{self, CREDENTIALS, caller};
 use super::request::{ANN, BOB};
-use super::{Answer, Connection, Gateway, Request, Simulator};
+use super::{Connection, Gateway, Request, Simulator, WholeResponse};
 use serde_json::Value;
 
 /// The key of the caller `cat`, who may use every model.
@@ -42,7 +42,7 @@ impl Accounts {
         }
     }
 
-    pub async fn ask(&self, request: &Request) -> Answer {
+    pub async fn ask(&self, request: &Request) -> WholeResponse {
         self.gateway.ask(request).await
     }
 
@@ -70,7 +70,7 @@ impl Accounts {
     }
 
     /// Asks the provider itself.
-    pub async fn direct(&self, request: &Request) -> Answer {
+    pub async fn direct(&self, request: &Request) -> WholeResponse {
         Connection::to(self.simulator.address)
             .await
             .ask(request)
@@ -90,7 +90,7 @@ impl Accounts {
     }
 
     /// Gives the gateway a configuration that it may refuse.
-    pub async fn try_reload(&self, config: &Value) -> Answer {
+    pub async fn try_reload(&self, config: &Value) -> WholeResponse {
         let text = format!("{config:#}");
         self.gateway.folder.replace("routes.yaml", text);
         self.gateway.page("POST", "/reload").await

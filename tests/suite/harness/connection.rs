@@ -19,7 +19,7 @@ pub struct Connection<S = TcpStream> {
 pub struct Headers(Vec<(String, String)>);
 
 /// An answer whose body is still to come.
-pub struct Reply<S = TcpStream> {
+pub struct OpenResponse<S = TcpStream> {
     pub status: u16,
     pub headers: Headers,
     framing: Framing,
@@ -28,7 +28,7 @@ pub struct Reply<S = TcpStream> {
 
 /// An answer as far as it came.
 #[derive(Debug)]
-pub struct Answer {
+pub struct WholeResponse {
     pub status: u16,
     pub headers: Headers,
     pub body: Vec<u8>,
@@ -38,7 +38,7 @@ pub struct Answer {
 
 /// What came next of a body.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Piece {
+pub enum StreamPiece {
     Data(Vec<u8>),
     End,
     /// The connection ended before the body did.
@@ -80,7 +80,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Sends a request and reads the whole answer.
-    pub async fn ask(&mut self, request: &Request) -> Answer {
+    pub async fn ask(&mut self, request: &Request) -> WholeResponse {
         self.send(&request.bytes()).await.unwrap();
         self.answer()
             .await
@@ -88,7 +88,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// Sends a request and reads the head of its answer.
-    pub async fn open(mut self, request: &Request) -> Reply<S> {
+    pub async fn open(mut self, request: &Request) -> OpenResponse<S> {
         self.send(&request.bytes()).await.unwrap();
         self.reply()
             .await
@@ -96,9 +96,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// The head of the next answer; `None` if the connection ends instead.
-    pub async fn reply(mut self) -> Option<Reply<S>> {
+    pub async fn reply(mut self) -> Option<OpenResponse<S>> {
         let (status, headers) = self.head().await?;
-        Some(Reply {
+        Some(OpenResponse {
             status,
             framing: Framing::of(status, &headers),
             headers,
@@ -107,11 +107,11 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 
     /// The next whole answer; `None` if the connection ends instead.
-    pub async fn answer(&mut self) -> Option<Answer> {
+    pub async fn answer(&mut self) -> Option<WholeResponse> {
         let (status, headers) = self.head().await?;
         let mut framing = Framing::of(status, &headers);
         let (body, whole) = self.body(&mut framing).await;
-        Some(Answer {
+        Some(WholeResponse {
             status,
             headers,
             body,
@@ -140,29 +140,29 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         let mut body = Vec::new();
         loop {
             match self.piece(framing).await {
-                Piece::Data(data) => body.extend(data),
-                Piece::End => return (body, true),
-                Piece::Broken => return (body, false),
+                StreamPiece::Data(data) => body.extend(data),
+                StreamPiece::End => return (body, true),
+                StreamPiece::Broken => return (body, false),
             }
         }
     }
 
-    async fn piece(&mut self, framing: &mut Framing) -> Piece {
+    async fn piece(&mut self, framing: &mut Framing) -> StreamPiece {
         match *framing {
-            Framing::Ended | Framing::Left(0) => Piece::End,
+            Framing::Ended | Framing::Left(0) => StreamPiece::End,
             Framing::Left(left) => {
                 if self.buffer.is_empty() && !self.read_more().await {
-                    return Piece::Broken;
+                    return StreamPiece::Broken;
                 }
                 let taken = left.min(self.buffer.len());
                 *framing = Framing::Left(left - taken);
-                Piece::Data(self.buffer.drain(..taken).collect())
+                StreamPiece::Data(self.buffer.drain(..taken).collect())
             }
-            Framing::Chunked => self.chunk(framing).await.unwrap_or(Piece::Broken),
+            Framing::Chunked => self.chunk(framing).await.unwrap_or(StreamPiece::Broken),
         }
     }
 
-    async fn chunk(&mut self, framing: &mut Framing) -> Option<Piece> {
+    async fn chunk(&mut self, framing: &mut Framing) -> Option<StreamPiece> {
         let line = self.take_until(b"\r\n").await?;
         let digits = std::str::from_utf8(&line).unwrap().trim();
         let size = usize::from_str_radix(digits, 16).expect("a chunk begins with its size");
@@ -176,9 +176,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         assert_eq!(end, b"\r\n", "a chunk ends with a line break");
         if size == 0 {
             *framing = Framing::Ended;
-            return Some(Piece::End);
+            return Some(StreamPiece::End);
         }
-        Some(Piece::Data(data))
+        Some(StreamPiece::Data(data))
     }
 
     async fn take_until(&mut self, end: &[u8]) -> Option<Vec<u8>> {
@@ -202,8 +202,8 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> Reply<S> {
-    pub async fn piece(&mut self) -> Piece {
+impl<S: AsyncRead + AsyncWrite + Unpin> OpenResponse<S> {
+    pub async fn piece(&mut self) -> StreamPiece {
         self.connection.piece(&mut self.framing).await
     }
 
@@ -212,7 +212,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Reply<S> {
         let mut text = Vec::new();
         while find(&text, needle.as_bytes()).is_none() {
             match self.piece().await {
-                Piece::Data(data) => text.extend(data),
+                StreamPiece::Data(data) => text.extend(data),
                 end => panic!(
                     "{end:?} before `{needle}`: {}",
                     String::from_utf8_lossy(&text)
@@ -223,9 +223,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Reply<S> {
     }
 
     /// Reads what is left of the body.
-    pub async fn rest(mut self) -> Answer {
+    pub async fn rest(mut self) -> WholeResponse {
         let (body, whole) = self.connection.body(&mut self.framing).await;
-        Answer {
+        WholeResponse {
             status: self.status,
             headers: self.headers,
             body,
@@ -234,7 +234,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Reply<S> {
     }
 }
 
-impl Answer {
+impl WholeResponse {
     pub fn text(&self) -> String {
         String::from_utf8_lossy(&self.body).into_owned()
     }

@@ -1,11 +1,11 @@
 //! Errors as the clients of each protocol read them.
 
-use super::Answer;
+use super::WholeResponse;
 use headgate::protocol::Protocol;
 use serde_json::Value;
 
 /// The whole answer is an error in the protocol's shape; returns its message.
-pub fn assert_error_body(protocol: Protocol, answer: &Answer, status: u16) -> String {
+pub fn assert_error_body(protocol: Protocol, answer: &WholeResponse, status: u16) -> String {
     let (text, body) = (answer.text(), answer.json());
     assert_eq!(
         (answer.status, answer.whole),
@@ -44,21 +44,22 @@ pub fn assert_error_body(protocol: Protocol, answer: &Answer, status: u16) -> St
 }
 
 /// Both say in the same words, and with the same headers, that something is unknown.
-pub fn assert_alike(protocol: Protocol, one: &Answer, other: &Answer) {
+pub fn assert_alike(protocol: Protocol, one: &WholeResponse, other: &WholeResponse) {
     let messages = [one, other].map(|answer| assert_error_body(protocol, answer, 404));
     assert_eq!(messages[0], messages[1]);
-    let without_id = |answer: &Answer| {
+    let without_id = |answer: &WholeResponse| {
         let mut body = answer.json();
         body["request_id"].take();
         body
     };
     assert_eq!(without_id(one), without_id(other));
-    let names = |answer: &Answer| answer.headers.names().map(String::from).collect::<Vec<_>>();
+    let names =
+        |answer: &WholeResponse| answer.headers.names().map(String::from).collect::<Vec<_>>();
     assert_eq!(names(one), names(other));
 }
 
 /// The last event tells of a failure in the protocol's shape.
-pub fn assert_error_event(protocol: Protocol, answer: &Answer) {
+pub fn assert_error_event(protocol: Protocol, answer: &WholeResponse) {
     let text = answer.text();
     let event = text.trim_end().rsplit("\n\n").next().unwrap();
     let field = |name: &str| event.lines().find_map(|line| line.strip_prefix(name));

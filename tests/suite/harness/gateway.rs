@@ -3,7 +3,7 @@
 use super::folder::Folder;
 use super::process::{Process, Reader};
 use super::simulator::wait_for_listener;
-use super::{Answer, Connection, Reply, Request, eventually};
+use super::{Connection, OpenResponse, Request, WholeResponse, eventually};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -102,17 +102,17 @@ impl Gateway {
     }
 
     /// Sends a request on a connection of its own and reads the whole answer.
-    pub async fn ask(&self, request: &Request) -> Answer {
+    pub async fn ask(&self, request: &Request) -> WholeResponse {
         self.connect().await.ask(request).await
     }
 
     /// Sends a request on a connection of its own and reads the head of its answer.
-    pub async fn open(&self, request: &Request) -> Reply {
+    pub async fn open(&self, request: &Request) -> OpenResponse {
         self.connect().await.open(request).await
     }
 
     /// A page of the admin listener.
-    pub async fn page(&self, method: &str, path: &str) -> Answer {
+    pub async fn page(&self, method: &str, path: &str) -> WholeResponse {
         let mut connection = Connection::to(self.admin).await;
         connection
             .ask(&Request::new(method, path).without("authorization"))
@@ -134,7 +134,7 @@ impl Gateway {
     }
 
     /// The line of the request with this id, once it is written.
-    pub async fn log_of(&self, answer: &Answer) -> Value {
+    pub async fn log_of(&self, answer: &WholeResponse) -> Value {
         let id = answer
             .headers
             .get("x-request-id")

@@ -1,7 +1,7 @@
 //! A client connection of HTTP/2, that shows how each stream ends.
 
 use super::connection::Headers;
-use super::{Answer, PATIENCE, Request};
+use super::{PATIENCE, Request, WholeResponse};
 use bytes::Bytes;
 use h2::client::{self, SendRequest};
 use h2::{Reason, RecvStream, SendStream};
@@ -16,7 +16,7 @@ pub struct Http2 {
 }
 
 /// A request that is sent, as far as it may be, and not yet answered.
-pub struct Waiting {
+pub struct PendingResponse {
     answer: client::ResponseFuture,
     stream: SendStream<Bytes>,
 }
@@ -40,7 +40,7 @@ impl Http2 {
         Self { sender }
     }
 
-    pub async fn ask(&self, request: &Request) -> Answer {
+    pub async fn ask(&self, request: &Request) -> WholeResponse {
         self.open(request).await.rest().await.0
     }
 
@@ -50,13 +50,13 @@ impl Http2 {
     }
 
     /// Sends a request; a body only until the other side wants no more of it.
-    pub async fn send(&self, request: &Request) -> Waiting {
+    pub async fn send(&self, request: &Request) -> PendingResponse {
         self.send_all(request).await.0
     }
 
     /// Sends a request with its whole body before anything of the response is read, as many clients
     /// do. `false` if the other side wanted less of it.
-    pub async fn send_all(&self, request: &Request) -> (Waiting, bool) {
+    pub async fn send_all(&self, request: &Request) -> (PendingResponse, bool) {
         let mut sender = self.sender.clone().ready().await.unwrap();
         let ends = request.body.is_none();
         let (answer, mut stream) = sender.send_request(head_of(request), ends).unwrap();
@@ -65,7 +65,7 @@ impl Http2 {
             let sent = write(&mut stream, Bytes::from(body.clone()));
             whole = timeout(PATIENCE, sent).await.expect("the body is stuck");
         }
-        (Waiting { answer, stream }, whole)
+        (PendingResponse { answer, stream }, whole)
     }
 
     /// Whether the other side takes no more requests on this connection.
@@ -74,14 +74,14 @@ impl Http2 {
     }
 
     /// Sends a head that promises a body, and none of that.
-    pub async fn send_head(&self, request: &Request) -> Waiting {
+    pub async fn send_head(&self, request: &Request) -> PendingResponse {
         let mut sender = self.sender.clone().ready().await.unwrap();
         let (answer, stream) = sender.send_request(head_of(request), false).unwrap();
-        Waiting { answer, stream }
+        PendingResponse { answer, stream }
     }
 }
 
-impl Waiting {
+impl PendingResponse {
     /// How much of `wanted` bytes the other side takes before it has read any.
     pub async fn room(mut self, wanted: usize) -> usize {
         self.stream.reserve_capacity(wanted);
@@ -137,7 +137,7 @@ impl Http2Reply {
     }
 
     /// Reads what is left of the body, and tells the reason of a reset.
-    pub async fn rest(mut self) -> (Answer, Option<Reason>) {
+    pub async fn rest(mut self) -> (WholeResponse, Option<Reason>) {
         let mut body = Vec::new();
         let ended = loop {
             match self.piece().await {
@@ -146,7 +146,7 @@ impl Http2Reply {
                 Err(error) => break Some(error),
             }
         };
-        let answer = Answer {
+        let answer = WholeResponse {
             status: self.status,
             headers: self.headers,
             body,

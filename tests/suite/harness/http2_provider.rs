@@ -12,13 +12,13 @@ use tokio::net::TcpListener;
 pub struct Http2Provider {
     pub address: SocketAddr,
     pub connections: Arc<AtomicUsize>,
-    streams: Arc<Mutex<Vec<StreamAct>>>,
+    streams: Arc<Mutex<Vec<ScriptedStreamResponse>>>,
     seen: Arc<AtomicUsize>,
 }
 
 /// What is done with a request once all of it has come.
 #[derive(Clone, Copy, Debug)]
-pub enum StreamAct {
+pub enum ScriptedStreamResponse {
     Answer,
     /// Sends `103 Early Hints` before its answer.
     HintAndAnswer,
@@ -33,7 +33,7 @@ const BODY: &str = r#"{"object":"chat.completion","choices":[]}"#;
 
 impl Http2Provider {
     /// Does `acts` one after the other, and behind the last one answers every stream.
-    pub async fn start(acts: &[StreamAct]) -> Self {
+    pub async fn start(acts: &[ScriptedStreamResponse]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let provider = Self {
             address: listener.local_addr().unwrap(),
@@ -64,17 +64,23 @@ impl Http2Provider {
 
 async fn serve(
     stream: tokio::net::TcpStream,
-    acts: Arc<Mutex<Vec<StreamAct>>>,
+    acts: Arc<Mutex<Vec<ScriptedStreamResponse>>>,
     seen: Arc<AtomicUsize>,
 ) {
     let mut connection = server::handshake(stream).await.unwrap();
     while let Some(Ok((request, answer))) = connection.accept().await {
         seen.fetch_add(1, Ordering::SeqCst);
-        let act = acts.lock().unwrap().pop().unwrap_or(StreamAct::Answer);
+        let act = acts
+            .lock()
+            .unwrap()
+            .pop()
+            .unwrap_or(ScriptedStreamResponse::Answer);
         match act {
-            StreamAct::Close => return,
-            StreamAct::AnswerAndGoAway => connection.graceful_shutdown(),
-            StreamAct::Answer | StreamAct::HintAndAnswer | StreamAct::Reset(_) => {}
+            ScriptedStreamResponse::Close => return,
+            ScriptedStreamResponse::AnswerAndGoAway => connection.graceful_shutdown(),
+            ScriptedStreamResponse::Answer
+            | ScriptedStreamResponse::HintAndAnswer
+            | ScriptedStreamResponse::Reset(_) => {}
         }
         tokio::spawn(answer_stream(request, answer, act));
     }
@@ -83,20 +89,22 @@ async fn serve(
 async fn answer_stream(
     request: Request<RecvStream>,
     mut answer: SendResponse<Bytes>,
-    act: StreamAct,
+    act: ScriptedStreamResponse,
 ) {
     let mut body = request.into_body();
     while let Some(Ok(piece)) = body.data().await {
         body.flow_control().release_capacity(piece.len()).unwrap();
     }
     match act {
-        StreamAct::Reset(reason) => return answer.send_reset(reason),
-        StreamAct::HintAndAnswer => {
+        ScriptedStreamResponse::Reset(reason) => return answer.send_reset(reason),
+        ScriptedStreamResponse::HintAndAnswer => {
             let mut hint = Response::new(());
             *hint.status_mut() = StatusCode::EARLY_HINTS;
             answer.send_informational(hint).unwrap();
         }
-        StreamAct::Answer | StreamAct::AnswerAndGoAway | StreamAct::Close => {}
+        ScriptedStreamResponse::Answer
+        | ScriptedStreamResponse::AnswerAndGoAway
+        | ScriptedStreamResponse::Close => {}
     }
     let head = Response::builder()
         .header("content-type", "application/json")

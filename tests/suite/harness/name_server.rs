@@ -10,13 +10,13 @@ use tokio::time::sleep;
 
 pub struct NameServer {
     pub address: SocketAddr,
-    world: Arc<Mutex<World>>,
+    world: Arc<Mutex<NameServerZones>>,
 }
 
 #[derive(Default)]
-struct World {
+struct NameServerZones {
     names: HashMap<String, Zone>,
-    manner: Manner,
+    manner: NameServerBehaviour,
     questions: Vec<String>,
 }
 
@@ -27,7 +27,7 @@ struct Zone {
 
 /// How questions are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Manner {
+pub enum NameServerBehaviour {
     #[default]
     AtOnce,
     After(Duration),
@@ -70,7 +70,7 @@ impl NameServer {
         world.names.insert(name.into(), Zone { addresses, ttl });
     }
 
-    pub fn behave(&self, manner: Manner) {
+    pub fn behave(&self, manner: NameServerBehaviour) {
         self.world.lock().unwrap().manner = manner;
     }
 
@@ -85,14 +85,14 @@ impl NameServer {
     }
 }
 
-async fn serve_datagrams(socket: Arc<UdpSocket>, world: Arc<Mutex<World>>) {
+async fn serve_datagrams(socket: Arc<UdpSocket>, world: Arc<Mutex<NameServerZones>>) {
     let mut datagram = [0; 512];
     while let Ok((length, from)) = socket.recv_from(&mut datagram).await {
         let question = datagram[..length].to_vec();
         let (socket, world) = (socket.clone(), world.clone());
         tokio::spawn(async move {
             if let Some(mut answer) = answer(&question, &world).await {
-                if world.lock().unwrap().manner == Manner::TooLong {
+                if world.lock().unwrap().manner == NameServerBehaviour::TooLong {
                     answer.truncate(question.len());
                     answer[2] |= 2;
                     answer[7] = 0;
@@ -103,7 +103,7 @@ async fn serve_datagrams(socket: Arc<UdpSocket>, world: Arc<Mutex<World>>) {
     }
 }
 
-async fn serve_stream(mut stream: TcpStream, world: Arc<Mutex<World>>) {
+async fn serve_stream(mut stream: TcpStream, world: Arc<Mutex<NameServerZones>>) {
     let Ok(length) = stream.read_u16().await else {
         return;
     };
@@ -117,7 +117,7 @@ async fn serve_stream(mut stream: TcpStream, world: Arc<Mutex<World>>) {
     }
 }
 
-async fn answer(question: &[u8], world: &Mutex<World>) -> Option<Vec<u8>> {
+async fn answer(question: &[u8], world: &Mutex<NameServerZones>) -> Option<Vec<u8>> {
     let name = name_of(question);
     let wants_v6 = question[question.len() - 3] == 28;
     let manner = {
@@ -126,20 +126,23 @@ async fn answer(question: &[u8], world: &Mutex<World>) -> Option<Vec<u8>> {
         world.manner
     };
     match manner {
-        Manner::Never => return None,
-        Manner::SilentForIpv6 if wants_v6 => return None,
-        Manner::After(delay) => sleep(delay).await,
-        Manner::AtOnce | Manner::Failing | Manner::SilentForIpv6 | Manner::TooLong => {}
+        NameServerBehaviour::Never => return None,
+        NameServerBehaviour::SilentForIpv6 if wants_v6 => return None,
+        NameServerBehaviour::After(delay) => sleep(delay).await,
+        NameServerBehaviour::AtOnce
+        | NameServerBehaviour::Failing
+        | NameServerBehaviour::SilentForIpv6
+        | NameServerBehaviour::TooLong => {}
     }
     let world = world.lock().unwrap();
     let mut answer = question.to_vec();
     let zone = world.names.get(&name);
     answer[2..4].copy_from_slice(match (manner, zone) {
-        (Manner::Failing, _) => &[0x81, 0x82],
+        (NameServerBehaviour::Failing, _) => &[0x81, 0x82],
         (_, None) => &[0x81, 0x83],
         (_, Some(_)) => &[0x81, 0x80],
     });
-    if manner == Manner::Failing {
+    if manner == NameServerBehaviour::Failing {
         return Some(answer);
     }
     if let Some(zone) = zone {

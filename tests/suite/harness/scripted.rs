@@ -11,16 +11,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-pub struct Scripted {
+pub struct ScriptedProvider {
     pub address: SocketAddr,
-    script: Arc<Script>,
+    script: Arc<ResponseScript>,
 }
 
 /// What all connections of a provider share.
-struct Script {
-    acts: Vec<Act>,
+struct ResponseScript {
+    acts: Vec<ScriptedResponse>,
     /// Done for the next requests, one of them each, before `acts` are done again.
-    turns: Mutex<VecDeque<Vec<Act>>>,
+    turns: Mutex<VecDeque<Vec<ScriptedResponse>>>,
     /// With the number of the connection that each came on.
     requests: Mutex<Vec<(usize, Vec<u8>)>>,
     connections: AtomicUsize,
@@ -28,7 +28,7 @@ struct Script {
 
 /// What is done when a request has come; behind the last act the next request is read.
 #[derive(Clone)]
-pub enum Act {
+pub enum ScriptedResponse {
     Send(Vec<u8>),
     /// Sends what this makes of the request.
     Answer(fn(&str) -> Vec<u8>),
@@ -43,17 +43,17 @@ pub enum Act {
     Reset,
 }
 
-impl Scripted {
+impl ScriptedProvider {
     /// Does `acts` for every request.
-    pub async fn start(acts: Vec<Act>) -> Self {
+    pub async fn start(acts: Vec<ScriptedResponse>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Self::on(listener, acts)
     }
 
     /// Does `acts` for every request that comes to `listener`.
-    pub fn on(listener: TcpListener, acts: Vec<Act>) -> Self {
+    pub fn on(listener: TcpListener, acts: Vec<ScriptedResponse>) -> Self {
         let address = listener.local_addr().unwrap();
-        let script = Arc::new(Script {
+        let script = Arc::new(ResponseScript {
             acts,
             turns: Mutex::default(),
             requests: Mutex::default(),
@@ -69,13 +69,13 @@ impl Scripted {
     }
 
     /// Does `acts` for the next request that has no turn of its own yet.
-    pub fn next(&self, acts: Vec<Act>) {
+    pub fn next(&self, acts: Vec<ScriptedResponse>) {
         self.script.turns.lock().unwrap().push_back(acts);
     }
 
     /// Answers every request with these bytes.
     pub async fn answering(answer: impl Into<Vec<u8>>) -> Self {
-        Self::start(vec![Act::Send(answer.into())]).await
+        Self::start(vec![ScriptedResponse::Send(answer.into())]).await
     }
 
     pub fn url(&self) -> String {
@@ -98,13 +98,13 @@ impl Scripted {
     }
 }
 
-impl Script {
+impl ResponseScript {
     fn keep(&self, connection: usize, request: Vec<u8>) {
         self.requests.lock().unwrap().push((connection, request));
     }
 }
 
-async fn play(mut stream: TcpStream, script: Arc<Script>) {
+async fn play(mut stream: TcpStream, script: Arc<ResponseScript>) {
     let connection = script.connections.fetch_add(1, Ordering::Relaxed);
     while let Some(request) = read_request(&mut stream).await {
         let asked = String::from_utf8_lossy(&request).into_owned();
@@ -112,24 +112,24 @@ async fn play(mut stream: TcpStream, script: Arc<Script>) {
         let turn = script.turns.lock().unwrap().pop_front();
         for act in turn.as_ref().unwrap_or(&script.acts) {
             match act {
-                Act::Answer(answer) => {
+                ScriptedResponse::Answer(answer) => {
                     if stream.write_all(&answer(&asked)).await.is_err() {
                         return;
                     }
                 }
-                Act::Send(bytes) => {
+                ScriptedResponse::Send(bytes) => {
                     if stream.write_all(bytes).await.is_err() {
                         return;
                     }
                 }
-                Act::Wait(time) => sleep(*time).await,
-                Act::WaitFor(notify) => notify.notified().await,
-                Act::Read => match read_request(&mut stream).await {
+                ScriptedResponse::Wait(time) => sleep(*time).await,
+                ScriptedResponse::WaitFor(notify) => notify.notified().await,
+                ScriptedResponse::Read => match read_request(&mut stream).await {
                     Some(request) => script.keep(connection, request),
                     None => return,
                 },
-                Act::Close => return,
-                Act::Reset => {
+                ScriptedResponse::Close => return,
+                ScriptedResponse::Reset => {
                     let socket = socket2::SockRef::from(&stream);
                     socket.set_linger(Some(Duration::ZERO)).unwrap();
                     return;

@@ -4,7 +4,7 @@ use super::certificates::Authority;
 use super::gateway::folder_with_schemas;
 use super::request::ANN;
 use super::upload_provider::{Plan, Upload, UploadProvider, pattern};
-use super::{Answer, Connection, Gateway, Http2, Request, config, eventually};
+use super::{Connection, Gateway, Http2, Request, WholeResponse, config, eventually};
 use bytes::Bytes;
 use h2::SendStream;
 use serde_json::{Value, json};
@@ -70,7 +70,7 @@ impl UploadWorld {
         .await
     }
 
-    pub async fn upload(&self, caller: Caller, bytes: u64) -> Answer {
+    pub async fn upload(&self, caller: Caller, bytes: u64) -> WholeResponse {
         match caller {
             Caller::Declared => self.upload_http1(Some(bytes), bytes).await,
             Caller::Chunked => self.upload_http1(None, bytes).await,
@@ -78,7 +78,7 @@ impl UploadWorld {
         }
     }
 
-    async fn upload_http1(&self, declared: Option<u64>, bytes: u64) -> Answer {
+    async fn upload_http1(&self, declared: Option<u64>, bytes: u64) -> WholeResponse {
         let mut connection = self.gateway.connect().await;
         connection.send(head(declared).as_bytes()).await.unwrap();
         // A refusal may close the connection while the rest is written.
@@ -89,7 +89,7 @@ impl UploadWorld {
         connection.answer().await.expect("a response")
     }
 
-    async fn upload_http2(&self, bytes: u64) -> Answer {
+    async fn upload_http2(&self, bytes: u64) -> WholeResponse {
         let address = self.gateway.address;
         let stream = self.authority.connect(address, &["h2"], None).await;
         let connection = Http2::over(stream.unwrap()).await;

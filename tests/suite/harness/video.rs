@@ -2,7 +2,7 @@
 
 use super::config::{self, caller};
 use super::request::{ANN, BOB};
-use super::{Answer, Gateway, Request, Simulator};
+use super::{Gateway, Request, Simulator, WholeResponse};
 use serde_json::{Value, json};
 
 pub const GENERIC: &str = "/v1/video/generations";
@@ -66,12 +66,12 @@ pub fn create_body(path: &str, model: &str) -> Value {
     }
 }
 
-pub async fn create(gateway: &Gateway, path: &str, model: &str) -> Answer {
+pub async fn create(gateway: &Gateway, path: &str, model: &str) -> WholeResponse {
     let body = create_body(path, model);
     gateway.ask(&Request::post(path, body.to_string())).await
 }
 
-pub fn id_of(path: &str, answer: &Answer) -> String {
+pub fn id_of(path: &str, answer: &WholeResponse) -> String {
     let pointer = match path {
         FAMILY_A => "/id",
         FAMILY_B => "/output/task_id",
@@ -86,12 +86,12 @@ pub fn id_of(path: &str, answer: &Answer) -> String {
     id
 }
 
-pub async fn ask(gateway: &Gateway, path: &str, id: &str) -> Answer {
+pub async fn ask(gateway: &Gateway, path: &str, id: &str) -> WholeResponse {
     gateway.ask(&Request::get(&format!("{path}/{id}"))).await
 }
 
 /// How a task is cancelled.
-pub async fn cancel(gateway: &Gateway, path: &str, id: &str) -> Answer {
+pub async fn cancel(gateway: &Gateway, path: &str, id: &str) -> WholeResponse {
     gateway.ask(&cancel_request(path, id)).await
 }
 

@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
 use crate::harness::{
-    Connection, Http2, PROTOCOLS, Request, TlsWorld, body_of, eventually, monotonic_millis,
+    Connection, Http2, PROTOCOLS, Request, TlsTestSetup, body_of, eventually, monotonic_millis,
 };
 use h2::Reason;
 use headgate::protocol::Protocol;
@@ -16,7 +16,7 @@ const TRIES: usize = 3;
 
 #[tokio::test]
 async fn a_stream_arrives_as_the_provider_sends_it_and_whole() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     for protocol in PROTOCOLS {
         let request = Request::ask_stream(protocol).simulate("events=20; pace=30ms; stamp");
@@ -46,7 +46,7 @@ async fn a_stream_arrives_as_the_provider_sends_it_and_whole() {
 
 #[tokio::test]
 async fn what_is_refused_is_told_in_the_protocols_shape() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     for protocol in PROTOCOLS {
         let large = vec![b' '; 33 << 20];
@@ -82,7 +82,7 @@ async fn what_is_refused_is_told_in_the_protocols_shape() {
 
 #[tokio::test]
 async fn a_body_is_refused_before_it_is_sent_where_its_head_tells_enough() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let stranger = Request::ask(Protocol::Chat).key("sk-nobody");
     let reply = connection.send_head(&stranger).await.reply().await;
@@ -96,7 +96,7 @@ async fn a_body_is_refused_before_it_is_sent_where_its_head_tells_enough() {
 
 #[tokio::test]
 async fn a_body_of_megabytes_arrives_byte_for_byte() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     for chunked in [false, true] {
         let mut body = body_of(Protocol::Chat);
@@ -113,7 +113,7 @@ async fn a_body_of_megabytes_arrives_byte_for_byte() {
 
 #[tokio::test]
 async fn a_body_need_not_wait_for_a_round_trip_every_few_kilobytes() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     assert_eq!(
         connection.ask(&Request::get("/v1/models")).await.status,
@@ -125,7 +125,7 @@ async fn a_body_need_not_wait_for_a_round_trip_every_few_kilobytes() {
 
 #[tokio::test]
 async fn streams_of_one_connection_do_not_wait_for_each_other() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     // One whose caller reads nothing, and fills its window, holds nobody up.
     let full = Request::ask_stream(Protocol::Chat).simulate("events=20000; event_bytes=100");
@@ -152,7 +152,7 @@ async fn streams_of_one_connection_do_not_wait_for_each_other() {
 
 #[tokio::test]
 async fn a_stream_that_is_reset_ends_the_providers_work_at_once() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     for protocol in PROTOCOLS {
         for (directives, streamed, begun) in [
@@ -186,7 +186,7 @@ async fn a_stream_that_is_reset_ends_the_providers_work_at_once() {
 
 #[tokio::test]
 async fn a_connection_that_breaks_ends_the_work_of_all_its_streams() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let mut replies = Vec::new();
     for protocol in PROTOCOLS {
@@ -203,7 +203,7 @@ async fn a_connection_that_breaks_ends_the_work_of_all_its_streams() {
 
 #[tokio::test]
 async fn a_stream_that_the_provider_breaks_off_has_an_error_event_and_no_clean_end() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     for protocol in PROTOCOLS {
         for directives in ["cut_after=2", "cut"] {
@@ -227,7 +227,7 @@ async fn a_stream_that_the_provider_breaks_off_has_an_error_event_and_no_clean_e
 
 #[tokio::test]
 async fn streams_under_way_end_whole_when_the_gateway_is_told_to_stop() {
-    let mut world = TlsWorld::start().await;
+    let mut world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let mut replies = Vec::new();
     for protocol in PROTOCOLS {
@@ -245,7 +245,7 @@ async fn streams_under_way_end_whole_when_the_gateway_is_told_to_stop() {
 
 /// Resets a stream, and tells after how many milliseconds the provider noticed.
 async fn delay_of_reset(
-    world: &TlsWorld,
+    world: &TlsTestSetup,
     connection: &Http2,
     request: &Request,
     begun: bool,
@@ -278,7 +278,7 @@ async fn delay_of_reset(
 
 #[tokio::test]
 async fn a_process_that_stops_says_goaway_and_lets_streams_end() {
-    let mut world = TlsWorld::start().await;
+    let mut world = TlsTestSetup::start().await;
     let (busy, idle) = (world.connect().await, world.connect().await);
     assert_eq!(idle.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     let mut replies = Vec::new();

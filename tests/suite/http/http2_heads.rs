@@ -3,7 +3,7 @@
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::http2_frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, Ended, HEADERS, Http2Frames, frame, literal,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, Http2Frames, StreamEnd, frame, literal,
 };
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, Simulator, config};
@@ -23,13 +23,13 @@ const HEAD_BYTES_MAX: u64 = 16 << 10;
 
 type Connection = Http2Frames<TlsStream<TcpStream>>;
 
-struct World {
+struct Http2Setup {
     gateway: Gateway,
     authority: Authority,
     simulator: Simulator,
 }
 
-impl World {
+impl Http2Setup {
     async fn start() -> Self {
         Self::with(|_| ()).await
     }
@@ -88,9 +88,9 @@ fn get_models() -> Vec<u8> {
 
 #[tokio::test]
 async fn a_malformed_head_is_refused_and_the_connection_lives_on() {
-    let world = World::start().await;
-    let bad_request = Ended::Status(400);
-    let reset = Ended::Reset(PROTOCOL_ERROR);
+    let world = Http2Setup::start().await;
+    let bad_request = StreamEnd::Status(400);
+    let reset = StreamEnd::Reset(PROTOCOL_ERROR);
     let path = |path: &'static str| request(&[(":path", Some(path))], &[]);
     let authority = |authority: &'static str| request(&[(":authority", Some(authority))], &[]);
     let added = |name: &'static str, value: &'static str| request(&[], &[(name, value)]);
@@ -166,25 +166,25 @@ async fn a_malformed_head_is_refused_and_the_connection_lives_on() {
         let text = block.escape_ascii().to_string();
         // Some are refused by the HTTP/2 library, and some of these by what is checked first.
         let ended = connection.ended(1).await;
-        let refused = matches!(ended, Ended::Status(400) | Ended::Reset(_));
+        let refused = matches!(ended, StreamEnd::Status(400) | StreamEnd::Reset(_));
         assert!(refused, "{ended:?} and not {expected:?}: {text}");
         connection
             .send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &get_models()))
             .await;
-        assert_eq!(connection.ended(3).await, Ended::Status(200), "{text}");
+        assert_eq!(connection.ended(3).await, StreamEnd::Status(200), "{text}");
     }
     assert_eq!(world.simulator.records().await.len(), 0);
 }
 
 #[tokio::test]
 async fn a_refused_target_is_named_and_logged() {
-    let world = World::start().await;
+    let world = Http2Setup::start().await;
     let mut connection = world.connect(WINDOW).await;
     let block = request(&[(":path", Some("/v1/models#top"))], &[]);
     connection
         .send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &block))
         .await;
-    assert_eq!(connection.ended(1).await, Ended::Status(400));
+    assert_eq!(connection.ended(1).await, StreamEnd::Status(400));
     let line = world.gateway.log_line(|line| line["status"] == 400).await;
     assert!(
         line.to_string()
@@ -195,7 +195,7 @@ async fn a_refused_target_is_named_and_logged() {
 
 #[tokio::test]
 async fn trailers_that_change_the_message_are_refused_and_others_are_not() {
-    let world = World::start().await;
+    let world = Http2Setup::start().await;
     let ask = |stream, trailers: &[u8]| {
         let body = br#"{"model":"demo-large","messages":[{"role":"user","content":"Hi"}]}"#;
         let head = request(&[], &[("content-type", "application/json")]);
@@ -226,21 +226,21 @@ async fn trailers_that_change_the_message_are_refused_and_others_are_not() {
         let ended = connection.ended(1).await;
         let text = trailers.escape_ascii().to_string();
         match refused {
-            true => assert!(matches!(ended, Ended::Reset(_)), "{ended:?} {text}"),
-            false => assert_eq!(ended, Ended::Status(200), "{text}"),
+            true => assert!(matches!(ended, StreamEnd::Reset(_)), "{ended:?} {text}"),
+            false => assert_eq!(ended, StreamEnd::Status(200), "{text}"),
         }
         let asked = world.simulator.records().await.len() - before;
         assert_eq!(asked, usize::from(!refused), "{text}");
         connection
             .send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &get_models()))
             .await;
-        assert_eq!(connection.ended(3).await, Ended::Status(200), "{text}");
+        assert_eq!(connection.ended(3).await, StreamEnd::Status(200), "{text}");
     }
 }
 
 #[tokio::test]
 async fn a_header_list_beyond_its_bounds_is_answered_431_and_logged() {
-    let world = World::start().await;
+    let world = Http2Setup::start().await;
     let large = literal(true, b"x-large", &[b'a'; 3_900]);
     for (added, expected) in [
         (vec![0x90; 95], 200),
@@ -268,7 +268,7 @@ async fn a_header_list_beyond_its_bounds_is_answered_431_and_logged() {
         connection.send(&bytes).await;
         assert_eq!(
             connection.ended(1).await,
-            Ended::Status(expected),
+            StreamEnd::Status(expected),
             "{}",
             block.len()
         );
@@ -276,7 +276,7 @@ async fn a_header_list_beyond_its_bounds_is_answered_431_and_logged() {
             .send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &get_models()))
             .await;
         if expected == 431 {
-            assert_eq!(connection.ended(3).await, Ended::Status(200));
+            assert_eq!(connection.ended(3).await, StreamEnd::Status(200));
             world.gateway.log_line(|line| line["status"] == 431).await;
         }
     }
@@ -285,7 +285,8 @@ async fn a_header_list_beyond_its_bounds_is_answered_431_and_logged() {
 #[tokio::test]
 async fn a_header_block_without_an_end_is_closed_at_the_header_deadline() {
     let world =
-        World::with(|config| config["server"]["limits"]["header_deadline"] = "1s".into()).await;
+        Http2Setup::with(|config| config["server"]["limits"]["header_deadline"] = "1s".into())
+            .await;
     for begun in [
         frame(HEADERS, END_STREAM, 1, &get_models()),
         frame(HEADERS, END_STREAM | END_HEADERS, 1, &get_models())[..30].to_vec(),
@@ -294,7 +295,7 @@ async fn a_header_block_without_an_end_is_closed_at_the_header_deadline() {
         let mut connection = world.connect(WINDOW).await;
         connection.send(&begun).await;
         let began = Instant::now();
-        assert_eq!(connection.ended(1).await, Ended::Connection);
+        assert_eq!(connection.ended(1).await, StreamEnd::Connection);
         assert!(
             began.elapsed() < Duration::from_secs(10),
             "{:?}",
@@ -304,7 +305,7 @@ async fn a_header_block_without_an_end_is_closed_at_the_header_deadline() {
 }
 
 /// Sends `block` on all streams of so many connections.
-async fn refused_at_once(world: &World, connections: usize, block: &[u8]) -> Vec<Connection> {
+async fn refused_at_once(world: &Http2Setup, connections: usize, block: &[u8]) -> Vec<Connection> {
     let mut open = Vec::new();
     for _ in 0..connections {
         let mut connection = world.connect(0).await;
@@ -320,7 +321,7 @@ async fn refused_at_once(world: &World, connections: usize, block: &[u8]) -> Vec
 /// What the memory of a gateway does while `connections` send `block` on all their streams, with a window of 0,
 /// and leave, three times: bytes sent each time, and by how much the memory had grown at most by the end of each.
 async fn attacks(connections: usize, block: &[u8]) -> (u64, Vec<u64>) {
-    let world = World::start().await;
+    let world = Http2Setup::start().await;
     // What is allocated once, by each thread.
     for _ in 0..2 {
         refused_at_once(&world, 5, b"\x83\x87\x41\x01a\x44\x01/").await;

@@ -1,7 +1,7 @@
 //! HTTP/2: a refusal that is sent before the request's body is read reaches clients that send all of it first.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::{PROTOCOLS, Request, TlsWorld};
+use crate::harness::{PROTOCOLS, Request, TlsTestSetup};
 use h2::Reason;
 use headgate::protocol::Protocol;
 use std::time::Duration;
@@ -17,7 +17,7 @@ fn stranger(protocol: Protocol, bytes: usize) -> Request {
 
 #[tokio::test]
 async fn a_refusal_arrives_at_a_client_that_sends_its_whole_body_before_it_reads() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     for protocol in PROTOCOLS {
         for bytes in [1, 16 << 10, 1 << 20, 2 << 20, 20 << 20, 50 << 20] {
             let connection = world.connect().await;
@@ -36,7 +36,7 @@ async fn a_refusal_arrives_at_a_client_that_sends_its_whole_body_before_it_reads
 
 #[tokio::test]
 async fn whatever_refuses_a_request_before_its_body_is_read_lets_the_body_be_sent() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let body = || vec![b' '; 36 << 20];
     for (request, status) in [
@@ -59,7 +59,7 @@ async fn whatever_refuses_a_request_before_its_body_is_read_lets_the_body_be_sen
 
 #[tokio::test]
 async fn a_body_without_an_end_is_reset_without_an_error_behind_the_whole_refusal() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     for bytes in [DISCARDED_MAX + (8 << 20), 3 << 20] {
         let request = stranger(Protocol::Chat, bytes).chunked(1);
@@ -83,7 +83,7 @@ async fn a_body_without_an_end_is_reset_without_an_error_behind_the_whole_refusa
 
 #[tokio::test]
 async fn refused_uploads_do_not_hold_up_the_other_streams_of_their_connection() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let mut refused = JoinSet::new();
     for _ in 0..8 {
@@ -115,7 +115,7 @@ async fn refused_uploads_do_not_hold_up_the_other_streams_of_their_connection() 
 
 #[tokio::test]
 async fn the_log_tells_of_a_refusal_when_it_is_sent_and_not_when_the_upload_ends() {
-    let world = TlsWorld::start().await;
+    let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let mut reply = connection
         .send_head(&stranger(Protocol::Chat, 1 << 20))

@@ -1,6 +1,6 @@
 //! Requests that come before the response to an earlier one: each is answered in its turn.
 
-use crate::harness::{Request, World};
+use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
@@ -10,7 +10,7 @@ const HANGS: Duration = Duration::from_secs(10);
 
 #[tokio::test]
 async fn requests_sent_at_once_are_answered_in_order() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let chat = Request::ask(Protocol::Chat);
     let requests = [
         Request::get("/v1/models"),
@@ -37,7 +37,7 @@ async fn requests_sent_at_once_are_answered_in_order() {
 
 #[tokio::test]
 async fn what_a_client_sends_before_its_response_waits_for_its_turn() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let ask = Request::ask(Protocol::Chat).simulate("delay=300ms");
     let framed = [
         ask.clone(),
@@ -73,7 +73,7 @@ async fn what_a_client_sends_before_its_response_waits_for_its_turn() {
 
 #[tokio::test]
 async fn a_client_that_leaves_behind_its_next_request_is_noticed() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let ask = Request::ask(Protocol::Chat).simulate("stall");
     let mut connection = world.gateway.connect().await;
     connection.send(&ask.bytes()).await.unwrap();

@@ -2,7 +2,7 @@
 
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::{PROTOCOLS, Request, World, body_of, eventually, path_of};
+use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, eventually, path_of};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ const LIMIT: usize = 20_000;
 
 #[tokio::test]
 async fn only_plain_json_in_utf8_is_taken() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for (kind, coding, status) in [
             (Some("application/json"), None, 200),
@@ -108,7 +108,7 @@ async fn a_refusal_reaches_a_caller_that_is_still_sending() {
 
 #[tokio::test]
 async fn a_connection_is_used_again_behind_a_refusal() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut connection = world.gateway.connect().await;
     for (request, status) in [
         (Request::to(Protocol::Chat, "{"), 400),
@@ -129,7 +129,7 @@ async fn a_connection_is_used_again_behind_a_refusal() {
 
 #[tokio::test]
 async fn a_caller_that_waits_for_leave_to_send_gets_it() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let request = Request::ask(protocol).header("Expect", "100-continue");
         let mut connection = world.gateway.connect().await;
@@ -155,7 +155,7 @@ async fn a_caller_that_waits_for_leave_to_send_gets_it() {
 
 #[tokio::test]
 async fn the_messages_protocol_wants_a_date_for_its_version() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let bare = Request::ask(Protocol::Messages).without("anthropic-version");
     let message = assert_error_body(Protocol::Messages, &world.ask(&bare).await, 400);
     assert!(message.contains("anthropic-version"), "{message}");
@@ -191,7 +191,7 @@ async fn the_messages_protocol_wants_a_date_for_its_version() {
 
 #[tokio::test]
 async fn a_method_that_a_path_does_not_take_is_told_which_it_takes() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (method, path, allow) in [
         ("GET", "/v1/chat/completions", "POST"),
         ("DELETE", "/v1/messages", "POST"),
@@ -207,7 +207,7 @@ async fn a_method_that_a_path_does_not_take_is_told_which_it_takes() {
 
 #[tokio::test]
 async fn an_unknown_path_is_not_found_in_the_callers_shape() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for path in [
         "/",
         "/v1",
@@ -225,7 +225,7 @@ async fn an_unknown_path_is_not_found_in_the_callers_shape() {
 
 #[tokio::test]
 async fn a_body_that_breaks_its_schema_is_told_where_and_how() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (protocol, key, value, at, rule) in [
         (
             Protocol::Chat,
@@ -294,8 +294,8 @@ async fn a_body_that_breaks_its_schema_is_told_where_and_how() {
     eventually("six validation failures", counted).await;
 }
 
-async fn with_small_limit() -> World {
-    World::with(|config| {
+async fn with_small_limit() -> TestSetup {
+    TestSetup::with(|config| {
         config["chains"]["body"] =
             json!(["require_json", "authenticate", {"limit_body": LIMIT}, "route_model"]);
         assert_eq!(route(config, "chat")["request"][0]["use"], "body");
@@ -312,7 +312,7 @@ fn padded(protocol: Protocol, bytes: usize) -> String {
 
 #[tokio::test]
 async fn a_connection_that_is_closed_behind_a_bad_head_says_so() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for path in ["/v1/models/a%2fb", "/v1/chat/a%2fb"] {
         let answer = world.ask(&Request::get(path)).await;
         assert_eq!(answer.status, 400, "{}", answer.text());

@@ -13,13 +13,13 @@ use std::net::SocketAddr;
 use tokio::io::AsyncReadExt;
 
 /// A gateway with TLS before a simulated provider.
-struct Secured {
+struct TlsGateway {
     gateway: Gateway,
     simulator: Simulator,
     authority: Authority,
 }
 
-impl Secured {
+impl TlsGateway {
     async fn start(change: impl FnOnce(&mut Value, &Folder)) -> Self {
         let simulator = Simulator::start().await;
         let (folder, authority) = (folder_with_schemas(), Authority::new());
@@ -36,7 +36,7 @@ impl Secured {
 
 #[tokio::test]
 async fn a_tls_listener_speaks_the_http_version_that_was_negotiated() {
-    let world = Secured::start(|_, _| {}).await;
+    let world = TlsGateway::start(|_, _| {}).await;
     let address = world.gateway.address;
     for offered in [&[][..], &["http/1.1"]] {
         let stream = world.authority.connect(address, offered, None).await;
@@ -69,7 +69,7 @@ async fn a_tls_listener_speaks_the_http_version_that_was_negotiated() {
 #[tokio::test]
 async fn a_client_certificate_is_asked_for_where_an_authority_is_named() {
     let clients = Authority::new();
-    let world = Secured::start(|config, folder| {
+    let world = TlsGateway::start(|config, folder| {
         folder.write("clients.pem", clients.pem());
         config["server"]["tls"]["client_ca"] = "clients.pem".into();
     })
@@ -99,7 +99,7 @@ async fn a_client_certificate_is_asked_for_where_an_authority_is_named() {
 
 #[tokio::test]
 async fn a_tls_client_that_never_speaks_is_not_kept() {
-    let world = Secured::start(|config, _| {
+    let world = TlsGateway::start(|config, _| {
         config["server"]["limits"] = json!({"keep_alive": "1s", "header_deadline": "1s"});
     })
     .await;

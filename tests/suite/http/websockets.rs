@@ -3,7 +3,7 @@
 use crate::harness::certificates::Authority;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Gateway, Http2, PROTOCOLS, Request, World, config, path_of};
+use crate::harness::{Gateway, Http2, PROTOCOLS, Request, TestSetup, config, path_of};
 use headgate::protocol::Protocol;
 
 /// As clients write a handshake, in other letters and with other protocols beside it.
@@ -18,7 +18,7 @@ const HANDSHAKES: &[(&str, &str)] = &[
 
 #[tokio::test]
 async fn a_websocket_where_there_is_only_a_post_is_told_so() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for (connection, upgrade) in HANDSHAKES {
             let request = handshake(path_of(protocol), connection, upgrade);
@@ -49,7 +49,7 @@ async fn a_websocket_where_there_is_only_a_post_is_told_so() {
 
 #[tokio::test]
 async fn a_handshake_needs_no_key_and_may_bring_a_body() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let request = handshake("/v1/responses", "Upgrade", "websocket");
     for request in [
         request.clone().without("authorization"),
@@ -65,7 +65,7 @@ async fn a_handshake_needs_no_key_and_may_bring_a_body() {
 
 #[tokio::test]
 async fn all_other_upgrades_are_answered_as_ever() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let post = |fields: &[(&str, &str)]| {
         fields
             .iter()

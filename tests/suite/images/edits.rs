@@ -6,7 +6,7 @@ use crate::harness::images::{
 };
 use crate::harness::{Gateway, Request, Simulator};
 use headgate::protocol::Protocol;
-use headgate::protocol::form::Form;
+use headgate::protocol::form::MultipartForm;
 use serde_json::{Value, json};
 
 /// A form as the provider received it: names, types and values.
@@ -18,7 +18,7 @@ fn parts(body: &[u8]) -> Vec<(String, String, Vec<u8>)> {
         .unwrap()
         .trim_start_matches("--")
         .to_owned();
-    let form = Form::parse(body.to_vec().into(), &boundary).unwrap();
+    let form = MultipartForm::parse(body.to_vec().into(), &boundary).unwrap();
     let parts = form.parts().iter().map(|part| {
         let content_type = part.content_type.clone().unwrap_or_default();
         (part.name.clone(), content_type, form.value(part).to_vec())

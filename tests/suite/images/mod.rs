@@ -1,5 +1,5 @@
 //! Image edits.
 
-mod answers;
 mod edits;
 mod forms;
+mod responses;

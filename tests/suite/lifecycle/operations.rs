@@ -4,7 +4,8 @@ use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::{BINARY, Reader};
 use crate::harness::{
-    Act, Connection, Gateway, PATIENCE, Request, Scripted, Simulator, World, eventually,
+    Connection, Gateway, PATIENCE, Request, ScriptedProvider, ScriptedResponse, Simulator,
+    TestSetup, eventually,
 };
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
@@ -25,7 +26,7 @@ async fn a_log_that_nobody_reads_neither_stops_nor_ends_the_process() {
     ] {
         for access_log in ["stderr", "stdout"] {
             let simulator = Simulator::start().await;
-            let faulty = Scripted::start(vec![Act::Close]).await;
+            let faulty = ScriptedProvider::start(vec![ScriptedResponse::Close]).await;
             let mut config = config::standard(&simulator.url());
             config["server"]["access_log"] = access_log.into();
             config["channels"]["messages"]["base_url"] = faulty.url().into();
@@ -52,7 +53,7 @@ async fn a_log_that_nobody_reads_neither_stops_nor_ends_the_process() {
 
 #[tokio::test]
 async fn an_interrupt_ends_a_draining_process_at_once() {
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     let stream = Request::ask_stream(Protocol::Chat).simulate("pace=100ms; events=600");
     let mut reply = world.open(&stream).await;
     reply.until("data:").await;
@@ -99,7 +100,7 @@ fn a_supervisor_is_told_when_the_process_serves_and_when_it_stops() {
 
 #[tokio::test]
 async fn a_page_in_a_browser_cannot_reload() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let reload = Request::new("POST", "/reload").without("authorization");
     for (request, status) in [
         (reload.clone(), 200),

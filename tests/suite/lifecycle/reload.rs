@@ -2,7 +2,7 @@
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, World, config, eventually};
+use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, TestSetup, config, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -71,7 +71,7 @@ async fn two_hundred_reloads_under_load_lose_nothing() {
 
 #[tokio::test]
 async fn a_file_that_cannot_be_used_changes_nothing_until_it_is_mended() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let gateway = &world.gateway;
     let good = std::fs::read_to_string(gateway.folder.path().join("routes.yaml")).unwrap();
     let in_use = gateway.config_page().await["revision"]["in_use"].clone();
@@ -120,7 +120,7 @@ async fn a_file_that_cannot_be_used_changes_nothing_until_it_is_mended() {
 
 #[tokio::test]
 async fn a_deleted_file_changes_nothing() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     std::fs::remove_file(world.gateway.folder.path().join("routes.yaml")).unwrap();
     let answer = world.gateway.page("POST", "/reload").await;
     assert_eq!(answer.status, 422, "{}", answer.text());
@@ -161,7 +161,7 @@ async fn a_schema_that_changes_is_used_from_then_on() {
 
 #[tokio::test]
 async fn an_exchange_keeps_the_configuration_it_began_with() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut reply = world
         .open(&Request::ask_stream(Protocol::Chat).simulate("pace=50ms; events=60"))
         .await;
@@ -191,7 +191,7 @@ async fn an_exchange_keeps_the_configuration_it_began_with() {
 
 #[tokio::test]
 async fn a_setting_that_needs_a_restart_is_reported_until_it_is_taken_back() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let gateway = &world.gateway;
     let mut config = config::standard(&world.simulator.url());
     let in_use = gateway.config_page().await;
@@ -231,7 +231,7 @@ async fn a_setting_that_needs_a_restart_is_reported_until_it_is_taken_back() {
 
 #[tokio::test]
 async fn an_address_of_the_command_line_needs_no_restart_when_the_file_names_another() {
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     let mut config = config::standard(&world.simulator.url());
     let successor = world.gateway.successor(&format!("{config:#}")).await;
     // Until then it may take connections to the pages, too.

@@ -3,7 +3,7 @@
 use crate::harness::certificates::Authority;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Act, Gateway, Request, Scripted, config, eventually};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -17,13 +17,13 @@ const ANSWER: &str =
 
 struct Secret {
     gateway: Gateway,
-    provider: Scripted,
+    provider: ScriptedProvider,
 }
 
 impl Secret {
     /// A gateway whose credential is in `path`, below the folder that `prepare` fills.
     async fn at(path: &str, prepare: impl FnOnce(&Folder)) -> Self {
-        let provider = Scripted::start(vec![Act::Send(ANSWER.into())]).await;
+        let provider = ScriptedProvider::start(vec![ScriptedResponse::Send(ANSWER.into())]).await;
         let folder = folder_with_schemas();
         prepare(&folder);
         let mut config = config::standard(&provider.url());
@@ -153,7 +153,7 @@ async fn a_file_that_holds_no_secret_changes_nothing_until_it_does() {
 
 #[tokio::test]
 async fn the_certificates_of_a_channel_are_watched_as_well() {
-    let provider = Scripted::start(vec![Act::Send(ANSWER.into())]).await;
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Send(ANSWER.into())]).await;
     let folder = folder_with_schemas();
     let good = Authority::new().pem();
     folder.write("ca.pem", &good);

@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
 use crate::harness::images::{PATH, image_config, json_body};
-use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, World, eventually};
+use crate::harness::{Gateway, PROTOCOLS, Request, Simulator, TestSetup, eventually};
 use headgate::protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 
 #[tokio::test]
 async fn streams_run_out_when_the_process_is_told_to_stop() {
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     let mut replies = Vec::new();
     for protocol in PROTOCOLS {
         let request = Request::ask_stream(protocol).simulate("pace=50ms; events=50");
@@ -53,7 +53,7 @@ async fn streams_run_out_when_the_process_is_told_to_stop() {
 #[tokio::test]
 async fn an_idle_process_ends_within_a_second() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
-        let mut world = World::start().await;
+        let mut world = TestSetup::start().await;
         world.gateway.process.signal(signal);
         let told = Instant::now();
         eventually("the end of the process", async || {
@@ -71,7 +71,7 @@ async fn an_idle_process_ends_within_a_second() {
 
 #[tokio::test]
 async fn a_process_that_is_told_to_stop_is_no_longer_ready_but_its_pages_answer() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     assert_eq!(world.gateway.page("GET", "/readyz").await.status, 200);
     let mut reply = world.open(&stream_of(Protocol::Chat, 100)).await;
     reply.until("data:").await;
@@ -97,7 +97,7 @@ async fn a_process_that_is_told_to_stop_is_no_longer_ready_but_its_pages_answer(
 
 #[tokio::test]
 async fn requests_are_served_until_the_notice_is_over() {
-    let mut world = World::with(|config| {
+    let mut world = TestSetup::with(|config| {
         config["server"]["limits"] = json!({"drain_notice": "1500ms"});
     })
     .await;
@@ -112,7 +112,7 @@ async fn requests_are_served_until_the_notice_is_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_hundred_streams_none_is_cut_and_the_process_ends_behind_the_last() {
     const STREAMS: usize = 200;
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     let mut replies = JoinSet::new();
     for n in 0..STREAMS {
         let request = stream_of(PROTOCOLS[n % PROTOCOLS.len()], 60 + n % 20);
@@ -138,7 +138,7 @@ async fn of_two_hundred_streams_none_is_cut_and_the_process_ends_behind_the_last
 
 #[tokio::test]
 async fn behind_the_time_to_drain_streams_end_with_an_error_event_and_without_a_clean_end() {
-    let mut world = World::with(|config| {
+    let mut world = TestSetup::with(|config| {
         config["server"]["limits"] = json!({"drain": "1s"});
     })
     .await;
@@ -191,7 +191,7 @@ async fn a_paid_request_that_the_end_cuts_off_is_not_asked_for_again() {
 
 #[tokio::test]
 async fn idle_connections_are_closed_and_a_request_on_its_way_is_served() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut reply = world.open(&stream_of(Protocol::Chat, 100)).await;
     reply.until("data:").await;
     let (mut idle, mut busy) = (world.gateway.connect().await, world.gateway.connect().await);
@@ -220,7 +220,7 @@ async fn idle_connections_are_closed_and_a_request_on_its_way_is_served() {
 #[tokio::test]
 async fn a_second_signal_ends_a_draining_process_at_once() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
-        let mut world = World::start().await;
+        let mut world = TestSetup::start().await;
         let mut reply = world.open(&stream_of(Protocol::Chat, 2000)).await;
         reply.until("data:").await;
         world.gateway.process.signal(libc::SIGTERM);

@@ -3,7 +3,8 @@
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::Process;
 use crate::harness::{
-    Act, Answer, Connection, Gateway, PROTOCOLS, Request, Scripted, Simulator, World, eventually,
+    Connection, Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, Simulator,
+    TestSetup, WholeResponse, eventually,
 };
 use headgate::protocol::Protocol;
 use std::net::SocketAddr;
@@ -81,10 +82,10 @@ impl Load {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn upgrades_under_load_fail_no_request_and_cut_no_stream() {
-    let World {
+    let TestSetup {
         mut gateway,
         simulator: _simulator,
-    } = World::start().await;
+    } = TestSetup::start().await;
     let (address, config) = (gateway.address, gateway.config());
     let load = Arc::new(Load::default());
     let mut tasks = JoinSet::new();
@@ -183,7 +184,7 @@ async fn a_replaced_process_that_is_told_twice_to_stop_ends_at_once() {
 
 #[tokio::test]
 async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     let broken = folder_with_schemas();
     let (listen, admin) = (
         world.gateway.address.to_string(),
@@ -229,7 +230,7 @@ async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
 
 #[tokio::test]
 async fn a_process_that_is_told_to_stop_while_it_hands_over_stops() {
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     let mut reply = world.open(&slow_stream()).await;
     reply.until("data:").await;
     let mut somebody = connect_to_name(world.gateway.address).await;
@@ -241,7 +242,7 @@ async fn a_process_that_is_told_to_stop_while_it_hands_over_stops() {
 
 #[tokio::test]
 async fn where_nobody_is_to_be_replaced_a_process_starts_as_usual() {
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     world.gateway.process.signal(libc::SIGTERM);
     ends(&mut world.gateway.process).await;
     let mut next = world.gateway.successor(&world.gateway.config()).await;
@@ -257,7 +258,7 @@ async fn a_process_starts_its_successor_when_it_is_told_to() {
     let mut gateway = at_fixed_addresses(&simulator).await;
     gateway.process.signal(libc::SIGUSR2);
     let pid = gateway.process.said("a successor was started").await["pid"].clone();
-    let _successor = Stray(pid.as_i64().unwrap().try_into().unwrap());
+    let _successor = OrphanProcess(pid.as_i64().unwrap().try_into().unwrap());
     ends(&mut gateway.process).await;
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
 }
@@ -272,9 +273,9 @@ async fn at_fixed_addresses(simulator: &Simulator) -> Gateway {
 }
 
 /// A process that nobody waits for; it ends with the test.
-struct Stray(libc::pid_t);
+struct OrphanProcess(libc::pid_t);
 
-impl Drop for Stray {
+impl Drop for OrphanProcess {
     fn drop(&mut self) {
         // SAFETY: sends a signal to a process that the test has caused.
         unsafe { libc::kill(self.0, libc::SIGKILL) };
@@ -282,25 +283,26 @@ impl Drop for Stray {
 }
 
 /// A gateway whose provider's first answer to chat is a stream that ends when it is notified.
-async fn world_with_a_stream() -> (World, Scripted, Arc<Notify>) {
+async fn world_with_a_stream() -> (TestSetup, ScriptedProvider, Arc<Notify>) {
     const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\
         data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
     const WHOLE: &str = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 28\r\n\r\n\
         {\"object\":\"chat.completion\"}";
-    let provider = Scripted::answering(WHOLE).await;
+    let provider = ScriptedProvider::answering(WHOLE).await;
     let stream_end = Arc::new(Notify::new());
     provider.next(vec![
-        Act::Send(STREAM.into()),
-        Act::WaitFor(stream_end.clone()),
-        Act::Send(b"data: [DONE]\n\n".into()),
-        Act::Close,
+        ScriptedResponse::Send(STREAM.into()),
+        ScriptedResponse::WaitFor(stream_end.clone()),
+        ScriptedResponse::Send(b"data: [DONE]\n\n".into()),
+        ScriptedResponse::Close,
     ]);
     let url = provider.url();
-    let world = World::with(|config| config["channels"]["openai"]["base_url"] = url.into()).await;
+    let world =
+        TestSetup::with(|config| config["channels"]["openai"]["base_url"] = url.into()).await;
     (world, provider, stream_end)
 }
 
-async fn page_if_answered(gateway: &Gateway, path: &str) -> Option<Answer> {
+async fn page_if_answered(gateway: &Gateway, path: &str) -> Option<WholeResponse> {
     let mut connection = Connection::to(gateway.admin).await;
     let request = Request::new("GET", path).without("authorization");
     connection.send(&request.bytes()).await.ok()?;

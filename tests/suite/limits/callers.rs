@@ -3,7 +3,9 @@
 use crate::harness::config::{self, caller, route};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::body_of;
-use crate::harness::{Answer, Connection, Gateway, PROTOCOLS, Reply, Request, World, eventually};
+use crate::harness::{
+    Connection, Gateway, OpenResponse, PROTOCOLS, Request, TestSetup, WholeResponse, eventually,
+};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -24,8 +26,8 @@ fn limit(config: &mut Value, limits: Value) {
     }
 }
 
-async fn world(limits: Value) -> World {
-    World::with(|config| limit(config, limits)).await
+async fn world(limits: Value) -> TestSetup {
+    TestSetup::with(|config| limit(config, limits)).await
 }
 
 /// `most` tokens of answer at most.
@@ -40,7 +42,7 @@ fn body_up_to(protocol: Protocol, most: u64) -> Value {
 }
 
 /// The number in a header that tells of a limit.
-fn told(answer: &Answer, protocol: Protocol, counted: &str, what: &str) -> u64 {
+fn told(answer: &WholeResponse, protocol: Protocol, counted: &str, what: &str) -> u64 {
     let name = header(protocol, counted, what);
     let value = answer.headers.get(&name);
     let value = value.unwrap_or_else(|| panic!("no `{name}` in {:?}", answer.headers));
@@ -48,7 +50,7 @@ fn told(answer: &Answer, protocol: Protocol, counted: &str, what: &str) -> u64 {
 }
 
 /// The answer is a 429 of this protocol, and says why and when to come again; returns its message.
-fn assert_limited(protocol: Protocol, answer: &Answer, class: &str, code: &str) -> String {
+fn assert_limited(protocol: Protocol, answer: &WholeResponse, class: &str, code: &str) -> String {
     let message = assert_error_body(protocol, answer, 429);
     let error = &answer.json()["error"];
     match protocol {
@@ -172,7 +174,7 @@ async fn a_stream_that_its_caller_left_has_used_what_was_seen_of_it() {
 
 /// How an exchange that holds a place ends.
 #[derive(Clone, Copy, Debug)]
-enum End {
+enum ExchangeEnd {
     Whole,
     CallerLeaves,
     ProviderBreaks,
@@ -180,34 +182,34 @@ enum End {
 }
 
 #[tokio::test]
-async fn a_place_is_freed_however_its_exchange_ends() {
+async fn the_concurrency_lease_is_released_however_the_exchange_ends() {
     let world = world(json!({"concurrent": 1})).await;
     for protocol in PROTOCOLS {
         for end in [
-            End::Whole,
-            End::CallerLeaves,
-            End::ProviderBreaks,
-            End::ProviderRefuses,
+            ExchangeEnd::Whole,
+            ExchangeEnd::CallerLeaves,
+            ExchangeEnd::ProviderBreaks,
+            ExchangeEnd::ProviderRefuses,
         ] {
             match end {
-                End::Whole => {
+                ExchangeEnd::Whole => {
                     let stream = Request::ask_stream(protocol).simulate("pace=50ms; events=20");
                     let reply = hold(&world, &stream).await;
                     refused_meanwhile(&world, protocol).await;
                     assert!(reply.rest().await.whole);
                 }
-                End::CallerLeaves => {
+                ExchangeEnd::CallerLeaves => {
                     let stream = Request::ask_stream(protocol).simulate("stall_after=1");
                     let reply = hold(&world, &stream).await;
                     refused_meanwhile(&world, protocol).await;
                     drop(reply);
                 }
-                End::ProviderBreaks => {
+                ExchangeEnd::ProviderBreaks => {
                     let stream = Request::ask_stream(protocol).simulate("pace=20ms; cut_after=5");
                     let reply = hold(&world, &stream).await;
                     assert!(!reply.rest().await.whole);
                 }
-                End::ProviderRefuses => {
+                ExchangeEnd::ProviderRefuses => {
                     let failing = Request::ask(protocol).simulate("status=503");
                     let status = async || {
                         let status = world.ask(&failing).await.status;
@@ -228,7 +230,7 @@ async fn a_place_is_freed_however_its_exchange_ends() {
 }
 
 /// Takes the one place, once it is free.
-async fn hold(world: &World, stream: &Request) -> Reply {
+async fn hold(world: &TestSetup, stream: &Request) -> OpenResponse {
     eventually("a free place", async || {
         let reply = world.open(stream).await;
         (reply.status == 200).then_some(reply)
@@ -236,7 +238,7 @@ async fn hold(world: &World, stream: &Request) -> Reply {
     .await
 }
 
-async fn refused_meanwhile(world: &World, protocol: Protocol) {
+async fn refused_meanwhile(world: &TestSetup, protocol: Protocol) {
     for _ in 0..2 {
         let refused = world.ask(&Request::ask(protocol)).await;
         let message = assert_limited(protocol, &refused, "requests", "rate_limit_exceeded");
@@ -263,7 +265,7 @@ async fn a_model_may_have_limits_of_its_own() {
 }
 
 #[tokio::test]
-async fn a_budget_that_is_used_up_is_not_worth_another_try() {
+async fn an_exhausted_budget_forbids_sdk_retries() {
     for protocol in PROTOCOLS {
         let world = world(json!({"tokens_per_day": 5})).await;
         let mut connection = world.gateway.connect().await;
@@ -278,7 +280,7 @@ async fn a_budget_that_is_used_up_is_not_worth_another_try() {
 
 #[tokio::test]
 async fn a_reload_keeps_what_was_counted() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut config = config::standard(&world.simulator.url());
     limit(&mut config, json!({"requests_per_minute": 2}));
     reload(&world.gateway, &config).await;
@@ -303,7 +305,7 @@ async fn reload(gateway: &Gateway, config: &Value) {
 
 #[tokio::test]
 async fn a_key_without_limits_is_told_of_none() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         limit(config, json!({"requests_per_minute": 1}));
         let free = caller("free", "sk-free-canary-11", &["*"]);
         config["callers"].as_array_mut().unwrap().push(free);
@@ -328,7 +330,7 @@ async fn a_key_without_limits_is_told_of_none() {
 #[tokio::test]
 async fn a_caller_may_have_so_many_connections_open() {
     let world =
-        World::with(|config| config["callers"][0]["limits"] = json!({"connections": 2})).await;
+        TestSetup::with(|config| config["callers"][0]["limits"] = json!({"connections": 2})).await;
     let chat = Request::ask(Protocol::Chat);
     let mut open: Vec<Connection> = Vec::new();
     for _ in 0..2 {

@@ -2,7 +2,7 @@
 
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Connection, Gateway, Request, Simulator, World, config, eventually};
+use crate::harness::{Connection, Gateway, Request, Simulator, TestSetup, config, eventually};
 use headgate::protocol::Protocol;
 use serde_json::json;
 use std::net::SocketAddr;
@@ -39,10 +39,10 @@ async fn connections_in_a_tls_handshake_have_a_place_and_a_deadline() {
 }
 
 #[tokio::test]
-async fn a_system_without_open_files_neither_stops_nor_busies_the_process() {
+async fn running_out_of_file_descriptors_neither_stops_nor_spins_the_process() {
     const ROOM: u64 = 12;
     const CROWD: usize = 100;
-    let mut world = World::start().await;
+    let mut world = TestSetup::start().await;
     // Until it has opened all that it needs itself.
     assert_eq!(world.gateway.page("GET", "/metrics").await.status, 200);
     let answer = world.ask(&Request::ask(Protocol::Chat)).await;

@@ -1,7 +1,7 @@
 //! Callers that are slow, or silent: how long each may hold what it holds.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::{PATIENCE, PROTOCOLS, Request, World};
+use crate::harness::{PATIENCE, PROTOCOLS, Request, TestSetup};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -73,6 +73,6 @@ async fn an_idle_connection_is_closed_when_its_time_is_over() {
     assert!(connection.is_over().await);
 }
 
-async fn with_limits(limits: Value) -> World {
-    World::with(|config| config["server"]["limits"] = limits).await
+async fn with_limits(limits: Value) -> TestSetup {
+    TestSetup::with(|config| config["server"]["limits"] = limits).await
 }

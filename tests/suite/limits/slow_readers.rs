@@ -1,9 +1,9 @@
 //! Callers who do not read: the provider is held back, memory stays bounded, and a deadline ends it.
 
 use crate::harness::certificates::Authority;
-use crate::harness::flood::{Flood, Version};
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Gateway, Http2, Reply, Request, World, config, eventually};
+use crate::harness::slow_client::{Flood, Version};
+use crate::harness::{Gateway, Http2, OpenResponse, Request, TestSetup, config, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -33,7 +33,7 @@ async fn fifty_callers_who_do_not_read_hold_the_provider_back_and_little_memory(
         // What is made once and kept is made.
         drop(gateway.open(&request).await.until("data:").await);
         let before = gateway.process.resident_bytes();
-        let mut unread: Vec<Reply> = Vec::new();
+        let mut unread: Vec<OpenResponse> = Vec::new();
         for _ in 0..STREAMS {
             let mut reply = gateway.open(&request).await;
             reply.until("data:").await;
@@ -126,8 +126,8 @@ async fn a_stream_that_is_not_read_holds_up_no_other_stream_of_its_connection() 
 }
 
 #[tokio::test]
-async fn a_provider_that_pauses_is_who_the_silence_is_ascribed_to() {
-    let world = World::start().await;
+async fn a_pausing_provider_counts_as_upstream_wait() {
+    let world = TestSetup::start().await;
     let request = Request::ask_stream(Protocol::Chat).simulate("pace=300ms; events=3");
     let answer = world.ask(&request).await;
     let line = world.gateway.log_of(&answer).await;

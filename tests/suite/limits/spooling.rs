@@ -1,7 +1,9 @@
 //! Large bodies: held in files without names, sent on byte for byte, and refused where there is no room.
 
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::{Act, Gateway, Request, Scripted, Simulator, config, eventually};
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
+};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::net::SocketAddr;
@@ -16,14 +18,14 @@ const ABOVE: usize = 8 * MIB;
 const SPOOL: &str = "headgate-spool";
 
 /// A provider that takes no body before it is let, and keeps what came.
-struct Held {
+struct SpooledBytes {
     address: SocketAddr,
     bodies: Arc<Mutex<Vec<Vec<u8>>>>,
     heads: Arc<Mutex<usize>>,
     open: watch::Sender<bool>,
 }
 
-impl Held {
+impl SpooledBytes {
     async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let held = Self {
@@ -127,7 +129,7 @@ async fn a_body_arrives_byte_for_byte_and_lies_in_a_file_once_it_is_large() {
     ] {
         let body = body_of(bytes);
         for chunk in [None, Some(60_000)] {
-            let provider = Held::start().await;
+            let provider = SpooledBytes::start().await;
             let gateway = gateway_before(&provider.url()).await;
             let request = Request::to(Protocol::Chat, body.clone());
             let request = match chunk {
@@ -162,7 +164,7 @@ async fn a_body_arrives_byte_for_byte_and_lies_in_a_file_once_it_is_large() {
 #[tokio::test]
 async fn ten_bodies_of_fifty_megabytes_at_once_take_little_memory_of_the_gateways_own() {
     const BODIES: usize = 10;
-    let provider = Held::start().await;
+    let provider = SpooledBytes::start().await;
     let gateway = gateway_before(&provider.url()).await;
     let before = gateway.process.anonymous_bytes();
     let request = Arc::new(Request::to(Protocol::Chat, body_of(50_000_000)).bytes());
@@ -192,9 +194,11 @@ async fn ten_bodies_of_fifty_megabytes_at_once_take_little_memory_of_the_gateway
 
 #[tokio::test]
 async fn a_spooled_body_is_sent_again_to_the_next_channel() {
-    let bad = Scripted::start(vec![
-        Act::Send(b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec()),
-        Act::Close,
+    let bad = ScriptedProvider::start(vec![
+        ScriptedResponse::Send(
+            b"HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n".to_vec(),
+        ),
+        ScriptedResponse::Close,
     ])
     .await;
     let good = Simulator::start().await;

@@ -5,7 +5,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::Process;
-use crate::harness::{Answer, Gateway, RedisServer, Request, Simulator, config, eventually};
+use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, config, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
@@ -38,7 +38,7 @@ impl Accounts {
     }
 }
 
-async fn ask(gateway: &Gateway, previous: Option<&str>, streamed: bool) -> Answer {
+async fn ask(gateway: &Gateway, previous: Option<&str>, streamed: bool) -> WholeResponse {
     let mut body = json!({"model": "demo-large", "input": "Hello", "stream": streamed});
     if let Some(previous) = previous {
         body["previous_response_id"] = previous.into();
@@ -166,7 +166,7 @@ async fn a_response_made_through_one_gateway_goes_on_through_another() {
 }
 
 #[tokio::test]
-async fn a_redis_that_is_away_costs_an_honest_error_and_no_restart() {
+async fn an_unreachable_redis_causes_errors_but_no_restart() {
     let mut redis = RedisServer::start();
     let accounts = Accounts::start().await;
     let state = json!({"redis": {"url": redis.url(), "limits_when_away": "closed"}});

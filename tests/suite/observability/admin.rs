@@ -3,14 +3,14 @@
 use crate::harness::config::CREDENTIALS;
 use crate::harness::gateway::Metrics;
 use crate::harness::request::{ANN, BOB};
-use crate::harness::{PROTOCOLS, Request, World, body_of, eventually};
+use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[tokio::test]
 async fn made_up_names_make_no_new_series() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     exercise(&world, 0).await;
     let before = series(&settled(&world).await);
@@ -21,7 +21,7 @@ async fn made_up_names_make_no_new_series() {
 
 #[tokio::test]
 async fn metrics_are_in_order_and_add_up() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for directives in ["", "status=500", "status=400", "html", "cut", "no_usage"] {
         for protocol in PROTOCOLS {
             world
@@ -65,7 +65,7 @@ async fn metrics_are_in_order_and_add_up() {
 
 #[tokio::test]
 async fn an_operator_sees_health_and_the_configuration() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for path in ["/healthz", "/readyz"] {
         assert_eq!(world.gateway.page("GET", path).await.status, 200, "{path}");
     }
@@ -97,7 +97,7 @@ async fn an_operator_sees_health_and_the_configuration() {
 
 #[tokio::test]
 async fn every_request_is_one_line_of_json_in_the_log() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let requests = [
         (Request::ask(Protocol::Chat), 200, "complete"),
         (Request::ask_stream(Protocol::Messages), 200, "complete"),
@@ -166,7 +166,7 @@ async fn every_request_is_one_line_of_json_in_the_log() {
 
 #[tokio::test]
 async fn no_secret_is_told_anywhere() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut told = Vec::new();
     for protocol in PROTOCOLS {
         for directives in [
@@ -210,7 +210,7 @@ async fn no_secret_is_told_anywhere() {
 }
 
 /// Refused requests of every kind, with names made up from numbers below `count`.
-async fn exercise(world: &World, count: usize) {
+async fn exercise(world: &TestSetup, count: usize) {
     let mut connection = world.gateway.connect().await;
     for n in 0..=count {
         for protocol in PROTOCOLS {
@@ -236,7 +236,7 @@ async fn exercise(world: &World, count: usize) {
 }
 
 /// The metrics once nothing is under way: an exchange is counted a moment after its answer.
-async fn settled(world: &World) -> Metrics {
+async fn settled(world: &TestSetup) -> Metrics {
     eventually("the end of all exchanges", async || {
         let metrics = world.gateway.metrics().await;
         (metrics.sum("headgate_in_flight", &[]) == 0.0).then_some(metrics)

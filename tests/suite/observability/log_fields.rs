@@ -4,7 +4,9 @@ use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::request::ANN;
 use crate::harness::video::{FAMILY_B, GENERIC, ask, create, id_of, video_config};
-use crate::harness::{Connection, Gateway, Http2, Request, Scripted, World, config, eventually};
+use crate::harness::{
+    Connection, Gateway, Http2, Request, ScriptedProvider, TestSetup, config, eventually,
+};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -21,7 +23,7 @@ fn response(status: &str, headers: &str, body: &str) -> String {
     )
 }
 
-async fn before(provider: &Scripted) -> Gateway {
+async fn before(provider: &ScriptedProvider) -> Gateway {
     let mut config = config::standard(&provider.url());
     config::without_cool_downs(&mut config);
     Gateway::start(&config).await
@@ -99,7 +101,7 @@ async fn no_field_of_a_line_is_longer_than_its_bound() {
         ),
     ];
     for (what, field, request) in cases {
-        let world = World::start().await;
+        let world = TestSetup::start().await;
         let mut connection = world.gateway.connect().await;
         let mut bytes = request.into_bytes();
         if what.ends_with("no UTF-8") {
@@ -145,7 +147,7 @@ async fn what_a_provider_supplies_is_bounded_too() {
         long.len()
     );
     for answer in [ok, foreign] {
-        let gateway = before(&Scripted::answering(answer).await).await;
+        let gateway = before(&ScriptedProvider::answering(answer).await).await;
         gateway.ask(&Request::ask(Protocol::Responses)).await;
         let (line, parsed) = only_line(&gateway).await;
         assert!(line.len() < 4 << 10, "{} bytes", line.len());
@@ -218,7 +220,7 @@ async fn a_line_names_the_client_and_its_user_agent_on_every_way_in() {
 
 #[tokio::test]
 async fn a_key_in_the_user_agent_is_not_logged() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let request = Request::get("/v1/models").header("User-Agent", &format!("curl {ANN}"));
     let line = world.gateway.log_of(&world.ask(&request).await).await;
     assert_eq!(line["user_agent"], "curl [redacted]");
@@ -274,7 +276,8 @@ async fn a_providers_request_id_is_logged_whatever_its_header_and_outcome() {
             json!("req_11"),
         ),
     ] {
-        let gateway = before(&Scripted::answering(response(status, headers, body)).await).await;
+        let gateway =
+            before(&ScriptedProvider::answering(response(status, headers, body)).await).await;
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         let line = gateway.log_of(&answer).await;
         assert_eq!(
@@ -288,7 +291,8 @@ async fn a_providers_request_id_is_logged_whatever_its_header_and_outcome() {
 async fn an_attempt_that_failed_is_logged_with_the_providers_request_id() {
     let refused = json!({"error": {"message": "no", "type": "server_error"}}).to_string();
     let provider =
-        Scripted::answering(response("503 No", "x-request-id: req_failed\r\n", &refused)).await;
+        ScriptedProvider::answering(response("503 No", "x-request-id: req_failed\r\n", &refused))
+            .await;
     let gateway = before(&provider).await;
     gateway.ask(&Request::ask(Protocol::Chat)).await;
     let line = eventually("the attempt", async || {

@@ -5,7 +5,7 @@ use crate::harness::config::CREDENTIALS;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{
-    Connection, Gateway, Http2, PROTOCOLS, Request, Scripted, Simulator, config, eventually,
+    Connection, Gateway, Http2, PROTOCOLS, Request, ScriptedProvider, Simulator, config, eventually,
 };
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -239,9 +239,9 @@ async fn no_level_prints_a_credential_that_a_provider_repeats_in_a_broken_answer
     ];
     for directives in &DIRECTIVES[..3] {
         for echo in echoes {
-            let provider = Scripted::start(vec![
-                crate::harness::Act::Answer(echo),
-                crate::harness::Act::Close,
+            let provider = ScriptedProvider::start(vec![
+                crate::harness::ScriptedResponse::Answer(echo),
+                crate::harness::ScriptedResponse::Close,
             ])
             .await;
             let mut config = config::standard(&provider.url());

@@ -1,11 +1,11 @@
 //! What `/metrics` says of the process itself.
 
-use crate::harness::{Request, World};
+use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
 
 #[tokio::test]
 async fn the_metrics_tell_of_the_process_and_of_its_build() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     world.ask(&Request::ask(Protocol::Chat)).await;
     let metrics = world.gateway.metrics().await;
     let of = |name: &str| {

@@ -1,7 +1,7 @@
 //! A caller's key in whatever header or query member its client puts it: it stays here, and all else goes on.
 
 use crate::harness::request::ANN;
-use crate::harness::{Request, World};
+use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -140,7 +140,7 @@ const OTHER_MEMBERS: &[&str] = &[
 
 #[tokio::test]
 async fn headers_that_carry_credentials_by_convention_go_to_no_provider() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut request = Request::ask(Protocol::Chat);
     for name in CREDENTIAL_HEADERS {
         request = request.header(name, CANARY);
@@ -163,7 +163,7 @@ async fn headers_that_carry_credentials_by_convention_go_to_no_provider() {
 
 #[tokio::test]
 async fn query_members_that_carry_credentials_by_convention_go_to_no_provider() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (separator, members) in [("&", CREDENTIAL_MEMBERS), (";", CREDENTIAL_MEMBERS)] {
         for name in members {
             for (query, kept) in [
@@ -193,7 +193,7 @@ async fn query_members_that_carry_credentials_by_convention_go_to_no_provider() 
 
 #[tokio::test]
 async fn the_callers_own_key_stays_here_under_whatever_name() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let encoded = ANN.replace('-', "%2D");
     let request = Request::ask(Protocol::Chat)
         .header("x-own-field", ANN)
@@ -212,7 +212,7 @@ async fn the_callers_own_key_stays_here_under_whatever_name() {
 
 #[tokio::test]
 async fn a_channels_own_headers_may_have_such_names() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         config["channels"]["openai"]["headers"] =
             json!({"api-key": "operators", "X-DashScope-WorkSpace": "ws"});
     })
@@ -226,7 +226,7 @@ async fn a_channels_own_headers_may_have_such_names() {
     assert_eq!(headers["x-dashscope-workspace"], "ws");
 }
 
-async fn path_sent(world: &World, query: &str) -> Value {
+async fn path_sent(world: &TestSetup, query: &str) -> Value {
     let mut request = Request::ask(Protocol::Chat);
     request.target = format!("{}?{query}", request.target);
     let answer = world.ask(&request).await;

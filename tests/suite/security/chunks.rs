@@ -1,7 +1,7 @@
 //! Chunked request bodies by the letter of RFC 9112, section 7.1: whatever breaks its grammar is refused.
 
 use crate::harness::request::{ANN, body_of};
-use crate::harness::{Connection, World};
+use crate::harness::{Connection, TestSetup};
 use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -194,7 +194,7 @@ enum Pace {
 async fn a_chunked_body_is_taken_by_exactly_the_grammar() {
     let forms = forms();
     assert!(forms.len() >= FORMS_MIN, "{} forms", forms.len());
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut wrong = Vec::new();
     let mut received = 0;
     for (legal, form) in &forms {
@@ -222,7 +222,7 @@ async fn a_chunked_body_is_taken_by_exactly_the_grammar() {
 
 #[tokio::test]
 async fn bodies_of_one_byte_chunks_are_taken_whole() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let chunks: String = sent_body()
         .chars()
         .map(|c| format!("1\r\n{c}\r\n"))
@@ -235,7 +235,7 @@ async fn bodies_of_one_byte_chunks_are_taken_whole() {
 }
 
 /// Statuses of the responses to a form and to a request behind it; none where the connection ends.
-async fn outcome_of(world: &World, form: &str, pace: Pace) -> [Option<u16>; 2] {
+async fn outcome_of(world: &TestSetup, form: &str, pace: Pace) -> [Option<u16>; 2] {
     let mut connection = world.gateway.connect().await;
     let follower = head() + &filled("{S}\r\n{B}\r\n0\r\n\r\n");
     let payload = form.to_string() + &follower;

@@ -3,7 +3,7 @@
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::BINARY;
-use crate::harness::{Connection, Gateway, Http2, Request, Simulator, World, config};
+use crate::harness::{Connection, Gateway, Http2, Request, Simulator, TestSetup, config};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::process::Command;
@@ -30,9 +30,9 @@ fn from(source: &str, trusted: &[&str]) -> Value {
 }
 
 /// A gateway that takes PROXY headers from these networks.
-async fn proxied(trusted: &[&str]) -> World {
+async fn proxied(trusted: &[&str]) -> TestSetup {
     let client_address = from("proxy_protocol", trusted);
-    World::with(|config| {
+    TestSetup::with(|config| {
         config["server"]["client_address"] = client_address;
         config["server"]["limits"] = json!({"header_deadline": "1s"});
     })
@@ -112,7 +112,8 @@ async fn the_client_is_the_rightmost_hop_that_is_not_trusted() {
             &trusted
         };
         let client_address = from(source, trusted);
-        let world = World::with(|config| config["server"]["client_address"] = client_address).await;
+        let world =
+            TestSetup::with(|config| config["server"]["client_address"] = client_address).await;
         for (headers, expected) in cases {
             // Of requests that no route takes, too.
             for path in ["/v1/models", "/nowhere"] {
@@ -132,7 +133,7 @@ async fn the_client_is_the_rightmost_hop_that_is_not_trusted() {
 #[tokio::test]
 async fn an_untrusted_peer_names_nobody() {
     let client_address = from("x_forwarded_for", &["10.0.0.0/8"]);
-    let world = World::with(|config| config["server"]["client_address"] = client_address).await;
+    let world = TestSetup::with(|config| config["server"]["client_address"] = client_address).await;
     let request = Request::get("/v1/models").header("x-forwarded-for", "10.0.0.1, 203.0.113.7");
     let line = world.gateway.log_of(&world.ask(&request).await).await;
     assert_eq!(line["client_address"], "127.0.0.1");
@@ -148,7 +149,7 @@ async fn providers_are_told_of_clients_as_the_channel_says() {
         (Some("replace"), json!("203.0.113.7")),
     ] {
         let client_address = from("x_forwarded_for", &["127.0.0.1"]);
-        let world = World::with(|config| {
+        let world = TestSetup::with(|config| {
             config["server"]["client_address"] = client_address;
             if let Some(forwarded) = forwarded {
                 config["channels"]["openai"]["forwarded"] = forwarded.into();

@@ -1,7 +1,7 @@
 //! What a body says it is: one content type that all readers read alike, and no coding.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::{PROTOCOLS, Request, World};
+use crate::harness::{PROTOCOLS, Request, TestSetup};
 use headgate::protocol::Protocol;
 
 const JSON: &str = "application/json";
@@ -112,7 +112,7 @@ const REFUSED: &[&[(&str, &str)]] = &[
 
 #[tokio::test]
 async fn a_content_type_that_all_readers_read_as_json_is_taken() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for fields in TAKEN {
             let answer = world.ask(&with_fields(protocol, fields)).await;
@@ -123,7 +123,7 @@ async fn a_content_type_that_all_readers_read_as_json_is_taken() {
 
 #[tokio::test]
 async fn what_could_be_read_in_two_ways_is_refused() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for fields in REFUSED {
             let answer = world.ask(&with_fields(protocol, fields)).await;
@@ -141,7 +141,7 @@ async fn what_could_be_read_in_two_ways_is_refused() {
 
 #[tokio::test]
 async fn a_long_content_type_is_not_repeated_at_length() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let long = format!("text/{}", "x".repeat(8000));
     let request = with_fields(Protocol::Chat, &[("Content-Type", &long)]);
     let answer = world.ask(&request).await;

@@ -1,6 +1,6 @@
 //! A provider that repeats a credential: no caller and no log gets it, in whatever form and place it comes.
 
-use crate::harness::{Act, Answer, Gateway, Request, Scripted, config};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use headgate::protocol::Protocol;
@@ -113,13 +113,13 @@ fn reveals(text: &str, secret: &str) -> bool {
 }
 
 struct Echo {
-    provider: Scripted,
+    provider: ScriptedProvider,
     gateway: Gateway,
 }
 
 impl Echo {
     async fn start(credentials: &Value) -> Self {
-        let provider = Scripted::start(vec![]).await;
+        let provider = ScriptedProvider::start(vec![]).await;
         let mut config = config::standard(&provider.url());
         let channel = config["channels"]["openai"].as_object_mut().unwrap();
         channel.remove("credential");
@@ -129,15 +129,15 @@ impl Echo {
         Self { provider, gateway }
     }
 
-    async fn ask(&self, acts: Vec<Act>) -> Answer {
+    async fn ask(&self, acts: Vec<ScriptedResponse>) -> WholeResponse {
         self.provider.next(acts);
         self.gateway.ask(&Request::ask_stream(Protocol::Chat)).await
     }
 }
 
-fn response(status: &str, headers: &str, body: &str) -> Vec<Act> {
+fn response(status: &str, headers: &str, body: &str) -> Vec<ScriptedResponse> {
     let length = body.len();
-    vec![Act::Send(
+    vec![ScriptedResponse::Send(
         format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\n\r\n{body}").into(),
     )]
 }
@@ -222,9 +222,11 @@ async fn a_credential_is_masked_across_pieces_that_come_one_by_one() {
         let (one, other) = form.split_at(cut);
         let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
         let acts = vec![
-            Act::Send(format!("{head}{}", chunk(&format!("data: {{\"a\":\"{one}"))).into()),
-            Act::Wait(Duration::from_millis(3)),
-            Act::Send(
+            ScriptedResponse::Send(
+                format!("{head}{}", chunk(&format!("data: {{\"a\":\"{one}"))).into(),
+            ),
+            ScriptedResponse::Wait(Duration::from_millis(3)),
+            ScriptedResponse::Send(
                 format!(
                     "{}0\r\n\r\n",
                     chunk(&format!("{other}\"}}\n\ndata: [DONE]\n\n"))
@@ -245,7 +247,7 @@ async fn a_credential_is_masked_across_pieces_that_come_one_by_one() {
 
 #[tokio::test]
 async fn a_secret_that_is_too_short_to_be_searched_for_is_warned_of() {
-    let provider = Scripted::start(vec![]).await;
+    let provider = ScriptedProvider::start(vec![]).await;
     let mut config = config::standard(&provider.url());
     config["channels"]["openai"]["credential"] = json!({"bearer": "short"});
     let gateway = Gateway::start(&config).await;

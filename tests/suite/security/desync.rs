@@ -1,7 +1,7 @@
 //! Requests whose end or target two readers could see differently: refused, or read in the one way that is safe.
 
 use crate::harness::request::{ANN, body_of};
-use crate::harness::{Connection, Request, World};
+use crate::harness::{Connection, Request, TestSetup};
 use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -208,7 +208,7 @@ const HEADERS: &[(Outcome, &str)] = &[
 ];
 
 #[tokio::test]
-async fn a_body_with_an_ambiguous_end_never_reaches_a_provider() {
+async fn a_body_with_ambiguous_framing_never_reaches_a_provider() {
     let framed = BODIES.iter().copied();
     let chunked = CHUNKS
         .iter()
@@ -255,7 +255,7 @@ async fn header_lines_with_an_ambiguous_meaning_are_refused() {
 
 #[tokio::test]
 async fn trailers_are_not_forwarded() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let framing = "Transfer-Encoding: chunked\r\nTrailer: Authorization";
     let request = format!("{POST}{COMMON}{framing}\r\n\r\n{{C}}");
     let trailers = "0\r\nAuthorization: Bearer sk-trailer\r\nX-Trailer: 1\r\n\r\n";
@@ -272,7 +272,7 @@ async fn trailers_are_not_forwarded() {
 }
 
 async fn assert_outcomes(rows: impl IntoIterator<Item = (Outcome, String)>) {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut wrong = Vec::new();
     let mut received = 0;
     for (outcome, template) in rows {

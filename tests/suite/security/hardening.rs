@@ -2,7 +2,9 @@
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::{Act, Gateway, PROTOCOLS, Request, Scripted, World, eventually, path_of};
+use crate::harness::{
+    Gateway, PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, eventually, path_of,
+};
 use headgate::protocol::Protocol;
 use serde_json::json;
 use std::time::Duration;
@@ -12,7 +14,7 @@ use tokio::task::JoinSet;
 const GOOD: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"id\":\"ok\"}";
 
-async fn before(provider: &Scripted) -> Gateway {
+async fn before(provider: &ScriptedProvider) -> Gateway {
     Gateway::start(&config::standard(&provider.url())).await
 }
 
@@ -29,10 +31,16 @@ async fn a_request_that_a_provider_took_is_not_sent_again_and_again() {
     const POOLED: usize = 6;
     for (working, sent_most) in [(Duration::ZERO, 2), (Duration::from_millis(200), 1)] {
         // Together they take a connection each, and leave them in the pool.
-        let together = Act::Wait(Duration::from_millis(500));
-        let answer = Act::Send(GOOD.to_vec());
-        let acts = vec![together, answer, Act::Read, Act::Wait(working), Act::Close];
-        let provider = Scripted::start(acts).await;
+        let together = ScriptedResponse::Wait(Duration::from_millis(500));
+        let answer = ScriptedResponse::Send(GOOD.to_vec());
+        let acts = vec![
+            together,
+            answer,
+            ScriptedResponse::Read,
+            ScriptedResponse::Wait(working),
+            ScriptedResponse::Close,
+        ];
+        let provider = ScriptedProvider::start(acts).await;
         let gateway = before(&provider).await;
         let mut first = JoinSet::new();
         for _ in 0..POOLED {
@@ -56,7 +64,7 @@ async fn a_request_that_a_provider_took_is_not_sent_again_and_again() {
 
 #[tokio::test]
 async fn a_caller_that_stops_reading_is_cut() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         config["server"]["limits"] = json!({"write_deadline": "1s"});
     })
     .await;
@@ -87,7 +95,11 @@ async fn a_malformed_head_with_a_credential_in_it_is_not_logged() {
         "SECRET\r\n\r\n",
     ] {
         let head = head.replace("SECRET", CREDENTIALS[0]);
-        let provider = Scripted::start(vec![Act::Send(head.clone().into()), Act::Close]).await;
+        let provider = ScriptedProvider::start(vec![
+            ScriptedResponse::Send(head.clone().into()),
+            ScriptedResponse::Close,
+        ])
+        .await;
         let gateway = before(&provider).await;
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_error_body(Protocol::Chat, &answer, 502);
@@ -109,7 +121,7 @@ async fn an_answer_in_a_coding_that_nobody_asked_for_does_not_pass() {
             let answer = format!(
                 "HTTP/1.1 {provider_status} X\r\nContent-Type: application/json\r\n{head}\r\n\r\n{body}"
             );
-            let provider = Scripted::answering(answer).await;
+            let provider = ScriptedProvider::answering(answer).await;
             let gateway = before(&provider).await;
             for protocol in PROTOCOLS {
                 let answer = gateway.ask(&Request::ask(protocol)).await;
@@ -123,7 +135,7 @@ async fn an_answer_in_a_coding_that_nobody_asked_for_does_not_pass() {
 
 #[tokio::test]
 async fn headers_that_the_operator_sets_and_removes_are_the_operators() {
-    let provider = Scripted::answering(GOOD).await;
+    let provider = ScriptedProvider::answering(GOOD).await;
     let mut config = config::standard(&provider.url());
     let set = json!({
         "x-team": "blue",
@@ -186,7 +198,7 @@ async fn a_status_that_is_no_answer_becomes_an_error() {
         "999 Odd\r\nContent-Length: 4",
     ] {
         let body = if head.ends_with('4') { "body" } else { "" };
-        let provider = Scripted::answering(format!("HTTP/1.1 {head}\r\n\r\n{body}")).await;
+        let provider = ScriptedProvider::answering(format!("HTTP/1.1 {head}\r\n\r\n{body}")).await;
         let gateway = before(&provider).await;
         for protocol in PROTOCOLS {
             let answer = gateway.ask(&Request::ask(protocol)).await;
@@ -199,7 +211,7 @@ async fn a_status_that_is_no_answer_becomes_an_error() {
 #[tokio::test]
 async fn an_answer_without_content_has_no_length() {
     for head in ["204 No Content", "204 No Content\r\nContent-Length: 0"] {
-        let provider = Scripted::answering(format!("HTTP/1.1 {head}\r\n\r\n")).await;
+        let provider = ScriptedProvider::answering(format!("HTTP/1.1 {head}\r\n\r\n")).await;
         let gateway = before(&provider).await;
         let mut connection = gateway.connect().await;
         // Twice, since a wrong length or body would show in what follows.
@@ -214,7 +226,7 @@ async fn an_answer_without_content_has_no_length() {
 }
 
 #[tokio::test]
-async fn an_error_beyond_all_measure_becomes_a_whole_one_of_ours() {
+async fn an_oversized_error_becomes_a_local_reply() {
     let message = "m".repeat(2 << 20);
     let body = json!({"error": {"type": "t", "message": message}}).to_string();
     let mut chunked = String::new();
@@ -228,7 +240,7 @@ async fn an_error_beyond_all_measure_becomes_a_whole_one_of_ours() {
     for framed in [with_length, in_chunks] {
         for status in [400, 429, 500] {
             let head = format!("HTTP/1.1 {status} X\r\nContent-Type: application/json");
-            let provider = Scripted::answering(format!("{head}\r\n{framed}")).await;
+            let provider = ScriptedProvider::answering(format!("{head}\r\n{framed}")).await;
             let gateway = before(&provider).await;
             for protocol in PROTOCOLS {
                 let answer = gateway.ask(&Request::ask(protocol)).await;
@@ -250,7 +262,7 @@ async fn an_answer_in_tiny_chunks_takes_no_more_memory_than_it_has_bytes() {
         answer.extend([b'1', b'\r', b'\n', byte, b'\r', b'\n']);
     }
     answer.extend(b"0\r\n\r\n");
-    let provider = Scripted::answering(answer).await;
+    let provider = ScriptedProvider::answering(answer).await;
     let gateway = before(&provider).await;
     // The process takes what it needs anyway.
     let refused = gateway
@@ -275,7 +287,7 @@ async fn an_id_of_no_sensible_shape_is_neither_kept_nor_logged() {
         let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json";
         let length = body.len();
         let framed = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
-        let provider = Scripted::answering(framed).await;
+        let provider = ScriptedProvider::answering(framed).await;
         let gateway = before(&provider).await;
         let answer = gateway.ask(&Request::ask(Protocol::Responses)).await;
         assert_eq!((answer.status, answer.text()), (200, body));
@@ -295,7 +307,7 @@ async fn an_id_of_no_sensible_shape_is_neither_kept_nor_logged() {
 
 #[tokio::test]
 async fn an_empty_line_before_a_request_is_ignored() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut connection = world.gateway.connect().await;
     for protocol in PROTOCOLS {
         connection.send(b"\r\n").await.unwrap();

@@ -2,13 +2,13 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::{ANN, BOB};
-use crate::harness::{PROTOCOLS, Request, World, body_of};
+use crate::harness::{PROTOCOLS, Request, TestSetup, body_of};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_key_is_found_in_its_carriers_and_nowhere_else() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let bearer = |key: &str| ("Authorization", format!("Bearer {key}"));
     let api_key = |key: &str| ("X-Api-Key", key.to_string());
     for (what, carriers, on_messages, elsewhere) in [
@@ -84,7 +84,7 @@ async fn a_key_is_found_in_its_carriers_and_nowhere_else() {
 
 #[tokio::test]
 async fn a_stranger_is_refused_before_its_body_is_read() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let request = Request::ask(protocol).key("sk-eve");
         let mut connection = world.gateway.connect().await;
@@ -95,7 +95,7 @@ async fn a_stranger_is_refused_before_its_body_is_read() {
 
 #[tokio::test]
 async fn a_model_of_others_is_forbidden_and_an_unknown_one_not_found() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let ask = |model: &str, key: &str| {
             let mut body = body_of(protocol);
@@ -140,7 +140,7 @@ async fn a_model_of_others_is_forbidden_and_an_unknown_one_not_found() {
 
 #[tokio::test]
 async fn a_model_is_not_found_over_a_protocol_that_no_channel_of_it_speaks() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         config["channels"]["messages"]["models"] = json!({"other": "sim-other"});
     })
     .await;
@@ -154,7 +154,7 @@ async fn a_model_is_not_found_over_a_protocol_that_no_channel_of_it_speaks() {
 
 #[tokio::test]
 async fn the_model_list_shows_only_the_callers_own_models_in_the_callers_shape() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (key, models) in [
         (ANN, vec!["demo-large", "demo-small"]),
         (BOB, vec!["demo-small"]),
@@ -198,7 +198,7 @@ async fn the_model_list_shows_only_the_callers_own_models_in_the_callers_shape()
 
 #[tokio::test]
 async fn a_model_of_others_looks_like_none_in_the_list() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for version in [None, Some("2023-06-01")] {
         let ask = async |model: &str| {
             let request = Request::get(&format!("/v1/models/{model}")).key(BOB);
@@ -216,7 +216,7 @@ async fn a_model_of_others_looks_like_none_in_the_list() {
 
 #[tokio::test]
 async fn a_stranger_sees_no_models_and_reads_why_in_its_own_shape() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for path in ["/v1/models", "/v1/models/demo-large"] {
         let request = Request::get(path).key("sk-eve");
         assert_error_body(Protocol::Chat, &world.ask(&request).await, 401);

@@ -1,7 +1,7 @@
 //! Bodies that two readers could read differently are refused before any provider hears of them.
 
 use crate::harness::error_shape::assert_error_body;
-use crate::harness::{PROTOCOLS, Request, World, body_of};
+use crate::harness::{PROTOCOLS, Request, TestSetup, body_of};
 use headgate::protocol::Protocol;
 
 /// What stands in the place of `EXTRA` in an otherwise good body.
@@ -42,7 +42,7 @@ const REFUSED_MEMBERS: [(&str, &[u8]); 26] = [
 
 #[tokio::test]
 async fn an_ambiguous_or_broken_body_is_refused_in_the_protocols_shape() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for (what, members) in REFUSED_MEMBERS {
             assert_refused(&world, protocol, what, with_members(protocol, members), 400).await;
@@ -57,7 +57,7 @@ async fn an_ambiguous_or_broken_body_is_refused_in_the_protocols_shape() {
 
 #[tokio::test]
 async fn a_body_may_be_sixty_four_deep_and_no_deeper() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let nested = |depth: usize| {
         let (open, close) = ("[".repeat(depth), "]".repeat(depth));
         with_members(Protocol::Chat, format!("\"x\":{open}1{close}").as_bytes())
@@ -74,7 +74,7 @@ async fn a_body_may_be_sixty_four_deep_and_no_deeper() {
 
 #[tokio::test]
 async fn a_body_of_more_than_a_million_values_is_too_large() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let many = |count: usize| format!("\"x\":[{}0]", "0,".repeat(count - 1));
     let keys: String = (0..1_000_001).map(|n| format!("\"{n}\":0,")).collect();
     for members in [
@@ -93,7 +93,13 @@ async fn a_body_of_more_than_a_million_values_is_too_large() {
     assert_eq!(world.simulator.records().await.len(), 1);
 }
 
-async fn assert_refused(world: &World, protocol: Protocol, what: &str, body: Vec<u8>, status: u16) {
+async fn assert_refused(
+    world: &TestSetup,
+    protocol: Protocol,
+    what: &str,
+    body: Vec<u8>,
+    status: u16,
+) {
     for request in [
         Request::to(protocol, body.clone()),
         Request::to(protocol, body).chunked(5),

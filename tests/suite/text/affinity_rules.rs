@@ -285,7 +285,7 @@ async fn a_pin_or_an_order_that_cannot_work_is_refused_with_its_reason() {
 }
 
 #[tokio::test]
-async fn who_may_use_no_model_there_is_told() {
+async fn a_caller_without_models_on_the_channel_is_refused() {
     let world = Accounts::with(|config| config["callers"][1]["models"] = json!(["none"])).await;
     let before = world.count().await;
     for request in [upload(), Request::get("/v1/files")] {

@@ -4,7 +4,7 @@ use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::BOB;
 use crate::harness::video::video_config;
-use crate::harness::{PROTOCOLS, Request, World, body_of, path_of};
+use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, path_of};
 use headgate::protocol::Protocol;
 use serde_json::json;
 
@@ -100,7 +100,7 @@ const ROWS: &[Row] = &[
 
 #[tokio::test]
 async fn every_fault_is_told_in_the_words_of_each_protocol() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         config["chains"]["body"] =
             json!(["require_json", "authenticate", {"limit_body": 3000}, "route_model"]);
         for name in ["chat", "messages", "responses"] {
@@ -135,7 +135,7 @@ async fn every_fault_is_told_in_the_words_of_each_protocol() {
 
 #[tokio::test]
 async fn a_wrong_key_is_told_in_the_words_that_the_sdk_of_each_protocol_knows() {
-    let world = World::between(|config, simulator| {
+    let world = TestSetup::between(|config, simulator| {
         let video = video_config(simulator, "");
         let edits = json!({"name": "edits", "match": "POST /v1/images/edits", "protocol": "image_edit",
             "request": [{"use": "body"}]});
@@ -184,8 +184,8 @@ async fn a_wrong_key_is_told_in_the_words_that_the_sdk_of_each_protocol_knows() 
 }
 
 #[tokio::test]
-async fn what_a_repetition_cannot_mend_is_not_to_be_repeated_on_any_path() {
-    let world = World::start().await;
+async fn permanent_errors_forbid_sdk_retries_on_every_path() {
+    let world = TestSetup::start().await;
     for (request, status) in [
         (Request::get("/v1/models/none"), 404),
         (Request::get("/v1/nothing"), 404),

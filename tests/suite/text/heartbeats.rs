@@ -1,7 +1,7 @@
 //! Heartbeats on silent streams: between events only, never behind the end, and the bytes stay the provider's.
 
 use crate::harness::error_shape::assert_error_event;
-use crate::harness::{Act, Answer, Gateway, Request, Scripted, config};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -13,14 +13,17 @@ const DONE: &str = "data: [DONE]\n\n";
 /// Time for several heartbeats.
 const SILENCE: Duration = Duration::from_millis(800);
 
-fn send(text: &str) -> Act {
-    Act::Send(text.into())
+fn send(text: &str) -> ScriptedResponse {
+    ScriptedResponse::Send(text.into())
 }
 
 /// What a caller gets of a provider that does `acts` with a stream, behind a gateway with heartbeats.
-async fn streamed(acts: Vec<Act>, change: impl FnOnce(&mut Value)) -> (Gateway, Answer) {
+async fn streamed(
+    acts: Vec<ScriptedResponse>,
+    change: impl FnOnce(&mut Value),
+) -> (Gateway, WholeResponse) {
     let acts = [vec![send(HEAD)], acts].concat();
-    let provider = Scripted::start(acts).await;
+    let provider = ScriptedProvider::start(acts).await;
     let mut config = config::standard(&provider.url());
     let response = json!(["pass_sse", {"heartbeat": {"every": "100ms"}}, "meter_usage"]);
     config::route(&mut config, "chat")["response"] = response;
@@ -31,9 +34,9 @@ async fn streamed(acts: Vec<Act>, change: impl FnOnce(&mut Value)) -> (Gateway, 
 }
 
 #[tokio::test]
-async fn a_silent_provider_is_covered_for_between_events_and_nowhere_else() {
+async fn keep_alive_comments_are_sent_between_events_only() {
     let (start, end) = EVENT.split_at(20);
-    let wait = Act::Wait(SILENCE);
+    let wait = ScriptedResponse::Wait(SILENCE);
     // What the provider sends, in pieces with a silence between them, and where heartbeats belong.
     let cases: [(&[&str], &[bool]); 6] = [
         (&[EVENT, EVENT, DONE], &[true, true]),
@@ -49,7 +52,7 @@ async fn a_silent_provider_is_covered_for_between_events_and_nowhere_else() {
             acts.extend([send(piece), wait.clone()]);
         }
         acts.pop();
-        acts.push(Act::Close);
+        acts.push(ScriptedResponse::Close);
         let (_gateway, answer) = streamed(acts, |_| {}).await;
         let text = answer.text();
         assert_eq!(text.replace(BEAT, ""), pieces.concat(), "{pieces:?}");
@@ -67,7 +70,12 @@ async fn a_silent_provider_is_covered_for_between_events_and_nowhere_else() {
 
 #[tokio::test]
 async fn without_the_filter_a_silent_stream_stays_silent() {
-    let acts = vec![send(EVENT), Act::Wait(SILENCE), send(DONE), Act::Close];
+    let acts = vec![
+        send(EVENT),
+        ScriptedResponse::Wait(SILENCE),
+        send(DONE),
+        ScriptedResponse::Close,
+    ];
     let (_gateway, answer) = streamed(acts, |config| {
         config::route(config, "chat")["response"] = json!(["pass_sse"]);
     })
@@ -76,14 +84,14 @@ async fn without_the_filter_a_silent_stream_stays_silent() {
 }
 
 #[tokio::test]
-async fn where_events_are_rewritten_half_an_event_is_no_reason_to_be_silent() {
+async fn rewritten_streams_get_comments_during_a_partial_event() {
     let (start, end) = EVENT.split_at(20);
     let acts = vec![
         send(start),
-        Act::Wait(SILENCE),
+        ScriptedResponse::Wait(SILENCE),
         send(end),
         send(DONE),
-        Act::Close,
+        ScriptedResponse::Close,
     ];
     let (_gateway, answer) = streamed(acts, |config| {
         let response =
@@ -97,8 +105,8 @@ async fn where_events_are_rewritten_half_an_event_is_no_reason_to_be_silent() {
 }
 
 #[tokio::test]
-async fn heartbeats_put_no_deadline_off_and_the_silence_counts_as_one() {
-    let acts = vec![send(EVENT), Act::Wait(SILENCE * 100)];
+async fn comments_do_not_extend_the_idle_timeout() {
+    let acts = vec![send(EVENT), ScriptedResponse::Wait(SILENCE * 100)];
     let (gateway, answer) = streamed(acts, |config| {
         config["channels"]["openai"]["timeouts"] = json!({"idle": "1s"});
     })
@@ -118,10 +126,10 @@ async fn a_heartbeat_does_not_wait_for_a_stream_that_is_held_for_another_channel
     let framing = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n";
     let acts = vec![
         send(framing),
-        Act::Wait(SILENCE),
+        ScriptedResponse::Wait(SILENCE),
         send(EVENT),
         send(DONE),
-        Act::Close,
+        ScriptedResponse::Close,
     ];
     let (_gateway, answer) = streamed(acts, |config| {
         let mut other = config["channels"]["openai"].clone();

@@ -2,13 +2,13 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::ANN;
-use crate::harness::{Request, World, body_of, config, path_of};
+use crate::harness::{Request, TestSetup, body_of, config, path_of};
 use headgate::protocol::Protocol;
 use serde_json::json;
 
 #[tokio::test]
 async fn a_model_of_another_protocol_is_told_with_its_endpoint() {
-    let world = World::between(|config, simulator| {
+    let world = TestSetup::between(|config, simulator| {
         config["channels"]["images"] = config::channel(
             &simulator.url(),
             &["image_edit"],
@@ -70,7 +70,7 @@ async fn a_model_of_another_protocol_is_told_with_its_endpoint() {
 
 #[tokio::test]
 async fn a_path_with_a_slip_is_told_with_the_nearest() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (method, path, wanted) in [
         ("POST", "/v1/chat/completion", "`POST /v1/chat/completions`"),
         ("POST", "/chat/completions", "`POST /v1/chat/completions`"),
@@ -105,7 +105,7 @@ async fn a_path_with_a_slip_is_told_with_the_nearest() {
 
 #[tokio::test]
 async fn a_key_in_another_header_is_told_with_the_one_that_is_read() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (protocol, name, read) in [
         (Protocol::Chat, "x-api-key", "authorization: Bearer"),
         (Protocol::Responses, "api-key", "authorization: Bearer"),

@@ -2,7 +2,7 @@
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::video_config;
-use crate::harness::{Request, World};
+use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -94,7 +94,7 @@ fn rows() -> Vec<(Protocol, Value, &'static str)> {
 
 #[tokio::test]
 async fn a_missing_field_is_named_with_its_code_in_each_protocols_shape() {
-    let world = World::between(|config, simulator| {
+    let world = TestSetup::between(|config, simulator| {
         let video = video_config(simulator, "");
         let routes = config["routes"].as_array_mut().unwrap();
         routes.extend(video["routes"].as_array().unwrap().iter().cloned());
@@ -130,7 +130,7 @@ async fn a_missing_field_is_named_with_its_code_in_each_protocols_shape() {
 
 #[tokio::test]
 async fn a_field_that_is_there_and_wrong_is_an_invalid_value() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (body, param) in [
         (json!({"model": "demo-large", "messages": null}), "messages"),
         (json!({"model": "demo-large", "messages": []}), "messages"),

@@ -2,7 +2,7 @@
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::request::ANN;
-use crate::harness::{Gateway, PROTOCOLS, Request, Scripted, World, path_of};
+use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, TestSetup, path_of};
 use headgate::protocol::Protocol;
 use serde_json::json;
 
@@ -28,7 +28,7 @@ const RESPONSES: [&str; 2] = [
 
 #[tokio::test]
 async fn a_provider_receives_the_callers_bytes_with_only_the_model_renamed() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for (protocol, bodies) in PROTOCOLS.into_iter().zip([CHAT, MESSAGES, RESPONSES]) {
         for body in bodies {
             let sent = body.replace("\"MODEL\"", "\"demo-large\"");
@@ -57,7 +57,7 @@ async fn a_provider_receives_the_callers_bytes_with_only_the_model_renamed() {
 
 #[tokio::test]
 async fn a_body_that_trickles_in_arrives_like_any_other() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let request = Request::ask(Protocol::Chat);
     let mut connection = world.gateway.connect().await;
     connection.send(&request.head()).await.unwrap();
@@ -73,7 +73,7 @@ async fn a_body_that_trickles_in_arrives_like_any_other() {
 
 #[tokio::test]
 async fn a_provider_sees_the_channels_credential_and_nothing_of_the_callers() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let request = Request::ask(protocol)
             .header("Cookie", "session=cookie-canary")
@@ -140,7 +140,7 @@ async fn a_provider_sees_the_channels_credential_and_nothing_of_the_callers() {
 
 #[tokio::test]
 async fn a_caller_that_brings_its_key_as_x_api_key_does_not_show_it_either() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let request = Request::ask(Protocol::Messages)
         .without("authorization")
         .header("x-api-key", ANN);
@@ -153,7 +153,7 @@ async fn a_caller_that_brings_its_key_as_x_api_key_does_not_show_it_either() {
 #[tokio::test]
 async fn a_request_on_the_wire_has_one_framing_one_host_and_no_header_twice() {
     let answer = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
-    let provider = Scripted::answering(answer).await;
+    let provider = ScriptedProvider::answering(answer).await;
     let gateway = Gateway::start(&config::standard(&provider.url())).await;
     for protocol in PROTOCOLS {
         let request = Request::ask(protocol).header("Anthropic-Beta", "a");
@@ -193,7 +193,7 @@ async fn a_request_on_the_wire_has_one_framing_one_host_and_no_header_twice() {
 
 #[tokio::test]
 async fn a_name_with_underscores_is_no_way_around_what_is_kept_back() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let request = Request::ask(Protocol::Chat)
         .header("X_Api_Key", "underscore-canary")
         .header("OpenAI_Organization", "underscore-canary")
@@ -214,7 +214,7 @@ async fn ten_megabytes_of_image_arrive_unchanged_and_are_not_held_three_times() 
     for chunked in [false, true] {
         // What is spooled counts towards the peak, too, though the system may take it back at any time.
         let in_memory = json!({"above": "64MiB"});
-        let world = World::with(|config| {
+        let world = TestSetup::with(|config| {
             config["server"]["spool"] = in_memory;
             config["server"]["workers"] = 1.into();
         })

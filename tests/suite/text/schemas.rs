@@ -1,8 +1,8 @@
 //! The request schemas against their fixtures: what they accept, and what they refuse, where and by which rule.
 
 use bytes::Bytes;
-use headgate::protocol::json::{Document, Limits};
-use headgate::protocol::schema::Schema;
+use headgate::protocol::json::{JsonDocument, JsonLimits};
+use headgate::protocol::schema::CompiledSchema;
 use serde::Deserialize;
 use serde_json::Value;
 use std::fs;
@@ -12,14 +12,14 @@ const NAMES: [&str; 4] = ["chat", "messages", "count_tokens", "responses"];
 
 /// A body that the schema must accept.
 #[derive(Deserialize)]
-struct Accepted {
+struct AcceptedFixture {
     case: String,
     body: Value,
 }
 
 /// A body that the schema must refuse, at this place and by this rule.
 #[derive(Deserialize)]
-struct Refused {
+struct RefusedFixture {
     case: String,
     body: Value,
     at: String,
@@ -32,7 +32,7 @@ fn what_real_clients_send_is_accepted() {
     let mut cases = 0;
     for name in NAMES {
         let schema = schema(name);
-        for Accepted { case, body } in fixtures::<Accepted>(name, "accept") {
+        for AcceptedFixture { case, body } in fixtures::<AcceptedFixture>(name, "accept") {
             cases += 1;
             let found = schema.violations(&document(&body), 8);
             if !schema.accepts(&document(&body)) || !found.is_empty() {
@@ -50,14 +50,14 @@ fn what_the_protocols_forbid_is_refused_at_its_place_and_without_a_cascade() {
     let mut cases = 0;
     for name in NAMES {
         let schema = schema(name);
-        for refused in fixtures::<Refused>(name, "refuse") {
+        for refused in fixtures::<RefusedFixture>(name, "refuse") {
             cases += 1;
             let found = schema.violations(&document(&refused.body), 100);
             let hit = found
                 .iter()
                 .any(|violation| violation.pointer == refused.at && violation.rule == refused.rule);
             if !hit || found.len() > 3 || schema.accepts(&document(&refused.body)) {
-                let Refused { case, at, rule, .. } = refused;
+                let RefusedFixture { case, at, rule, .. } = refused;
                 wrong.push(format!("{name}: {case}: wanted {rule} at {at}: {found:?}"));
             }
         }
@@ -73,8 +73,8 @@ fn counting_tokens_takes_the_same_parts_as_messages() {
     assert_eq!(definitions("count_tokens"), definitions("messages"));
 }
 
-fn schema(name: &str) -> Schema {
-    Schema::compile(&read(&schema_file(name))).expect("the schema compiles")
+fn schema(name: &str) -> CompiledSchema {
+    CompiledSchema::compile(&read(&schema_file(name))).expect("the schema compiles")
 }
 
 fn schema_file(name: &str) -> PathBuf {
@@ -101,6 +101,7 @@ fn read(file: &Path) -> Value {
     serde_json::from_str(&text).expect("the file is JSON")
 }
 
-fn document(body: &Value) -> Document {
-    Document::parse(Bytes::from(body.to_string()), &Limits::default()).expect("a fixture is JSON")
+fn document(body: &Value) -> JsonDocument {
+    JsonDocument::parse(Bytes::from(body.to_string()), &JsonLimits::default())
+        .expect("a fixture is JSON")
 }

@@ -3,7 +3,7 @@
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_event;
 use crate::harness::whole_streams::whole;
-use crate::harness::{Act, Answer, Gateway, Request, Scripted, config};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ enum Framing {
 }
 
 /// The standard configuration with a route for image edits, all before `provider`.
-fn before(provider: &Scripted) -> Value {
+fn before(provider: &ScriptedProvider) -> Value {
     let mut config = config::standard(&provider.url());
     config["channels"]["openai"]["protocols"] = json!(["chat", "responses", "image_edit"]);
     let routes = config["routes"].as_array_mut().unwrap();
@@ -39,31 +39,33 @@ fn before(provider: &Scripted) -> Value {
     config
 }
 
-fn answer(framing: Framing, stream: &str) -> Vec<Act> {
+fn answer(framing: Framing, stream: &str) -> Vec<ScriptedResponse> {
     match framing {
         Framing::Chunked => {
             let body = match stream {
                 "" => String::new(),
                 some => format!("{:x}\r\n{some}\r\n", some.len()),
             };
-            vec![Act::Send(format!("{CHUNKED}{body}0\r\n\r\n").into())]
+            vec![ScriptedResponse::Send(
+                format!("{CHUNKED}{body}0\r\n\r\n").into(),
+            )]
         }
         Framing::UntilClose => vec![
-            Act::Send(format!("{UNTIL_CLOSE}{stream}").into()),
-            Act::Close,
+            ScriptedResponse::Send(format!("{UNTIL_CLOSE}{stream}").into()),
+            ScriptedResponse::Close,
         ],
     }
 }
 
 /// A gateway before a provider of streams.
 struct Streams {
-    provider: Scripted,
+    provider: ScriptedProvider,
     gateway: Gateway,
 }
 
 impl Streams {
     async fn start(change: impl FnOnce(&mut Value)) -> Self {
-        let provider = Scripted::start(vec![]).await;
+        let provider = ScriptedProvider::start(vec![]).await;
         let mut config = before(&provider);
         change(&mut config);
         let gateway = Gateway::start(&config).await;
@@ -71,7 +73,7 @@ impl Streams {
     }
 
     /// What a caller gets of a provider that ends its response well behind `stream`.
-    async fn ask(&self, protocol: Protocol, framing: Framing, stream: &str) -> Answer {
+    async fn ask(&self, protocol: Protocol, framing: Framing, stream: &str) -> WholeResponse {
         self.provider.next(answer(framing, stream));
         self.gateway.ask(&Request::ask_stream(protocol)).await
     }
@@ -82,7 +84,7 @@ fn joined(events: &[&str], line_end: &str) -> String {
     events.iter().map(event).collect()
 }
 
-async fn assert_cut(protocol: Protocol, gateway: &Gateway, answer: &Answer, sent: &str) {
+async fn assert_cut(protocol: Protocol, gateway: &Gateway, answer: &WholeResponse, sent: &str) {
     let text = answer.text();
     assert_eq!(
         (answer.status, answer.whole),
@@ -285,8 +287,8 @@ async fn what_looks_like_a_last_event_and_is_none_ends_nothing() {
 #[tokio::test]
 async fn a_channel_whose_streams_end_early_is_left_for_another() {
     let (events, _) = whole(Protocol::Chat);
-    let cut = Scripted::start(answer(Framing::Chunked, &joined(&events[..3], "\n"))).await;
-    let good = Scripted::start(answer(Framing::Chunked, &joined(events, "\n"))).await;
+    let cut = ScriptedProvider::start(answer(Framing::Chunked, &joined(&events[..3], "\n"))).await;
+    let good = ScriptedProvider::start(answer(Framing::Chunked, &joined(events, "\n"))).await;
     let mut config = config::standard(&good.url());
     config["channels"]["cut"] = config["channels"]["openai"].clone();
     config["channels"]["cut"]["base_url"] = cut.url().into();
@@ -305,8 +307,9 @@ async fn a_stream_that_ends_before_it_says_anything_is_another_channels() {
     for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Responses] {
         let (events, _) = whole(protocol);
         for stream in [String::new(), joined(&events[..1], "\n")] {
-            let cut = Scripted::start(answer(Framing::Chunked, &stream)).await;
-            let good = Scripted::start(answer(Framing::Chunked, &joined(events, "\n"))).await;
+            let cut = ScriptedProvider::start(answer(Framing::Chunked, &stream)).await;
+            let good =
+                ScriptedProvider::start(answer(Framing::Chunked, &joined(events, "\n"))).await;
             let mut config = config::standard(&good.url());
             for name in ["openai", "messages"] {
                 let mut first = config["channels"][name].clone();
@@ -325,7 +328,7 @@ async fn a_stream_that_ends_before_it_says_anything_is_another_channels() {
 
 #[tokio::test]
 async fn a_stream_without_a_protocol_is_left_alone() {
-    let provider = Scripted::start(answer(Framing::Chunked, "data: {}\n\nhalf")).await;
+    let provider = ScriptedProvider::start(answer(Framing::Chunked, "data: {}\n\nhalf")).await;
     let mut config = config::standard(&provider.url());
     let routes = config["routes"].as_array_mut().unwrap();
     routes.push(json!({"name": "foreign", "match": "GET /v1/events",
@@ -347,7 +350,11 @@ async fn a_break_behind_the_last_event_breaks_nothing_and_behind_an_error_event_
     let Streams { provider, gateway } = Streams::start(|_| {}).await;
     for protocol in STREAMING {
         let (events, _) = whole(protocol);
-        for (end, error) in [(Act::Close, false), (Act::Reset, false), (Act::Close, true)] {
+        for (end, error) in [
+            (ScriptedResponse::Close, false),
+            (ScriptedResponse::Reset, false),
+            (ScriptedResponse::Close, true),
+        ] {
             let stream = match error {
                 false => joined(events, "\n"),
                 true => {
@@ -357,8 +364,8 @@ async fn a_break_behind_the_last_event_breaks_nothing_and_behind_an_error_event_
             };
             // The last chunk is missing.
             let body = format!("{CHUNKED}{:x}\r\n{stream}\r\n", stream.len());
-            let pause = Act::Wait(std::time::Duration::from_millis(100));
-            provider.next(vec![Act::Send(body.into()), pause, end]);
+            let pause = ScriptedResponse::Wait(std::time::Duration::from_millis(100));
+            provider.next(vec![ScriptedResponse::Send(body.into()), pause, end]);
             let answer = gateway.ask(&Request::ask_stream(protocol)).await;
             assert_eq!((answer.status, answer.whole), (200, !error), "{protocol:?}");
             assert_eq!(answer.text(), stream, "there is no second error event");

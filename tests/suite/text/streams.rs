@@ -1,8 +1,10 @@
 //! Streams on their way to the caller: byte for byte, at once, with their tokens counted.
 
 use crate::harness::config::{CREDENTIALS, route};
-use crate::harness::{Act, PROTOCOLS, Request, Scripted, World, config, eventually};
-use crate::harness::{Answer, Gateway};
+use crate::harness::{Gateway, WholeResponse};
+use crate::harness::{
+    PROTOCOLS, Request, ScriptedProvider, ScriptedResponse, TestSetup, config, eventually,
+};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -23,7 +25,7 @@ async fn a_stream_reaches_the_caller_byte_for_byte() {
             answer.extend(chunk(bytes));
         }
         answer.extend(b"0\r\n\r\n");
-        let provider = Scripted::answering(answer).await;
+        let provider = ScriptedProvider::answering(answer).await;
         let gateway = Gateway::start(&config::standard(&provider.url())).await;
         for protocol in PROTOCOLS {
             let answer = gateway.ask(&Request::ask_stream(protocol)).await;
@@ -39,7 +41,7 @@ async fn a_stream_reaches_the_caller_byte_for_byte() {
 
 #[tokio::test]
 async fn a_stream_is_marked_as_one_and_has_no_length() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let answer = world.ask(&Request::ask_stream(protocol)).await;
         let headers = &answer.headers;
@@ -63,9 +65,9 @@ async fn a_stream_is_marked_as_one_and_has_no_length() {
 async fn the_first_event_arrives_long_before_the_last() {
     let event = |n: u8| chunk(format!("data: {{\"n\":{n}}}\n\n").as_bytes());
     for filters in [json!([]), json!(["force_usage"])] {
-        let provider = Scripted::start(vec![
-            Act::Send([HEAD.as_bytes(), &event(1)].concat()),
-            Act::Wait(Duration::from_secs(3600)),
+        let provider = ScriptedProvider::start(vec![
+            ScriptedResponse::Send([HEAD.as_bytes(), &event(1)].concat()),
+            ScriptedResponse::Wait(Duration::from_secs(3600)),
         ])
         .await;
         let mut config = config::standard(&provider.url());
@@ -81,7 +83,7 @@ async fn the_first_event_arrives_long_before_the_last() {
 
 #[tokio::test]
 async fn tokens_are_counted_in_every_protocol_streamed_or_not() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for streamed in [false, true] {
             let mut body = crate::harness::body_of(protocol);
@@ -112,7 +114,7 @@ async fn tokens_are_counted_in_every_protocol_streamed_or_not() {
 
 #[tokio::test]
 async fn a_stream_without_usage_is_settled_as_such() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         let answer = world
             .ask(&Request::ask_stream(protocol).simulate("no_usage"))
@@ -125,7 +127,7 @@ async fn a_stream_without_usage_is_settled_as_such() {
 
 #[tokio::test]
 async fn usage_that_only_the_gateway_wanted_does_not_reach_the_caller() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         route(config, "chat")["request"] = json!([{"use": "body"}, "validate", "force_usage"]);
     })
     .await;
@@ -157,7 +159,7 @@ async fn usage_that_only_the_gateway_wanted_does_not_reach_the_caller() {
 #[tokio::test]
 async fn an_answer_names_the_platform_model_where_that_is_asked_for() {
     for streams in [false, true] {
-        let world = World::with(|config| {
+        let world = TestSetup::with(|config| {
             for name in ["chat", "messages", "responses"] {
                 let response = route(config, name)["response"].as_array_mut().unwrap();
                 response.push(json!({"restore_model": {"streams": streams}}));
@@ -189,7 +191,7 @@ async fn an_answer_names_the_platform_model_where_that_is_asked_for() {
 
 #[tokio::test]
 async fn older_spellings_are_written_anew_for_the_provider() {
-    let world = World::with(|config| {
+    let world = TestSetup::with(|config| {
         for name in ["chat", "responses"] {
             let request = route(config, name)["request"].as_array_mut().unwrap();
             request.push(json!("normalise"));
@@ -239,7 +241,7 @@ async fn older_spellings_are_written_anew_for_the_provider() {
 
 #[tokio::test]
 async fn a_providers_cookies_account_and_machines_stay_hidden() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for request in [
             Request::ask(protocol),
@@ -278,7 +280,7 @@ async fn a_providers_cookies_account_and_machines_stay_hidden() {
 
 #[tokio::test]
 async fn a_connection_is_used_again_behind_a_stream() {
-    let world = World::start().await;
+    let world = TestSetup::start().await;
     let mut connection = world.gateway.connect().await;
     for protocol in PROTOCOLS {
         for _ in 0..2 {
@@ -303,7 +305,7 @@ fn tokens_logged(line: &Value) -> (Option<u64>, Option<u64>) {
 }
 
 /// Input and output tokens as the last mention of usage in the answer has them.
-fn tokens_told(protocol: Protocol, answer: &Answer) -> Option<(Option<u64>, Option<u64>)> {
+fn tokens_told(protocol: Protocol, answer: &WholeResponse) -> Option<(Option<u64>, Option<u64>)> {
     let text = answer.text();
     let documents = text
         .lines()

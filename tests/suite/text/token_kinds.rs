@@ -1,6 +1,6 @@
 //! Every kind of tokens that a provider counts: in the log, and in the metric under the protocol's name.
 
-use crate::harness::{Gateway, Request, Scripted, config};
+use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use headgate::protocol::Protocol;
 use serde_json::json;
 
@@ -90,8 +90,10 @@ async fn every_kind_of_tokens_is_logged_and_counted_under_the_protocols_name() {
             (false, response(&whole.to_string())),
             (true, stream_of(&events)),
         ] {
-            let gateway =
-                Gateway::start(&config::standard(&Scripted::answering(answer).await.url())).await;
+            let gateway = Gateway::start(&config::standard(
+                &ScriptedProvider::answering(answer).await.url(),
+            ))
+            .await;
             let request = match streamed {
                 false => Request::ask(protocol),
                 true => Request::ask_stream(protocol),

@@ -6,7 +6,9 @@ use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, cancel, cancel_request, count, create, deeds, fresh_for,
     id_of, video_config,
 };
-use crate::harness::{Act, Answer, Gateway, Scripted, Simulator, eventually};
+use crate::harness::{
+    Gateway, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
+};
 use headgate::protocol::Protocol;
 use headgate::task::families;
 use serde_json::{Value, json};
@@ -19,7 +21,7 @@ const WAYS: [(&str, &str, Protocol); 4] = [
     (FAMILY_B, "demo-video-b", Protocol::FamilyB),
 ];
 
-fn status_of(path: &str, answer: &Answer) -> String {
+fn status_of(path: &str, answer: &WholeResponse) -> String {
     let at = match path {
         FAMILY_B => "/output/task_status",
         _ => "/status",
@@ -42,7 +44,7 @@ async fn tasks(course: &str) -> (Simulator, Gateway, Vec<(usize, String)>) {
 }
 
 /// The code of an error in any shape.
-fn code_of(answer: &Answer) -> Value {
+fn code_of(answer: &WholeResponse) -> Value {
     let json = answer.json();
     json.pointer("/error/code").unwrap_or(&json["code"]).clone()
 }
@@ -81,7 +83,7 @@ async fn what_waits_is_cancelled_once_the_provider_has_said_that_it_does() {
 }
 
 #[tokio::test]
-async fn what_runs_or_is_over_is_left_alone() {
+async fn running_and_finished_tasks_are_not_cancelled() {
     for (course, word) in [
         ("queue=1ms;run=60m", "running"),
         ("queue=1ms;run=1ms", "succeeded"),
@@ -132,7 +134,7 @@ async fn a_strangers_cancel_is_a_404_and_reaches_nobody() {
 
 #[tokio::test]
 async fn a_task_that_began_to_run_meanwhile_is_a_409_too() {
-    let provider = Scripted::start(vec![Act::Answer(begins_to_run)]).await;
+    let provider = ScriptedProvider::start(vec![ScriptedResponse::Answer(begins_to_run)]).await;
     let simulator = Simulator::start().await;
     let mut config = video_config(&simulator, "");
     config["channels"]["a"]["base_url"] = json!(format!("http://{}/api/v3", provider.address));
@@ -193,7 +195,7 @@ async fn a_family_that_cannot_cancel_says_so_and_is_asked_nothing() {
 }
 
 #[tokio::test]
-async fn what_a_cancel_learns_polls_say_from_then_on() {
+async fn polls_show_the_status_that_a_cancel_learned() {
     for (word, course) in [
         ("running", "queue=1s;run=60m"),
         ("succeeded", "queue=1s;run=1ms"),

@@ -3,8 +3,8 @@
 mod cancels;
 mod families;
 mod family_paths;
-mod paid_answers;
 mod paid_creates;
+mod paid_responses;
 mod polls;
 mod profiles;
 mod schema_tables;

@@ -15,7 +15,7 @@ const SHAPES: [(&str, &str, &str, &str); 4] = [
 ];
 
 /// What is wrong with the first of two channels.
-enum First {
+enum FirstChannelBehaviour {
     /// Nobody listens there.
     Absent,
     /// It speaks no TLS where TLS is spoken.
@@ -26,54 +26,64 @@ enum First {
 
 /// A row: what is wrong with the first channel, what its caller gets of it, the code if the gateway
 /// chose it, and the creates that each of the two channels has received.
-type Row = (First, u16, Option<&'static str>, [usize; 2]);
+type Row = (FirstChannelBehaviour, u16, Option<&'static str>, [usize; 2]);
 
 const ROWS: [Row; 15] = [
-    (First::Absent, 200, None, [0, 1]),
-    (First::NoTls, 200, None, [0, 1]),
-    (First::Told("status=429"), 200, None, [1, 1]),
-    (First::Told("status=401"), 200, None, [1, 1]),
+    (FirstChannelBehaviour::Absent, 200, None, [0, 1]),
+    (FirstChannelBehaviour::NoTls, 200, None, [0, 1]),
+    (FirstChannelBehaviour::Told("status=429"), 200, None, [1, 1]),
+    (FirstChannelBehaviour::Told("status=401"), 200, None, [1, 1]),
     (
-        First::Told("status=403;code=AccessDenied"),
+        FirstChannelBehaviour::Told("status=403;code=AccessDenied"),
         200,
         None,
         [1, 1],
     ),
-    (First::Told("status=400"), 400, None, [1, 0]),
-    (First::Told("status=422"), 422, None, [1, 0]),
+    (FirstChannelBehaviour::Told("status=400"), 400, None, [1, 0]),
+    (FirstChannelBehaviour::Told("status=422"), 422, None, [1, 0]),
     (
-        First::Told("status=500"),
+        FirstChannelBehaviour::Told("status=500"),
         502,
         Some("upstream_error"),
         [1, 0],
     ),
     (
-        First::Told("status=503"),
+        FirstChannelBehaviour::Told("status=503"),
         502,
         Some("upstream_error"),
         [1, 0],
     ),
-    (First::Told("cut"), 504, Some("outcome_unknown"), [1, 0]),
-    (First::Told("stall"), 504, Some("outcome_unknown"), [1, 0]),
     (
-        First::Told("no_id"),
+        FirstChannelBehaviour::Told("cut"),
+        504,
+        Some("outcome_unknown"),
+        [1, 0],
+    ),
+    (
+        FirstChannelBehaviour::Told("stall"),
+        504,
+        Some("outcome_unknown"),
+        [1, 0],
+    ),
+    (
+        FirstChannelBehaviour::Told("no_id"),
         502,
         Some("invalid_upstream_response"),
         [1, 0],
     ),
     (
-        First::Told("malformed"),
+        FirstChannelBehaviour::Told("malformed"),
         502,
         Some("invalid_upstream_response"),
         [1, 0],
     ),
     (
-        First::Told("html"),
+        FirstChannelBehaviour::Told("html"),
         502,
         Some("invalid_upstream_response"),
         [1, 0],
     ),
-    (First::Told(""), 200, None, [1, 0]),
+    (FirstChannelBehaviour::Told(""), 200, None, [1, 0]),
 ];
 
 #[tokio::test]
@@ -82,10 +92,12 @@ async fn a_paid_create_is_never_sent_twice() {
         for (path, model, channel, version) in SHAPES {
             let (bad, good) = (Simulator::start().await, Simulator::start().await);
             let base_url = match first {
-                First::Absent => format!("http://127.0.0.1:1/api/{version}"),
-                First::NoTls => format!("https://{}/api/{version}", bad.address),
-                First::Told("") => format!("http://{}/api/{version}", bad.address),
-                First::Told(told) => format!("http://{}/~{told}/api/{version}", bad.address),
+                FirstChannelBehaviour::Absent => format!("http://127.0.0.1:1/api/{version}"),
+                FirstChannelBehaviour::NoTls => format!("https://{}/api/{version}", bad.address),
+                FirstChannelBehaviour::Told("") => format!("http://{}/api/{version}", bad.address),
+                FirstChannelBehaviour::Told(told) => {
+                    format!("http://{}/~{told}/api/{version}", bad.address)
+                }
             };
             let gateway = gateway(&good, channel, &base_url).await;
             let answer = create(&gateway, path, model).await;
@@ -123,7 +135,7 @@ async fn gateway(good: &Simulator, channel: &str, base_url: &str) -> Gateway {
     Gateway::start(&config).await
 }
 
-impl First {
+impl FirstChannelBehaviour {
     fn name(&self) -> &'static str {
         match self {
             Self::Absent => "nobody there",

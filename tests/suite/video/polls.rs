@@ -6,7 +6,7 @@ use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, count, create, fresh_for, id_of, video_config,
 };
-use crate::harness::{Answer, Gateway, RedisServer, Request, Simulator, eventually};
+use crate::harness::{Gateway, RedisServer, Request, Simulator, WholeResponse, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ fn before(simulator: &Simulator, config: &Value) -> Value {
     config
 }
 
-async fn succeeded(gateway: &Gateway, id: &str) -> Answer {
+async fn succeeded(gateway: &Gateway, id: &str) -> WholeResponse {
     eventually("the video", async || {
         let answer = ask(gateway, GENERIC, id).await;
         (answer.json()["status"] == "succeeded").then_some(answer)
@@ -41,7 +41,7 @@ async fn succeeded(gateway: &Gateway, id: &str) -> Answer {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_crowd_that_asks_for_one_task_is_one_query_now_and_then() {
+async fn many_polls_of_one_task_cause_few_queries() {
     let pollers = from_environment("POLLERS", 200);
     let seconds = from_environment("POLL_SECONDS", 2);
     let simulator = Simulator::start().await;
@@ -149,7 +149,7 @@ async fn a_query_that_nobody_waits_for_any_more_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_failure_is_shared_too_and_is_no_stampede() {
+async fn a_failed_query_is_shared_by_concurrent_polls() {
     let simulator = Simulator::start().await;
     let mut config = video_config(&simulator, "");
     fresh_for(&mut config, "500ms", "1h", &json!({}));
@@ -231,7 +231,7 @@ async fn gateways_that_share_a_redis_keep_an_account_to_its_queries_a_second() {
 }
 
 #[tokio::test]
-async fn a_task_that_is_over_stays_so_whatever_its_provider_says_later() {
+async fn a_terminal_status_never_changes() {
     let (simulator, forgetful) = (Simulator::start().await, Simulator::start().await);
     let mut config = video_config(&simulator, "queue=1ms;run=1ms");
     fresh_for(&mut config, "1ms", "1ms", &json!({}));
@@ -262,7 +262,7 @@ async fn a_task_that_is_over_stays_so_whatever_its_provider_says_later() {
 }
 
 #[tokio::test]
-async fn the_end_that_one_gateway_has_seen_another_knows_and_a_restart_does_not_lose() {
+async fn a_terminal_status_is_shared_and_survives_a_restart() {
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
     let folder = crate::harness::folder::Folder::new();
     let file = folder.path().join("state.sqlite");

@@ -4,7 +4,7 @@ use crate::harness::config::{caller, channel};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::folder::Folder;
 use crate::harness::request::ANN;
-use crate::harness::{Gateway, Request, Scripted, body_of, path_of};
+use crate::harness::{Gateway, Request, ScriptedProvider, body_of, path_of};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -16,7 +16,7 @@ const PAID: [Protocol; 4] = [
     Protocol::FamilyB,
 ];
 
-fn config(providers: &[&Scripted], profile: Option<&str>) -> Value {
+fn config(providers: &[&ScriptedProvider], profile: Option<&str>) -> Value {
     let names = PAID.map(Protocol::name);
     let channels: serde_json::Map<String, Value> = providers
         .iter()
@@ -61,7 +61,7 @@ fn with(protocol: Protocol, members: &Value) -> Request {
 
 #[tokio::test]
 async fn a_profile_narrows_the_requests_of_its_protocol_and_of_no_other() {
-    let provider = Scripted::answering(OK).await;
+    let provider = ScriptedProvider::answering(OK).await;
     let gateway = Gateway::start(&config(&[&provider], Some("family_a/2.0"))).await;
     for (protocol, members, refused) in [
         (Protocol::FamilyA, json!({"resolution": "4k"}), None),
@@ -91,7 +91,7 @@ async fn a_profile_narrows_the_requests_of_its_protocol_and_of_no_other() {
 
 #[tokio::test]
 async fn without_a_profile_only_what_all_generations_share_is_checked() {
-    let provider = Scripted::answering(OK).await;
+    let provider = ScriptedProvider::answering(OK).await;
     let gateway = Gateway::start(&config(&[&provider], None)).await;
     for protocol in PAID {
         let answer = gateway.ask(&Request::ask(protocol)).await;
@@ -107,7 +107,7 @@ async fn without_a_profile_only_what_all_generations_share_is_checked() {
 
 #[tokio::test]
 async fn a_file_beside_the_configuration_is_a_profile_too() {
-    let provider = Scripted::answering(OK).await;
+    let provider = ScriptedProvider::answering(OK).await;
     let folder = Folder::new();
     let schemas = folder.path().join("schemas/family_a");
     std::fs::create_dir_all(&schemas).unwrap();
@@ -126,7 +126,7 @@ async fn a_file_beside_the_configuration_is_a_profile_too() {
 
 #[tokio::test]
 async fn each_error_of_a_body_comes_with_its_own_words_and_place() {
-    let provider = Scripted::answering(OK).await;
+    let provider = ScriptedProvider::answering(OK).await;
     let gateway = Gateway::start(&config(&[&provider], Some("family_b/3.0"))).await;
     let request = with(
         Protocol::FamilyB,
@@ -168,10 +168,10 @@ async fn what_is_paid_for_is_never_asked_for_twice_where_it_may_have_been_accept
         (broken("401 Unauthorized"), true),
     ] {
         let failing = match first.is_empty() {
-            true => Scripted::start(vec![crate::harness::Act::Close]).await,
-            false => Scripted::answering(first.as_str()).await,
+            true => ScriptedProvider::start(vec![crate::harness::ScriptedResponse::Close]).await,
+            false => ScriptedProvider::answering(first.as_str()).await,
         };
-        let next = Scripted::answering(OK).await;
+        let next = ScriptedProvider::answering(OK).await;
         let mut config = config(&[&failing, &next], None);
         crate::harness::config::without_cool_downs(&mut config);
         let gateway = Gateway::start(&config).await;

@@ -1,8 +1,8 @@
 //! The schemas of images and video against the tables of their rules: every row, kept and broken.
 
 use bytes::Bytes;
-use headgate::protocol::json::{Document, Limits};
-use headgate::protocol::schema::{Schema, Violation, violations_of};
+use headgate::protocol::json::{JsonDocument, JsonLimits};
+use headgate::protocol::schema::{CompiledSchema, SchemaViolation, violations_of};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::fs;
@@ -55,8 +55,8 @@ fn every_rule_of_the_tables_is_kept_to() {
     for file in tables() {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         let table = read(&file);
-        let schemas: Vec<Schema> = table.schemas.iter().map(|name| schema(name)).collect();
-        let mut told = |what: &str, found: &[Violation]| {
+        let schemas: Vec<CompiledSchema> = table.schemas.iter().map(|name| schema(name)).collect();
+        let mut told = |what: &str, found: &[SchemaViolation]| {
             wrong.push(format!("{name}: {what}: {found:?}"));
         };
         for row in &table.accept {
@@ -137,7 +137,7 @@ impl Row {
         body
     }
 
-    fn is_broken(&self, case: &Case, found: &[Violation]) -> bool {
+    fn is_broken(&self, case: &Case, found: &[SchemaViolation]) -> bool {
         found.iter().any(|violation| {
             violation.pointer == case.at
                 && self
@@ -205,11 +205,11 @@ fn put(body: &mut Value, pointer: &str, value: Value) {
     parent[key] = value;
 }
 
-fn schema(name: &str) -> Schema {
+fn schema(name: &str) -> CompiledSchema {
     let file = root().join(format!("schemas/{name}.schema.json"));
     let text = fs::read_to_string(file).expect("the schema can be read");
     let value = serde_json::from_str(&text).expect("the schema is JSON");
-    Schema::compile(&value).expect("the schema compiles")
+    CompiledSchema::compile(&value).expect("the schema compiles")
 }
 
 fn tables() -> Vec<PathBuf> {
@@ -235,6 +235,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn document(body: &Value) -> Document {
-    Document::parse(Bytes::from(body.to_string()), &Limits::default()).expect("a case is JSON")
+fn document(body: &Value) -> JsonDocument {
+    JsonDocument::parse(Bytes::from(body.to_string()), &JsonLimits::default())
+        .expect("a case is JSON")
 }

@@ -32,7 +32,7 @@ async fn a_routes_timeouts_hold_for_queries_and_cancels_of_tasks() {
 }
 
 /// A request for a provider: method, URL and headers.
-type Sent = (String, String, BTreeMap<String, String>);
+type SentRequest = (String, String, BTreeMap<String, String>);
 
 #[tokio::test]
 async fn a_query_or_cancel_is_explained_as_it_is_sent() {
@@ -54,7 +54,7 @@ async fn a_query_or_cancel_is_explained_as_it_is_sent() {
             let before = simulator.records().await.len();
             assert_eq!(gateway.ask(&request).await.status, 200);
             let records = simulator.records().await;
-            let received: Vec<Sent> = records[before..]
+            let received: Vec<SentRequest> = records[before..]
                 .iter()
                 .map(|record| received(&simulator, record))
                 .collect();
@@ -64,7 +64,7 @@ async fn a_query_or_cancel_is_explained_as_it_is_sent() {
 }
 
 /// What `headgate explain` says that the gateway would send.
-fn explained(gateway: &Gateway, request: &Request) -> Vec<Sent> {
+fn explained(gateway: &Gateway, request: &Request) -> Vec<SentRequest> {
     let file = gateway.folder.path().join("routes.yaml");
     let output = Command::new(BINARY)
         .args(["explain", "-X", &request.method, &request.target, "-c"])
@@ -74,7 +74,7 @@ fn explained(gateway: &Gateway, request: &Request) -> Vec<Sent> {
     let text = String::from_utf8(output.stdout).unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{text}{said}");
-    let mut sent: Vec<Sent> = Vec::new();
+    let mut sent: Vec<SentRequest> = Vec::new();
     for line in text.lines() {
         if let Some(method) = line.strip_prefix("   method   ") {
             sent.push((method.to_owned(), String::new(), BTreeMap::new()));
@@ -94,7 +94,7 @@ fn explained(gateway: &Gateway, request: &Request) -> Vec<Sent> {
 }
 
 /// What the simulated provider has on record.
-fn received(simulator: &Simulator, record: &Value) -> Sent {
+fn received(simulator: &Simulator, record: &Value) -> SentRequest {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let url = format!("http://{}{}", simulator.address, text(&record["path"]));
     let headers = record["headers"].as_object().unwrap().iter();
@@ -107,7 +107,7 @@ fn received(simulator: &Simulator, record: &Value) -> Sent {
 }
 
 /// Each request has another id.
-fn without_own_id((method, url, mut headers): Sent) -> Sent {
+fn without_own_id((method, url, mut headers): SentRequest) -> SentRequest {
     let id = headers.remove("x-request-id");
     assert!(id.is_some(), "{headers:?}");
     (method, url, headers)

@@ -5,7 +5,7 @@ use crate::harness::request::{ANN, BOB};
 use crate::harness::video::{
     FAMILY_A, FAMILY_B, GENERIC, ask, create, create_body, creates, id_of, video_config,
 };
-use crate::harness::{Act, Gateway, Request, Scripted, Simulator, eventually};
+use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
@@ -224,7 +224,8 @@ async fn empty_text_in_a_generic_create_is_as_if_it_were_not_there() {
 
 #[tokio::test]
 async fn a_failure_with_a_message_alone_keeps_it() {
-    let provider = Scripted::start(vec![Act::Answer(fails_without_code)]).await;
+    let provider =
+        ScriptedProvider::start(vec![ScriptedResponse::Answer(fails_without_code)]).await;
     let simulator = Simulator::start().await;
     let mut config = video_config(&simulator, "");
     config["channels"]["a"]["base_url"] = json!(format!("http://{}/api/v3", provider.address));

@@ -1,6 +1,6 @@
 //! The headers of a form's part: its name, whether it is a file, and its content type.
 
-use super::unreadable::{Reason, Unreadable};
+use super::error::{FormError, FormErrorKind};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +10,7 @@ const HEAD_BYTES_MAX: usize = 8192;
 
 /// What the headers of a part say.
 #[derive(Debug, PartialEq, Eq)]
-pub struct PartHead {
+pub struct PartHeaders {
     pub name: String,
     /// Among the headers' bytes, with quotes if it has any.
     pub written_name: Range<usize>,
@@ -20,15 +20,16 @@ pub struct PartHead {
     pub rewrites: Vec<(Range<usize>, String)>,
 }
 
-impl PartHead {
+impl PartHeaders {
     /// Reads the headers from `start` to their blank line; gives where the part's value begins.
-    pub fn read(body: &[u8], start: usize) -> Result<(Self, usize), Unreadable> {
-        let unreadable = |reason| Unreadable::at(start, reason);
+    pub fn read(body: &[u8], start: usize) -> Result<(Self, usize), FormError> {
+        let unreadable = |reason| FormError::at(start, reason);
         let most = body.len().min(start + HEAD_BYTES_MAX);
         let window = &body[start..most];
-        let length = memmem::find(window, b"\r\n\r\n").ok_or(unreadable(Reason::LongHead))?;
-        let text =
-            std::str::from_utf8(&window[..length]).map_err(|_| unreadable(Reason::BadHeader))?;
+        let length =
+            memmem::find(window, b"\r\n\r\n").ok_or(unreadable(FormErrorKind::LongHead))?;
+        let text = std::str::from_utf8(&window[..length])
+            .map_err(|_| unreadable(FormErrorKind::BadHeader))?;
         let (unfolded, folds) = unfolded(text).map_err(unreadable)?;
         let mut head = Self::parse(&unfolded).map_err(unreadable)?;
         // Each fold before a place has taken its line end out.
@@ -45,38 +46,40 @@ impl PartHead {
         Ok((head, start + length + 4))
     }
 
-    fn parse(text: &str) -> Result<Self, Reason> {
+    fn parse(text: &str) -> Result<Self, FormErrorKind> {
         let mut seen: Vec<String> = Vec::new();
         let (mut disposition, mut content_type) = (None, None);
         for line in text.split("\r\n") {
-            let (name, value) = line.split_once(':').ok_or(Reason::BadHeader)?;
+            let (name, value) = line.split_once(':').ok_or(FormErrorKind::BadHeader)?;
             let value = value.trim_matches([' ', '\t']);
             if !is_token(name) || value.chars().any(|c| c.is_control() && c != '\t') {
-                return Err(Reason::BadHeader);
+                return Err(FormErrorKind::BadHeader);
             }
             let name = name.to_ascii_lowercase();
             if seen.contains(&name) {
-                return Err(Reason::RepeatedHeader);
+                return Err(FormErrorKind::RepeatedHeader);
             }
             match name.as_str() {
-                "content-disposition" => disposition = Some(Disposition::parse(value)?),
+                "content-disposition" => disposition = Some(ContentDisposition::parse(value)?),
                 "content-type" => content_type = Some(value.to_owned()),
-                "content-transfer-encoding" if !is_identity(value) => return Err(Reason::Encoded),
+                "content-transfer-encoding" if !is_identity(value) => {
+                    return Err(FormErrorKind::Encoded);
+                }
                 _ => {}
             }
             seen.push(name);
         }
         if content_type.as_deref().is_some_and(is_in_other_charset) {
-            return Err(Reason::Encoded);
+            return Err(FormErrorKind::Encoded);
         }
         if content_type.as_deref().is_some_and(is_multipart) {
-            return Err(Reason::Nested);
+            return Err(FormErrorKind::Nested);
         }
-        let Disposition {
+        let ContentDisposition {
             name,
             is_file,
             escaped,
-        } = disposition.ok_or(Reason::NoDisposition)?;
+        } = disposition.ok_or(FormErrorKind::NoDisposition)?;
         let Range { start, end } = place_in(text, name);
         let quotes = usize::from(text[..start].ends_with('"'));
         let plain = |value: &str| (place_in(text, value), value.replace("\\\"", "%22"));
@@ -97,7 +100,7 @@ fn place_in(text: &str, piece: &str) -> Range<usize> {
 }
 
 /// The headers with each in one line, and where a line's end was taken out for that (RFC 5322, 2.2.3).
-fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), Reason> {
+fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormErrorKind> {
     if !text.contains("\r\n ") && !text.contains("\r\n\t") {
         return Ok((text.into(), Vec::new()));
     }
@@ -106,7 +109,7 @@ fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), Reason> {
     for line in text.split("\r\n") {
         match line.starts_with([' ', '\t']) {
             // To some readers a line of white space ends the headers.
-            true if at == 0 || line.trim().is_empty() => return Err(Reason::BadHeader),
+            true if at == 0 || line.trim().is_empty() => return Err(FormErrorKind::BadHeader),
             true => folds.push(at - 2),
             false if at > 0 => whole.push_str("\r\n"),
             false => {}
@@ -118,36 +121,36 @@ fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), Reason> {
 }
 
 /// `form-data; name="…"; filename="…"`
-struct Disposition<'t> {
+struct ContentDisposition<'t> {
     name: &'t str,
     is_file: bool,
     /// A file name with escaped quotes, which end it to some readers.
     escaped: Option<&'t str>,
 }
 
-impl<'t> Disposition<'t> {
-    fn parse(value: &'t str) -> Result<Self, Reason> {
-        let (kind, mut rest) = value.split_once(';').ok_or(Reason::BadDisposition)?;
+impl<'t> ContentDisposition<'t> {
+    fn parse(value: &'t str) -> Result<Self, FormErrorKind> {
+        let (kind, mut rest) = value.split_once(';').ok_or(FormErrorKind::BadDisposition)?;
         if !kind.trim().eq_ignore_ascii_case("form-data") {
-            return Err(Reason::BadDisposition);
+            return Err(FormErrorKind::BadDisposition);
         }
         let mut seen: Vec<String> = Vec::new();
         let (mut name, mut escaped) = (None, None);
         loop {
             let (parameter, value, behind) = parameter(rest)?;
             if seen.contains(&parameter) {
-                return Err(Reason::BadDisposition);
+                return Err(FormErrorKind::BadDisposition);
             }
             match parameter.as_str() {
                 "name" => name = Some(plain_name(value)?),
                 // Some readers look for a name within any parameter.
-                _ if has_name(value) => return Err(Reason::BadDisposition),
+                _ if has_name(value) => return Err(FormErrorKind::BadDisposition),
                 "filename" if value.contains('"') => escaped = Some(value),
-                _ if value.contains('"') => return Err(Reason::BadDisposition),
+                _ if value.contains('"') => return Err(FormErrorKind::BadDisposition),
                 "filename" | "filename*" => {}
                 // Readers differ on whether `name*` and its pieces, `name*0`, overrule `name`.
-                extended if extended.starts_with("name*") => return Err(Reason::BadName),
-                other if other.contains("name") => return Err(Reason::BadDisposition),
+                extended if extended.starts_with("name*") => return Err(FormErrorKind::BadName),
+                other if other.contains("name") => return Err(FormErrorKind::BadDisposition),
                 // `size` and its like say nothing of the field.
                 _ => {}
             }
@@ -158,7 +161,7 @@ impl<'t> Disposition<'t> {
             }
         }
         Ok(Self {
-            name: name.ok_or(Reason::BadDisposition)?,
+            name: name.ok_or(FormErrorKind::BadDisposition)?,
             is_file: seen
                 .iter()
                 .any(|name| matches!(name.as_str(), "filename" | "filename*")),
@@ -168,16 +171,16 @@ impl<'t> Disposition<'t> {
 }
 
 /// The first parameter of `text`: its name in lower case, its value, and what is behind its semicolon.
-fn parameter(text: &str) -> Result<(String, &str, Option<&str>), Reason> {
-    let (name, value) = text.split_once('=').ok_or(Reason::BadDisposition)?;
+fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormErrorKind> {
+    let (name, value) = text.split_once('=').ok_or(FormErrorKind::BadDisposition)?;
     let name = name.trim();
     if !is_token(name) {
-        return Err(Reason::BadDisposition);
+        return Err(FormErrorKind::BadDisposition);
     }
     let value = value.trim_start_matches([' ', '\t']);
     let (value, behind) = match value.strip_prefix('"') {
         Some(quoted) => {
-            let end = quoted_end(quoted).ok_or(Reason::BadDisposition)?;
+            let end = quoted_end(quoted).ok_or(FormErrorKind::BadDisposition)?;
             let (value, behind) = (&quoted[..end], &quoted[end + 1..]);
             (value, behind.trim_matches([' ', '\t']))
         }
@@ -185,14 +188,18 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), Reason> {
             let end = value.find([';', ' ', '\t']).unwrap_or(value.len());
             let (value, behind) = value.split_at(end);
             if !is_token(value) {
-                return Err(Reason::BadDisposition);
+                return Err(FormErrorKind::BadDisposition);
             }
             (value, behind.trim_matches([' ', '\t']))
         }
     };
     let behind = match behind {
         "" => None,
-        behind => Some(behind.strip_prefix(';').ok_or(Reason::BadDisposition)?),
+        behind => Some(
+            behind
+                .strip_prefix(';')
+                .ok_or(FormErrorKind::BadDisposition)?,
+        ),
     };
     Ok((name.to_ascii_lowercase(), value, behind))
 }
@@ -207,10 +214,10 @@ fn quoted_end(text: &str) -> Option<usize> {
     })
 }
 
-fn plain_name(name: &str) -> Result<&str, Reason> {
+fn plain_name(name: &str) -> Result<&str, FormErrorKind> {
     match is_plain_name(name) {
         true => Ok(name),
-        false => Err(Reason::BadName),
+        false => Err(FormErrorKind::BadName),
     }
 }
 

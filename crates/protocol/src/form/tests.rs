@@ -1,11 +1,12 @@
 //! Forms that read one way only, and the bytes around a change.
 
+use super::FormErrorKind as Kind;
 use super::*;
-use crate::json::edit::Edits;
+use crate::json::edit::JsonEdits;
 use proptest::prelude::*;
 
-fn parse(body: &str) -> Result<Form, Unreadable> {
-    Form::parse(Bytes::copy_from_slice(body.as_bytes()), "b")
+fn parse(body: &str) -> Result<MultipartForm, FormError> {
+    MultipartForm::parse(Bytes::copy_from_slice(body.as_bytes()), "b")
 }
 
 /// A form of one part with these header lines.
@@ -63,8 +64,8 @@ fn what_carries_no_part_is_read_over_and_not_kept() {
             (part.name.as_str(), &form.value(part)[..]),
             ("n", &b"1"[..])
         );
-        let mut edits = Edits::default();
-        form.put_plainly(&mut edits);
+        let mut edits = JsonEdits::default();
+        form.normalise(&mut edits);
         assert_eq!(edits.apply(form.body()).to_bytes(), plain, "{body:?}");
     }
     let open = format!("\r\n--b\r\n{PART}\r\n--b--");
@@ -72,7 +73,7 @@ fn what_carries_no_part_is_read_over_and_not_kept() {
 }
 
 #[test]
-fn what_readers_of_headers_differ_on_is_put_plainly() {
+fn ambiguous_part_headers_are_normalised() {
     for (head, plain) in [
         (
             "Content-Disposition: form-data;\r\n name=\"n\";\r\n\tfilename=\"a.png\"\r\nContent-Type:\r\n image/png",
@@ -88,15 +89,15 @@ fn what_readers_of_headers_differ_on_is_put_plainly() {
         ),
     ] {
         let form = parse(&format!("before\r\n{}", with_head(head))).unwrap();
-        let mut edits = Edits::default();
-        form.put_plainly(&mut edits);
+        let mut edits = JsonEdits::default();
+        form.normalise(&mut edits);
         let sent = edits.apply(form.body()).to_bytes();
         assert_eq!(String::from_utf8_lossy(&sent), with_head(plain));
         // The name is found where it stands, whatever stands before it.
-        let mut edits = Edits::default();
-        form.put_plainly(&mut edits);
+        let mut edits = JsonEdits::default();
+        form.normalise(&mut edits);
         edits.replace(form.parts()[0].written_name.clone(), "\"m\"");
-        let renamed = Form::parse(edits.apply(form.body()).to_bytes(), "b").unwrap();
+        let renamed = MultipartForm::parse(edits.apply(form.body()).to_bytes(), "b").unwrap();
         assert_eq!(renamed.parts()[0].name, "m");
         assert_eq!(form.value(&form.parts()[0]), "value");
     }
@@ -106,64 +107,61 @@ fn what_readers_of_headers_differ_on_is_put_plainly() {
 fn what_could_be_read_in_two_ways_is_refused() {
     const PART: &str = "Content-Disposition: form-data; name=\"n\"\r\n\r\n1";
     for (body, reason) in [
-        (String::new(), Reason::NoBeginning),
-        ("preamble".to_owned(), Reason::NoBeginning),
+        (String::new(), Kind::NoBeginning),
+        ("preamble".to_owned(), Kind::NoBeginning),
         // Where the first part begins, and where the last one ends, is plain to every reader.
         (
             format!("preamble--b\r\n{PART}\r\n--b--"),
-            Reason::BadDelimiter,
+            Kind::BadDelimiter,
         ),
         (
             format!("preamble\n--b\r\n{PART}\r\n--b--"),
-            Reason::BadDelimiter,
+            Kind::BadDelimiter,
         ),
-        (format!("\n--b\r\n{PART}\r\n--b--"), Reason::BadDelimiter),
+        (format!("\n--b\r\n{PART}\r\n--b--"), Kind::BadDelimiter),
         (
             format!("\r\n--bc\r\n\r\n--b\r\n{PART}\r\n--b--"),
-            Reason::BadDelimiter,
+            Kind::BadDelimiter,
         ),
         (
             format!("x --b\r\n{PART}\r\n\r\n--b\r\n{PART}\r\n--b--"),
-            Reason::BadDelimiter,
+            Kind::BadDelimiter,
         ),
-        (format!("--b x\r\n{PART}\r\n--b--"), Reason::BadDelimiter),
-        (format!("--b \n{PART}\r\n--b--"), Reason::BadDelimiter),
-        (format!("--b\u{b}\r\n{PART}\r\n--b--"), Reason::BadDelimiter),
-        (format!("--b\r\n{PART}\r\n--b --"), Reason::BadDelimiter),
-        (format!("--b\r\n{PART}\r\n--b-- x"), Reason::BytesBehind),
-        (format!("--b\r\n{PART}\r\n--b--x"), Reason::BytesBehind),
-        (format!("--b\r\n{PART}\r\n--b--\nx"), Reason::BytesBehind),
-        (format!("--b\r\n{PART}\r\n--b--\rx"), Reason::BytesBehind),
-        (
-            format!("--b\r\n{PART}\r\n--b--\r\nx--b"),
-            Reason::BytesBehind,
-        ),
+        (format!("--b x\r\n{PART}\r\n--b--"), Kind::BadDelimiter),
+        (format!("--b \n{PART}\r\n--b--"), Kind::BadDelimiter),
+        (format!("--b\u{b}\r\n{PART}\r\n--b--"), Kind::BadDelimiter),
+        (format!("--b\r\n{PART}\r\n--b --"), Kind::BadDelimiter),
+        (format!("--b\r\n{PART}\r\n--b-- x"), Kind::BytesBehind),
+        (format!("--b\r\n{PART}\r\n--b--x"), Kind::BytesBehind),
+        (format!("--b\r\n{PART}\r\n--b--\nx"), Kind::BytesBehind),
+        (format!("--b\r\n{PART}\r\n--b--\rx"), Kind::BytesBehind),
+        (format!("--b\r\n{PART}\r\n--b--\r\nx--b"), Kind::BytesBehind),
         (
             format!("--b\r\n{PART}\r\n--b--\r\n--b\r\n{PART}\r\n--b--"),
-            Reason::BytesBehind,
+            Kind::BytesBehind,
         ),
-        (format!("--b\n{PART}\r\n--b--"), Reason::BadDelimiter),
-        (format!("--b\r\n{PART}\n--b--"), Reason::BadDelimiter),
-        (format!("--b\r\n{PART}--b\r\n--b--"), Reason::BadDelimiter),
+        (format!("--b\n{PART}\r\n--b--"), Kind::BadDelimiter),
+        (format!("--b\r\n{PART}\n--b--"), Kind::BadDelimiter),
+        (format!("--b\r\n{PART}--b\r\n--b--"), Kind::BadDelimiter),
         (
             format!("--b\r\n{PART}\r\n--bc\r\n--b--"),
-            Reason::BadDelimiter,
+            Kind::BadDelimiter,
         ),
         (
             format!("--b\r\n{PART}\r\n--b--\r\n--b--"),
-            Reason::BytesBehind,
+            Kind::BytesBehind,
         ),
-        (format!("--b\r\n{PART}\r\n"), Reason::NoEnd),
-        ("--b\r\n--b--".to_owned(), Reason::LongHead),
-        ("--b\r\n\r\nvalue\r\n--b--".to_owned(), Reason::LongHead),
+        (format!("--b\r\n{PART}\r\n"), Kind::NoEnd),
+        ("--b\r\n--b--".to_owned(), Kind::LongHead),
+        ("--b\r\n\r\nvalue\r\n--b--".to_owned(), Kind::LongHead),
     ] {
         let found = parse(&body).map_err(|unreadable| unreadable.reason);
         assert_eq!(found.unwrap_err(), reason, "{body:?}");
     }
     let many = format!("--b\r\n{PART}\r\n").repeat(PARTS_MAX + 1) + "--b--";
-    assert_eq!(parse(&many).unwrap_err().reason, Reason::TooManyParts);
-    let long = Form::parse(Bytes::new(), &"b".repeat(71)).unwrap_err();
-    assert_eq!(long.reason, Reason::LongBoundary);
+    assert_eq!(parse(&many).unwrap_err().reason, Kind::TooManyParts);
+    let long = MultipartForm::parse(Bytes::new(), &"b".repeat(71)).unwrap_err();
+    assert_eq!(long.reason, Kind::LongBoundary);
 }
 
 #[test]
@@ -193,91 +191,79 @@ fn the_head_of_a_part_has_one_meaning() {
     }
     let disposition = |rest: &str| format!("Content-Disposition: {rest}");
     for (head, reason) in [
-        ("Content-Type: text/plain".to_owned(), Reason::NoDisposition),
-        (disposition("form-data"), Reason::BadDisposition),
-        (
-            disposition("attachment; name=\"n\""),
-            Reason::BadDisposition,
-        ),
+        ("Content-Type: text/plain".to_owned(), Kind::NoDisposition),
+        (disposition("form-data"), Kind::BadDisposition),
+        (disposition("attachment; name=\"n\""), Kind::BadDisposition),
         (
             disposition("form-data; filename=\"n\""),
-            Reason::BadDisposition,
+            Kind::BadDisposition,
         ),
         (
             disposition("form-data; name=\"n\"; name=\"m\""),
-            Reason::BadDisposition,
+            Kind::BadDisposition,
         ),
-        (disposition("form-data; name=\"n"), Reason::BadDisposition),
+        (disposition("form-data; name=\"n"), Kind::BadDisposition),
         (
             disposition("form-data; name=\"n\\\"; x=\"m\""),
-            Reason::BadDisposition,
+            Kind::BadDisposition,
         ),
-        (
-            disposition("form-data; name=\"n\" m"),
-            Reason::BadDisposition,
-        ),
-        (
-            disposition("form-data; name=\"n\";"),
-            Reason::BadDisposition,
-        ),
-        (disposition("form-data; name=\"\""), Reason::BadName),
-        (disposition("form-data; name=\"n%5B\""), Reason::BadName),
-        (disposition("form-data; name=\"n m\""), Reason::BadName),
+        (disposition("form-data; name=\"n\" m"), Kind::BadDisposition),
+        (disposition("form-data; name=\"n\";"), Kind::BadDisposition),
+        (disposition("form-data; name=\"\""), Kind::BadName),
+        (disposition("form-data; name=\"n%5B\""), Kind::BadName),
+        (disposition("form-data; name=\"n m\""), Kind::BadName),
         (
             disposition("form-data; name=\"n\"; name*=utf-8''m"),
-            Reason::BadName,
+            Kind::BadName,
         ),
         // What readers of RFC 2231 put together to a name: `model`.
-        (named("; name*0=\"mo\"; name*1=\"del\""), Reason::BadName),
-        (named("; x=\"; name=m\""), Reason::BadDisposition),
-        (named("; x=\"; NAME = m\""), Reason::BadDisposition),
-        (named("; x=\"; name*=utf-8''m\""), Reason::BadDisposition),
-        (named("; filename=\"a; name=m\""), Reason::BadDisposition),
-        (named("; xname=m"), Reason::BadDisposition),
-        (named("; size"), Reason::BadDisposition),
+        (named("; name*0=\"mo\"; name*1=\"del\""), Kind::BadName),
+        (named("; x=\"; name=m\""), Kind::BadDisposition),
+        (named("; x=\"; NAME = m\""), Kind::BadDisposition),
+        (named("; x=\"; name*=utf-8''m\""), Kind::BadDisposition),
+        (named("; filename=\"a; name=m\""), Kind::BadDisposition),
+        (named("; xname=m"), Kind::BadDisposition),
+        (named("; size"), Kind::BadDisposition),
         (
             named("\r\nContent-Type: multipart/mixed; boundary=c"),
-            Reason::Nested,
+            Kind::Nested,
         ),
-        (
-            named("\r\nContent-Type: Multipart/Form-Data"),
-            Reason::Nested,
-        ),
+        (named("\r\nContent-Type: Multipart/Form-Data"), Kind::Nested),
         (
             named("\r\nContent-Disposition: form-data; name=m"),
-            Reason::RepeatedHeader,
+            Kind::RepeatedHeader,
         ),
         (
             named("\r\ncontent-type: a/b\r\nContent-Type: a/c"),
-            Reason::RepeatedHeader,
+            Kind::RepeatedHeader,
         ),
-        (named("\r\n folded"), Reason::BadDisposition),
-        (named("\r\n \t"), Reason::BadHeader),
-        (named("\n ; filename=a"), Reason::BadHeader),
+        (named("\r\n folded"), Kind::BadDisposition),
+        (named("\r\n \t"), Kind::BadHeader),
+        (named("\n ; filename=a"), Kind::BadHeader),
         (
             " Content-Disposition: form-data; name=n".to_owned(),
-            Reason::BadHeader,
+            Kind::BadHeader,
         ),
         (
             named("; filename=\"a\\\"; name=\\\"m\""),
-            Reason::BadDisposition,
+            Kind::BadDisposition,
         ),
-        (named("; filename=\"a\\\""), Reason::BadDisposition),
-        (named("; x=\"a\\\"b\""), Reason::BadDisposition),
-        (named("\r\nX-Own : 1"), Reason::BadHeader),
-        (named("\nX-Own: 1"), Reason::BadHeader),
-        (named("\r\nX-Own: \x01"), Reason::BadHeader),
+        (named("; filename=\"a\\\""), Kind::BadDisposition),
+        (named("; x=\"a\\\"b\""), Kind::BadDisposition),
+        (named("\r\nX-Own : 1"), Kind::BadHeader),
+        (named("\nX-Own: 1"), Kind::BadHeader),
+        (named("\r\nX-Own: \x01"), Kind::BadHeader),
         (
             named("\r\nContent-Transfer-Encoding: base64"),
-            Reason::Encoded,
+            Kind::Encoded,
         ),
         (
             named("\r\nContent-Type: text/plain; charset=utf-16"),
-            Reason::Encoded,
+            Kind::Encoded,
         ),
         (
             named(&format!("\r\nX-Own: {}", "x".repeat(9000))),
-            Reason::LongHead,
+            Kind::LongHead,
         ),
     ] {
         let found = parse(&with_head(&head)).expect_err(&head);
@@ -317,7 +303,7 @@ proptest! {
         with in "[a-z0-9.-]{0,40}",
     ) {
         let body = Bytes::from(written(&parts));
-        let form = Form::parse(body.clone(), "a0Z").unwrap();
+        let form = MultipartForm::parse(body.clone(), "a0Z").unwrap();
         prop_assert_eq!(form.parts().len(), parts.len());
         for (part, (name, is_file, value)) in form.parts().iter().zip(&parts) {
             prop_assert_eq!(&part.name, name);
@@ -325,11 +311,11 @@ proptest! {
             prop_assert_eq!(&body[part.value.clone()], &value[..]);
         }
         let at = at.index(parts.len());
-        let mut edits = Edits::default();
+        let mut edits = JsonEdits::default();
         edits.replace(form.parts()[at].value.clone(), with.clone());
         parts[at].2 = with.into_bytes();
         prop_assert_eq!(edits.apply(&body).to_bytes(), written(&parts));
-        let mut edits = Edits::default();
+        let mut edits = JsonEdits::default();
         edits.replace(form.parts()[at].whole.clone(), Bytes::new());
         parts.remove(at);
         prop_assert_eq!(edits.apply(&body).to_bytes(), written(&parts));
@@ -358,9 +344,9 @@ proptest! {
         body.extend_from_slice(&text[done..]);
         let has_line_end = behind.starts_with("\r\n");
         body.extend_from_slice(behind.as_bytes());
-        let form = Form::parse(body.into(), "a0Z").unwrap();
-        let mut edits = Edits::default();
-        form.put_plainly(&mut edits);
+        let form = MultipartForm::parse(body.into(), "a0Z").unwrap();
+        let mut edits = JsonEdits::default();
+        form.normalise(&mut edits);
         let sent = edits.apply(form.body()).to_bytes();
         prop_assert_eq!(&sent[..], &plain[..if has_line_end { end + 2 } else { end }]);
         let names: Vec<&str> = form.parts().iter().map(|part| &*part.name).collect();
@@ -384,8 +370,8 @@ proptest! {
         body.splice(0..0, before.bytes());
         body.extend_from_slice(b"\r\n--b--");
         body.extend_from_slice(behind.as_bytes());
-        if let Ok(form) = Form::parse(body.into(), "b") {
-            let again = Form::parse(form.body().clone(), "b").unwrap();
+        if let Ok(form) = MultipartForm::parse(body.into(), "b") {
+            let again = MultipartForm::parse(form.body().clone(), "b").unwrap();
             prop_assert_eq!(form.parts(), again.parts());
         }
     }

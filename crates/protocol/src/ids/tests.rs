@@ -1,14 +1,14 @@
 //! Each place that an id can stand in, and places that look like one.
 
 use super::*;
-use crate::json::Limits;
+use crate::json::JsonLimits;
 use serde_json::{Value, json};
 
 fn named(body: &str) -> Vec<String> {
-    let document = Document::parse(body.to_owned().into(), &Limits::default()).unwrap();
+    let document = JsonDocument::parse(body.to_owned().into(), &JsonLimits::default()).unwrap();
     named_in_body(&document)
         .into_iter()
-        .map(|NamedId { id, at, .. }| format!("{at}={id}"))
+        .map(|ReferencedId { id, at, .. }| format!("{at}={id}"))
         .collect()
 }
 
@@ -104,29 +104,29 @@ fn the_place_tells_what_an_id_stands_for() {
         br#"{"previous_response_id":"r","conversation":{"id":"v"},"container":"c","file_ids":["f"],
         "tools":[{"container":"c"},{"container":{"file_ids":["f"]}}],
         "input":[{"content":[{"type":"input_file","file_id":"f"}]}]}"#;
-    let document = Document::parse(body.to_vec().into(), &Limits::default()).unwrap();
-    for NamedId { id, kind, at } in named_in_body(&document) {
+    let document = JsonDocument::parse(body.to_vec().into(), &JsonLimits::default()).unwrap();
+    for ReferencedId { id, kind, at } in named_in_body(&document) {
         let wanted = match &*id {
-            "r" => IdKind::Response,
-            "v" => IdKind::Conversation,
-            "c" => IdKind::Container,
-            _ => IdKind::File,
+            "r" => ResourceIdKind::Response,
+            "v" => ResourceIdKind::Conversation,
+            "c" => ResourceIdKind::Container,
+            _ => ResourceIdKind::File,
         };
         assert_eq!(kind, wanted, "{at}");
     }
     for (path, kind) in [
-        ("/v1/responses/x/cancel", IdKind::Response),
-        ("/v1/containers/x/files", IdKind::Container),
-        ("/v1/files", IdKind::File),
-        ("/v1/conversations/x", IdKind::Conversation),
-        ("/elsewhere/x", IdKind::Other),
+        ("/v1/responses/x/cancel", ResourceIdKind::Response),
+        ("/v1/containers/x/files", ResourceIdKind::Container),
+        ("/v1/files", ResourceIdKind::File),
+        ("/v1/conversations/x", ResourceIdKind::Conversation),
+        ("/elsewhere/x", ResourceIdKind::Other),
     ] {
-        assert_eq!(IdKind::of_path(path), kind, "{path}");
+        assert_eq!(ResourceIdKind::of_path(path), kind, "{path}");
     }
 }
 
 #[test]
-fn no_request_makes_more_work_than_it_may() {
+fn referenced_ids_are_bounded() {
     let many = json!({"file_ids": vec!["f"; 3 * NAMED_MAX]});
     assert_eq!(named(&many.to_string()).len(), NAMED_MAX + 1);
 }
@@ -165,8 +165,8 @@ fn history_and_free_form_values_name_nothing() {
     }
 }
 
-fn made(own: Option<&str>, others: &[&str]) -> MadeIds {
-    MadeIds {
+fn made(own: Option<&str>, others: &[&str]) -> CreatedIds {
+    CreatedIds {
         own: own.map(str::to_owned),
         others: others.iter().map(|id| (*id).to_owned()).collect(),
     }
@@ -218,7 +218,7 @@ fn answers_give_their_own_id_and_those_of_what_came_with_them() {
         expected.others.sort();
         assert_eq!(found, expected, "{body}");
     }
-    assert_eq!(made_in_body(b"no json"), MadeIds::default());
+    assert_eq!(made_in_body(b"no json"), CreatedIds::default());
 }
 
 #[test]

@@ -1,14 +1,14 @@
 //! The names that a form gives its images: `image`, once or repeated, `image[]`, or `image[0]` and so on.
 
-use crate::form::{Form, Part};
-use crate::json::edit::Edits;
+use crate::form::{FormPart, MultipartForm};
+use crate::json::edit::JsonEdits;
 
 /// Several images go to providers under this name, whichever their caller used.
 const LIST: &str = "\"image[]\"";
 
 /// How a field is named that holds an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FieldName {
+pub enum ImageFieldName {
     /// `image`
     Plain,
     /// `image[]`
@@ -17,7 +17,7 @@ pub enum FieldName {
     Indexed(usize),
 }
 
-impl FieldName {
+impl ImageFieldName {
     /// None for fields that hold no images.
     pub fn of(name: &str) -> Option<Self> {
         match name.strip_prefix("image")? {
@@ -66,23 +66,25 @@ pub fn is_member_of_field(name: &str) -> bool {
 
 /// Names several images as a list, `image[]`: of a repeated field some readers keep the last one only, and some
 /// know no indexes.
-pub fn name_as_list(form: &Form, edits: &mut Edits) {
-    let images: Vec<(&Part, FieldName)> = images(form).collect();
+pub fn name_as_list(form: &MultipartForm, edits: &mut JsonEdits) {
+    let images: Vec<(&FormPart, ImageFieldName)> = images(form).collect();
     let is_list = images.len() > 1;
     for (part, name) in images {
         match name {
-            FieldName::Plain if is_list => edits.replace(part.written_name.clone(), LIST),
-            FieldName::Indexed(_) => edits.replace(part.written_name.clone(), LIST),
-            FieldName::Plain | FieldName::List => {}
+            ImageFieldName::Plain if is_list => edits.replace(part.written_name.clone(), LIST),
+            ImageFieldName::Indexed(_) => edits.replace(part.written_name.clone(), LIST),
+            ImageFieldName::Plain | ImageFieldName::List => {}
         }
     }
 }
 
 /// The field of the image at an index, or of all of them.
-pub fn field_of_image(form: &Form, index: Option<usize>) -> &str {
+pub fn field_of_image(form: &MultipartForm, index: Option<usize>) -> &str {
     let mut images = images(form);
     match (index, images.next()) {
-        (_, None) | (None, Some((_, FieldName::Plain | FieldName::Indexed(_)))) => "image",
+        (_, None) | (None, Some((_, ImageFieldName::Plain | ImageFieldName::Indexed(_)))) => {
+            "image"
+        }
         (None | Some(0), Some((first, _))) => &first.name,
         (Some(index), Some((first, _))) => images
             .nth(index - 1)
@@ -90,7 +92,7 @@ pub fn field_of_image(form: &Form, index: Option<usize>) -> &str {
     }
 }
 
-fn images(form: &Form) -> impl Iterator<Item = (&Part, FieldName)> {
+fn images(form: &MultipartForm) -> impl Iterator<Item = (&FormPart, ImageFieldName)> {
     let parts = form.parts().iter();
-    parts.filter_map(|part| Some((part, FieldName::of(&part.name)?)))
+    parts.filter_map(|part| Some((part, ImageFieldName::of(&part.name)?)))
 }

@@ -1,17 +1,17 @@
 //! Image edits from form to JSON and back, and answers that lack something.
 
 use super::*;
-use crate::form::Form;
-use crate::json::edit::Edits;
-use crate::json::{Document, Limits};
+use crate::form::MultipartForm;
+use crate::json::edit::JsonEdits;
+use crate::json::{JsonDocument, JsonLimits};
 use bytes::Bytes;
 use serde_json::{Value, json};
 
-const AS_IT_IS: Rewrite<'static> = Rewrite::NONE;
+const AS_IT_IS: ImageRequestRewrite<'static> = ImageRequestRewrite::NONE;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\r\n--";
 
 /// A form: names with a `!` are files.
-fn form(fields: &[(&str, &[u8])]) -> Form {
+fn form(fields: &[(&str, &[u8])]) -> MultipartForm {
     let mut body = Vec::new();
     for (name, value) in fields {
         let (name, file) = match name.strip_suffix('!') {
@@ -24,15 +24,15 @@ fn form(fields: &[(&str, &[u8])]) -> Form {
         body.extend_from_slice(b"\r\n");
     }
     body.extend_from_slice(b"--b--\r\n");
-    Form::parse(body.into(), "b").unwrap()
+    MultipartForm::parse(body.into(), "b").unwrap()
 }
 
-fn document(json: &Value) -> Document {
-    Document::parse(Bytes::from(json.to_string()), &Limits::default()).unwrap()
+fn document(json: &Value) -> JsonDocument {
+    JsonDocument::parse(Bytes::from(json.to_string()), &JsonLimits::default()).unwrap()
 }
 
-fn json_with(form: &Form, files: FilesAs, rewrite: Rewrite<'_>) -> Value {
-    serde_json::from_slice(&json_of(form, files, rewrite).unwrap()).unwrap()
+fn json_with(form: &MultipartForm, files: FileEncoding, rewrite: ImageRequestRewrite<'_>) -> Value {
+    serde_json::from_slice(&encode_json(form, files, rewrite).unwrap()).unwrap()
 }
 
 #[test]
@@ -49,7 +49,7 @@ fn a_form_is_written_as_the_json_that_says_the_same() {
         ("tags[]", b"x"),
     ]);
     assert_eq!(
-        json_with(&form, FilesAs::DataUrls, AS_IT_IS),
+        json_with(&form, FileEncoding::DataUrls, AS_IT_IS),
         json!({
             "model": "m", "prompt": "a \"gate\" \u{2014} ä\n", "n": 2, "stream": true,
             "response_format": "url", "tags": ["x"],
@@ -58,11 +58,11 @@ fn a_form_is_written_as_the_json_that_says_the_same() {
             "mask": {"image_url": "data:application/octet-stream;base64,cGxhaW4="},
         })
     );
-    let rewrite = Rewrite {
+    let rewrite = ImageRequestRewrite {
         model: Some("theirs"),
         keep_response_format: false,
     };
-    let described = json_with(&form, FilesAs::StandIns, rewrite);
+    let described = json_with(&form, FileEncoding::StandIns, rewrite);
     assert_eq!(described["model"], "theirs");
     assert_eq!(
         described["images"][1]["image_url"],
@@ -88,7 +88,7 @@ fn only_what_reads_as_a_number_or_a_truth_value_becomes_one() {
         ("background", "opaque", json!("opaque")),
     ] {
         let form = form(&[("image!", PNG), (name, text.as_bytes())]);
-        let json = json_with(&form, FilesAs::StandIns, AS_IT_IS);
+        let json = json_with(&form, FileEncoding::StandIns, AS_IT_IS);
         assert_eq!(json[name], value, "{name}={text}");
     }
 }
@@ -140,7 +140,7 @@ fn fields_that_two_readers_could_read_differently_are_refused_by_name() {
         (&[("image!", b""), ("prompt", b"\xFF")], "prompt"),
     ];
     for (fields, param) in cases {
-        let unfit = json_of(&form(fields), FilesAs::StandIns, AS_IT_IS).unwrap_err();
+        let unfit = encode_json(&form(fields), FileEncoding::StandIns, AS_IT_IS).unwrap_err();
         assert_eq!(unfit.param, param, "{fields:?}: {}", unfit.message);
     }
     let nested = form(&[("image!", b""), ("metadata[a]", b"x")]);
@@ -157,13 +157,13 @@ fn json_is_written_as_a_form_and_reads_back_the_same() {
         "mask": {"image_url": "data:image/png;base64,iVBORw0KGgoADQotLQ"},
         "response_format": "url",
     });
-    let rewrite = Rewrite {
+    let rewrite = ImageRequestRewrite {
         model: Some("theirs"),
         keep_response_format: false,
     };
-    let written = form_of(&document(&request), rewrite, "req_12-34").unwrap();
+    let written = encode_form(&document(&request), rewrite, "req_12-34").unwrap();
     let boundary = written.content_type.split_once("boundary=").unwrap().1;
-    let form = Form::parse(written.body, boundary).unwrap();
+    let form = MultipartForm::parse(written.body, boundary).unwrap();
     let names: Vec<&str> = form.parts().iter().map(|part| &*part.name).collect();
     assert_eq!(
         names,
@@ -174,7 +174,7 @@ fn json_is_written_as_a_form_and_reads_back_the_same() {
     assert_eq!(form.value(&form.parts()[0]), PNG);
     assert_eq!(form.parts()[1].content_type.as_deref(), Some("image/jpeg"));
     assert_eq!(form.value(form.part("mask").unwrap()), PNG);
-    let json = json_with(&form, FilesAs::DataUrls, AS_IT_IS);
+    let json = json_with(&form, FileEncoding::DataUrls, AS_IT_IS);
     assert_eq!(json["prompt"], request["prompt"]);
     assert_eq!((&json["model"], &json["n"]), (&json!("theirs"), &json!(2)));
 }
@@ -183,7 +183,7 @@ fn json_is_written_as_a_form_and_reads_back_the_same() {
 fn a_boundary_that_a_file_contains_is_not_taken() {
     let text = "--headgate-seed-0 and headgate-seed-1";
     let request = json!({"prompt": text, "images": [{"image_url": "data:image/png;base64,"}]});
-    let written = form_of(&document(&request), AS_IT_IS, "seed").unwrap();
+    let written = encode_form(&document(&request), AS_IT_IS, "seed").unwrap();
     assert!(written.content_type.ends_with("boundary=headgate-seed-2"));
 }
 
@@ -227,13 +227,13 @@ fn what_has_no_place_in_a_form_is_named() {
     }
     let broken = document(&json!({"images": [{"image_url": "data:image/png;base64,?"}]}));
     assert_eq!(fits_form(&broken), Ok(()));
-    let unfit = form_of(&broken, AS_IT_IS, "seed").unwrap_err();
+    let unfit = encode_form(&broken, AS_IT_IS, "seed").unwrap_err();
     assert_eq!(unfit.param, "images[0].image_url");
 }
 
 fn completed(answer: &Value, request: &Value) -> Value {
     let answer = document(answer);
-    let mut edits = Edits::default();
+    let mut edits = JsonEdits::default();
     complete(&mut edits, &answer, &document(request), 7);
     serde_json::from_slice(&edits.apply(answer.body()).to_bytes()).unwrap()
 }
@@ -267,35 +267,35 @@ fn an_answer_gets_what_the_protocol_promises_and_keeps_what_it_has() {
 }
 
 #[test]
-fn images_in_another_shape_than_was_asked_for_are_found() {
+fn images_in_a_mismatched_format_are_found() {
     let answer = document(
         &json!({"data": [{"url": "https://x.example/1"}, {"b64_json": "AAAA"},
         {"url": "https://x.example/2", "b64_json": ""}, {"url": "u", "b64_json": "b"}, {}]}),
     );
-    let urls = |wanted: ImagesAs| {
-        let found = wanted.unlike(&answer);
+    let urls = |wanted: ImageDelivery| {
+        let found = wanted.mismatched_images(&answer);
         found
             .iter()
             .map(|unlike| unlike.url.as_deref().map(str::to_owned))
             .collect::<Vec<_>>()
     };
     let url = |n: u8| Some(format!("https://x.example/{n}"));
-    assert_eq!(urls(ImagesAs::Base64), [url(1), url(2)]);
-    assert_eq!(urls(ImagesAs::Url), [None]);
-    let mut edits = Edits::default();
-    for unlike in ImagesAs::Base64.unlike(&answer) {
+    assert_eq!(urls(ImageDelivery::Base64), [url(1), url(2)]);
+    assert_eq!(urls(ImageDelivery::Url), [None]);
+    let mut edits = JsonEdits::default();
+    for unlike in ImageDelivery::Base64.mismatched_images(&answer) {
         unlike.inline(&mut edits, "\"QQ==\"".into());
     }
     let answer: Value = serde_json::from_slice(&edits.apply(answer.body()).to_bytes()).unwrap();
     assert_eq!(answer["data"][0], json!({"b64_json": "QQ=="}));
     assert_eq!(answer["data"][2], json!({"b64_json": "QQ=="}));
     for (format, wanted) in [
-        ("url", Some(ImagesAs::Url)),
-        ("b64_json", Some(ImagesAs::Base64)),
+        ("url", Some(ImageDelivery::Url)),
+        ("b64_json", Some(ImageDelivery::Base64)),
         ("x", None),
     ] {
         let request = document(&json!({"response_format": format}));
-        assert_eq!(ImagesAs::asked_by(&request), wanted);
+        assert_eq!(ImageDelivery::requested_by(&request), wanted);
     }
 }
 
@@ -307,15 +307,15 @@ fn several_images_are_a_list_under_each_of_their_names() {
         ["image[0]!", "image[1]!"],
     ] {
         let form = form(&[("model", b"m"), (names[0], PNG), (names[1], b"two")]);
-        let json = json_with(&form, FilesAs::DataUrls, AS_IT_IS);
+        let json = json_with(&form, FileEncoding::DataUrls, AS_IT_IS);
         let images = json["images"].as_array().unwrap();
         assert_eq!(images.len(), 2, "{names:?}");
         assert!(images[1]["image_url"].as_str().unwrap().ends_with("dHdv"));
         assert_eq!(fits_json(&form), Ok(()));
-        let mut edits = Edits::default();
+        let mut edits = JsonEdits::default();
         name_as_list(&form, &mut edits);
         let sent = edits.apply(form.body()).to_bytes();
-        let sent = Form::parse(sent, "b").unwrap();
+        let sent = MultipartForm::parse(sent, "b").unwrap();
         let sent: Vec<&str> = sent.parts().iter().map(|part| &*part.name).collect();
         assert_eq!(sent, ["model", "image[]", "image[]"], "{names:?}");
         let field = |index| field_of_image(&form, index).to_owned();
@@ -324,11 +324,14 @@ fn several_images_are_a_list_under_each_of_their_names() {
     }
     let unquoted =
         "--b\r\nContent-Disposition: form-data; name=image; filename=a\r\n\r\n1\r\n".repeat(2);
-    let form = Form::parse(format!("{unquoted}--b--").into(), "b").unwrap();
-    let mut edits = Edits::default();
+    let form = MultipartForm::parse(format!("{unquoted}--b--").into(), "b").unwrap();
+    let mut edits = JsonEdits::default();
     name_as_list(&form, &mut edits);
     let sent = edits.apply(form.body()).to_bytes();
-    assert_eq!(Form::parse(sent, "b").unwrap().parts()[1].name, "image[]");
+    assert_eq!(
+        MultipartForm::parse(sent, "b").unwrap().parts()[1].name,
+        "image[]"
+    );
 }
 
 #[test]
@@ -339,9 +342,12 @@ fn an_image_by_itself_keeps_its_name_unless_it_is_an_index() {
         ("image[0]!", "image[]"),
     ] {
         let form = form(&[(name, PNG)]);
-        let mut edits = Edits::default();
+        let mut edits = JsonEdits::default();
         name_as_list(&form, &mut edits);
         let body = edits.apply(form.body()).to_bytes();
-        assert_eq!(Form::parse(body, "b").unwrap().parts()[0].name, sent);
+        assert_eq!(
+            MultipartForm::parse(body, "b").unwrap().parts()[0].name,
+            sent
+        );
     }
 }

@@ -4,26 +4,26 @@ use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{Kind, Node, quoted};
+use super::{DocumentNode, ValueKind, quoted};
 
 /// Changes to one document, kept apart from it until they are applied.
 ///
 /// Edits may be proposed in any order. Where one lies inside another, the wider one counts; of
 /// several for the same bytes the last one counts.
 #[derive(Clone, Debug, Default)]
-pub struct Edits {
-    replaced: Vec<Change>,
+pub struct JsonEdits {
+    replaced: Vec<SpanReplacement>,
     objects: Vec<ObjectEdit>,
 }
 
 /// A body in pieces, some of the original, some new.
 #[derive(Clone, Debug, Default)]
-pub struct Segments {
+pub struct BodySegments {
     parts: Vec<Bytes>,
 }
 
 #[derive(Clone, Debug)]
-struct Change {
+struct SpanReplacement {
     range: Range<usize>,
     with: Bytes,
 }
@@ -37,7 +37,7 @@ struct ObjectEdit {
     added: Vec<(String, Bytes)>,
 }
 
-impl Edits {
+impl JsonEdits {
     pub fn is_empty(&self) -> bool {
         self.replaced.is_empty() && self.objects.is_empty()
     }
@@ -47,11 +47,11 @@ impl Edits {
     /// `range` is a span of the document, so that two ranges are nested or apart.
     pub fn replace(&mut self, range: Range<usize>, with: impl Into<Bytes>) {
         let with = with.into();
-        self.replaced.push(Change { range, with });
+        self.replaced.push(SpanReplacement { range, with });
     }
 
     /// Takes a member out of its object, with its key and one comma. Does nothing for other values.
-    pub fn remove_member(&mut self, value: Node<'_>) {
+    pub fn remove_member(&mut self, value: DocumentNode<'_>) {
         let Some((key, object)) = value.key_span().zip(value.parent()) else {
             return;
         };
@@ -63,8 +63,8 @@ impl Edits {
     /// Gives an object a member, whose value is written JSON; replaces the value where the key exists.
     ///
     /// Does nothing for values that are no objects.
-    pub fn insert_member(&mut self, object: Node<'_>, key: &str, value: impl Into<Bytes>) {
-        if object.kind() != Kind::Object {
+    pub fn insert_member(&mut self, object: DocumentNode<'_>, key: &str, value: impl Into<Bytes>) {
+        if object.kind() != ValueKind::Object {
             return;
         }
         let value = value.into();
@@ -80,7 +80,7 @@ impl Edits {
     }
 
     /// The edited body. `body` is the body of the document that the edits were made for.
-    pub fn apply(&self, body: &Bytes) -> Segments {
+    pub fn apply(&self, body: &Bytes) -> BodySegments {
         let mut parts = Vec::with_capacity(1 + 2 * (self.replaced.len() + self.objects.len()));
         let mut push = |part: Bytes| {
             if !part.is_empty() {
@@ -94,11 +94,11 @@ impl Edits {
             done = change.range.end;
         }
         push(body.slice(done..));
-        Segments { parts }
+        BodySegments { parts }
     }
 
     /// The edits of one object, begun where there are none.
-    fn object(&mut self, object: Node<'_>) -> &mut ObjectEdit {
+    fn object(&mut self, object: DocumentNode<'_>) -> &mut ObjectEdit {
         let span = object.span();
         let known = self.objects.iter().position(|edit| edit.span == span);
         let index = known.unwrap_or_else(|| {
@@ -109,7 +109,7 @@ impl Edits {
     }
 
     /// All changes that count, in the order of the body, none overlapping.
-    fn settled(&self) -> Vec<Change> {
+    fn settled(&self) -> Vec<SpanReplacement> {
         let mut changes = Vec::with_capacity(self.replaced.len() + self.objects.len());
         // Reversed, so that the stable sort puts the last change of the same bytes first.
         changes.extend(self.replaced.iter().rev().cloned());
@@ -134,8 +134,8 @@ impl Edits {
 }
 
 impl ObjectEdit {
-    fn new(object: Node<'_>) -> Self {
-        let member = |(_, value): (_, Node<'_>)| {
+    fn new(object: DocumentNode<'_>) -> Self {
+        let member = |(_, value): (_, DocumentNode<'_>)| {
             let key = value.key_span().expect("a member has a key");
             (key.start..value.span().end, false)
         };
@@ -151,7 +151,7 @@ impl ObjectEdit {
         self.members.iter().any(holds)
     }
 
-    fn changes(&self, changes: &mut Vec<Change>) {
+    fn changes(&self, changes: &mut Vec<SpanReplacement>) {
         let mut last_kept: Option<&Range<usize>> = None;
         for (index, (member, gone)) in self.members.iter().enumerate() {
             if !gone {
@@ -167,14 +167,14 @@ impl ObjectEdit {
                 Some((after, _)) if last_kept.is_none() => after.start,
                 _ => member.end,
             };
-            changes.push(Change {
+            changes.push(SpanReplacement {
                 range: from..to,
                 with: Bytes::new(),
             });
         }
         if !self.added.is_empty() {
             let at = last_kept.map_or(self.span.start + 1, |member| member.end);
-            changes.push(Change {
+            changes.push(SpanReplacement {
                 range: at..at,
                 with: self.added_members(last_kept.is_some()),
             });
@@ -195,7 +195,7 @@ impl ObjectEdit {
     }
 }
 
-impl Segments {
+impl BodySegments {
     /// Bytes in all.
     pub fn len(&self) -> usize {
         self.parts.iter().map(Bytes::len).sum()
@@ -218,13 +218,13 @@ impl Segments {
     }
 }
 
-impl From<Bytes> for Segments {
+impl From<Bytes> for BodySegments {
     fn from(body: Bytes) -> Self {
-        Edits::default().apply(&body)
+        JsonEdits::default().apply(&body)
     }
 }
 
-impl IntoIterator for Segments {
+impl IntoIterator for BodySegments {
     type Item = Bytes;
     type IntoIter = std::vec::IntoIter<Bytes>;
 
@@ -233,7 +233,7 @@ impl IntoIterator for Segments {
     }
 }
 
-impl<'a> IntoIterator for &'a Segments {
+impl<'a> IntoIterator for &'a BodySegments {
     type Item = &'a Bytes;
     type IntoIter = std::slice::Iter<'a, Bytes>;
 

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 
-use super::tape::{Entry, Shape};
+use super::tape::{TapeEntry, TapeEntryKind};
 use super::text;
 
 /// Up to this many members, comparing each with each is faster than hashing.
@@ -15,7 +15,7 @@ static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 /// The tape index of the first key that an earlier key of the same object equals once decoded.
 ///
 /// `object` is the tape index of an object whose members end the tape.
-pub(super) fn duplicate(body: &[u8], tape: &[Entry], object: usize) -> Option<usize> {
+pub(super) fn duplicate(body: &[u8], tape: &[TapeEntry], object: usize) -> Option<usize> {
     match tape[object].count {
         0 | 1 => None,
         2..=SMALL => duplicate_by_comparing(body, tape, object),
@@ -24,7 +24,7 @@ pub(super) fn duplicate(body: &[u8], tape: &[Entry], object: usize) -> Option<us
 }
 
 /// The entry after this one and all it contains.
-pub(super) fn after(tape: &[Entry], index: usize) -> usize {
+pub(super) fn after(tape: &[TapeEntry], index: usize) -> usize {
     let entry = &tape[index];
     if entry.is_container() {
         entry.next as usize
@@ -34,18 +34,18 @@ pub(super) fn after(tape: &[Entry], index: usize) -> usize {
 }
 
 /// Whether a key means `name` once decoded.
-pub(super) fn means(body: &[u8], key: &Entry, name: &str) -> bool {
+pub(super) fn key_equals(body: &[u8], key: &TapeEntry, name: &str) -> bool {
     let content = key.content(body);
     match key.shape {
         // An escape never stands for more bytes than it takes, so a shorter key cannot match.
-        Shape::Key(spelling) if spelling.escaped => {
+        TapeEntryKind::Key(spelling) if spelling.escaped => {
             content.len() >= name.len() && text::decode(content, spelling) == name
         }
         _ => content == name.as_bytes(),
     }
 }
 
-fn duplicate_by_comparing(body: &[u8], tape: &[Entry], object: usize) -> Option<usize> {
+fn duplicate_by_comparing(body: &[u8], tape: &[TapeEntry], object: usize) -> Option<usize> {
     let first = object + 1;
     let mut later = after(tape, first + 1);
     while later < tape.len() {
@@ -62,7 +62,12 @@ fn duplicate_by_comparing(body: &[u8], tape: &[Entry], object: usize) -> Option<
 }
 
 /// Keeps hashes and key indices in an open-addressed table of twice the size needed.
-fn duplicate_by_hashing(body: &[u8], tape: &[Entry], object: usize, count: usize) -> Option<usize> {
+fn duplicate_by_hashing(
+    body: &[u8],
+    tape: &[TapeEntry],
+    object: usize,
+    count: usize,
+) -> Option<usize> {
     const FREE: (u32, u32) = (0, u32::MAX);
     let mask = (count * 2).next_power_of_two() - 1;
     let mut slots = vec![FREE; mask + 1];
@@ -83,7 +88,7 @@ fn duplicate_by_hashing(body: &[u8], tape: &[Entry], object: usize, count: usize
     None
 }
 
-fn same(body: &[u8], left: &Entry, right: &Entry) -> bool {
+fn same(body: &[u8], left: &TapeEntry, right: &TapeEntry) -> bool {
     let spellings = (left.spelling(), right.spelling());
     match spellings {
         (Some(a), Some(b)) if a.escaped || b.escaped => {
@@ -93,7 +98,7 @@ fn same(body: &[u8], left: &Entry, right: &Entry) -> bool {
     }
 }
 
-fn hash(body: &[u8], key: &Entry) -> u32 {
+fn hash(body: &[u8], key: &TapeEntry) -> u32 {
     let content = key.content(body);
     let hash = match key.spelling() {
         Some(spelling) if spelling.escaped => {

@@ -4,8 +4,8 @@ pub mod edit;
 pub mod skim;
 pub mod tape_values;
 
+mod error;
 mod keys;
-mod malformed;
 mod node;
 mod number;
 mod scan;
@@ -15,19 +15,19 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-pub use malformed::{Malformed, MalformedReason, Wanted};
-pub use node::{Elements, Kind, Members, Node};
+pub use error::{ExpectedToken, JsonError, JsonErrorKind};
+pub use node::{ArrayElements, DocumentNode, ObjectMembers, ValueKind};
 pub use text::quoted;
 
 use std::fmt;
 
 use bytes::Bytes;
 
-use tape::Entry;
+use tape::TapeEntry;
 
 /// How deep and how long a document may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct JsonLimits {
     /// Objects and arrays that may stand inside each other; the outermost one counts.
     pub depth: usize,
     /// Values of any kind in the whole document; keys do not count.
@@ -38,21 +38,21 @@ pub struct Limits {
 ///
 /// What it accepts is RFC 8259 without duplicate keys, byte order mark or lone surrogates.
 /// Numbers stay bytes, so one that fits no machine type is still the number the caller wrote.
-pub struct Document {
+pub struct JsonDocument {
     body: Bytes,
-    tape: Vec<Entry>,
+    tape: Vec<TapeEntry>,
 }
 
-impl Document {
+impl JsonDocument {
     /// Reads a whole body, or says what is wrong with it and where.
-    pub fn parse(body: Bytes, limits: &Limits) -> Result<Self, Malformed> {
+    pub fn parse(body: Bytes, limits: &JsonLimits) -> Result<Self, JsonError> {
         let tape = scan::scan(&body, limits)?;
         Ok(Self { body, tape })
     }
 
     /// The outermost value.
-    pub fn root(&self) -> Node<'_> {
-        Node::new(self, 0)
+    pub fn root(&self) -> DocumentNode<'_> {
+        DocumentNode::new(self, 0)
     }
 
     /// The bytes that were read, unchanged.
@@ -61,7 +61,7 @@ impl Document {
     }
 }
 
-impl Default for Limits {
+impl Default for JsonLimits {
     fn default() -> Self {
         Self {
             depth: 64,
@@ -70,7 +70,7 @@ impl Default for Limits {
     }
 }
 
-impl fmt::Debug for Document {
+impl fmt::Debug for JsonDocument {
     /// Names sizes only: a body is the caller's and stays out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")

@@ -4,19 +4,19 @@ use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 
-use super::tape::{Entry, Shape};
-use super::{Document, keys, text};
+use super::tape::{TapeEntry, TapeEntryKind};
+use super::{JsonDocument, keys, text};
 
 /// One value of a document.
 #[derive(Clone, Copy)]
-pub struct Node<'a> {
-    document: &'a Document,
+pub struct DocumentNode<'a> {
+    document: &'a JsonDocument,
     index: u32,
 }
 
 /// The six types of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     Null,
     Bool,
     Number,
@@ -25,27 +25,27 @@ pub enum Kind {
     Object,
 }
 
-impl<'a> Node<'a> {
-    pub(super) fn new(document: &'a Document, index: usize) -> Self {
+impl<'a> DocumentNode<'a> {
+    pub(super) fn new(document: &'a JsonDocument, index: usize) -> Self {
         Self {
             document,
             index: index as u32,
         }
     }
 
-    pub fn kind(self) -> Kind {
+    pub fn kind(self) -> ValueKind {
         match self.entry().shape {
-            Shape::Null => Kind::Null,
-            Shape::True | Shape::False => Kind::Bool,
-            Shape::Number => Kind::Number,
-            Shape::String(_) | Shape::Key(_) => Kind::String,
-            Shape::Array => Kind::Array,
-            Shape::Object => Kind::Object,
+            TapeEntryKind::Null => ValueKind::Null,
+            TapeEntryKind::True | TapeEntryKind::False => ValueKind::Bool,
+            TapeEntryKind::Number => ValueKind::Number,
+            TapeEntryKind::String(_) | TapeEntryKind::Key(_) => ValueKind::String,
+            TapeEntryKind::Array => ValueKind::Array,
+            TapeEntryKind::Object => ValueKind::Object,
         }
     }
 
     pub fn is_null(self) -> bool {
-        self.entry().shape == Shape::Null
+        self.entry().shape == TapeEntryKind::Null
     }
 
     /// The decoded text of a string; borrowed when it holds no escape.
@@ -57,8 +57,8 @@ impl<'a> Node<'a> {
 
     pub fn as_bool(self) -> Option<bool> {
         match self.entry().shape {
-            Shape::True => Some(true),
-            Shape::False => Some(false),
+            TapeEntryKind::True => Some(true),
+            TapeEntryKind::False => Some(false),
             _ => None,
         }
     }
@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
     /// A number as it was written.
     pub fn number_text(self) -> Option<&'a str> {
         let ascii = |bytes| std::str::from_utf8(bytes).expect("numbers are ASCII");
-        (self.entry().shape == Shape::Number).then(|| ascii(self.raw()))
+        (self.entry().shape == TapeEntryKind::Number).then(|| ascii(self.raw()))
     }
 
     /// Code points of a string.
@@ -103,10 +103,10 @@ impl<'a> Node<'a> {
     }
 
     /// The value of an object's member.
-    pub fn get(self, key: &str) -> Option<Node<'a>> {
+    pub fn get(self, key: &str) -> Option<DocumentNode<'a>> {
         let mut members = self.members();
         while let Some((name, value)) = members.step() {
-            if keys::means(&self.document.body, name, key) {
+            if keys::key_equals(&self.document.body, name, key) {
                 return Some(value);
             }
         }
@@ -114,19 +114,19 @@ impl<'a> Node<'a> {
     }
 
     /// The members of an object in the order of the body; none for all else.
-    pub fn members(self) -> Members<'a> {
-        let is_object = self.entry().shape == Shape::Object;
-        Members(self.children(is_object))
+    pub fn members(self) -> ObjectMembers<'a> {
+        let is_object = self.entry().shape == TapeEntryKind::Object;
+        ObjectMembers(self.children(is_object))
     }
 
     /// The elements of an array; none for all else.
-    pub fn elements(self) -> Elements<'a> {
-        let is_array = self.entry().shape == Shape::Array;
-        Elements(self.children(is_array))
+    pub fn elements(self) -> ArrayElements<'a> {
+        let is_array = self.entry().shape == TapeEntryKind::Array;
+        ArrayElements(self.children(is_array))
     }
 
     /// The value at an RFC 6901 pointer below this one; the empty pointer is this value.
-    pub fn pointer(self, pointer: &str) -> Option<Node<'a>> {
+    pub fn pointer(self, pointer: &str) -> Option<DocumentNode<'a>> {
         if pointer.is_empty() {
             return Some(self);
         }
@@ -134,8 +134,8 @@ impl<'a> Node<'a> {
         tokens
             .map(unescaped)
             .try_fold(self, |node, token| match node.kind() {
-                Kind::Object => node.get(&token),
-                Kind::Array => node.elements().nth(array_index(&token)?),
+                ValueKind::Object => node.get(&token),
+                ValueKind::Array => node.elements().nth(array_index(&token)?),
                 _ => None,
             })
     }
@@ -149,7 +149,7 @@ impl<'a> Node<'a> {
     pub fn key_span(self) -> Option<Range<usize>> {
         let before = (self.index as usize).checked_sub(1)?;
         let entry = &self.document.tape[before];
-        matches!(entry.shape, Shape::Key(_)).then(|| entry.span())
+        matches!(entry.shape, TapeEntryKind::Key(_)).then(|| entry.span())
     }
 
     /// The bytes of the value.
@@ -158,13 +158,13 @@ impl<'a> Node<'a> {
     }
 
     /// The object or array directly around this value. Walks down from the root.
-    pub fn parent(self) -> Option<Node<'a>> {
+    pub fn parent(self) -> Option<DocumentNode<'a>> {
         let mut around = self.document.root();
         if around.index == self.index {
             return None;
         }
         loop {
-            let is_object = around.entry().shape == Shape::Object;
+            let is_object = around.entry().shape == TapeEntryKind::Object;
             let mut children = around.children(true);
             let holder = children.find_holder(is_object, self.index)?;
             if holder.index == self.index {
@@ -179,12 +179,12 @@ impl<'a> Node<'a> {
         (std::ptr::from_ref(self.document) as usize, self.index)
     }
 
-    fn entry(self) -> &'a Entry {
+    fn entry(self) -> &'a TapeEntry {
         &self.document.tape[self.index as usize]
     }
 
-    fn children(self, wanted: bool) -> Children<'a> {
-        Children {
+    fn children(self, wanted: bool) -> ContainerChildren<'a> {
+        ContainerChildren {
             document: self.document,
             next: self.index as usize + 1,
             left: if wanted { self.len() } else { 0 },
@@ -192,7 +192,7 @@ impl<'a> Node<'a> {
     }
 }
 
-impl fmt::Debug for Node<'_> {
+impl fmt::Debug for DocumentNode<'_> {
     /// Names kind and place only: values are the caller's and stay out of logs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at {:?}", self.kind(), self.span())
@@ -201,29 +201,29 @@ impl fmt::Debug for Node<'_> {
 
 /// The members of an object, each with its decoded key.
 #[derive(Clone)]
-pub struct Members<'a>(Children<'a>);
+pub struct ObjectMembers<'a>(ContainerChildren<'a>);
 
 /// The elements of an array.
 #[derive(Clone)]
-pub struct Elements<'a>(Children<'a>);
+pub struct ArrayElements<'a>(ContainerChildren<'a>);
 
 #[derive(Clone)]
-struct Children<'a> {
-    document: &'a Document,
+struct ContainerChildren<'a> {
+    document: &'a JsonDocument,
     next: usize,
     left: usize,
 }
 
-impl<'a> Members<'a> {
-    fn step(&mut self) -> Option<(&'a Entry, Node<'a>)> {
+impl<'a> ObjectMembers<'a> {
+    fn step(&mut self) -> Option<(&'a TapeEntry, DocumentNode<'a>)> {
         let key = self.0.next;
         let value = self.0.step(1)?;
         Some((&self.0.document.tape[key], value))
     }
 }
 
-impl<'a> Iterator for Members<'a> {
-    type Item = (Cow<'a, str>, Node<'a>);
+impl<'a> Iterator for ObjectMembers<'a> {
+    type Item = (Cow<'a, str>, DocumentNode<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
         let (key, value) = self.step()?;
@@ -239,8 +239,8 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-impl<'a> Iterator for Elements<'a> {
-    type Item = Node<'a>;
+impl<'a> Iterator for ArrayElements<'a> {
+    type Item = DocumentNode<'a>;
 
     fn next(&mut self) -> Option<Self::Item> {
         self.0.step(0)
@@ -251,17 +251,17 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
-impl<'a> Children<'a> {
+impl<'a> ContainerChildren<'a> {
     /// The next child, after as many entries for its key.
-    fn step(&mut self, keys: usize) -> Option<Node<'a>> {
+    fn step(&mut self, keys: usize) -> Option<DocumentNode<'a>> {
         self.left = self.left.checked_sub(1)?;
         let index = self.next + keys;
         self.next = keys::after(&self.document.tape, index);
-        Some(Node::new(self.document, index))
+        Some(DocumentNode::new(self.document, index))
     }
 
     /// The child that is, or contains, the entry at `index`.
-    fn find_holder(&mut self, in_object: bool, index: u32) -> Option<Node<'a>> {
+    fn find_holder(&mut self, in_object: bool, index: u32) -> Option<DocumentNode<'a>> {
         loop {
             let child = self.step(usize::from(in_object))?;
             if index < self.next as u32 {

@@ -1,13 +1,13 @@
 //! The scan: checks a body against RFC 8259 and our stricter rules, and writes the tape.
 
+use super::error::{ExpectedToken, JsonError, JsonErrorKind};
 use super::keys;
-use super::malformed::{Malformed, MalformedReason, Wanted};
-use super::tape::{Entry, Shape, Spelling};
-use super::{Limits, number, text};
+use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
+use super::{JsonLimits, number, text};
 
 /// Reads the whole body; the first entry of the tape is the outermost value.
-pub(super) fn scan(body: &[u8], limits: &Limits) -> Result<Vec<Entry>, Malformed> {
-    let mut scanner = Scanner {
+pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, JsonError> {
+    let mut scanner = JsonScanner {
         body,
         at: 0,
         tape: Vec::with_capacity((body.len() / BYTES_PER_ENTRY).clamp(8, FIRST_ENTRIES)),
@@ -29,42 +29,42 @@ const FIRST_ENTRIES: usize = 1024;
 /// No container is open.
 const NONE: u32 = u32::MAX;
 
-struct Scanner<'a> {
+struct JsonScanner<'a> {
     body: &'a [u8],
     at: usize,
-    tape: Vec<Entry>,
+    tape: Vec<TapeEntry>,
     /// The tape index of the open container that the scan is directly inside of.
     innermost: u32,
     depth: usize,
     values: usize,
-    limits: &'a Limits,
+    limits: &'a JsonLimits,
 }
 
-impl Scanner<'_> {
-    fn refuse_other_encodings(&self) -> Result<(), Malformed> {
+impl JsonScanner<'_> {
+    fn refuse_other_encodings(&self) -> Result<(), JsonError> {
         let reason = match self.body {
-            [] => MalformedReason::Empty,
-            [0xEF, 0xBB, 0xBF, ..] => MalformedReason::ByteOrderMark,
+            [] => JsonErrorKind::Empty,
+            [0xEF, 0xBB, 0xBF, ..] => JsonErrorKind::ByteOrderMark,
             [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, _, 0, ..] | [_, 0, _, 0, ..] => {
-                MalformedReason::Utf16
+                JsonErrorKind::Utf16
             }
             // The largest index is kept free for `NONE`.
-            _ if self.body.len() >= u32::MAX as usize => MalformedReason::TooLong,
+            _ if self.body.len() >= u32::MAX as usize => JsonErrorKind::TooLong,
             _ => return Ok(()),
         };
         Err(self.malformed(0, reason))
     }
 
-    fn document(&mut self) -> Result<(), Malformed> {
+    fn document(&mut self) -> Result<(), JsonError> {
         while !self.value()? || self.another_value_is_due()? {}
         match self.next_byte() {
             None => Ok(()),
-            Some(_) => Err(self.malformed(self.at, MalformedReason::TrailingBytes)),
+            Some(_) => Err(self.malformed(self.at, JsonErrorKind::TrailingBytes)),
         }
     }
 
     /// Reads closing brackets up to a comma; false when the outermost value has ended.
-    fn another_value_is_due(&mut self) -> Result<bool, Malformed> {
+    fn another_value_is_due(&mut self) -> Result<bool, JsonError> {
         while self.innermost != NONE {
             if self.separator()? {
                 return Ok(true);
@@ -74,29 +74,29 @@ impl Scanner<'_> {
     }
 
     /// Reads a value; false when it opened a container that has content, whose first value is now due.
-    fn value(&mut self) -> Result<bool, Malformed> {
+    fn value(&mut self) -> Result<bool, JsonError> {
         let Some(byte) = self.next_byte() else {
             let reason = match self.tape.is_empty() {
-                true => MalformedReason::Empty,
-                false => MalformedReason::UnexpectedEnd(Wanted::Value),
+                true => JsonErrorKind::Empty,
+                false => JsonErrorKind::UnexpectedEnd(ExpectedToken::Value),
             };
             return Err(self.malformed(self.at, reason));
         };
         self.count_value()?;
         match byte {
-            b'"' => self.string(Shape::String).map(|()| true),
-            b'{' => self.open(Shape::Object),
-            b'[' => self.open(Shape::Array),
+            b'"' => self.string(TapeEntryKind::String).map(|()| true),
+            b'{' => self.open(TapeEntryKind::Object),
+            b'[' => self.open(TapeEntryKind::Array),
             b'-' | b'0'..=b'9' => self.number().map(|()| true),
-            b't' => self.literal(b"true", Shape::True).map(|()| true),
-            b'f' => self.literal(b"false", Shape::False).map(|()| true),
-            b'n' => self.literal(b"null", Shape::Null).map(|()| true),
-            found => Err(self.unexpected(Wanted::Value, found)),
+            b't' => self.literal(b"true", TapeEntryKind::True).map(|()| true),
+            b'f' => self.literal(b"false", TapeEntryKind::False).map(|()| true),
+            b'n' => self.literal(b"null", TapeEntryKind::Null).map(|()| true),
+            found => Err(self.unexpected(ExpectedToken::Value, found)),
         }
     }
 
     /// Reads what follows a value in a container; true when another value is due.
-    fn separator(&mut self) -> Result<bool, Malformed> {
+    fn separator(&mut self) -> Result<bool, JsonError> {
         let in_object = self.in_object();
         match self.next_byte() {
             Some(b',') => {
@@ -110,27 +110,27 @@ impl Scanner<'_> {
             Some(b']') if !in_object => self.close().map(|()| false),
             found => {
                 let wanted = match in_object {
-                    true => Wanted::CommaOrBrace,
-                    false => Wanted::CommaOrBracket,
+                    true => ExpectedToken::CommaOrBrace,
+                    false => ExpectedToken::CommaOrBracket,
                 };
                 Err(self.missing(wanted, found))
             }
         }
     }
 
-    fn key(&mut self) -> Result<(), Malformed> {
+    fn key(&mut self) -> Result<(), JsonError> {
         match self.next_byte() {
-            Some(b'"') => self.string(Shape::Key)?,
-            found => return Err(self.missing(Wanted::Key, found)),
+            Some(b'"') => self.string(TapeEntryKind::Key)?,
+            found => return Err(self.missing(ExpectedToken::Key, found)),
         }
         match self.next_byte() {
             Some(b':') => self.at += 1,
-            found => return Err(self.missing(Wanted::Colon, found)),
+            found => return Err(self.missing(ExpectedToken::Colon, found)),
         }
         Ok(())
     }
 
-    fn string(&mut self, shape: fn(Spelling) -> Shape) -> Result<(), Malformed> {
+    fn string(&mut self, shape: fn(StringFlags) -> TapeEntryKind) -> Result<(), JsonError> {
         let start = self.at;
         let (end, spelling) = text::scan(self.body, start)
             .map_err(|(offset, reason)| self.malformed(offset, reason))?;
@@ -138,28 +138,28 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn number(&mut self) -> Result<(), Malformed> {
+    fn number(&mut self) -> Result<(), JsonError> {
         match number::length(&self.body[self.at..]) {
             Some(length) => {
-                self.push(self.at, self.at + length, Shape::Number);
+                self.push(self.at, self.at + length, TapeEntryKind::Number);
                 Ok(())
             }
-            None => Err(self.malformed(self.at, MalformedReason::BadNumber)),
+            None => Err(self.malformed(self.at, JsonErrorKind::BadNumber)),
         }
     }
 
-    fn literal(&mut self, word: &[u8], shape: Shape) -> Result<(), Malformed> {
+    fn literal(&mut self, word: &[u8], shape: TapeEntryKind) -> Result<(), JsonError> {
         if !self.body[self.at..].starts_with(word) {
-            return Err(self.malformed(self.at, MalformedReason::BadLiteral));
+            return Err(self.malformed(self.at, JsonErrorKind::BadLiteral));
         }
         self.push(self.at, self.at + word.len(), shape);
         Ok(())
     }
 
     /// Opens a container; true when it is empty and thus closed again.
-    fn open(&mut self, shape: Shape) -> Result<bool, Malformed> {
+    fn open(&mut self, shape: TapeEntryKind) -> Result<bool, JsonError> {
         if self.depth == self.limits.depth {
-            return Err(self.malformed(self.at, MalformedReason::TooDeep(self.limits.depth)));
+            return Err(self.malformed(self.at, JsonErrorKind::TooDeep(self.limits.depth)));
         }
         self.depth += 1;
         let around = self.innermost;
@@ -169,15 +169,17 @@ impl Scanner<'_> {
         self.innermost = index;
         let next = self.next_byte();
         match (shape, next) {
-            (Shape::Object, Some(b'}')) | (Shape::Array, Some(b']')) => self.close().map(|()| true),
-            (Shape::Object, _) => self.key().map(|()| false),
+            (TapeEntryKind::Object, Some(b'}')) | (TapeEntryKind::Array, Some(b']')) => {
+                self.close().map(|()| true)
+            }
+            (TapeEntryKind::Object, _) => self.key().map(|()| false),
             _ => Ok(false),
         }
     }
 
-    fn close(&mut self) -> Result<(), Malformed> {
+    fn close(&mut self) -> Result<(), JsonError> {
         let index = self.innermost as usize;
-        if self.tape[index].shape == Shape::Object
+        if self.tape[index].shape == TapeEntryKind::Object
             && let Some(key) = keys::duplicate(self.body, &self.tape, index)
         {
             return Err(self.duplicate(key));
@@ -192,8 +194,8 @@ impl Scanner<'_> {
         Ok(())
     }
 
-    fn push(&mut self, start: usize, end: usize, shape: Shape) {
-        self.tape.push(Entry {
+    fn push(&mut self, start: usize, end: usize, shape: TapeEntryKind) {
+        self.tape.push(TapeEntry {
             start: start as u32,
             end: end as u32,
             next: NONE,
@@ -203,9 +205,9 @@ impl Scanner<'_> {
         self.at = end;
     }
 
-    fn count_value(&mut self) -> Result<(), Malformed> {
+    fn count_value(&mut self) -> Result<(), JsonError> {
         if self.values == self.limits.values {
-            let reason = MalformedReason::TooManyValues(self.limits.values);
+            let reason = JsonErrorKind::TooManyValues(self.limits.values);
             return Err(self.malformed(self.at, reason));
         }
         self.values += 1;
@@ -216,7 +218,7 @@ impl Scanner<'_> {
     }
 
     fn in_object(&self) -> bool {
-        self.tape[self.innermost as usize].shape == Shape::Object
+        self.tape[self.innermost as usize].shape == TapeEntryKind::Object
     }
 
     /// Skips white space and looks at the byte after it.
@@ -231,26 +233,26 @@ impl Scanner<'_> {
 }
 
 /// Errors, told with the place that the tape knows.
-impl Scanner<'_> {
-    fn missing(&self, wanted: Wanted, found: Option<u8>) -> Malformed {
+impl JsonScanner<'_> {
+    fn missing(&self, wanted: ExpectedToken, found: Option<u8>) -> JsonError {
         match found {
             Some(found) => self.unexpected(wanted, found),
-            None => self.malformed(self.at, MalformedReason::UnexpectedEnd(wanted)),
+            None => self.malformed(self.at, JsonErrorKind::UnexpectedEnd(wanted)),
         }
     }
 
-    fn unexpected(&self, wanted: Wanted, found: u8) -> Malformed {
+    fn unexpected(&self, wanted: ExpectedToken, found: u8) -> JsonError {
         let closes = matches!(found, b'}' | b']');
         let reason = match wanted {
-            Wanted::Key | Wanted::Value if closes && self.follows_comma() => {
-                MalformedReason::TrailingComma
+            ExpectedToken::Key | ExpectedToken::Value if closes && self.follows_comma() => {
+                JsonErrorKind::TrailingComma
             }
-            Wanted::Value if found.is_ascii_alphabetic() => MalformedReason::BadLiteral,
+            ExpectedToken::Value if found.is_ascii_alphabetic() => JsonErrorKind::BadLiteral,
             _ if found >= 0x80 => match std::str::from_utf8(&self.body[self.at..]) {
-                Err(error) if error.valid_up_to() == 0 => MalformedReason::InvalidUtf8,
-                _ => MalformedReason::Unexpected { wanted, found },
+                Err(error) if error.valid_up_to() == 0 => JsonErrorKind::InvalidUtf8,
+                _ => JsonErrorKind::Unexpected { wanted, found },
             },
-            _ => MalformedReason::Unexpected { wanted, found },
+            _ => JsonErrorKind::Unexpected { wanted, found },
         };
         self.malformed(self.at, reason)
     }
@@ -259,15 +261,15 @@ impl Scanner<'_> {
         self.body[..self.at].trim_ascii_end().ends_with(b",")
     }
 
-    fn duplicate(&self, key: usize) -> Malformed {
+    fn duplicate(&self, key: usize) -> JsonError {
         let key = &self.tape[key];
         let spelling = key.spelling().expect("a key is spelled");
         let name = text::decode(key.content(self.body), spelling).into_owned();
-        self.malformed(key.start as usize, MalformedReason::DuplicateKey(name))
+        self.malformed(key.start as usize, JsonErrorKind::DuplicateKey(name))
     }
 
-    fn malformed(&self, offset: usize, reason: MalformedReason) -> Malformed {
-        Malformed::at(self.body, offset, self.pointer(), reason)
+    fn malformed(&self, offset: usize, reason: JsonErrorKind) -> JsonError {
+        JsonError::at(self.body, offset, self.pointer(), reason)
     }
 
     /// The JSON pointer of the innermost open container.
@@ -289,7 +291,7 @@ impl Scanner<'_> {
 
     fn token(&self, parent: usize, child: usize) -> String {
         let parent = &self.tape[parent];
-        if parent.shape == Shape::Array {
+        if parent.shape == TapeEntryKind::Array {
             return (parent.count - 1).to_string();
         }
         let key = &self.tape[child - 1];

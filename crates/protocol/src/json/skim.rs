@@ -16,13 +16,13 @@ pub fn find(json: &[u8], path: &[&str]) -> Option<Range<usize>> {
 }
 
 /// The members of the object within `range`: raw keys without quotes, and where the values lie.
-pub fn members(json: &[u8], range: Range<usize>) -> Members<'_> {
-    Members(Walk::new(json, range, b'{'))
+pub fn members(json: &[u8], range: Range<usize>) -> RawMembers<'_> {
+    RawMembers(RawCursor::new(json, range, b'{'))
 }
 
 /// Where the elements of the array within `range` lie.
-pub fn elements(json: &[u8], range: Range<usize>) -> Elements<'_> {
-    Elements(Walk::new(json, range, b'['))
+pub fn elements(json: &[u8], range: Range<usize>) -> RawElements<'_> {
+    RawElements(RawCursor::new(json, range, b'['))
 }
 
 /// The bytes between the quotes, if the value is a string without escapes.
@@ -32,16 +32,16 @@ pub fn plain_string(json: &[u8], range: Range<usize>) -> Option<&str> {
     (!text.contains('\\')).then_some(text)
 }
 
-pub struct Members<'a>(Walk<'a>);
+pub struct RawMembers<'a>(RawCursor<'a>);
 
-pub struct Elements<'a>(Walk<'a>);
+pub struct RawElements<'a>(RawCursor<'a>);
 
-struct Walk<'a> {
+struct RawCursor<'a> {
     json: &'a [u8],
     at: usize,
 }
 
-impl<'a> Iterator for Members<'a> {
+impl<'a> Iterator for RawMembers<'a> {
     type Item = (&'a [u8], Range<usize>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -54,7 +54,7 @@ impl<'a> Iterator for Members<'a> {
     }
 }
 
-impl Iterator for Elements<'_> {
+impl Iterator for RawElements<'_> {
     type Item = Range<usize>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -64,7 +64,7 @@ impl Iterator for Elements<'_> {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> RawCursor<'a> {
     /// Steps into the container of this bracket; a walk of nothing where there is none.
     fn new(json: &'a [u8], range: Range<usize>, bracket: u8) -> Self {
         let json = &json[..range.end];

@@ -4,28 +4,28 @@ use std::ops::Range;
 
 /// What an entry stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum TapeEntryKind {
     Null,
     True,
     False,
     Number,
-    String(Spelling),
+    String(StringFlags),
     /// The key of a member; its value is the entry that follows.
-    Key(Spelling),
+    Key(StringFlags),
     Array,
     Object,
 }
 
 /// What a string's bytes need before they can be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Spelling {
+pub(super) struct StringFlags {
     pub escaped: bool,
     pub ascii: bool,
 }
 
 /// Where a value or key lies and how to step over it.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Entry {
+pub(super) struct TapeEntry {
     /// The first byte, for strings the opening quote.
     pub start: u32,
     /// One past the last byte.
@@ -34,10 +34,10 @@ pub(super) struct Entry {
     pub next: u32,
     /// Members or elements directly inside.
     pub count: u32,
-    pub shape: Shape,
+    pub shape: TapeEntryKind,
 }
 
-impl Entry {
+impl TapeEntry {
     pub fn span(&self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -48,12 +48,12 @@ impl Entry {
     }
 
     pub fn is_container(&self) -> bool {
-        matches!(self.shape, Shape::Array | Shape::Object)
+        matches!(self.shape, TapeEntryKind::Array | TapeEntryKind::Object)
     }
 
-    pub fn spelling(&self) -> Option<Spelling> {
+    pub fn spelling(&self) -> Option<StringFlags> {
         match self.shape {
-            Shape::String(spelling) | Shape::Key(spelling) => Some(spelling),
+            TapeEntryKind::String(spelling) | TapeEntryKind::Key(spelling) => Some(spelling),
             _ => None,
         }
     }

@@ -1,6 +1,6 @@
 //! Lets JSON Schema validators read a document in place, without a second representation of it.
 //!
-//! `jsonschema::options_for::<Tape>().build(&schema)?.validate(document.root())`
+//! `jsonschema::options_for::<TapeAdapter>().build(&schema)?.validate(document.root())`
 
 use std::borrow::Cow;
 
@@ -11,53 +11,53 @@ use jsonschema::json::{
 };
 use serde_json::{Number, Value};
 
-use super::tape::{Entry, Shape, Spelling};
-use super::{Document, Elements, Kind, Members, Node};
+use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
+use super::{ArrayElements, DocumentNode, JsonDocument, ObjectMembers, ValueKind};
 
 /// The representation that validators are built for.
-pub struct Tape;
+pub struct TapeAdapter;
 
 /// A number as it was written.
 pub struct NumberText<'a>(&'a str);
 
 /// Holds a property name while `propertyNames` looks at it as a value.
-pub struct NameBuffer(Document);
+pub struct PropertyNameBuffer(JsonDocument);
 
 /// Values that an error may carry; a violation shows what is wrong, not the whole body.
 const EXCERPT_VALUES: usize = 200;
 /// Characters of one string that an error may carry.
 const EXCERPT_CHARS: usize = 400;
 
-impl Json for Tape {
-    type Node<'a> = Node<'a>;
+impl Json for TapeAdapter {
+    type Node<'a> = DocumentNode<'a>;
     type PreparedKey = Box<str>;
-    type StringBuffer = NameBuffer;
+    type StringBuffer = PropertyNameBuffer;
 
     fn prepare_key(key: &str) -> Box<str> {
         key.into()
     }
 
     fn with_string_node<T>(
-        buffer: &mut NameBuffer,
+        buffer: &mut PropertyNameBuffer,
         string: &str,
-        f: impl FnOnce(Node<'_>) -> T,
+        f: impl FnOnce(DocumentNode<'_>) -> T,
     ) -> T {
-        buffer.0 = Document::of_name(string);
+        buffer.0 = JsonDocument::of_name(string);
         f(buffer.0.root())
     }
 }
 
-impl<'a> JsonNode<'a, Tape> for Node<'a> {
-    type Object = Node<'a>;
-    type Array = Node<'a>;
+impl<'a> JsonNode<'a, TapeAdapter> for DocumentNode<'a> {
+    type Object = DocumentNode<'a>;
+    type Array = DocumentNode<'a>;
     type Number = NumberText<'a>;
 
-    fn as_object(&self) -> Option<Node<'a>> {
-        (self.kind() == Kind::Object).then_some(*self)
+    fn as_object(&self) -> Option<DocumentNode<'a>> {
+        (self.kind() == ValueKind::Object).then_some(*self)
     }
 
-    fn as_array(&self) -> Option<Node<'a>> {
-        (self.kind() == Kind::Array).then_some(*self)
+    fn as_array(&self) -> Option<DocumentNode<'a>> {
+        (self.kind() == ValueKind::Array).then_some(*self)
     }
 
     fn as_string(&self) -> Option<Cow<'a, str>> {
@@ -73,21 +73,21 @@ impl<'a> JsonNode<'a, Tape> for Node<'a> {
     }
 
     fn is_null(&self) -> bool {
-        self.kind() == Kind::Null
+        self.kind() == ValueKind::Null
     }
 
     fn is_number(&self) -> bool {
-        self.kind() == Kind::Number
+        self.kind() == ValueKind::Number
     }
 
     fn json_type(&self) -> JsonType {
         match self.kind() {
-            Kind::Null => JsonType::Null,
-            Kind::Bool => JsonType::Boolean,
-            Kind::Number => JsonType::Number,
-            Kind::String => JsonType::String,
-            Kind::Array => JsonType::Array,
-            Kind::Object => JsonType::Object,
+            ValueKind::Null => JsonType::Null,
+            ValueKind::Bool => JsonType::Boolean,
+            ValueKind::Number => JsonType::Number,
+            ValueKind::String => JsonType::String,
+            ValueKind::Array => JsonType::Array,
+            ValueKind::Object => JsonType::Object,
         }
     }
 
@@ -104,43 +104,43 @@ impl<'a> JsonNode<'a, Tape> for Node<'a> {
     }
 
     fn identity(&self) -> Option<NodeIdentity> {
-        let (address, index) = Node::identity(*self);
+        let (address, index) = DocumentNode::identity(*self);
         Some(NodeIdentity::tagged(address, index))
     }
 }
 
-impl<'a> Object<'a, Tape> for Node<'a> {
+impl<'a> Object<'a, TapeAdapter> for DocumentNode<'a> {
     type Node = Self;
     type MemberName = Cow<'a, str>;
-    type MembersIter = Members<'a>;
+    type MembersIter = ObjectMembers<'a>;
 
     fn len(&self) -> usize {
-        Node::len(*self)
+        DocumentNode::len(*self)
     }
 
     fn get(&self, key: &Box<str>) -> Option<Self> {
-        Node::get(*self, key)
+        DocumentNode::get(*self, key)
     }
 
-    fn members(&self) -> Members<'a> {
-        Node::members(*self)
+    fn members(&self) -> ObjectMembers<'a> {
+        DocumentNode::members(*self)
     }
 }
 
-impl<'a> Array<'a, Tape> for Node<'a> {
+impl<'a> Array<'a, TapeAdapter> for DocumentNode<'a> {
     type Node = Self;
-    type ElementsIter = Elements<'a>;
+    type ElementsIter = ArrayElements<'a>;
 
     fn len(&self) -> usize {
-        Node::len(*self)
+        DocumentNode::len(*self)
     }
 
-    fn elements(&self) -> Elements<'a> {
-        Node::elements(*self)
+    fn elements(&self) -> ArrayElements<'a> {
+        DocumentNode::elements(*self)
     }
 
     fn is_unique(&self) -> bool {
-        let values: Vec<Value> = Node::elements(*self).map(whole).collect();
+        let values: Vec<Value> = DocumentNode::elements(*self).map(whole).collect();
         unique::is_unique(&values)
     }
 }
@@ -179,26 +179,26 @@ impl JsonNumber for NumberText<'_> {
     }
 }
 
-impl Default for NameBuffer {
+impl Default for PropertyNameBuffer {
     fn default() -> Self {
-        Self(Document::of_name(""))
+        Self(JsonDocument::of_name(""))
     }
 }
 
-impl Document {
+impl JsonDocument {
     /// A document of one string, whose content is not written as JSON but stands for itself.
     fn of_name(name: &str) -> Self {
         let body = Bytes::from(format!("\"{name}\""));
-        let spelling = Spelling {
+        let spelling = StringFlags {
             escaped: false,
             ascii: name.is_ascii(),
         };
-        let entry = Entry {
+        let entry = TapeEntry {
             start: 0,
             end: body.len() as u32,
             next: 1,
             count: 0,
-            shape: Shape::String(spelling),
+            shape: TapeEntryKind::String(spelling),
         };
         Self {
             body,
@@ -208,7 +208,7 @@ impl Document {
 }
 
 /// JSON Schema equality: numbers by their value, objects without order.
-fn equal(node: Node<'_>, expected: &Value) -> bool {
+fn equal(node: DocumentNode<'_>, expected: &Value) -> bool {
     match expected {
         Value::Null => node.is_null(),
         Value::Bool(expected) => node.as_bool() == Some(*expected),
@@ -217,7 +217,7 @@ fn equal(node: Node<'_>, expected: &Value) -> bool {
             .is_some_and(|text| cmp::equal_numbers(&NumberText(text), expected)),
         Value::String(expected) => node.as_str().is_some_and(|text| text == *expected),
         Value::Array(expected) => {
-            node.kind() == Kind::Array
+            node.kind() == ValueKind::Array
                 && node.len() == expected.len()
                 && node
                     .elements()
@@ -225,7 +225,7 @@ fn equal(node: Node<'_>, expected: &Value) -> bool {
                     .all(|(element, expected)| equal(element, expected))
         }
         Value::Object(expected) => {
-            node.kind() == Kind::Object
+            node.kind() == ValueKind::Object
                 && node.len() == expected.len()
                 && node.members().all(|(key, value)| {
                     expected
@@ -236,10 +236,10 @@ fn equal(node: Node<'_>, expected: &Value) -> bool {
     }
 }
 
-fn whole(node: Node<'_>) -> Value {
+fn whole(node: DocumentNode<'_>) -> Value {
     match node.kind() {
-        Kind::Array => node.elements().map(whole).collect(),
-        Kind::Object => {
+        ValueKind::Array => node.elements().map(whole).collect(),
+        ValueKind::Object => {
             let member = |(key, value): (Cow<'_, str>, _)| (key.into_owned(), whole(value));
             node.members().map(member).collect()
         }
@@ -248,10 +248,10 @@ fn whole(node: Node<'_>) -> Value {
 }
 
 /// The value as far as `left` values and some characters reach.
-fn excerpt(node: Node<'_>, left: &mut usize) -> Value {
+fn excerpt(node: DocumentNode<'_>, left: &mut usize) -> Value {
     *left = left.saturating_sub(1);
     match node.kind() {
-        Kind::Array => {
+        ValueKind::Array => {
             let mut elements = Vec::new();
             for element in node.elements() {
                 if *left == 0 {
@@ -261,7 +261,7 @@ fn excerpt(node: Node<'_>, left: &mut usize) -> Value {
             }
             Value::Array(elements)
         }
-        Kind::Object => {
+        ValueKind::Object => {
             let mut members = serde_json::Map::new();
             for (key, value) in node.members() {
                 if *left == 0 {
@@ -271,12 +271,12 @@ fn excerpt(node: Node<'_>, left: &mut usize) -> Value {
             }
             Value::Object(members)
         }
-        Kind::String => Value::String(shortened(node.as_str().unwrap_or_default())),
+        ValueKind::String => Value::String(shortened(node.as_str().unwrap_or_default())),
         _ => scalar(node),
     }
 }
 
-fn scalar(node: Node<'_>) -> Value {
+fn scalar(node: DocumentNode<'_>) -> Value {
     match (node.as_bool(), node.number_text(), node.as_str()) {
         (Some(boolean), ..) => Value::Bool(boolean),
         (_, Some(text), _) => Value::Number(number(text)),

@@ -9,28 +9,28 @@ use serde_json::Value;
 use super::*;
 use crate::fault::{Fault, FaultKind};
 
-fn parse(body: &[u8]) -> Result<Document, Malformed> {
-    Document::parse(Bytes::copy_from_slice(body), &Limits::default())
+fn parse(body: &[u8]) -> Result<JsonDocument, JsonError> {
+    JsonDocument::parse(Bytes::copy_from_slice(body), &JsonLimits::default())
 }
 
-fn document(body: &str) -> Document {
+fn document(body: &str) -> JsonDocument {
     parse(body.as_bytes()).unwrap_or_else(|error| panic!("{body}: {error}"))
 }
 
-fn refusal(body: &[u8]) -> Malformed {
+fn refusal(body: &[u8]) -> JsonError {
     let shown = String::from_utf8_lossy(body).into_owned();
     parse(body).expect_err(&shown)
 }
 
 /// The document as serde_json would have read it, built through the public way of reading.
-fn read_back(node: Node<'_>) -> Value {
+fn read_back(node: DocumentNode<'_>) -> Value {
     match node.kind() {
-        Kind::Null => Value::Null,
-        Kind::Bool => node.as_bool().unwrap().into(),
-        Kind::Number => serde_json::from_slice(node.raw()).unwrap(),
-        Kind::String => node.as_str().unwrap().into(),
-        Kind::Array => node.elements().map(read_back).collect(),
-        Kind::Object => {
+        ValueKind::Null => Value::Null,
+        ValueKind::Bool => node.as_bool().unwrap().into(),
+        ValueKind::Number => serde_json::from_slice(node.raw()).unwrap(),
+        ValueKind::String => node.as_str().unwrap().into(),
+        ValueKind::Array => node.elements().map(read_back).collect(),
+        ValueKind::Object => {
             let members = node.members();
             members
                 .map(|(key, value)| (key.into_owned(), read_back(value)))
@@ -43,7 +43,7 @@ fn read_back(node: Node<'_>) -> Value {
 fn a_fault_names_the_duplicate_key_and_where_it_stands() {
     let body = b"{\"model\": \"m\",\n \"messages\": [\n  {\"a\": 1, \"a\": 2}]}";
     let malformed = refusal(body);
-    assert_eq!(malformed.reason, MalformedReason::DuplicateKey("a".into()));
+    assert_eq!(malformed.reason, JsonErrorKind::DuplicateKey("a".into()));
     let fault = Fault::from(malformed);
     assert_eq!(fault.kind, FaultKind::BadJson);
     assert_eq!(
@@ -57,7 +57,7 @@ fn columns_count_characters_and_pointers_escape_their_tokens() {
     let malformed = refusal("{\"é/~\": [\"日本\", tru]}".as_bytes());
     assert_eq!((malformed.line, malformed.column), (1, 16));
     assert_eq!(malformed.pointer, "/é~1~0");
-    assert_eq!(malformed.reason, MalformedReason::BadLiteral);
+    assert_eq!(malformed.reason, JsonErrorKind::BadLiteral);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn a_duplicate_is_found_in_small_and_large_objects_however_it_is_spelled() {
         let reason = refusal(repeated.as_bytes()).reason;
         assert_eq!(
             reason,
-            MalformedReason::DuplicateKey("k1".into()),
+            JsonErrorKind::DuplicateKey("k1".into()),
             "{members}"
         );
     }
@@ -82,15 +82,15 @@ fn a_duplicate_is_found_in_small_and_large_objects_however_it_is_spelled() {
 
 #[test]
 fn values_beyond_the_limit_are_too_large_and_not_malformed() {
-    let limits = Limits {
+    let limits = JsonLimits {
         depth: 64,
         values: 4,
     };
-    let parse = |body: &'static str| Document::parse(Bytes::from(body), &limits);
+    let parse = |body: &'static str| JsonDocument::parse(Bytes::from(body), &limits);
     assert!(parse("[1,2,3]").is_ok());
     assert!(parse("{\"a\":[1,2]}").is_ok());
     let malformed = parse("{\"a\":[1,2],\"b\":3}").unwrap_err();
-    assert_eq!(malformed.reason, MalformedReason::TooManyValues(4));
+    assert_eq!(malformed.reason, JsonErrorKind::TooManyValues(4));
     assert_eq!(Fault::from(malformed).kind, FaultKind::TooLarge);
 }
 
@@ -99,7 +99,7 @@ fn depth_is_counted_to_the_limit_and_no_further() {
     let nested = |depth| "[".repeat(depth) + &"]".repeat(depth);
     assert!(parse(nested(64).as_bytes()).is_ok());
     let malformed = refusal(nested(65).as_bytes());
-    assert_eq!(malformed.reason, MalformedReason::TooDeep(64));
+    assert_eq!(malformed.reason, JsonErrorKind::TooDeep(64));
     let endless = "{\"a\":".repeat(1_000_000);
     assert_eq!(refusal(endless.as_bytes()).offset, 64 * 5);
 }
@@ -228,7 +228,10 @@ fn pointers_reach_what_they_name() {
     for (pointer, value) in table {
         assert_eq!(found(pointer).as_deref(), value, "{pointer}");
     }
-    assert_eq!(document.root().pointer("").unwrap().kind(), Kind::Object);
+    assert_eq!(
+        document.root().pointer("").unwrap().kind(),
+        ValueKind::Object
+    );
 }
 
 #[test]

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use bytes::Bytes;
 
-use super::malformed::{MalformedReason, Wanted};
-use super::tape::Spelling;
+use super::error::{ExpectedToken, JsonErrorKind};
+use super::tape::StringFlags;
 
 /// Writes a text as a JSON string with its quotes.
 pub fn quoted(text: &str) -> Bytes {
@@ -20,7 +20,7 @@ pub fn quoted(text: &str) -> Bytes {
 pub(super) fn scan(
     bytes: &[u8],
     start: usize,
-) -> Result<(usize, Spelling), (usize, MalformedReason)> {
+) -> Result<(usize, StringFlags), (usize, JsonErrorKind)> {
     let mut high_bits = 0;
     let mut escaped = false;
     let mut at = start + 1;
@@ -32,20 +32,25 @@ pub(super) fn scan(
                 escaped = true;
                 at += escape(&bytes[at..]).map_err(|reason| (at, reason))?;
             }
-            Some(&byte) => return Err((at, MalformedReason::ControlCharacter(byte))),
-            None => return Err((at, MalformedReason::UnexpectedEnd(Wanted::ClosingQuote))),
+            Some(&byte) => return Err((at, JsonErrorKind::ControlCharacter(byte))),
+            None => {
+                return Err((
+                    at,
+                    JsonErrorKind::UnexpectedEnd(ExpectedToken::ClosingQuote),
+                ));
+            }
         }
     }
     let ascii = high_bits == 0;
     if !ascii && let Err(error) = std::str::from_utf8(&bytes[start + 1..at]) {
         let at_fault = start + 1 + error.valid_up_to();
-        return Err((at_fault, MalformedReason::InvalidUtf8));
+        return Err((at_fault, JsonErrorKind::InvalidUtf8));
     }
-    Ok((at + 1, Spelling { escaped, ascii }))
+    Ok((at + 1, StringFlags { escaped, ascii }))
 }
 
 /// The text of a scanned string's content.
-pub(super) fn decode(content: &[u8], spelling: Spelling) -> Cow<'_, str> {
+pub(super) fn decode(content: &[u8], spelling: StringFlags) -> Cow<'_, str> {
     if spelling.escaped {
         Cow::Owned(unescape(content))
     } else {
@@ -54,7 +59,7 @@ pub(super) fn decode(content: &[u8], spelling: Spelling) -> Cow<'_, str> {
 }
 
 /// How many Unicode code points a scanned string's content stands for.
-pub(super) fn code_points(content: &[u8], spelling: Spelling) -> usize {
+pub(super) fn code_points(content: &[u8], spelling: StringFlags) -> usize {
     if !spelling.escaped {
         return match spelling.ascii {
             true => content.len(),
@@ -138,19 +143,19 @@ fn special_bytes(lane: u64) -> u64 {
 }
 
 /// The length of the escape that `bytes` begin with; a surrogate pair is one escape.
-fn escape(bytes: &[u8]) -> Result<usize, MalformedReason> {
+fn escape(bytes: &[u8]) -> Result<usize, JsonErrorKind> {
     match bytes.get(1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
-        Some(b'u') => match hex(bytes).ok_or(MalformedReason::BadEscape)? {
+        Some(b'u') => match hex(bytes).ok_or(JsonErrorKind::BadEscape)? {
             0xD800..=0xDBFF => match low_surrogate(&bytes[6..]) {
                 Some(_) => Ok(12),
-                None => Err(MalformedReason::LoneSurrogate),
+                None => Err(JsonErrorKind::LoneSurrogate),
             },
-            0xDC00..=0xDFFF => Err(MalformedReason::LoneSurrogate),
+            0xDC00..=0xDFFF => Err(JsonErrorKind::LoneSurrogate),
             _ => Ok(6),
         },
-        Some(_) => Err(MalformedReason::BadEscape),
-        None => Err(MalformedReason::UnexpectedEnd(Wanted::ClosingQuote)),
+        Some(_) => Err(JsonErrorKind::BadEscape),
+        None => Err(JsonErrorKind::UnexpectedEnd(ExpectedToken::ClosingQuote)),
     }
 }
 

@@ -17,7 +17,7 @@ const PREFIX_BYTES_MIN: usize = 4;
 
 /// Secrets, ready to be searched for. Made once, and shared by all who search.
 pub struct SecretMatcher {
-    groups: Vec<Group>,
+    groups: Vec<PrefixGroup>,
     /// For each byte: whether a secret has it.
     is_in_secret: [bool; 256],
     /// For each byte: whether it may stand for one of a secret's, behind a backslash.
@@ -29,7 +29,7 @@ pub struct SecretMatcher {
 }
 
 /// Secrets that begin alike, as the keys of one provider do: one search finds all of them.
-struct Group {
+struct PrefixGroup {
     prefix: Finder<'static>,
     secrets: Vec<SecretBytes>,
 }
@@ -37,7 +37,7 @@ struct Group {
 type SecretBytes = Box<[u8]>;
 
 /// What text is, read as one form of a secret.
-enum Comparison {
+enum SecretComparison {
     /// It ends here.
     Match(usize),
     /// The text ends before the secret does.
@@ -137,7 +137,7 @@ impl SecretMatcher {
 
     /// Where the beginning of a secret lies that the text ends with, in whatever form; the text's
     /// length where there is none.
-    pub fn begun(&self, text: &[u8]) -> usize {
+    pub fn partial_match_start(&self, text: &[u8]) -> usize {
         let window = text.len() - text.len().min(self.form_bytes_max);
         let may_begin = text[window..]
             .iter()
@@ -145,7 +145,7 @@ impl SecretMatcher {
             .map_or(window, |at| window + at + 1);
         let begins = |start: &usize| {
             let mut secrets = self.secrets();
-            secrets.any(|secret| matches!(compare(text, *start, secret), Comparison::Begun))
+            secrets.any(|secret| matches!(compare(text, *start, secret), SecretComparison::Begun))
         };
         (may_begin..text.len())
             .find(begins)
@@ -154,7 +154,7 @@ impl SecretMatcher {
 }
 
 /// Puts sorted secrets together that begin alike.
-fn grouped(secrets: &[&[u8]]) -> Vec<Group> {
+fn grouped(secrets: &[&[u8]]) -> Vec<PrefixGroup> {
     let mut groups: Vec<(&[u8], Vec<SecretBytes>)> = Vec::new();
     for secret in secrets {
         let common = groups.last().map_or(0, |(prefix, _)| {
@@ -169,7 +169,7 @@ fn grouped(secrets: &[&[u8]]) -> Vec<Group> {
             _ => groups.push((secret, vec![(*secret).into()])),
         }
     }
-    let groups = groups.into_iter().map(|(prefix, secrets)| Group {
+    let groups = groups.into_iter().map(|(prefix, secrets)| PrefixGroup {
         prefix: Finder::new(prefix).into_owned(),
         secrets,
     });
@@ -189,21 +189,21 @@ fn around<'t>(
             return None;
         }
         match compare(text, escape.end, &secret[place + 1..]) {
-            Comparison::Match(end) => Some(run_start(text, escape.start - place)..end),
-            Comparison::Begun | Comparison::Differs => None,
+            SecretComparison::Match(end) => Some(run_start(text, escape.start - place)..end),
+            SecretComparison::Begun | SecretComparison::Differs => None,
         }
     })
 }
 
 /// Reads the text from `at` as `secret`, whose bytes may each be escaped.
-fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> Comparison {
+fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretComparison {
     for &wanted in secret {
         let Some(&byte) = text.get(at) else {
-            return Comparison::Begun;
+            return SecretComparison::Begun;
         };
         if byte != b'\\' {
             if byte != wanted {
-                return Comparison::Differs;
+                return SecretComparison::Differs;
             }
             at += 1;
             continue;
@@ -213,11 +213,11 @@ fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> Comparison {
             Some((byte, end)) if byte == wanted => at = end,
             // A backslash of the secret's own, as it is or doubled.
             _ if wanted == b'\\' => at += (run_end - at).min(2),
-            None if may_go_on(text, at, run_end) => return Comparison::Begun,
-            _ => return Comparison::Differs,
+            None if may_go_on(text, at, run_end) => return SecretComparison::Begun,
+            _ => return SecretComparison::Differs,
         }
     }
-    Comparison::Match(at)
+    SecretComparison::Match(at)
 }
 
 /// The ASCII character that the backslashes of `at..run_end` escape, and where its escape ends.

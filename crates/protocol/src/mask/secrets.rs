@@ -15,14 +15,14 @@ const PERCENT_READINGS: usize = 3;
 ///
 /// Made once for a snapshot.
 #[derive(Debug)]
-pub struct Secrets {
+pub struct ChannelSecrets {
     plain: SecretMatcher,
     /// The secrets in base64, for headers: each at any place within what was encoded.
     base64: SecretMatcher,
     shortest_form: usize,
 }
 
-impl Secrets {
+impl ChannelSecrets {
     /// Of the values of headers, each with or without a scheme before its token.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let secrets: Vec<Vec<u8>> = values.into_iter().flat_map(secrets_of).collect();
@@ -51,12 +51,12 @@ impl Secrets {
     }
 
     /// Where the beginning of a secret lies that a piece of a body ends with.
-    pub fn begun(&self, piece: &[u8]) -> usize {
-        self.plain.begun(piece)
+    pub fn partial_match_start(&self, piece: &[u8]) -> usize {
+        self.plain.partial_match_start(piece)
     }
 
     /// Whether the value of a header has a secret in it, as it is, percent-encoded or in base64.
-    pub fn are_in_header(&self, value: &[u8]) -> bool {
+    pub fn is_in_header(&self, value: &[u8]) -> bool {
         if value.len() < self.shortest_form {
             return false;
         }

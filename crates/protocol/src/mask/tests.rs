@@ -9,12 +9,12 @@ use serde_json::Value;
 const SECRET: &str = "sk-sk-secret";
 const TOKEN: &str = "to/ken+with=all:kinds/of.bytes~";
 
-fn secrets(values: &[&str]) -> Arc<Secrets> {
-    Arc::new(Secrets::new(values.iter().copied()))
+fn secrets(values: &[&str]) -> Arc<ChannelSecrets> {
+    Arc::new(ChannelSecrets::new(values.iter().copied()))
 }
 
-fn masked(secrets: &Arc<Secrets>, pieces: &[&[u8]]) -> String {
-    let mut masker = Masker::new(secrets.clone());
+fn masked(secrets: &Arc<ChannelSecrets>, pieces: &[&[u8]]) -> String {
+    let mut masker = SecretMasker::new(secrets.clone());
     let mut out = Vec::new();
     for piece in pieces {
         out.extend_from_slice(&masker.push(Bytes::copy_from_slice(piece)));
@@ -140,7 +140,7 @@ fn a_secret_with_a_backslash_or_a_quote_is_found_as_json_has_it() {
 
 #[test]
 fn an_ordinary_piece_passes_at_once_and_uncopied() {
-    let mut masker = Masker::new(secrets(&[SECRET, TOKEN]));
+    let mut masker = SecretMasker::new(secrets(&[SECRET, TOKEN]));
     for text in [
         "data: {\"text\":\"sk-\"}\n\n",
         "data: {\"text\":\"\\u00e9\\u003c\\/\\n\"}\n\n",
@@ -174,7 +174,7 @@ fn only_what_may_become_a_secret_is_held_back() {
         ("a u0073", ""),
         ("a sk-secret-one", ""),
     ] {
-        let mut masker = Masker::new(secrets.clone());
+        let mut masker = SecretMasker::new(secrets.clone());
         masker.push(Bytes::from_static(text.as_bytes()));
         assert_eq!(masker.finish(), held, "{text}");
     }
@@ -183,7 +183,7 @@ fn only_what_may_become_a_secret_is_held_back() {
 #[test]
 fn without_a_secret_everything_passes() {
     for values in [&[][..], &[""], &["short"]] {
-        let mut masker = Masker::new(secrets(values));
+        let mut masker = SecretMasker::new(secrets(values));
         assert_eq!(masker.push(Bytes::from_static(b"short")), "short");
     }
 }
@@ -221,7 +221,7 @@ fn a_header_reveals_a_secret_in_every_coding_too() {
         }
         for header in headers {
             let header = format!("x; k=\"{header}\"");
-            assert!(secrets.are_in_header(header.as_bytes()), "{header}");
+            assert!(secrets.is_in_header(header.as_bytes()), "{header}");
         }
         for innocent in [
             "",
@@ -231,7 +231,7 @@ fn a_header_reveals_a_secret_in_every_coding_too() {
             "%zz%2",
             "100%25",
         ] {
-            assert!(!secrets.are_in_header(innocent.as_bytes()), "{innocent}");
+            assert!(!secrets.is_in_header(innocent.as_bytes()), "{innocent}");
         }
     }
 }

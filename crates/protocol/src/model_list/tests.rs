@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn entries() -> Vec<ModelEntry> {
-    let entry = |id: &str| ModelEntry {
+fn entries() -> Vec<ListedModel> {
+    let entry = |id: &str| ListedModel {
         id: id.into(),
         display_name: (id == "a").then(|| "Model A".into()),
         owned_by: "us".into(),
@@ -24,7 +24,7 @@ fn chat_lists_and_items_have_their_shape() {
     let item_of_b =
         json!({"id": "b", "object": "model", "created": 1_790_000_000, "owned_by": "us"});
     assert_eq!(value(item(None, &all[1])), item_of_b);
-    let page = Page::from_query("limit=1");
+    let page = PageQuery::from_query("limit=1");
     let list = value(list(Some(Protocol::Chat), &all, &page));
     assert_eq!(list["object"], "list");
     assert_eq!(list["data"].as_array().unwrap().len(), 4);
@@ -66,7 +66,7 @@ fn messages_lists_have_pages() {
         let list = value(list(
             Some(Protocol::Messages),
             &entries(),
-            &Page::from_query(query),
+            &PageQuery::from_query(query),
         ));
         let found: Vec<&str> = list["data"]
             .as_array()

@@ -6,16 +6,16 @@ use bytes::{BufMut, Bytes, BytesMut};
 
 /// An event of a stream, or bytes between events.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct SseEvent {
     /// The exact bytes, blank line included.
     pub raw: Bytes,
     name: Option<Range<usize>>,
-    data: Data,
+    data: EventData,
     oversize: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Data {
+enum EventData {
     None,
     /// One line, read in place.
     Line(Range<usize>),
@@ -24,7 +24,7 @@ enum Data {
 }
 
 /// Writes an event; `data` that has line ends takes one `data` line for each of its lines.
-pub fn frame(name: Option<&str>, data: &[u8]) -> Bytes {
+pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(data.len() + name.map_or(0, str::len) + 16);
     if let Some(name) = name {
         frame.put_slice(b"event: ");
@@ -40,7 +40,7 @@ pub fn frame(name: Option<&str>, data: &[u8]) -> Bytes {
     frame.freeze()
 }
 
-impl Event {
+impl SseEvent {
     /// The value of the last `event` line; none where there is none or it is empty.
     pub fn name(&self) -> Option<&[u8]> {
         self.name.clone().map(|name| &self.raw[name])
@@ -50,9 +50,9 @@ impl Event {
     /// events, none of which clients see as an event.
     pub fn data(&self) -> &[u8] {
         match &self.data {
-            Data::None => &[],
-            Data::Line(range) => &self.raw[range.clone()],
-            Data::Lines(joined) => joined,
+            EventData::None => &[],
+            EventData::Line(range) => &self.raw[range.clone()],
+            EventData::Lines(joined) => joined,
         }
     }
 
@@ -66,17 +66,17 @@ impl Event {
     /// Data on one line, as providers send it, leaves all other bytes as they came.
     pub fn raw_with(&self, range: Range<usize>, with: &[u8]) -> Bytes {
         let (bytes, offset) = match &self.data {
-            Data::None => return self.raw.clone(),
-            Data::Line(line) => (&self.raw[..], line.start),
-            Data::Lines(joined) => (&joined[..], 0),
+            EventData::None => return self.raw.clone(),
+            EventData::Line(line) => (&self.raw[..], line.start),
+            EventData::Lines(joined) => (&joined[..], 0),
         };
         let before = &bytes[..offset + range.start];
         let after = &bytes[offset + range.end..];
         let changed = [before, with, after].concat();
         match &self.data {
-            Data::Lines(_) => {
+            EventData::Lines(_) => {
                 let name = self.name().and_then(|name| std::str::from_utf8(name).ok());
-                frame(name, &changed)
+                encode_event(name, &changed)
             }
             _ => changed.into(),
         }
@@ -86,7 +86,7 @@ impl Event {
         Self {
             raw,
             name: None,
-            data: Data::None,
+            data: EventData::None,
             oversize: false,
         }
     }
@@ -129,16 +129,16 @@ impl Event {
     }
 
     fn add_data(&mut self, line: Range<usize>) {
-        let mut joined = match std::mem::replace(&mut self.data, Data::None) {
-            Data::None => {
-                self.data = Data::Line(line);
+        let mut joined = match std::mem::replace(&mut self.data, EventData::None) {
+            EventData::None => {
+                self.data = EventData::Line(line);
                 return;
             }
-            Data::Line(first) => self.raw[first].to_vec(),
-            Data::Lines(joined) => joined,
+            EventData::Line(first) => self.raw[first].to_vec(),
+            EventData::Lines(joined) => joined,
         };
         joined.push(b'\n');
         joined.extend_from_slice(&self.raw[line]);
-        self.data = Data::Lines(joined);
+        self.data = EventData::Lines(joined);
     }
 }

@@ -7,14 +7,14 @@ use super::*;
 const LIMIT: usize = 64;
 
 /// What a reader sees of an event: name, data, whether it was too long.
-type Seen = (Option<String>, String, bool);
+type DecodedEvent = (Option<String>, String, bool);
 
 /// Feeds chunks; gives what a reader sees and the bytes of all events.
-fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Vec<u8>) {
-    let mut framer = Framer::new(LIMIT);
+fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<DecodedEvent>, Vec<u8>) {
+    let mut framer = SseDecoder::new(LIMIT);
     let (mut seen, mut raw) = (Vec::new(), Vec::new());
     let mut in_oversize = false;
-    let mut note = |event: Event| {
+    let mut note = |event: SseEvent| {
         raw.extend_from_slice(&event.raw);
         // The LF of a CR LF that was cut: where it comes out says nothing of the events around it.
         if &event.raw[..] == b"\n" {
@@ -42,11 +42,11 @@ fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<Seen>, Vec<u8>) 
     (seen, raw)
 }
 
-fn seen(stream: &str) -> Vec<Seen> {
+fn seen(stream: &str) -> Vec<DecodedEvent> {
     read([stream.as_bytes()]).0
 }
 
-fn event(name: &str, data: &str) -> Seen {
+fn event(name: &str, data: &str) -> DecodedEvent {
     (
         (!name.is_empty()).then(|| name.to_owned()),
         data.to_owned(),
@@ -148,7 +148,7 @@ fn a_stream_cut_at_any_two_places_gives_the_same_events_and_bytes() {
 #[test]
 fn an_event_within_a_chunk_is_a_slice_of_it() {
     let chunk = Bytes::from_static(b"data: a\n\ndata: b\n\n");
-    let mut framer = Framer::new(LIMIT);
+    let mut framer = SseDecoder::new(LIMIT);
     framer.push(&chunk);
     let first = framer.next().unwrap();
     let second = framer.next().unwrap();
@@ -160,7 +160,7 @@ fn an_event_within_a_chunk_is_a_slice_of_it() {
 #[test]
 fn an_event_comes_out_with_its_last_byte_and_not_later() {
     for ending in ["\n\n", "\r\n\r\n", "\r\r", "\n\r"] {
-        let mut framer = Framer::new(LIMIT);
+        let mut framer = SseDecoder::new(LIMIT);
         framer.push(&Bytes::from(format!("data: a{ending}")));
         assert_eq!(framer.next().unwrap().data(), b"a", "{ending:?}");
     }
@@ -168,7 +168,7 @@ fn an_event_comes_out_with_its_last_byte_and_not_later() {
 
 #[test]
 fn an_oversize_event_is_passed_on_in_pieces_and_never_held() {
-    let mut framer = Framer::new(1024);
+    let mut framer = SseDecoder::new(1024);
     let chunk = Bytes::from(vec![b'x'; 600]);
     let mut passed = 0;
     for _ in 0..10_000 {
@@ -180,7 +180,7 @@ fn an_oversize_event_is_passed_on_in_pieces_and_never_held() {
         assert!(framer.carried.len() <= 1024);
     }
     assert_eq!(passed, 600 * 10_000);
-    let cut_off = Framer::clone(&framer).finish().unwrap();
+    let cut_off = SseDecoder::clone(&framer).finish().unwrap();
     assert!(cut_off.raw.is_empty() && cut_off.is_oversize());
     framer.push(&Bytes::from_static(b"\n\ndata: a\n\n"));
     assert!(framer.next().unwrap().is_oversize());
@@ -212,7 +212,7 @@ fn an_event_at_the_limit_is_not_oversize_for_the_line_feed_of_its_last_line_end(
 
 #[test]
 fn what_the_end_cut_off_comes_only_when_the_stream_is_finished() {
-    let mut framer = Framer::new(LIMIT);
+    let mut framer = SseDecoder::new(LIMIT);
     framer.push(&Bytes::from_static(b"data: a\n\ndata: b\n"));
     assert_eq!(framer.next().unwrap().data(), b"a");
     assert!(framer.next().is_none());
@@ -223,7 +223,7 @@ fn what_the_end_cut_off_comes_only_when_the_stream_is_finished() {
 #[test]
 fn data_is_changed_in_place_and_all_else_stays() {
     let changed = |stream: &'static str, range, with: &str| {
-        let mut framer = Framer::new(LIMIT);
+        let mut framer = SseDecoder::new(LIMIT);
         framer.push(&Bytes::from_static(stream.as_bytes()));
         framer.next().unwrap().raw_with(range, with.as_bytes())
     };
@@ -238,9 +238,9 @@ fn data_is_changed_in_place_and_all_else_stays() {
 }
 
 #[test]
-fn a_written_frame_reads_back() {
+fn an_encoded_event_decodes_to_itself() {
     for (name, data) in [(None, "{}"), (Some("error"), "a\nb"), (Some("x"), "\n")] {
-        let frame = frame(name, data.as_bytes());
+        let frame = encode_event(name, data.as_bytes());
         let (seen, _) = read([&frame[..]]);
         assert_eq!(seen, [event(name.unwrap_or_default(), data)]);
     }

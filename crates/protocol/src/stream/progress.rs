@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::LazyLock;
 
-use super::{EventClass, classify, event_type, says_something};
+use super::{EventClass, classify, event_type, is_non_empty};
 use crate::Protocol;
 use crate::json::skim;
-use crate::sse::Event;
+use crate::sse::SseEvent;
 use memchr::memmem::Finder;
 
 /// So much of an event that is too long to be kept is searched for its name.
@@ -23,7 +23,7 @@ pub struct StreamProgress {
     protocol: Protocol,
     end: StreamEnd,
     /// The choices of a chat stream, where the request asked for more than one.
-    choices: Option<Choices>,
+    choices: Option<ChoiceBitmap>,
     /// What an event means that is too long to be kept, and whose end did not come yet.
     oversize: Option<StreamEnd>,
 }
@@ -42,7 +42,7 @@ enum StreamEnd {
 
 /// One bit for each choice; those with a higher index share the last bit.
 #[derive(Debug, Default)]
-struct Choices {
+struct ChoiceBitmap {
     seen: u128,
     finished: u128,
 }
@@ -53,7 +53,7 @@ impl StreamProgress {
         Self {
             protocol,
             end: StreamEnd::Missing,
-            choices: (choices > 1).then(Choices::default),
+            choices: (choices > 1).then(ChoiceBitmap::default),
             oversize: None,
         }
     }
@@ -61,7 +61,7 @@ impl StreamProgress {
     /// Takes note of an event; `true` where it is the first that reports a failure.
     ///
     /// An event that is too long to be kept comes in pieces: `continues` where more of it will come.
-    pub fn note(&mut self, event: &Event, continues: bool) -> bool {
+    pub fn note(&mut self, event: &SseEvent, continues: bool) -> bool {
         let end = match (event.is_oversize(), self.oversize.take()) {
             (true, Some(begun)) => begun,
             (true, None) => end_of_oversize(self.protocol, &event.raw),
@@ -90,8 +90,8 @@ impl StreamProgress {
 
     /// Whether a stream that ends here is one that its protocol knows; `partial` is an event without
     /// its blank line behind all others, which clients skip.
-    pub fn is_whole(&self, partial: Option<&Event>) -> bool {
-        let is_done = |partial: &Event| {
+    pub fn is_whole(&self, partial: Option<&SseEvent>) -> bool {
+        let is_done = |partial: &SseEvent| {
             self.protocol == Protocol::Chat && partial.data().trim_ascii_end() == b"[DONE]"
         };
         self.end != StreamEnd::Missing || partial.is_some_and(is_done)
@@ -144,7 +144,7 @@ impl StreamEnd {
     }
 }
 
-impl Choices {
+impl ChoiceBitmap {
     fn note(&mut self, data: &[u8]) {
         for choice in choices_of(data) {
             let bit = 1 << index_of(data, choice.clone()).min(u128::BITS - 1);
@@ -195,5 +195,5 @@ fn index_of(data: &[u8], choice: Range<usize>) -> u32 {
 
 fn is_finished(data: &[u8], choice: Range<usize>) -> bool {
     skim::members(data, choice)
-        .any(|(key, value)| key == b"finish_reason" && says_something(data, &value))
+        .any(|(key, value)| key == b"finish_reason" && is_non_empty(data, &value))
 }

@@ -1,7 +1,7 @@
 //! Events are classified by what their protocols say they mean.
 
 use super::*;
-use crate::sse::{Framer, frame};
+use crate::sse::{SseDecoder, encode_event};
 
 const END: EventClass = EventClass::Terminal { failed: false };
 
@@ -256,8 +256,8 @@ fn a_failure_is_told_from_words_about_failures() {
         ),
     ];
     for (protocol, name, data, expected) in table {
-        let mut framer = Framer::new(1 << 20);
-        framer.push(&frame(name, data.as_bytes()));
+        let mut framer = SseDecoder::new(1 << 20);
+        framer.push(&encode_event(name, data.as_bytes()));
         let event = framer.next().unwrap();
         let mut progress = StreamProgress::new(protocol, 1);
         assert_eq!(progress.note(&event, false), expected, "{data}");
@@ -272,7 +272,7 @@ fn a_failure_is_told_from_words_about_failures() {
 fn standing(protocol: Protocol, choices: u64, stream: &str) -> (bool, bool) {
     const EVENT_BYTES_MAX: usize = 256;
     let mut progress = StreamProgress::new(protocol, choices);
-    let mut framer = Framer::new(EVENT_BYTES_MAX);
+    let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
     for piece in stream.as_bytes().chunks(100) {
         framer.push(&piece.to_vec().into());
         while let Some(event) = framer.next() {

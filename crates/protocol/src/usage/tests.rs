@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn usage(counts: [Option<u64>; 6]) -> Usage {
+fn usage(counts: [Option<u64>; 6]) -> TokenUsage {
     let [
         input_tokens,
         output_tokens,
@@ -11,7 +11,7 @@ fn usage(counts: [Option<u64>; 6]) -> Usage {
         cache_write_tokens,
         reasoning_tokens,
     ] = counts;
-    Usage {
+    TokenUsage {
         input_tokens,
         output_tokens,
         total_tokens,
@@ -21,8 +21,8 @@ fn usage(counts: [Option<u64>; 6]) -> Usage {
     }
 }
 
-fn metered(protocol: Protocol, events: &[&str]) -> Option<Usage> {
-    let mut meter = Meter::new(protocol);
+fn metered(protocol: Protocol, events: &[&str]) -> Option<TokenUsage> {
+    let mut meter = UsageMeter::new(protocol);
     for data in events {
         meter.event(None, data.as_bytes());
     }

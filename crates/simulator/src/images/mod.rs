@@ -1,17 +1,17 @@
 //! The images protocol: edits in JSON or as a form, answered whole or as a stream of partial images.
 
-mod asked;
-mod picture;
+mod edit_request;
+mod edited;
 pub mod png;
 
-pub use asked::Asked;
-pub use picture::Edit;
+pub use edit_request::ImageEditRequest;
+pub use edited::EditedImages;
 
-use super::call::Call;
-use super::outcome::Outcome;
-use super::refusal::Refusal;
+use super::api_error::ApiError;
+use super::endpoint_result::EndpointResult;
+use super::request_context::RequestContext;
 use super::{clock, media};
-use picture::Form;
+use edited::ImagePayload;
 
 /// The most images an account may ask for at once.
 const MAX_IMAGES: u64 = 10;
@@ -21,41 +21,41 @@ const MAX_PARTIAL_IMAGES: u64 = 3;
 ///
 /// # Errors
 /// `400` for what the real provider refuses, `404` for files this account does not have.
-pub fn edit(asked: &Asked, call: &Call) -> Result<Outcome, Refusal> {
-    asked.check(call)?;
-    call.shelves.check_named(call.account, asked.json())?;
-    let count = asked.number("n", 1, 1..=MAX_IMAGES)?;
-    let partial_images = asked.number("partial_images", 0, 0..=MAX_PARTIAL_IMAGES)?;
-    let size = png::Size::parse(asked.text("size")).unwrap_or(png::Size::ORDINARY);
+pub fn edit(request: &ImageEditRequest, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+    request.check(call)?;
+    call.resources.check_named(call.account, request.json())?;
+    let count = request.number("n", 1, 1..=MAX_IMAGES)?;
+    let partial_images = request.number("partial_images", 0, 0..=MAX_PARTIAL_IMAGES)?;
+    let size = png::ImageSize::parse(request.text("size")).unwrap_or(png::ImageSize::ORDINARY);
     let image = png::image(size, call.sizes.text.unwrap_or(0));
-    let form = if asked.text("response_format") == "url" {
+    let form = if request.text("response_format") == "url" {
         let name = format!("{}.png", call.ids.next("img-"));
-        Form::Url(media::url(
+        ImagePayload::Url(media::url(
             call.head,
             &name,
             call.sizes.text,
             "st=2026-11-21&sig=simulated%3D",
         ))
     } else {
-        Form::base64(&image)
+        ImagePayload::base64(&image)
     };
-    let edit = Edit {
+    let edit = EditedImages {
         created: clock::unix_seconds(),
         form,
         count,
         partial_images,
         size: size.to_string(),
-        quality: asked.word_or("quality", "high"),
-        background: match asked.text("background") {
+        quality: request.word_or("quality", "high"),
+        background: match request.text("background") {
             "transparent" => "transparent",
             _ => "opaque",
         },
-        output_format: asked.word_or("output_format", "png"),
-        usage: (!call.directives.no_usage).then(|| asked.usage(size, count)),
+        output_format: request.word_or("output_format", "png"),
+        usage: (!call.directives.no_usage).then(|| request.usage(size, count)),
     };
-    Ok(if asked.is_set("stream") {
-        Outcome::Stream(Box::new(edit))
+    Ok(if request.is_set("stream") {
+        EndpointResult::Stream(Box::new(edit))
     } else {
-        Outcome::Whole(edit.json())
+        EndpointResult::Whole(edit.json())
     })
 }

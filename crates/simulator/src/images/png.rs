@@ -9,12 +9,12 @@ const CHUNK_BYTES: usize = 12;
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct ImageSize {
     width: u32,
     height: u32,
 }
 
-impl Size {
+impl ImageSize {
     /// The size of an image whose size is left to the provider.
     pub const ORDINARY: Self = Self {
         width: 1024,
@@ -42,14 +42,14 @@ impl Size {
     }
 }
 
-impl fmt::Display for Size {
+impl fmt::Display for ImageSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}x{}", self.width, self.height)
     }
 }
 
 /// A black image of at least `bytes` bytes: what it lacks is a chunk that readers skip.
-pub fn image(size: Size, bytes: usize) -> Vec<u8> {
+pub fn image(size: ImageSize, bytes: usize) -> Vec<u8> {
     let encoded = |padding| encode(size, padding).expect("memory takes what is written to it");
     let image = encoded(None);
     let short_of = bytes.saturating_sub(image.len());
@@ -60,7 +60,7 @@ pub fn image(size: Size, bytes: usize) -> Vec<u8> {
 }
 
 /// One bit of grey for each pixel, and a chunk of `padding` zeros.
-fn encode(size: Size, padding: Option<usize>) -> Result<Vec<u8>, EncodingError> {
+fn encode(size: ImageSize, padding: Option<usize>) -> Result<Vec<u8>, EncodingError> {
     let mut image = Vec::new();
     let mut encoder = Encoder::new(&mut image, size.width, size.height);
     encoder.set_color(ColorType::Grayscale);
@@ -88,21 +88,21 @@ mod tests {
             ("auto", None),
             ("", None),
         ] {
-            let size = Size::parse(text).map(|size| size.to_string());
+            let size = ImageSize::parse(text).map(|size| size.to_string());
             assert_eq!(size.as_deref(), read, "{text}");
         }
     }
 
     #[test]
     fn an_image_has_exactly_the_bytes_asked_for_if_it_needs_no_more() {
-        let smallest = image(Size::ORDINARY, 0).len();
+        let smallest = image(ImageSize::ORDINARY, 0).len();
         assert!(smallest < 2_000, "{smallest}");
         for (asked, bytes) in [
             (smallest, smallest),
             (smallest + 12, smallest + 12),
             (100_000, 100_000),
         ] {
-            let image = image(Size::ORDINARY, asked);
+            let image = image(ImageSize::ORDINARY, asked);
             assert_eq!(image.len(), bytes);
             let mut reader = png::Decoder::new(std::io::Cursor::new(image))
                 .read_info()

@@ -1,19 +1,19 @@
 //! The responses protocol: responses whole, as a stream of events, or made in the background.
 
 mod object;
-mod play;
-mod stored;
+mod store;
+mod stream;
 
-pub use play::Performance;
-pub use stored::Store;
+pub use store::ResponseStore;
+pub use stream::ResponseStream;
 
-use self::object::{CodeCall, ResponseObject, Status};
-use self::stored::{Background, Stored};
-use super::ask::{self, Ask, Tool};
-use super::call::Call;
-use super::outcome::Outcome;
-use super::refusal::Refusal;
-use super::reply::Reply;
+use self::object::{CodeInterpreterCall, ResponseObject, ResponseStatus};
+use self::store::{BackgroundResponse, StoredResponse};
+use super::api_error::ApiError;
+use super::endpoint_result::EndpointResult;
+use super::model_output::ModelOutput;
+use super::model_request::{self, ModelRequest, ToolDefinition};
+use super::request_context::RequestContext;
 use super::{clock, text};
 use bytes::Bytes;
 use serde_json::Value;
@@ -21,22 +21,27 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 /// Answers a request for a response; `raw` is its body as received.
-pub fn create(body: &Value, raw: &Bytes, call: &Call, store: &Store) -> Result<Outcome, Refusal> {
+pub fn create(
+    body: &Value,
+    raw: &Bytes,
+    call: &RequestContext,
+    store: &ResponseStore,
+) -> Result<EndpointResult, ApiError> {
     let ask = read(body)?;
     if let Some(previous) = body.get("previous_response_id").and_then(Value::as_str)
         && !store.holds(call.account, previous)
     {
         let message = format!("Previous response with id '{previous}' not found.");
-        let refusal = Refusal::not_found(message).param("previous_response_id");
+        let refusal = ApiError::not_found(message).param("previous_response_id");
         return Err(refusal.code("previous_response_not_found"));
     }
-    call.shelves.check_named(call.account, body)?;
-    let in_background = ask::is_set(body, "background");
+    call.resources.check_named(call.account, body)?;
+    let in_background = model_request::is_set(body, "background");
     let stores = body.get("store") != Some(&Value::Bool(false));
     if in_background && !stores {
-        return Err(Refusal::invalid("A background response must be stored.").param("background"));
+        return Err(ApiError::invalid("A background response must be stored.").param("background"));
     }
-    let reply = Reply::to(&ask, call.sizes, call.options.answer_tokens);
+    let reply = ModelOutput::to(&ask, call.sizes, call.options.answer_tokens);
     let response = ResponseObject {
         request: body,
         id: call.ids.next("resp_"),
@@ -49,69 +54,69 @@ pub fn create(body: &Value, raw: &Bytes, call: &Call, store: &Store) -> Result<O
     };
     let finished = response.json(response.final_status());
     if stores {
-        let background = in_background.then(|| Background {
+        let background = in_background.then(|| BackgroundResponse {
             due: Instant::now() + Duration::from_millis(call.options.background_ms),
-            running: response.json(Status::InProgress).into(),
-            cancelled: response.json(Status::Cancelled).into(),
+            running: response.json(ResponseStatus::InProgress).into(),
+            cancelled: response.json(ResponseStatus::Cancelled).into(),
             is_cancelled: false,
         });
         store.put(
             call.account,
             &response.id,
-            Stored {
+            StoredResponse {
                 finished: finished.clone().into(),
                 request: raw.clone(),
                 background,
             },
         );
     }
-    if ask::is_set(body, "stream") {
-        let performance = Performance::new(response, finished, in_background);
-        return Ok(Outcome::Stream(Box::new(performance)));
+    if model_request::is_set(body, "stream") {
+        let performance = ResponseStream::new(response, finished, in_background);
+        return Ok(EndpointResult::Stream(Box::new(performance)));
     }
-    Ok(Outcome::Whole(if in_background {
-        response.json(Status::Queued)
+    Ok(EndpointResult::Whole(if in_background {
+        response.json(ResponseStatus::Queued)
     } else {
         finished
     }))
 }
 
 /// What runs in a container, where the request brings the tool for it.
-fn code_call(body: &Value, call: &Call) -> Option<CodeCall> {
-    let mut tools = ask::list_at(body, "tools").iter();
-    let tool = tools.find(|tool| ask::text_at(tool, "type") == "code_interpreter")?;
+fn code_call(body: &Value, call: &RequestContext) -> Option<CodeInterpreterCall> {
+    let mut tools = model_request::list_at(body, "tools").iter();
+    let tool = tools.find(|tool| model_request::text_at(tool, "type") == "code_interpreter")?;
     let given = tool.get("container").and_then(Value::as_str);
-    Some(CodeCall {
+    Some(CodeInterpreterCall {
         id: call.ids.next("ci_"),
         container_id: given.map_or_else(
-            || call.shelves.new_container(call.account, call.ids),
+            || call.resources.new_container(call.account, call.ids),
             str::to_owned,
         ),
     })
 }
 
-fn read(body: &Value) -> Result<Ask<'_>, Refusal> {
-    ask::required_text(body, "model")?;
+fn read(body: &Value) -> Result<ModelRequest<'_>, ApiError> {
+    model_request::required_text(body, "model")?;
     let (last_user_text, tool_result_came) = match body.get("input") {
         Some(Value::String(text)) => (text.clone(), false),
         Some(Value::Array(items)) => last_user_text(items),
         _ if body.get("prompt").is_some() || body.get("conversation").is_some() => {
             (String::new(), false)
         }
-        _ => return Err(ask::missing("input")),
+        _ => return Err(model_request::missing("input")),
     };
-    let bytes_at = |key| body.get(key).map_or(0, ask::text_bytes);
-    Ok(Ask {
+    let bytes_at = |key| body.get(key).map_or(0, model_request::text_bytes);
+    Ok(ModelRequest {
         last_user_text,
         input_tokens: text::tokens(bytes_at("input") + bytes_at("instructions")) + 3,
         max_tokens: body.get("max_output_tokens").and_then(Value::as_u64),
-        tools: ask::list_at(body, "tools")
+        tools: model_request::list_at(body, "tools")
             .iter()
             .filter_map(tool)
             .collect(),
-        tool_choice: ask::openai_tool_choice(body, "/name"),
+        tool_choice: model_request::openai_tool_choice(body, "/name"),
         tool_result_came,
-        shape: ask::shape(body.pointer("/text/format"), "/schema"),
+        shape: model_request::shape(body.pointer("/text/format"), "/schema"),
     })
 }
 
@@ -119,18 +124,20 @@ fn read(body: &Value) -> Result<Ask<'_>, Refusal> {
 fn last_user_text(items: &[Value]) -> (String, bool) {
     let last_user = items
         .iter()
-        .rposition(|item| ask::text_at(item, "role") == "user");
+        .rposition(|item| model_request::text_at(item, "role") == "user");
     let since = last_user.map_or(items, |index| &items[index + 1..]);
-    let is_result = |item: &Value| ask::text_at(item, "type") == "function_call_output";
-    let text = last_user.map_or_else(String::new, |index| ask::content_text(&items[index]));
+    let is_result = |item: &Value| model_request::text_at(item, "type") == "function_call_output";
+    let text = last_user.map_or_else(String::new, |index| {
+        model_request::content_text(&items[index])
+    });
     (text, since.iter().any(is_result))
 }
 
-fn tool(tool: &Value) -> Option<Tool<'_>> {
-    if ask::text_at(tool, "type") != "function" {
+fn tool(tool: &Value) -> Option<ToolDefinition<'_>> {
+    if model_request::text_at(tool, "type") != "function" {
         return None;
     }
-    Some(Tool {
+    Some(ToolDefinition {
         name: tool.get("name")?.as_str()?,
         schema: tool.get("parameters"),
     })

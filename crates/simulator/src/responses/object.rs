@@ -1,8 +1,8 @@
 //! The response object, in each of its states, with the request's settings echoed.
 
 use crate::clock;
-use crate::json::{Json, NULL, Object, object};
-use crate::reply::{Content, Reply, Usage};
+use crate::json::{JsonObject, JsonText, NULL, object};
+use crate::model_output::{ModelOutput, OutputContent, OutputTokens};
 use serde_json::{Value, json};
 
 /// What a response object is made from.
@@ -10,22 +10,22 @@ pub struct ResponseObject<'r> {
     pub request: &'r Value,
     pub id: String,
     pub item_id: String,
-    pub code_call: Option<CodeCall>,
+    pub code_call: Option<CodeInterpreterCall>,
     pub call_id: String,
     /// Unix seconds.
     pub created_at: u64,
-    pub reply: Reply,
-    pub usage: Option<Usage>,
+    pub reply: ModelOutput,
+    pub usage: Option<OutputTokens>,
 }
 
 /// Code that ran before the reply.
-pub struct CodeCall {
+pub struct CodeInterpreterCall {
     pub id: String,
     pub container_id: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ResponseStatus {
     Queued,
     InProgress,
     Completed,
@@ -34,33 +34,33 @@ pub enum Status {
 }
 
 /// How ids of the reply's output item begin.
-pub fn item_prefix(reply: &Reply) -> &'static str {
+pub fn item_prefix(reply: &ModelOutput) -> &'static str {
     match reply.content {
-        Content::Text(_) => "msg_",
-        Content::ToolCall { .. } => "fc_",
+        OutputContent::Text(_) => "msg_",
+        OutputContent::ToolCall { .. } => "fc_",
     }
 }
 
 /// A part of a message's content that holds text.
-pub fn output_text(text: &str) -> Json {
+pub fn output_text(text: &str) -> JsonText {
     object! {"type": "output_text", "annotations": [NULL; 0], "logprobs": [NULL; 0], "text": text}
 }
 
 impl ResponseObject<'_> {
     /// The state in which the response ends by itself.
-    pub fn final_status(&self) -> Status {
+    pub fn final_status(&self) -> ResponseStatus {
         if self.reply.truncated {
-            Status::Incomplete
+            ResponseStatus::Incomplete
         } else {
-            Status::Completed
+            ResponseStatus::Completed
         }
     }
 
     /// The output item as it is before any of its content, or with all of it.
-    pub fn item(&self, status: Status) -> Json {
-        let is_begun = status == Status::InProgress;
+    pub fn item(&self, status: ResponseStatus) -> JsonText {
+        let is_begun = status == ResponseStatus::InProgress;
         match &self.reply.content {
-            Content::Text(text) => {
+            OutputContent::Text(text) => {
                 let content = if is_begun {
                     vec![]
                 } else {
@@ -74,7 +74,7 @@ impl ResponseObject<'_> {
                     "role": "assistant",
                 }
             }
-            Content::ToolCall { name, arguments } => object! {
+            OutputContent::ToolCall { name, arguments } => object! {
                 "id": self.item_id,
                 "type": "function_call",
                 "status": status.word(),
@@ -86,7 +86,7 @@ impl ResponseObject<'_> {
     }
 
     /// The whole object.
-    pub fn json(&self, status: Status) -> Json {
+    pub fn json(&self, status: ResponseStatus) -> JsonText {
         let is_final = status == self.final_status();
         let output = if is_final {
             let code_call = self.code_call.as_ref().map(|call| call.item(status));
@@ -95,16 +95,16 @@ impl ResponseObject<'_> {
             vec![]
         };
         let cut_short = object! {"reason": "max_output_tokens"};
-        let mut json = Object::new();
+        let mut json = JsonObject::new();
         json.member("id", &self.id);
         json.member("object", "response");
         json.member("created_at", &self.created_at);
         json.member("status", status.word());
         self.echo(&mut json, "background", &false.into());
-        let completed_at = (status == Status::Completed).then(clock::unix_seconds);
+        let completed_at = (status == ResponseStatus::Completed).then(clock::unix_seconds);
         json.member("completed_at", &completed_at);
         json.member("error", &NULL);
-        let incomplete = (status == Status::Incomplete).then_some(cut_short);
+        let incomplete = (status == ResponseStatus::Incomplete).then_some(cut_short);
         json.member("incomplete_details", &incomplete);
         self.echo_settings(&mut json);
         if let Some(conversation) = self.request.get("conversation") {
@@ -117,7 +117,7 @@ impl ResponseObject<'_> {
         json.end()
     }
 
-    fn echo_settings(&self, json: &mut Object) {
+    fn echo_settings(&self, json: &mut JsonObject) {
         for (key, default) in [
             ("instructions", Value::Null),
             ("max_output_tokens", Value::Null),
@@ -149,15 +149,15 @@ impl ResponseObject<'_> {
         }
     }
 
-    fn echo(&self, json: &mut Object, key: &'static str, default: &Value) {
+    fn echo(&self, json: &mut JsonObject, key: &'static str, default: &Value) {
         let given = self.request.get(key).filter(|given| !given.is_null());
         json.member(key, given.unwrap_or(default));
     }
 }
 
-impl CodeCall {
+impl CodeInterpreterCall {
     /// As an output item.
-    pub fn item(&self, status: Status) -> Json {
+    pub fn item(&self, status: ResponseStatus) -> JsonText {
         object! {
             "id": self.id,
             "type": "code_interpreter_call",
@@ -169,7 +169,7 @@ impl CodeCall {
     }
 }
 
-impl Status {
+impl ResponseStatus {
     pub fn word(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -181,7 +181,7 @@ impl Status {
     }
 }
 
-fn usage_json(usage: Usage) -> Json {
+fn usage_json(usage: OutputTokens) -> JsonText {
     object! {
         "input_tokens": usage.input,
         "input_tokens_details": object! {"cached_tokens": 0_u64, "cache_write_tokens": 0_u64},

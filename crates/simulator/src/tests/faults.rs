@@ -1,7 +1,7 @@
 //! Directives for any answer, each shown to do what it says.
 
 use super::{get, ordinary, post, request, send, simulator, streams, wholes, with};
-use crate::answer::Body;
+use crate::http_response::SimulatedBody;
 use crate::known_directives::KNOWN;
 use serde_json::json;
 
@@ -54,7 +54,7 @@ async fn an_unknown_directive_is_refused_by_name() {
 }
 
 #[tokio::test]
-async fn the_header_and_the_standing_order_are_obeyed_too() {
+async fn header_and_default_directives_apply() {
     let simulator = simulator();
     let [(path, body), ..] = ordinary();
     let mut with_header = request("POST", path, body.to_string());
@@ -102,7 +102,7 @@ async fn cut_leaves_nothing_of_a_stream_and_half_of_a_body() {
 }
 
 #[tokio::test]
-async fn garbage_comes_as_a_page_or_as_half_an_object() {
+async fn malformed_responses_are_html_or_truncated_json() {
     let simulator = simulator();
     for (path, body) in wholes("html") {
         let seen = post(&simulator, &path, &body).await;
@@ -178,7 +178,7 @@ async fn models_fail_as_directed_too() {
         500
     );
     let answer = simulator()
-        .answer(request("GET", "/~cut/v1/models", ""))
+        .respond(request("GET", "/~cut/v1/models", ""))
         .await;
-    assert!(matches!(answer.body, Body::Stream(_)));
+    assert!(matches!(answer.body, SimulatedBody::Stream(_)));
 }

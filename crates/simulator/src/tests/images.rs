@@ -1,6 +1,6 @@
 //! Image edits in JSON and as a form, whole and as a stream of partial images.
 
-use super::{Seen, post, request, send, simulator, with};
+use super::{ReadResponse, post, request, send, simulator, with};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ fn image(base64: &Value) -> Vec<u8> {
     STANDARD.decode(base64.as_str().unwrap()).unwrap()
 }
 
-async fn post_form(fields: &[(&str, &str)]) -> (Seen, Value) {
+async fn post_form(fields: &[(&str, &str)]) -> (ReadResponse, Value) {
     let simulator = simulator();
     let mut form: String = fields
         .iter()

@@ -1,19 +1,19 @@
 //! The simulated provider seen through its answers.
 
-mod answers;
 mod faults;
 mod images;
 mod records;
+mod resource_store;
 mod responses;
-mod shelf;
+mod responses_of_text;
 mod stream_faults;
 mod streams;
 mod tools;
 mod video;
-mod video_deeds;
+mod video_operations;
 
 use super::{Simulator, SimulatorOptions};
-use crate::answer::{Answer, Body, Chunk};
+use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
 use http::{HeaderMap, Request};
 use serde_json::{Value, json};
@@ -24,14 +24,14 @@ fn simulator() -> Simulator {
 }
 
 /// An answer, received to its end.
-struct Seen {
+struct ReadResponse {
     status: u16,
     headers: HeaderMap,
     body: Bytes,
     was_cut: bool,
 }
 
-impl Seen {
+impl ReadResponse {
     fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap()
     }
@@ -84,21 +84,21 @@ fn request(method: &str, path: &str, body: impl Into<Bytes>) -> Request<Bytes> {
         .unwrap()
 }
 
-async fn receive(answer: Answer) -> Seen {
-    let mut seen = Seen {
+async fn receive(answer: SimulatedResponse) -> ReadResponse {
+    let mut seen = ReadResponse {
         status: answer.status.as_u16(),
         headers: answer.headers,
         body: Bytes::new(),
         was_cut: false,
     };
     match answer.body {
-        Body::Full(body) => seen.body = body,
-        Body::Stream(mut chunks) => {
+        SimulatedBody::Full(body) => seen.body = body,
+        SimulatedBody::Stream(mut chunks) => {
             let mut body = Vec::new();
             while let Some(chunk) = chunks.recv().await {
                 match chunk {
-                    Chunk::Data(data) => body.extend_from_slice(&data),
-                    Chunk::Cut => seen.was_cut = true,
+                    BodyChunk::Data(data) => body.extend_from_slice(&data),
+                    BodyChunk::Cut => seen.was_cut = true,
                 }
             }
             seen.body = body.into();
@@ -107,15 +107,15 @@ async fn receive(answer: Answer) -> Seen {
     seen
 }
 
-async fn send(simulator: &Simulator, request: Request<Bytes>) -> Seen {
-    receive(simulator.answer(request).await).await
+async fn send(simulator: &Simulator, request: Request<Bytes>) -> ReadResponse {
+    receive(simulator.respond(request).await).await
 }
 
-async fn post(simulator: &Simulator, path: &str, body: &Value) -> Seen {
+async fn post(simulator: &Simulator, path: &str, body: &Value) -> ReadResponse {
     send(simulator, request("POST", path, body.to_string())).await
 }
 
-async fn get(simulator: &Simulator, path: &str) -> Seen {
+async fn get(simulator: &Simulator, path: &str) -> ReadResponse {
     send(simulator, request("GET", path, "")).await
 }
 

@@ -1,7 +1,7 @@
 //! What the simulated provider remembers of its requests.
 
 use super::{get, ordinary, post, request, send, simulator, with};
-use crate::answer::Body;
+use crate::http_response::SimulatedBody;
 use crate::{Simulator, SimulatorOptions};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -105,7 +105,7 @@ async fn a_client_that_leaves_before_the_head_is_noticed_at_once() {
     for (n, directives) in [(1, "delay=1m"), (2, "stall")] {
         let [(path, body), ..] = ordinary();
         let path = format!("/~{directives}{path}");
-        let answer = simulator.answer(request("POST", &path, body.to_string()));
+        let answer = simulator.respond(request("POST", &path, body.to_string()));
         let mut answer = Box::pin(answer);
         assert!(
             tokio::time::timeout(Duration::from_millis(5), &mut answer)
@@ -128,13 +128,13 @@ async fn a_client_that_leaves_a_stream_is_noticed_at_once() {
         let [(path, body), ..] = ordinary();
         let body = with(&body, &json!({"stream": true}));
         let answer = simulator
-            .answer(request(
+            .respond(request(
                 "POST",
                 &format!("/~{directives}{path}"),
                 body.to_string(),
             ))
             .await;
-        let Body::Stream(mut chunks) = answer.body else {
+        let SimulatedBody::Stream(mut chunks) = answer.body else {
             panic!("no stream");
         };
         assert!(chunks.recv().await.is_some());
@@ -155,7 +155,7 @@ async fn a_stream_not_yet_taken_to_its_end_is_not_complete() {
     let [(path, body), ..] = ordinary();
     let body = with(&body, &json!({"stream": true, "max_tokens": 1}));
     let answer = simulator
-        .answer(request("POST", path, body.to_string()))
+        .respond(request("POST", path, body.to_string()))
         .await;
     settle().await;
     assert_eq!(record(&simulator, 1).await["ended"], "open");

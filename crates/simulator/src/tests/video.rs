@@ -1,6 +1,6 @@
 //! Video tasks of both families: their way through their states, and what is told of them.
 
-use super::{Seen, get, request, send, simulator};
+use super::{ReadResponse, get, request, send, simulator};
 use crate::Simulator;
 use bytes::Bytes;
 use http::Request;
@@ -22,7 +22,7 @@ fn body_b() -> Value {
 
 /// One of the families, with what it takes to use it.
 #[derive(Clone, Copy)]
-struct Family {
+struct FamilyFixture {
     create: &'static str,
     body: fn() -> Value,
     id_at: &'static str,
@@ -31,8 +31,8 @@ struct Family {
     video_at: &'static str,
 }
 
-const FAMILIES: [Family; 2] = [
-    Family {
+const FAMILIES: [FamilyFixture; 2] = [
+    FamilyFixture {
         create: A,
         body: body_a,
         id_at: "/id",
@@ -40,7 +40,7 @@ const FAMILIES: [Family; 2] = [
         query: A,
         video_at: "/content/video_url",
     },
-    Family {
+    FamilyFixture {
         create: B,
         body: body_b,
         id_at: "/output/task_id",
@@ -50,8 +50,8 @@ const FAMILIES: [Family; 2] = [
     },
 ];
 
-impl Family {
-    async fn create(&self, simulator: &Simulator, directives: &str) -> Seen {
+impl FamilyFixture {
+    async fn create(&self, simulator: &Simulator, directives: &str) -> ReadResponse {
         let path = match directives {
             "" => self.create.to_owned(),
             _ => format!("/~{directives}{}", self.create),
@@ -255,7 +255,7 @@ async fn the_video_is_there_without_a_credential() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_wrong_with_a_task_is_as_asked() {
+async fn directives_make_a_task_faulty() {
     let simulator = simulator();
     for family in FAMILIES {
         let failing = "ends=failed;code=Custom.Code;message=no";
@@ -316,7 +316,7 @@ async fn only_what_was_refused_makes_no_task() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_leaves_before_the_answer_has_made_the_task() {
+async fn a_client_that_leaves_early_has_created_the_task() {
     for family in FAMILIES {
         for directives in ["stall", "delay=60s"] {
             let simulator = simulator();

@@ -1,6 +1,6 @@
 //! The directives for video tasks: their pace, their end, and what is wrong with what is told of them.
 
-use crate::given::{DirectiveError, Given};
+use crate::directive_value::{DirectiveError, DirectiveValue};
 use std::time::Duration;
 
 /// What a running task is called where `unknown_status` gives no word.
@@ -11,7 +11,7 @@ const UNKNOWN_WORD: &str = "simmering";
 pub struct TaskDirectives {
     pub queue: Option<Duration>,
     pub run: Option<Duration>,
-    pub ends: Option<End>,
+    pub ends: Option<TaskEnd>,
     pub unknown_status: Option<String>,
     pub slow_query: Option<Duration>,
     pub no_id: bool,
@@ -20,7 +20,7 @@ pub struct TaskDirectives {
 
 /// How a task ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum TaskEnd {
     Succeeded,
     Failed,
     Expired,
@@ -34,18 +34,18 @@ impl TaskDirectives {
     ///
     /// # Errors
     /// [`DirectiveError::Unknown`] where its name is none of these.
-    pub fn set(&mut self, given: Given) -> Result<(), DirectiveError> {
-        match given.name {
-            "queue" => self.queue = Some(given.duration()?),
-            "run" => self.run = Some(given.duration()?),
-            "ends" => self.ends = Some(end(given)?),
-            "unknown_status" if given.value.is_empty() => {
+    pub fn set(&mut self, value: DirectiveValue) -> Result<(), DirectiveError> {
+        match value.name {
+            "queue" => self.queue = Some(value.duration()?),
+            "run" => self.run = Some(value.duration()?),
+            "ends" => self.ends = Some(end(value)?),
+            "unknown_status" if value.value.is_empty() => {
                 self.unknown_status = Some(UNKNOWN_WORD.to_owned());
             }
-            "unknown_status" => self.unknown_status = Some(given.word()?),
-            "slow_query" => self.slow_query = Some(given.duration()?),
-            "no_id" => self.no_id = given.flag()?,
-            "no_url" => self.no_url = given.flag()?,
+            "unknown_status" => self.unknown_status = Some(value.word()?),
+            "slow_query" => self.slow_query = Some(value.duration()?),
+            "no_id" => self.no_id = value.flag()?,
+            "no_url" => self.no_url = value.flag()?,
             unknown => return Err(DirectiveError::Unknown(unknown.to_owned())),
         }
         Ok(())
@@ -65,13 +65,13 @@ impl TaskDirectives {
     }
 }
 
-fn end(given: Given) -> Result<End, DirectiveError> {
-    Ok(match given.value {
-        "succeeded" => End::Succeeded,
-        "failed" => End::Failed,
-        "expired" => End::Expired,
-        "cancelled" => End::Cancelled,
-        "unknown" => End::Unknown,
-        _ => return Err(given.refuse("succeeded, failed, expired, cancelled or unknown")),
+fn end(value: DirectiveValue) -> Result<TaskEnd, DirectiveError> {
+    Ok(match value.value {
+        "succeeded" => TaskEnd::Succeeded,
+        "failed" => TaskEnd::Failed,
+        "expired" => TaskEnd::Expired,
+        "cancelled" => TaskEnd::Cancelled,
+        "unknown" => TaskEnd::Unknown,
+        _ => return Err(value.refuse("succeeded, failed, expired, cancelled or unknown")),
     })
 }

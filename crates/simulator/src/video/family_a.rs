@@ -4,16 +4,16 @@
 //! /1521720 (cancel and delete) and /1299023 (errors).
 
 use super::clip::{self, FRAMES_PER_SECOND};
-use super::course::Course;
-use super::directives::End;
-use super::paths::Family;
-use super::task::{State, Task};
-use super::tasks::After;
-use crate::call::Call;
-use crate::json::{Object, object};
-use crate::outcome::Outcome;
-use crate::refusal::Refusal;
-use crate::{ask, media, query as uri_query};
+use super::directives::TaskEnd;
+use super::paths::SimulatedFamily;
+use super::plan::TaskPlan;
+use super::task::{VideoTask, VideoTaskState};
+use super::tasks::TaskRetention;
+use crate::api_error::ApiError;
+use crate::endpoint_result::EndpointResult;
+use crate::json::{JsonObject, object};
+use crate::request_context::RequestContext;
+use crate::{media, model_request, query as uri_query};
 use http::StatusCode;
 use serde_json::Value;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use std::time::Duration;
 const EXPIRES_AFTER: u64 = 172_800;
 
 /// Members of a request that a task tells again as they are.
-const TOLD_AGAIN: [&str; 5] = [
+const ECHOED_FIELDS: [&str; 5] = [
     "priority",
     "tools",
     "output_format",
@@ -31,11 +31,11 @@ const TOLD_AGAIN: [&str; 5] = [
 ];
 
 /// Makes a task.
-pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
-    if ask::text_at(body, "model").is_empty() {
+pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+    if model_request::text_at(body, "model").is_empty() {
         return Err(missing("model"));
     }
-    let content = ask::list_at(body, "content");
+    let content = model_request::list_at(body, "content");
     if content.is_empty() {
         return Err(missing("content"));
     }
@@ -47,57 +47,64 @@ pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
             draft = Some(id);
         }
     }
-    let mut asked = body.clone();
-    if let Some(members) = asked.as_object_mut() {
+    let mut echoed = body.clone();
+    if let Some(members) = echoed.as_object_mut() {
         members.remove("content");
         members.extend(draft.map(|id| ("draft_task_id".to_owned(), id.into())));
     }
     let expires_after = expires_after(body);
-    let course = Course::of(
+    let plan = TaskPlan::of(
         call.directives,
         call.options,
         Duration::from_secs(expires_after),
     );
     let id = call.ids.family_a();
-    let mut json = Object::new();
+    let mut json = JsonObject::new();
     if !call.directives.task.no_id {
         json.member("id", &id);
     }
     if let Some(identifier) = body.get("safety_identifier") {
         json.member("safety_identifier", identifier);
     }
-    call.tasks
-        .put(Task::new(id, Family::A, asked, course, call.account));
-    Ok(Outcome::Whole(json.end()))
+    call.tasks.put(VideoTask::new(
+        id,
+        SimulatedFamily::A,
+        echoed,
+        plan,
+        call.account,
+    ));
+    Ok(EndpointResult::Whole(json.end()))
 }
 
 /// Tells of one task.
 ///
 /// # Errors
 /// `404` for a task that this account does not have.
-pub fn query(id: &str, call: &Call) -> Result<Outcome, Refusal> {
-    let found = call.tasks.read(call.account, Family::A, id, |task| {
-        task.queries += 1;
-        (told(task, call).end(), task.course.slow_query)
-    });
+pub fn query(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+    let found = call
+        .tasks
+        .read(call.account, SimulatedFamily::A, id, |task| {
+            task.queries += 1;
+            (task_json(task, call).end(), task.plan.slow_query)
+        });
     let (json, late) = found.ok_or_else(|| unknown(id))?;
-    Ok(Outcome::Late(json, late))
+    Ok(EndpointResult::Late(json, late))
 }
 
 /// Tells of the tasks that the filters of the query let through, page by page.
-pub fn list(call: &Call) -> Outcome {
+pub fn list(call: &RequestContext) -> EndpointResult {
     let query = call.head.uri.query().unwrap_or_default();
     let values = |name| uri_query::values(query, name).collect::<Vec<_>>();
     let lets_through = |name, found: &str| {
         let wanted = values(name);
         wanted.is_empty() || wanted.iter().any(|value| value == found)
     };
-    let items = call.tasks.list(call.account, Family::A, |task| {
+    let items = call.tasks.list(call.account, SimulatedFamily::A, |task| {
         let passes = lets_through("filter.status", word(task))
             && lets_through("filter.task_ids", &task.id)
             && lets_through("filter.model", &task.model)
             && lets_through("filter.service_tier", tier(task));
-        passes.then(|| told(task, call).end())
+        passes.then(|| task_json(task, call).end())
     });
     let size = uri_query::number(query, "page_size")
         .unwrap_or(20)
@@ -106,96 +113,105 @@ pub fn list(call: &Call) -> Outcome {
     let total = items.len();
     let shown = items.into_iter().skip((page - 1).saturating_mul(size));
     let shown: Vec<_> = shown.take(size).collect();
-    Outcome::Whole(object! {"items": shown, "total": total})
+    EndpointResult::Whole(object! {"items": shown, "total": total})
 }
 
 /// Cancels a queued task, or deletes one that has ended.
 ///
 /// # Errors
 /// `403` while it runs and once it is cancelled, `404` where this account does not have it.
-pub fn delete(id: &str, call: &Call) -> Result<Outcome, Refusal> {
+pub fn delete(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     let changed = call
         .tasks
-        .change(call.account, Family::A, id, |task| match task.cancel() {
-            Ok(()) => Ok(After::Keep),
-            Err(State::Ended(End::Succeeded | End::Failed | End::Expired)) => Ok(After::Remove),
-            Err(State::Queued | State::Running | State::Ended(_)) => {
-                let message = format!(
-                    "The operation is not allowed for a task in the state {}.",
-                    word(task)
-                );
-                let refusal = Refusal::new(StatusCode::FORBIDDEN, message);
-                Err(refusal.code("OperationDenied.InvalidState"))
+        .change(call.account, SimulatedFamily::A, id, |task| {
+            match task.cancel() {
+                Ok(()) => Ok(TaskRetention::Keep),
+                Err(VideoTaskState::Ended(
+                    TaskEnd::Succeeded | TaskEnd::Failed | TaskEnd::Expired,
+                )) => Ok(TaskRetention::Remove),
+                Err(
+                    VideoTaskState::Queued | VideoTaskState::Running | VideoTaskState::Ended(_),
+                ) => {
+                    let message = format!(
+                        "The operation is not allowed for a task in the state {}.",
+                        word(task)
+                    );
+                    let refusal = ApiError::new(StatusCode::FORBIDDEN, message);
+                    Err(refusal.code("OperationDenied.InvalidState"))
+                }
             }
         });
     changed.unwrap_or_else(|| Err(unknown(id)))?;
-    Ok(Outcome::Whole(object! {}))
+    Ok(EndpointResult::Whole(object! {}))
 }
 
-fn told(task: &Task, call: &Call) -> Object {
-    let asked = &task.asked;
-    let mut json = Object::new();
+fn task_json(task: &VideoTask, call: &RequestContext) -> JsonObject {
+    let echoed = &task.echoed;
+    let mut json = JsonObject::new();
     json.member("id", &task.id);
     json.member("model", &task.model);
     json.member("status", word(task));
     match task.state() {
-        State::Ended(End::Succeeded) => add_result(&mut json, task, call),
-        State::Ended(End::Failed) => {
-            let (code, message) = task.course.failure_or(
+        VideoTaskState::Ended(TaskEnd::Succeeded) => add_result(&mut json, task, call),
+        VideoTaskState::Ended(TaskEnd::Failed) => {
+            let (code, message) = task.plan.failure_or(
                 "OutputVideoSensitiveContentDetected",
                 "The request failed because the output video may contain sensitive information.",
             );
             json.member("error", &object! {"code": code, "message": message});
         }
-        State::Queued | State::Running | State::Ended(_) => {}
+        VideoTaskState::Queued | VideoTaskState::Running | VideoTaskState::Ended(_) => {}
     }
     json.member("created_at", &(task.made_ms() / 1000));
     json.member("updated_at", &(task.changed_ms() / 1000));
     json.member("service_tier", tier(task));
-    json.member("execution_expires_after", &expires_after(asked));
-    json.member("draft", &ask::is_set(asked, "draft"));
-    if let Some(id) = asked.get("draft_task_id") {
+    json.member("execution_expires_after", &expires_after(echoed));
+    json.member("draft", &model_request::is_set(echoed, "draft"));
+    if let Some(id) = echoed.get("draft_task_id") {
         json.member("draft_task_id", id);
     }
-    for name in TOLD_AGAIN {
-        if let Some(value) = asked.get(name) {
+    for name in ECHOED_FIELDS {
+        if let Some(value) = echoed.get(name) {
             json.member(name, value);
         }
     }
     json
 }
 
-fn add_result(json: &mut Object, task: &Task, call: &Call) {
-    let asked = &task.asked;
-    let resolution = match ask::text_at(asked, "resolution") {
+fn add_result(json: &mut JsonObject, task: &VideoTask, call: &RequestContext) {
+    let echoed = &task.echoed;
+    let resolution = match model_request::text_at(echoed, "resolution") {
         "" => "720p",
         resolution => resolution,
     };
-    let frames = asked.get("frames").and_then(Value::as_u64);
+    let frames = echoed.get("frames").and_then(Value::as_u64);
     let seconds = match frames {
         Some(frames) => frames / FRAMES_PER_SECOND,
-        None => clip::seconds(asked.get("duration")),
+        None => clip::seconds(echoed.get("duration")),
     };
     json.member("content", &content(task, call).end());
-    if task.course.has_usage {
+    if task.plan.has_usage {
         let tokens = clip::tokens(resolution, seconds);
         let usage = object! {"completion_tokens": tokens, "total_tokens": tokens};
         json.member("usage", &usage);
     }
-    let seed = asked.get("seed").and_then(Value::as_u64);
+    let seed = echoed.get("seed").and_then(Value::as_u64);
     json.member("seed", &seed.unwrap_or(task.made_ms() % 2_147_483_647));
     json.member("resolution", resolution);
-    json.member("ratio", clip::ratio(ask::text_at(asked, "ratio")));
+    json.member(
+        "ratio",
+        clip::ratio(model_request::text_at(echoed, "ratio")),
+    );
     match frames {
         Some(frames) => json.member("frames", &frames),
         None => json.member("duration", &seconds),
     }
     json.member("framespersecond", &FRAMES_PER_SECOND);
-    let has_audio = asked.get("generate_audio") != Some(&Value::Bool(false));
+    let has_audio = echoed.get("generate_audio") != Some(&Value::Bool(false));
     json.member("generate_audio", &has_audio);
 }
 
-fn content(task: &Task, call: &Call) -> Object {
+fn content(task: &VideoTask, call: &RequestContext) -> JsonObject {
     let signature =
         "X-Tos-Algorithm=TOS4-HMAC-SHA256&X-Tos-Expires=86400&X-Tos-Signature=simulated";
     let url = |ending: &str, bytes| {
@@ -206,46 +222,46 @@ fn content(task: &Task, call: &Call) -> Object {
             signature,
         )
     };
-    let mut content = Object::new();
-    if task.course.has_url {
-        let ending = match ask::text_at(&task.asked, "output_format") {
+    let mut content = JsonObject::new();
+    if task.plan.has_url {
+        let ending = match model_request::text_at(&task.echoed, "output_format") {
             "mov" => "mov",
             _ => "mp4",
         };
-        content.member("video_url", &url(ending, task.course.video_bytes));
+        content.member("video_url", &url(ending, task.plan.video_bytes));
     }
-    if ask::is_set(&task.asked, "return_last_frame") {
+    if model_request::is_set(&task.echoed, "return_last_frame") {
         content.member("last_frame_url", &url("png", None));
     }
     content
 }
 
-fn word(task: &Task) -> &str {
+fn word(task: &VideoTask) -> &str {
     match task.state() {
-        State::Queued => "queued",
-        State::Running => task.course.unknown_status.as_deref().unwrap_or("running"),
-        State::Ended(End::Succeeded) => "succeeded",
-        State::Ended(End::Failed) => "failed",
-        State::Ended(End::Expired) => "expired",
-        State::Ended(End::Cancelled) => "cancelled",
-        State::Ended(End::Unknown) => "unknown",
+        VideoTaskState::Queued => "queued",
+        VideoTaskState::Running => task.plan.unknown_status.as_deref().unwrap_or("running"),
+        VideoTaskState::Ended(TaskEnd::Succeeded) => "succeeded",
+        VideoTaskState::Ended(TaskEnd::Failed) => "failed",
+        VideoTaskState::Ended(TaskEnd::Expired) => "expired",
+        VideoTaskState::Ended(TaskEnd::Cancelled) => "cancelled",
+        VideoTaskState::Ended(TaskEnd::Unknown) => "unknown",
     }
 }
 
-fn tier(task: &Task) -> &str {
-    match ask::text_at(&task.asked, "service_tier") {
+fn tier(task: &VideoTask) -> &str {
+    match model_request::text_at(&task.echoed, "service_tier") {
         "" => "default",
         tier => tier,
     }
 }
 
 fn expires_after(body: &Value) -> u64 {
-    let asked = body.get("execution_expires_after").and_then(Value::as_u64);
-    asked.unwrap_or(EXPIRES_AFTER)
+    let echoed = body.get("execution_expires_after").and_then(Value::as_u64);
+    echoed.unwrap_or(EXPIRES_AFTER)
 }
 
-fn check(element: &Value) -> Result<(), Refusal> {
-    let value_at = match ask::text_at(element, "type") {
+fn check(element: &Value) -> Result<(), ApiError> {
+    let value_at = match model_request::text_at(element, "type") {
         "text" => "/text",
         "image_url" => "/image_url/url",
         "video_url" => "/video_url/url",
@@ -257,32 +273,36 @@ fn check(element: &Value) -> Result<(), Refusal> {
     value.map(|_| ()).ok_or_else(|| missing("content"))
 }
 
-fn check_draft(id: &str, call: &Call) -> Result<(), Refusal> {
-    let is_draft = |task: &mut Task| {
-        ask::is_set(&task.asked, "draft") && task.state() == State::Ended(End::Succeeded)
+fn check_draft(id: &str, call: &RequestContext) -> Result<(), ApiError> {
+    let is_draft = |task: &mut VideoTask| {
+        model_request::is_set(&task.echoed, "draft")
+            && task.state() == VideoTaskState::Ended(TaskEnd::Succeeded)
     };
-    match call.tasks.read(call.account, Family::A, id, is_draft) {
+    match call
+        .tasks
+        .read(call.account, SimulatedFamily::A, id, is_draft)
+    {
         Some(true) => Ok(()),
         Some(false) => Err(invalid("content.draft_task.id")),
         None => Err(unknown(id)),
     }
 }
 
-fn missing(param: &'static str) -> Refusal {
+fn missing(param: &'static str) -> ApiError {
     let message = format!("The request failed because it is missing the parameter `{param}`.");
-    Refusal::invalid(message)
+    ApiError::invalid(message)
         .code("MissingParameter")
         .param(param)
 }
 
-fn invalid(param: &'static str) -> Refusal {
+fn invalid(param: &'static str) -> ApiError {
     let message = format!("The parameter `{param}` specified in the request is not valid.");
-    Refusal::invalid(message)
+    ApiError::invalid(message)
         .code("InvalidParameter")
         .param(param)
 }
 
-fn unknown(id: &str) -> Refusal {
+fn unknown(id: &str) -> ApiError {
     let message = format!("The specified task {id} is not found.");
-    Refusal::not_found(message).code("NotFound.id").param("id")
+    ApiError::not_found(message).code("NotFound.id").param("id")
 }

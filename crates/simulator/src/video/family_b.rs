@@ -4,16 +4,16 @@
 //! and `error-code`.
 
 use super::clip::{self, FRAMES_PER_SECOND};
-use super::course::Course;
-use super::directives::End;
-use super::paths::Family;
-use super::task::{State, Task};
-use super::tasks::After;
-use crate::call::Call;
-use crate::json::{Json, Object, object};
-use crate::outcome::Outcome;
-use crate::refusal::Refusal;
-use crate::{ask, clock, media, query as uri_query};
+use super::directives::TaskEnd;
+use super::paths::SimulatedFamily;
+use super::plan::TaskPlan;
+use super::task::{VideoTask, VideoTaskState};
+use super::tasks::TaskRetention;
+use crate::api_error::ApiError;
+use crate::endpoint_result::EndpointResult;
+use crate::json::{JsonObject, JsonText, object};
+use crate::request_context::RequestContext;
+use crate::{clock, media, model_request, query as uri_query};
 use http::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -25,66 +25,76 @@ const INPUT_SECONDS: u64 = 5;
 const DIRECT_IMAGES: [&str; 3] = ["img_url", "first_frame_url", "head_frame"];
 
 /// Makes a task.
-pub fn create(body: &Value, call: &Call) -> Result<Outcome, Refusal> {
+pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     let is_async = call.head.headers.get("x-dashscope-async");
     if !is_async.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"enable")) {
         let message = "current user api does not support synchronous calls";
-        return Err(Refusal::new(StatusCode::FORBIDDEN, message).code("AccessDenied"));
+        return Err(ApiError::new(StatusCode::FORBIDDEN, message).code("AccessDenied"));
     }
-    if ask::text_at(body, "model").is_empty() {
-        return Err(Refusal::invalid("Model is required.").code("BadRequest.EmptyModel"));
+    if model_request::text_at(body, "model").is_empty() {
+        return Err(ApiError::invalid("Model is required.").code("BadRequest.EmptyModel"));
     }
     let Some(input) = body.get("input").filter(|input| input.is_object()) else {
-        return Err(Refusal::invalid("Input is required.").code("BadRequest.EmptyInput"));
+        return Err(ApiError::invalid("Input is required.").code("BadRequest.EmptyInput"));
     };
-    let media = ask::list_at(input, "media");
-    let prompt = ask::text_at(input, "prompt");
-    let images = DIRECT_IMAGES.map(|name| ask::text_at(input, name));
+    let media = model_request::list_at(input, "media");
+    let prompt = model_request::text_at(input, "prompt");
+    let images = DIRECT_IMAGES.map(|name| model_request::text_at(input, name));
     if prompt.is_empty() && media.is_empty() && images.iter().all(|url| url.is_empty()) {
-        return Err(Refusal::invalid(
+        return Err(ApiError::invalid(
             "input.prompt or input.media must be given.",
         ));
     }
-    let videos = media
-        .iter()
-        .filter(|item| matches!(ask::text_at(item, "type"), "reference_video" | "video"));
-    let asked = json!({
+    let videos = media.iter().filter(|item| {
+        matches!(
+            model_request::text_at(item, "type"),
+            "reference_video" | "video"
+        )
+    });
+    let echoed = json!({
         "model": body.get("model"), "prompt": prompt, "parameters": body.get("parameters"),
         "input_seconds": INPUT_SECONDS * videos.count() as u64,
     });
     let id = call.ids.uuid();
-    let mut output = Object::new();
+    let mut output = JsonObject::new();
     output.member("task_status", "PENDING");
     if !call.directives.task.no_id {
         output.member("task_id", &id);
     }
-    let course = Course::of(call.directives, call.options, Duration::MAX);
-    call.tasks
-        .put(Task::new(id, Family::B, asked, course, call.account));
-    Ok(Outcome::Whole(
+    let plan = TaskPlan::of(call.directives, call.options, Duration::MAX);
+    call.tasks.put(VideoTask::new(
+        id,
+        SimulatedFamily::B,
+        echoed,
+        plan,
+        call.account,
+    ));
+    Ok(EndpointResult::Whole(
         object! {"output": output.end(), "request_id": call.request_id},
     ))
 }
 
 /// Tells of one task; one that this account does not have is `UNKNOWN`, and no error.
-pub fn query(id: &str, call: &Call) -> Outcome {
-    let found = call.tasks.read(call.account, Family::B, id, |task| {
-        task.queries += 1;
-        (told(task, call), task.course.slow_query)
-    });
+pub fn query(id: &str, call: &RequestContext) -> EndpointResult {
+    let found = call
+        .tasks
+        .read(call.account, SimulatedFamily::B, id, |task| {
+            task.queries += 1;
+            (task_json(task, call), task.plan.slow_query)
+        });
     let (json, late) = found.unwrap_or_else(|| {
         let output = object! {"task_id": id, "task_status": "UNKNOWN"};
         let json = object! {"request_id": call.request_id, "output": output};
         (json, Duration::ZERO)
     });
-    Outcome::Late(json, late)
+    EndpointResult::Late(json, late)
 }
 
 /// Tells of the account's tasks, page by page.
-pub fn list(call: &Call) -> Outcome {
+pub fn list(call: &RequestContext) -> EndpointResult {
     let query = call.head.uri.query().unwrap_or_default();
     let statuses: Vec<_> = uri_query::values(query, "status").collect();
-    let items = call.tasks.list(call.account, Family::B, |task| {
+    let items = call.tasks.list(call.account, SimulatedFamily::B, |task| {
         let passes = statuses.is_empty() || statuses.iter().any(|status| status == word(task));
         passes.then(|| {
             object! {
@@ -100,7 +110,7 @@ pub fn list(call: &Call) -> Outcome {
     let total = items.len();
     let shown = items.into_iter().skip((page - 1).saturating_mul(size));
     let shown: Vec<_> = shown.take(size).collect();
-    Outcome::Whole(object! {
+    EndpointResult::Whole(object! {
         "request_id": call.request_id, "data": shown,
         "page_no": page, "page_size": size, "total": total,
     })
@@ -110,20 +120,24 @@ pub fn list(call: &Call) -> Outcome {
 ///
 /// # Errors
 /// `400` once it is not, `404` where this account does not have it.
-pub fn cancel(id: &str, call: &Call) -> Result<Outcome, Refusal> {
-    let cancelled = call.tasks.change(call.account, Family::B, id, |task| {
-        task.cancel().map(|()| After::Keep).map_err(|_| {
-            let message =
-                "Failed to cancel the task, please confirm if the task is in PENDING status.";
-            Refusal::invalid(message).code("UnsupportedOperation")
-        })
-    });
-    cancelled.unwrap_or_else(|| Err(Refusal::not_found("The task does not exist.")))?;
-    Ok(Outcome::Whole(object! {"request_id": call.request_id}))
+pub fn cancel(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+    let cancelled = call
+        .tasks
+        .change(call.account, SimulatedFamily::B, id, |task| {
+            task.cancel().map(|()| TaskRetention::Keep).map_err(|_| {
+                let message =
+                    "Failed to cancel the task, please confirm if the task is in PENDING status.";
+                ApiError::invalid(message).code("UnsupportedOperation")
+            })
+        });
+    cancelled.unwrap_or_else(|| Err(ApiError::not_found("The task does not exist.")))?;
+    Ok(EndpointResult::Whole(
+        object! {"request_id": call.request_id},
+    ))
 }
 
-fn told(task: &Task, call: &Call) -> Json {
-    let mut output = Object::new();
+fn task_json(task: &VideoTask, call: &RequestContext) -> JsonText {
+    let mut output = JsonObject::new();
     output.member("task_id", &task.id);
     output.member("task_status", word(task));
     output.member("submit_time", &clock::china_time(task.made_ms()));
@@ -133,36 +147,39 @@ fn told(task: &Task, call: &Call) -> Json {
     if let Some(ended) = task.ended_ms() {
         output.member("end_time", &clock::china_time(ended));
     }
-    output.member("orig_prompt", ask::text_at(&task.asked, "prompt"));
-    let has_succeeded = task.state() == State::Ended(End::Succeeded);
-    if has_succeeded && task.course.has_url {
+    output.member(
+        "orig_prompt",
+        model_request::text_at(&task.echoed, "prompt"),
+    );
+    let has_succeeded = task.state() == VideoTaskState::Ended(TaskEnd::Succeeded);
+    if has_succeeded && task.plan.has_url {
         let signature = "Expires=1780819257&OSSAccessKeyId=simulated&Signature=simulated%3D";
         let name = format!("{}.mp4", task.id);
-        let url = media::url(call.head, &name, task.course.video_bytes, signature);
+        let url = media::url(call.head, &name, task.plan.video_bytes, signature);
         output.member("video_url", &url);
     }
-    if task.state() == State::Ended(End::Failed) {
-        let (code, message) = task.course.failure_or(
+    if task.state() == VideoTaskState::Ended(TaskEnd::Failed) {
+        let (code, message) = task.plan.failure_or(
             "DataInspectionFailed",
             "Output data may contain inappropriate content.",
         );
         output.member("code", code);
         output.member("message", message);
     }
-    let mut json = Object::new();
+    let mut json = JsonObject::new();
     json.member("request_id", call.request_id);
     json.member("output", &output.end());
-    if has_succeeded && task.course.has_usage {
+    if has_succeeded && task.plan.has_usage {
         json.member("usage", &usage(task));
     }
     json.end()
 }
 
-fn usage(task: &Task) -> Json {
-    let parameters = &task.asked["parameters"];
-    let input = task.asked["input_seconds"].as_u64().unwrap_or(0);
+fn usage(task: &VideoTask) -> JsonText {
+    let parameters = &task.echoed["parameters"];
+    let input = task.echoed["input_seconds"].as_u64().unwrap_or(0);
     let output = clip::seconds(parameters.get("duration"));
-    let resolution = match ask::text_at(parameters, "resolution") {
+    let resolution = match model_request::text_at(parameters, "resolution") {
         "" => "1080P",
         resolution => resolution,
     };
@@ -176,19 +193,19 @@ fn usage(task: &Task) -> Json {
         "output_video_duration": output,
         "video_count": 1_u64,
         "SR": lines,
-        "ratio": clip::ratio(ask::text_at(parameters, "ratio")),
+        "ratio": clip::ratio(model_request::text_at(parameters, "ratio")),
         "fps": FRAMES_PER_SECOND,
     }
 }
 
-fn word(task: &Task) -> &str {
+fn word(task: &VideoTask) -> &str {
     match task.state() {
-        State::Queued => "PENDING",
-        State::Running => task.course.unknown_status.as_deref().unwrap_or("RUNNING"),
-        State::Ended(End::Succeeded) => "SUCCEEDED",
-        State::Ended(End::Failed) => "FAILED",
-        State::Ended(End::Cancelled) => "CANCELED",
+        VideoTaskState::Queued => "PENDING",
+        VideoTaskState::Running => task.plan.unknown_status.as_deref().unwrap_or("RUNNING"),
+        VideoTaskState::Ended(TaskEnd::Succeeded) => "SUCCEEDED",
+        VideoTaskState::Ended(TaskEnd::Failed) => "FAILED",
+        VideoTaskState::Ended(TaskEnd::Cancelled) => "CANCELED",
         // This family has no word for expired tasks: it knows them no more.
-        State::Ended(End::Expired | End::Unknown) => "UNKNOWN",
+        VideoTaskState::Ended(TaskEnd::Expired | TaskEnd::Unknown) => "UNKNOWN",
     }
 }

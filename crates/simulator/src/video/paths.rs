@@ -2,7 +2,7 @@
 
 /// A native video shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum SimulatedFamily {
     /// Content generation tasks under `/api/v3`.
     A,
     /// Video synthesis under `/api/v1/services`.
@@ -11,7 +11,7 @@ pub enum Family {
 
 /// What is done with the tasks of a family, or with one by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed<'p> {
+pub enum VideoOperation<'p> {
     Create,
     List,
     Query(&'p str),
@@ -19,40 +19,48 @@ pub enum Deed<'p> {
     Cancel(&'p str),
 }
 
-impl<'p> Deed<'p> {
+impl<'p> VideoOperation<'p> {
     /// The deed at a path of which only the end counts, since base URLs may have a prefix.
-    pub fn find(method: &str, segments: &[&'p str]) -> Option<(Family, Self)> {
+    pub fn find(method: &str, segments: &[&'p str]) -> Option<(SimulatedFamily, Self)> {
         let found = match (method, segments) {
-            ("POST", [.., "v3", "contents", "generations", "tasks"]) => (Family::A, Self::Create),
-            ("GET", [.., "v3", "contents", "generations", "tasks"]) => (Family::A, Self::List),
-            ("GET", [.., "contents", "generations", "tasks", id]) => (Family::A, Self::Query(id)),
+            ("POST", [.., "v3", "contents", "generations", "tasks"]) => {
+                (SimulatedFamily::A, Self::Create)
+            }
+            ("GET", [.., "v3", "contents", "generations", "tasks"]) => {
+                (SimulatedFamily::A, Self::List)
+            }
+            ("GET", [.., "contents", "generations", "tasks", id]) => {
+                (SimulatedFamily::A, Self::Query(id))
+            }
             ("DELETE", [.., "contents", "generations", "tasks", id]) => {
-                (Family::A, Self::Cancel(id))
+                (SimulatedFamily::A, Self::Cancel(id))
             }
             ("POST", [.., "api", "v1", "services", "aigc", _, "video-synthesis"]) => {
-                (Family::B, Self::Create)
+                (SimulatedFamily::B, Self::Create)
             }
             ("GET", [.., "api", "v1", "tasks"] | [.., "api", "v1", "tasks", ""]) => {
-                (Family::B, Self::List)
+                (SimulatedFamily::B, Self::List)
             }
-            ("GET", [.., "api", "v1", "tasks", id]) => (Family::B, Self::Query(id)),
-            ("POST", [.., "api", "v1", "tasks", id, "cancel"]) => (Family::B, Self::Cancel(id)),
+            ("GET", [.., "api", "v1", "tasks", id]) => (SimulatedFamily::B, Self::Query(id)),
+            ("POST", [.., "api", "v1", "tasks", id, "cancel"]) => {
+                (SimulatedFamily::B, Self::Cancel(id))
+            }
             _ => return None,
         };
         Some(found)
     }
 
     /// The word for it in records.
-    pub fn name(self, family: Family) -> &'static str {
+    pub fn name(self, family: SimulatedFamily) -> &'static str {
         match (family, self) {
-            (Family::A, Self::Create) => "family_a.create",
-            (Family::A, Self::List) => "family_a.list",
-            (Family::A, Self::Query(_)) => "family_a.query",
-            (Family::A, Self::Cancel(_)) => "family_a.cancel",
-            (Family::B, Self::Create) => "family_b.create",
-            (Family::B, Self::List) => "family_b.list",
-            (Family::B, Self::Query(_)) => "family_b.query",
-            (Family::B, Self::Cancel(_)) => "family_b.cancel",
+            (SimulatedFamily::A, Self::Create) => "family_a.create",
+            (SimulatedFamily::A, Self::List) => "family_a.list",
+            (SimulatedFamily::A, Self::Query(_)) => "family_a.query",
+            (SimulatedFamily::A, Self::Cancel(_)) => "family_a.cancel",
+            (SimulatedFamily::B, Self::Create) => "family_b.create",
+            (SimulatedFamily::B, Self::List) => "family_b.list",
+            (SimulatedFamily::B, Self::Query(_)) => "family_b.query",
+            (SimulatedFamily::B, Self::Cancel(_)) => "family_b.cancel",
         }
     }
 }

@@ -1,23 +1,23 @@
 //! One video task: the state it is in by the clock, and when each state began.
 
-use super::course::Course;
-use super::directives::End;
-use super::paths::Family;
+use super::directives::TaskEnd;
+use super::paths::SimulatedFamily;
+use super::plan::TaskPlan;
 use crate::clock;
-use crate::json::{Json, object};
+use crate::json::{JsonText, object};
 use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
 /// A video task as the provider keeps it.
-pub struct Task {
+pub struct VideoTask {
     pub id: String,
-    pub family: Family,
+    pub family: SimulatedFamily,
     pub account: String,
     pub model: String,
     /// What of the request is told again, without its media.
-    pub asked: Value,
-    pub course: Course,
+    pub echoed: Value,
+    pub plan: TaskPlan,
     /// How often it was asked after.
     pub queries: u64,
     made: Instant,
@@ -28,22 +28,28 @@ pub struct Task {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum VideoTaskState {
     Queued,
     Running,
-    Ended(End),
+    Ended(TaskEnd),
 }
 
-impl Task {
+impl VideoTask {
     /// A task made just now.
-    pub fn new(id: String, family: Family, asked: Value, course: Course, account: &str) -> Self {
+    pub fn new(
+        id: String,
+        family: SimulatedFamily,
+        echoed: Value,
+        plan: TaskPlan,
+        account: &str,
+    ) -> Self {
         Self {
             id,
             family,
             account: account.to_owned(),
-            model: crate::ask::text_at(&asked, "model").to_owned(),
-            asked,
-            course,
+            model: crate::model_request::text_at(&echoed, "model").to_owned(),
+            echoed,
+            plan,
             queries: 0,
             made: Instant::now(),
             made_ms: clock::unix_millis(),
@@ -51,20 +57,20 @@ impl Task {
         }
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> VideoTaskState {
         let age = self.made.elapsed();
         if self.cancelled.is_some() {
-            State::Ended(End::Cancelled)
+            VideoTaskState::Ended(TaskEnd::Cancelled)
         } else if age >= self.lifetime() {
-            State::Ended(if self.expires() {
-                End::Expired
+            VideoTaskState::Ended(if self.expires() {
+                TaskEnd::Expired
             } else {
-                self.course.end
+                self.plan.end
             })
-        } else if age >= self.course.queue {
-            State::Running
+        } else if age >= self.plan.queue {
+            VideoTaskState::Running
         } else {
-            State::Queued
+            VideoTaskState::Queued
         }
     }
 
@@ -72,9 +78,9 @@ impl Task {
     ///
     /// # Errors
     /// The state in which it cannot be cancelled.
-    pub fn cancel(&mut self) -> Result<(), State> {
+    pub fn cancel(&mut self) -> Result<(), VideoTaskState> {
         match self.state() {
-            State::Queued => {
+            VideoTaskState::Queued => {
                 self.cancelled = Some(self.made.elapsed());
                 Ok(())
             }
@@ -90,16 +96,18 @@ impl Task {
     /// When it began to run, if it did.
     pub fn started_ms(&self) -> Option<u64> {
         let ran = self.cancelled.is_none()
-            && self.course.queue < self.lifetime()
-            && self.state() != State::Queued;
-        ran.then(|| self.at(self.course.queue))
+            && self.plan.queue < self.lifetime()
+            && self.state() != VideoTaskState::Queued;
+        ran.then(|| self.at(self.plan.queue))
     }
 
     /// When it ended, if it has.
     pub fn ended_ms(&self) -> Option<u64> {
         match self.state() {
-            State::Ended(_) => Some(self.at(self.cancelled.unwrap_or_else(|| self.lifetime()))),
-            State::Queued | State::Running => None,
+            VideoTaskState::Ended(_) => {
+                Some(self.at(self.cancelled.unwrap_or_else(|| self.lifetime())))
+            }
+            VideoTaskState::Queued | VideoTaskState::Running => None,
         }
     }
 
@@ -110,19 +118,19 @@ impl Task {
     }
 
     /// The task as a record.
-    pub fn json(&self) -> Json {
+    pub fn json(&self) -> JsonText {
         let state = match self.state() {
-            State::Queued => "queued",
-            State::Running => "running",
-            State::Ended(End::Succeeded) => "succeeded",
-            State::Ended(End::Failed) => "failed",
-            State::Ended(End::Expired) => "expired",
-            State::Ended(End::Cancelled) => "cancelled",
-            State::Ended(End::Unknown) => "unknown",
+            VideoTaskState::Queued => "queued",
+            VideoTaskState::Running => "running",
+            VideoTaskState::Ended(TaskEnd::Succeeded) => "succeeded",
+            VideoTaskState::Ended(TaskEnd::Failed) => "failed",
+            VideoTaskState::Ended(TaskEnd::Expired) => "expired",
+            VideoTaskState::Ended(TaskEnd::Cancelled) => "cancelled",
+            VideoTaskState::Ended(TaskEnd::Unknown) => "unknown",
         };
         let family = match self.family {
-            Family::A => "a",
-            Family::B => "b",
+            SimulatedFamily::A => "a",
+            SimulatedFamily::B => "b",
         };
         object! {
             "id": self.id, "family": family, "account": self.account, "model": self.model,
@@ -133,17 +141,17 @@ impl Task {
 
     /// How old it is when it ends of itself.
     fn lifetime(&self) -> Duration {
-        let Course {
+        let TaskPlan {
             queue,
             run,
             expires_after,
             ..
-        } = self.course;
+        } = self.plan;
         queue.saturating_add(run).min(expires_after)
     }
 
     fn expires(&self) -> bool {
-        self.lifetime() < self.course.queue.saturating_add(self.course.run)
+        self.lifetime() < self.plan.queue.saturating_add(self.plan.run)
     }
 
     fn at(&self, age: Duration) -> u64 {

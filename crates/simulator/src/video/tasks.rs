@@ -1,9 +1,9 @@
 //! All video tasks of all accounts, each known to its own account only.
 
-use super::paths::Family;
-use super::task::Task;
-use crate::json::Json;
-use crate::refusal::Refusal;
+use super::paths::SimulatedFamily;
+use super::task::VideoTask;
+use crate::api_error::ApiError;
+use crate::json::JsonText;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -12,29 +12,29 @@ const MAX_TASKS: usize = 10_000;
 
 /// The tasks kept.
 #[derive(Default)]
-pub struct Tasks(Mutex<Shelf>);
+pub struct VideoTaskStore(Mutex<VideoTaskTable>);
 
 /// What becomes of a task after it was changed.
-pub enum After {
+pub enum TaskRetention {
     Keep,
     Remove,
 }
 
 #[derive(Default)]
-struct Shelf {
-    tasks: HashMap<String, Task>,
+struct VideoTaskTable {
+    tasks: HashMap<String, VideoTask>,
     /// Ids in the order made, deleted ones among them.
     order: VecDeque<String>,
 }
 
-impl Tasks {
-    pub fn put(&self, task: Task) {
-        let mut shelf = self.shelf();
-        shelf.order.push_back(task.id.clone());
-        shelf.tasks.insert(task.id.clone(), task);
-        while shelf.order.len() > MAX_TASKS {
-            if let Some(oldest) = shelf.order.pop_front() {
-                shelf.tasks.remove(&oldest);
+impl VideoTaskStore {
+    pub fn put(&self, task: VideoTask) {
+        let mut table = self.lock();
+        table.order.push_back(task.id.clone());
+        table.tasks.insert(task.id.clone(), task);
+        while table.order.len() > MAX_TASKS {
+            if let Some(oldest) = table.order.pop_front() {
+                table.tasks.remove(&oldest);
             }
         }
     }
@@ -43,12 +43,12 @@ impl Tasks {
     pub fn read<T>(
         &self,
         account: &str,
-        family: Family,
+        family: SimulatedFamily,
         id: &str,
-        read: impl FnOnce(&mut Task) -> T,
+        read: impl FnOnce(&mut VideoTask) -> T,
     ) -> Option<T> {
-        let mut shelf = self.shelf();
-        shelf.own(account, family, id).map(read)
+        let mut table = self.lock();
+        table.own(account, family, id).map(read)
     }
 
     /// Changes a task; `None` where this account does not have it in this family.
@@ -58,14 +58,14 @@ impl Tasks {
     pub fn change(
         &self,
         account: &str,
-        family: Family,
+        family: SimulatedFamily,
         id: &str,
-        change: impl FnOnce(&mut Task) -> Result<After, Refusal>,
-    ) -> Option<Result<(), Refusal>> {
-        let mut shelf = self.shelf();
-        let after = change(shelf.own(account, family, id)?);
-        if matches!(after, Ok(After::Remove)) {
-            shelf.tasks.remove(id);
+        change: impl FnOnce(&mut VideoTask) -> Result<TaskRetention, ApiError>,
+    ) -> Option<Result<(), ApiError>> {
+        let mut table = self.lock();
+        let after = change(table.own(account, family, id)?);
+        if matches!(after, Ok(TaskRetention::Remove)) {
+            table.tasks.remove(id);
         }
         Some(after.map(|_| ()))
     }
@@ -74,30 +74,30 @@ impl Tasks {
     pub fn list<T>(
         &self,
         account: &str,
-        family: Family,
-        read: impl FnMut(&Task) -> Option<T>,
+        family: SimulatedFamily,
+        read: impl FnMut(&VideoTask) -> Option<T>,
     ) -> Vec<T> {
-        let shelf = self.shelf();
-        let latest_first = shelf.order.iter().rev();
-        let tasks = latest_first.filter_map(|id| shelf.tasks.get(id));
+        let table = self.lock();
+        let latest_first = table.order.iter().rev();
+        let tasks = latest_first.filter_map(|id| table.tasks.get(id));
         let own = tasks.filter(|task| task.account == account && task.family == family);
         own.filter_map(read).collect()
     }
 
     /// The records of all tasks of all accounts, the oldest first.
-    pub fn records(&self) -> Json {
-        let shelf = self.shelf();
-        let tasks = shelf.order.iter().filter_map(|id| shelf.tasks.get(id));
-        Json::of(&tasks.map(Task::json).collect::<Vec<_>>())
+    pub fn records(&self) -> JsonText {
+        let table = self.lock();
+        let tasks = table.order.iter().filter_map(|id| table.tasks.get(id));
+        JsonText::of(&tasks.map(VideoTask::json).collect::<Vec<_>>())
     }
 
-    fn shelf(&self) -> MutexGuard<'_, Shelf> {
+    fn lock(&self) -> MutexGuard<'_, VideoTaskTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Shelf {
-    fn own(&mut self, account: &str, family: Family, id: &str) -> Option<&mut Task> {
+impl VideoTaskTable {
+    fn own(&mut self, account: &str, family: SimulatedFamily, id: &str) -> Option<&mut VideoTask> {
         let task = self.tasks.get_mut(id)?;
         (task.account == account && task.family == family).then_some(task)
     }

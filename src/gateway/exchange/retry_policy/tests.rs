@@ -7,22 +7,37 @@ use super::AttemptEnd::{
 use super::CallerReply::{
     self, AccountRefused, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
 };
-use super::Next::{Candidate, FreshConnection, Stop};
+use super::NextAttempt::{Candidate, FreshConnection, Stop};
 use super::RetrySafety::{self, Background, Free, Paid, Stored, Streamed};
-use super::{Next, RetryPolicy, Verdict};
-use crate::protocol::blame::Blame::{self, Account, Busy, Caller, Credential, NotHere, Provider};
+use super::{NextAttempt, RetryDecision, RetryPolicy};
+use crate::protocol::error_class::ErrorClass::{
+    self, InvalidRequest, ModelNotFound, RateLimited, RefusedAccount, RefusedCredential,
+};
 use crate::protocol::fault::{Fault, FaultKind};
 
-const BLAMES: [Blame; 6] = [Caller, Busy, Provider, Credential, Account, NotHere];
+const BLAMES: [ErrorClass; 6] = [
+    InvalidRequest,
+    RateLimited,
+    ErrorClass::ServerError,
+    RefusedCredential,
+    RefusedAccount,
+    ModelNotFound,
+];
 const UNPAID: [RetrySafety; 3] = [Free, Stored, Background];
 
-fn verdict(safety: RetrySafety, end: AttemptEnd) -> Verdict {
+fn verdict(safety: RetrySafety, end: AttemptEnd) -> RetryDecision {
     let on_silence = true;
     RetryPolicy { safety, on_silence }.verdict(end)
 }
 
-fn is(safety: RetrySafety, end: AttemptEnd, next: Next, reply: CallerReply, sdk_may_retry: bool) {
-    let expected = Verdict {
+fn is(
+    safety: RetrySafety,
+    end: AttemptEnd,
+    next: NextAttempt,
+    reply: CallerReply,
+    sdk_may_retry: bool,
+) {
+    let expected = RetryDecision {
         next,
         reply,
         sdk_may_retry,
@@ -42,31 +57,47 @@ fn all_ends() -> Vec<AttemptEnd> {
         ForeignBody,
         Unreadable,
     ];
-    for blame in BLAMES {
-        ends.extend([ClientError(blame), ServerError(blame), ErrorEvent(blame)]);
+    for error_class in BLAMES {
+        ends.extend([
+            ClientError(error_class),
+            ServerError(error_class),
+            ErrorEvent(error_class),
+        ]);
     }
     ends
 }
 
 /// The table of paid creates in the design, row by row.
 #[test]
-fn a_paid_request_goes_on_only_where_the_provider_has_nothing() {
+fn a_paid_request_fails_over_only_when_nothing_was_sent() {
     // No connection, TLS failed, nothing of the request written.
     is(Paid, Unsent, Candidate, CallerReply::Fault, true);
     // 429, or a 4xx whose code is listed as a refusal of this account, key, model or moment.
-    for blame in [Busy, NotHere] {
-        is(Paid, ClientError(blame), Candidate, ProviderError, true);
+    for error_class in [RateLimited, ModelNotFound] {
+        is(
+            Paid,
+            ClientError(error_class),
+            Candidate,
+            ProviderError,
+            true,
+        );
     }
-    for blame in [Credential, Account] {
-        is(Paid, ClientError(blame), Candidate, AccountRefused, false);
+    for error_class in [RefusedCredential, RefusedAccount] {
+        is(
+            Paid,
+            ClientError(error_class),
+            Candidate,
+            AccountRefused,
+            false,
+        );
     }
     // Any other 4xx.
-    for blame in [Caller, Provider] {
-        is(Paid, ClientError(blame), Stop, ProviderError, false);
+    for error_class in [InvalidRequest, ErrorClass::ServerError] {
+        is(Paid, ClientError(error_class), Stop, ProviderError, false);
     }
     // 5xx, reset or timeout after a byte was written.
-    for blame in BLAMES {
-        is(Paid, ServerError(blame), Stop, PaidFailure, false);
+    for error_class in BLAMES {
+        is(Paid, ServerError(error_class), Stop, PaidFailure, false);
     }
     for end in [StaleConnection, Broken, TimedOut, Drained] {
         is(Paid, end, Stop, OutcomeUnknown, false);
@@ -82,15 +113,15 @@ fn a_paid_request_goes_on_only_where_the_provider_has_nothing() {
 }
 
 #[test]
-fn an_error_that_is_not_the_callers_goes_elsewhere_unless_it_costs_money() {
+fn errors_of_the_provider_fail_over_unless_the_request_is_paid() {
     for safety in UNPAID {
         for end in [ClientError, ServerError, ErrorEvent] {
-            is(safety, end(Caller), Stop, ProviderError, true);
-            for blame in [Busy, Provider, NotHere] {
-                is(safety, end(blame), Candidate, ProviderError, true);
+            is(safety, end(InvalidRequest), Stop, ProviderError, true);
+            for error_class in [RateLimited, ErrorClass::ServerError, ModelNotFound] {
+                is(safety, end(error_class), Candidate, ProviderError, true);
             }
-            for blame in [Credential, Account] {
-                is(safety, end(blame), Candidate, AccountRefused, true);
+            for error_class in [RefusedCredential, RefusedAccount] {
+                is(safety, end(error_class), Candidate, AccountRefused, true);
             }
         }
         for end in [Redirect, ForeignBody] {
@@ -101,7 +132,7 @@ fn an_error_that_is_not_the_callers_goes_elsewhere_unless_it_costs_money() {
 }
 
 #[test]
-fn what_may_be_at_work_is_asked_for_again_only_where_that_costs_little() {
+fn a_request_that_may_be_processing_is_retried_only_when_free() {
     for (end, free, stored, background) in [
         (Unsent, Candidate, Candidate, Candidate),
         (StaleConnection, FreshConnection, FreshConnection, Stop),
@@ -126,9 +157,9 @@ fn a_streamed_body_is_sent_once() {
     for end in all_ends() {
         let next = if end == Unsent { Candidate } else { Stop };
         let reply = match end {
-            ClientError(Credential | Account)
-            | ServerError(Credential | Account)
-            | ErrorEvent(Credential | Account) => AccountRefused,
+            ClientError(RefusedCredential | RefusedAccount)
+            | ServerError(RefusedCredential | RefusedAccount)
+            | ErrorEvent(RefusedCredential | RefusedAccount) => AccountRefused,
             ClientError(_) | ServerError(_) | ErrorEvent(_) => ProviderError,
             _ => CallerReply::Fault,
         };
@@ -137,7 +168,7 @@ fn a_streamed_body_is_sent_once() {
 }
 
 #[test]
-fn only_paid_requests_are_not_sent_again_by_sdks_and_their_faults_say_so() {
+fn only_paid_requests_forbid_sdk_retries() {
     for safety in [Free, Stored, Background, Streamed, Paid] {
         for end in all_ends() {
             let verdict = verdict(safety, end);
@@ -146,10 +177,10 @@ fn only_paid_requests_are_not_sent_again_by_sdks_and_their_faults_say_so() {
                 "{safety:?} {end:?}"
             );
             let fault = verdict.fault(Fault::new(FaultKind::Upstream, "try again"));
-            assert_eq!(fault.costs_twice, !verdict.sdk_may_retry);
+            assert_eq!(fault.may_charge_twice, !verdict.sdk_may_retry);
             let (kind, asks_again) = match verdict.reply {
                 OutcomeUnknown => (FaultKind::OutcomeUnknown, false),
-                InvalidResponse => (FaultKind::UnreadableAnswer, false),
+                InvalidResponse => (FaultKind::UnreadableResponse, false),
                 PaidFailure => (FaultKind::Upstream, false),
                 CallerReply::Fault | ProviderError | AccountRefused => (FaultKind::Upstream, true),
             };

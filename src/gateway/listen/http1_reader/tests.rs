@@ -1,7 +1,7 @@
 //! What sessions read of a connection that carries several messages.
 
 use super::*;
-use crate::gateway::listen::http1_inspection::{BodyFraming, RefusedBytes};
+use crate::gateway::listen::http1_inspection::{BodyFraming, InspectionError};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::time::timeout;
@@ -41,7 +41,7 @@ async fn read(stream: &mut Stream, bytes: usize, piece: usize) -> String {
     String::from_utf8(all).unwrap()
 }
 
-fn refused(error: io::Error) -> RefusedBytes {
+fn refused(error: io::Error) -> InspectionError {
     *error.get_ref().unwrap().downcast_ref().unwrap()
 }
 
@@ -89,17 +89,17 @@ async fn a_session_that_sees_another_end_gets_an_error() {
     inspection.begin_message(1000);
     read(&mut stream, head.len(), 100).await;
     let error = stream.read(&mut [0]).await.unwrap_err();
-    assert_eq!(refused(error), RefusedBytes::HeadEnd);
+    assert_eq!(refused(error), InspectionError::HeadEnd);
     inspection.begin_body(framing);
     read(&mut stream, body.len() - 1, 1).await;
-    assert_eq!(inspection.end_body(), Err(RefusedBytes::BodyEnd));
+    assert_eq!(inspection.end_body(), Err(InspectionError::BodyEnd));
     read(&mut stream, 1, 1).await;
     let error = stream.read(&mut [0]).await.unwrap_err();
-    assert_eq!(refused(error), RefusedBytes::BodyEnd);
+    assert_eq!(refused(error), InspectionError::BodyEnd);
 }
 
 #[tokio::test]
-async fn a_head_that_is_too_large_and_chunks_that_are_none_end_the_reading() {
+async fn oversized_heads_and_malformed_chunks_end_the_reading() {
     let (mut client, mut stream, inspection) = inspected();
     client.write_all(&[b'a'; 100]).await.unwrap();
     inspection.begin_message(10);
@@ -107,17 +107,17 @@ async fn a_head_that_is_too_large_and_chunks_that_are_none_end_the_reading() {
     assert_eq!(read(&mut stream, 10, 100).await, "a".repeat(10));
     assert!(inspection.has_begun());
     let error = stream.read(&mut [0]).await.unwrap_err();
-    assert_eq!(refused(error), RefusedBytes::HeadTooLarge);
+    assert_eq!(refused(error), InspectionError::HeadTooLarge);
     inspection.discard(1000);
     assert!(is_silent(&mut stream).await);
     inspection.begin_body(BodyFraming::Chunked);
     client.write_all(b"2\r\n{}\r\nx").await.unwrap();
     let mut buffer = [0; 100];
     let error = stream.read(&mut buffer).await.unwrap_err();
-    assert_eq!(refused(error), RefusedBytes::Chunks);
+    assert_eq!(refused(error), InspectionError::Chunks);
     // It is not read on.
     let error = stream.read(&mut buffer).await.unwrap_err();
-    assert_eq!(refused(error), RefusedBytes::Chunks);
+    assert_eq!(refused(error), InspectionError::Chunks);
     drop(client);
     inspection.discard(1000);
     assert_eq!(stream.read(&mut [0]).await.unwrap(), 0);

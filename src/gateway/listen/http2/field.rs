@@ -7,7 +7,7 @@ pub(in crate::gateway) const FIELDS_MAX: usize = 100;
 
 /// What a name means to the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Name {
+pub(super) enum FieldNameKind {
     Path,
     Scheme,
     OtherPseudo,
@@ -28,8 +28,8 @@ pub(in crate::gateway) enum MalformedHead {
 
 /// A header field, without its text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Field {
-    pub name: Name,
+pub(super) struct HeaderFieldSummary {
+    pub name: FieldNameKind,
     pub name_bytes: usize,
     /// What it counts in a header list and in the dynamic table.
     pub bytes: usize,
@@ -47,7 +47,7 @@ pub(super) struct HeaderList {
     pub frames: bool,
 }
 
-impl Name {
+impl FieldNameKind {
     pub fn of(name: &[u8]) -> Self {
         match name {
             b":path" => Self::Path,
@@ -93,11 +93,11 @@ impl MalformedHead {
 }
 
 /// Checks a field.
-pub(super) fn inspect(name: Name, name_bytes: usize, value: &[u8]) -> Field {
+pub(super) fn inspect(name: FieldNameKind, name_bytes: usize, value: &[u8]) -> HeaderFieldSummary {
     let is_blank = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let malformed = match name {
-        Name::Path => path(value),
-        Name::Scheme => {
+        FieldNameKind::Path => path(value),
+        FieldNameKind::Scheme => {
             let known = [&b"https"[..], b"http"];
             let known = known.iter().any(|known| value.eq_ignore_ascii_case(known));
             (!known).then_some(MalformedHead::Scheme)
@@ -106,7 +106,7 @@ pub(super) fn inspect(name: Name, name_bytes: usize, value: &[u8]) -> Field {
             (is_blank(value.first()) || is_blank(value.last())).then_some(MalformedHead::ValueBlank)
         }
     };
-    Field {
+    HeaderFieldSummary {
         name,
         name_bytes,
         bytes: name_bytes + value.len() + FIELD_OVERHEAD,
@@ -124,9 +124,9 @@ fn path(path: &[u8]) -> Option<MalformedHead> {
     (path.first() != Some(&b'/')).then_some(MalformedHead::NoSlash)
 }
 
-impl Field {
+impl HeaderFieldSummary {
     /// A field whose value is too large to be looked at.
-    pub fn skipped(name: Name, name_bytes: usize, value_bytes: usize) -> Self {
+    pub fn skipped(name: FieldNameKind, name_bytes: usize, value_bytes: usize) -> Self {
         Self {
             name,
             name_bytes,
@@ -137,10 +137,10 @@ impl Field {
 }
 
 impl HeaderList {
-    pub fn add(&mut self, field: &Field) {
+    pub fn add(&mut self, field: &HeaderFieldSummary) {
         self.fields += 1;
         self.bytes += field.bytes;
         self.malformed = self.malformed.or(field.malformed);
-        self.frames |= field.name != Name::Regular;
+        self.frames |= field.name != FieldNameKind::Regular;
     }
 }

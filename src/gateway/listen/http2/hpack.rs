@@ -1,6 +1,6 @@
 //! HPACK (RFC 7541), as far as the inspection of header blocks needs it: what each field is, not its text.
 
-use super::field::{Field, HeaderList, Name, inspect};
+use super::field::{FieldNameKind, HeaderFieldSummary, HeaderList, inspect};
 use super::huffman;
 use super::static_table::STATIC_TABLE;
 use std::collections::VecDeque;
@@ -11,10 +11,16 @@ const TABLE_BYTES_MAX: usize = 4096;
 /// Longer strings are skipped. Even with the longest Huffman codes their text is larger than the table.
 const STRING_BYTES_MIN: usize = 32 << 10;
 
-static STATIC_FIELDS: LazyLock<Vec<Field>> = LazyLock::new(|| {
+static STATIC_FIELDS: LazyLock<Vec<HeaderFieldSummary>> = LazyLock::new(|| {
     STATIC_TABLE
         .iter()
-        .map(|(name, value)| inspect(Name::of(name.as_bytes()), name.len(), value.as_bytes()))
+        .map(|(name, value)| {
+            inspect(
+                FieldNameKind::of(name.as_bytes()),
+                name.len(),
+                value.as_bytes(),
+            )
+        })
         .collect()
 });
 
@@ -25,11 +31,11 @@ pub(super) struct CompressionError;
 /// Decodes the header blocks of one connection in their order, in any fragments.
 #[derive(Debug)]
 pub(super) struct HpackDecoder {
-    table: VecDeque<Field>,
+    table: VecDeque<HeaderFieldSummary>,
     table_bytes: usize,
     table_bytes_max: usize,
     /// Where in a representation the next fragment continues.
-    next: Next,
+    next: HpackPosition,
     /// The begin of a string or of an integer that a fragment cut.
     tail: Vec<u8>,
     /// What is left of a string that is skipped.
@@ -40,20 +46,20 @@ pub(super) struct HpackDecoder {
 
 /// What comes next of a representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Next {
+enum HpackPosition {
     Representation,
     Name {
         indexed: bool,
     },
     Value {
         indexed: bool,
-        name: Name,
+        name: FieldNameKind,
         name_bytes: usize,
     },
 }
 
 /// A string, or how much of it is to be skipped.
-enum Text {
+enum HpackString {
     Decoded,
     Skipped(usize),
 }
@@ -65,7 +71,7 @@ impl HpackDecoder {
             table: VecDeque::new(),
             table_bytes: 0,
             table_bytes_max: TABLE_BYTES_MAX,
-            next: Next::Representation,
+            next: HpackPosition::Representation,
             tail: Vec::new(),
             skip: 0,
             string_bytes_max: list_bytes_max.max(STRING_BYTES_MIN),
@@ -93,7 +99,8 @@ impl HpackDecoder {
 
     /// Ends a header block.
     pub fn finish(&mut self) -> Result<(), CompressionError> {
-        let whole = self.tail.is_empty() && self.skip == 0 && self.next == Next::Representation;
+        let whole =
+            self.tail.is_empty() && self.skip == 0 && self.next == HpackPosition::Representation;
         whole.then_some(()).ok_or(CompressionError)
     }
 
@@ -125,23 +132,23 @@ impl HpackDecoder {
         list: &mut HeaderList,
     ) -> Result<Option<()>, CompressionError> {
         match self.next {
-            Next::Representation => self.representation(rest, list),
-            Next::Name { indexed } => {
+            HpackPosition::Representation => self.representation(rest, list),
+            HpackPosition::Name { indexed } => {
                 let Some(text) = self.string(rest)? else {
                     return Ok(None);
                 };
                 let (name, name_bytes) = match text {
-                    Text::Decoded => (Name::of(&self.text), self.text.len()),
-                    Text::Skipped(bytes) => (Name::Regular, bytes),
+                    HpackString::Decoded => (FieldNameKind::of(&self.text), self.text.len()),
+                    HpackString::Skipped(bytes) => (FieldNameKind::Regular, bytes),
                 };
-                self.next = Next::Value {
+                self.next = HpackPosition::Value {
                     indexed,
                     name,
                     name_bytes,
                 };
                 Ok(Some(()))
             }
-            Next::Value {
+            HpackPosition::Value {
                 indexed,
                 name,
                 name_bytes,
@@ -150,14 +157,16 @@ impl HpackDecoder {
                     return Ok(None);
                 };
                 let field = match text {
-                    Text::Decoded => inspect(name, name_bytes, &self.text),
-                    Text::Skipped(bytes) => Field::skipped(name, name_bytes, bytes),
+                    HpackString::Decoded => inspect(name, name_bytes, &self.text),
+                    HpackString::Skipped(bytes) => {
+                        HeaderFieldSummary::skipped(name, name_bytes, bytes)
+                    }
                 };
                 list.add(&field);
                 if indexed {
                     self.insert(field);
                 }
-                self.next = Next::Representation;
+                self.next = HpackPosition::Representation;
                 Ok(Some(()))
             }
         }
@@ -193,10 +202,10 @@ impl HpackDecoder {
             _ => {
                 let indexed = prefix == 6;
                 self.next = match value {
-                    0 => Next::Name { indexed },
+                    0 => HpackPosition::Name { indexed },
                     index => {
                         let field = self.field(index)?;
-                        Next::Value {
+                        HpackPosition::Value {
                             indexed,
                             name: field.name,
                             name_bytes: field.name_bytes,
@@ -208,7 +217,7 @@ impl HpackDecoder {
         Ok(Some(()))
     }
 
-    fn field(&self, index: usize) -> Result<&Field, CompressionError> {
+    fn field(&self, index: usize) -> Result<&HeaderFieldSummary, CompressionError> {
         let field = match index.checked_sub(1 + STATIC_TABLE.len()) {
             Some(at) => self.table.get(at),
             None => index.checked_sub(1).and_then(|at| STATIC_FIELDS.get(at)),
@@ -216,7 +225,7 @@ impl HpackDecoder {
         field.ok_or(CompressionError)
     }
 
-    fn insert(&mut self, field: Field) {
+    fn insert(&mut self, field: HeaderFieldSummary) {
         self.evict(field.bytes);
         if self.table_bytes + field.bytes <= self.table_bytes_max {
             self.table_bytes += field.bytes;
@@ -234,7 +243,7 @@ impl HpackDecoder {
     }
 
     /// The next string, in `self.text`; `None` if more is needed.
-    fn string(&mut self, rest: &mut &[u8]) -> Result<Option<Text>, CompressionError> {
+    fn string(&mut self, rest: &mut &[u8]) -> Result<Option<HpackString>, CompressionError> {
         let mut after = *rest;
         let Some(first) = after.first() else {
             return Ok(None);
@@ -246,7 +255,7 @@ impl HpackDecoder {
         if length > self.string_bytes_max {
             self.skip = length;
             *rest = after;
-            return Ok(Some(Text::Skipped(length)));
+            return Ok(Some(HpackString::Skipped(length)));
         }
         let Some((encoded, after)) = after.split_at_checked(length) else {
             return Ok(None);
@@ -257,7 +266,7 @@ impl HpackDecoder {
             false => self.text.extend_from_slice(encoded),
         }
         *rest = after;
-        Ok(Some(Text::Decoded))
+        Ok(Some(HpackString::Decoded))
     }
 }
 

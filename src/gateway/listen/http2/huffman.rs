@@ -21,7 +21,7 @@ const LENGTH_MAX: u32 = 30;
 /// Codes of nearly all text are found by their first bits.
 const SHORT: u32 = 8;
 
-struct Code {
+struct HuffmanCode {
     /// By the first [`SHORT`] bits: the octet and the length of its code; 0 where that is longer.
     short: [(u8, u8); 1 << SHORT],
     /// By length: its first code, how many there are, and where in `octets` theirs begin.
@@ -29,9 +29,9 @@ struct Code {
     octets: Vec<u8>,
 }
 
-static CODE: LazyLock<Code> = LazyLock::new(Code::new);
+static CODE: LazyLock<HuffmanCode> = LazyLock::new(HuffmanCode::new);
 
-impl Code {
+impl HuffmanCode {
     fn new() -> Self {
         let mut code = Self {
             short: [(0, 0); 1 << SHORT],

@@ -36,8 +36,8 @@ pub(super) struct Http2Inspector {
     /// The begin of a frame that is inspected as a whole.
     partial: Vec<u8>,
     /// Frames of the open header block that wait for its end.
-    held: Vec<u8>,
-    block: Option<OpenBlock>,
+    pending_frames: Vec<u8>,
+    block: Option<OpenHeaderBlock>,
     newest_stream: u32,
     hpack: HpackDecoder,
     list_bytes_max: usize,
@@ -47,14 +47,14 @@ pub(super) struct Http2Inspector {
 }
 
 /// What is at the begin of some bytes, and how many bytes that is.
-enum Piece {
+enum FrameSegment {
     Uninspected(usize),
     HeaderFrame(usize),
 }
 
 /// A header block whose last frame has not come.
 #[derive(Debug)]
-struct OpenBlock {
+struct OpenHeaderBlock {
     stream: u32,
     is_trailers: bool,
     list: HeaderList,
@@ -69,7 +69,7 @@ impl Http2Inspector {
         Self {
             pass: PREFACE_BYTES,
             partial: Vec::new(),
-            held: Vec::new(),
+            pending_frames: Vec::new(),
             block: None,
             newest_stream: 0,
             hpack: HpackDecoder::new(list_bytes_max),
@@ -87,7 +87,9 @@ impl Http2Inspector {
             return in_place;
         }
         if self.partial.is_empty() {
-            while let Some(Piece::Uninspected(bytes)) = self.next_piece(&received[in_place..]) {
+            while let Some(FrameSegment::Uninspected(bytes)) =
+                self.next_piece(&received[in_place..])
+            {
                 in_place += bytes;
                 self.passed(bytes);
             }
@@ -100,12 +102,12 @@ impl Http2Inspector {
         let mut used = 0;
         while let Some(piece) = self.next_piece(&rest[used..]) {
             match piece {
-                Piece::Uninspected(bytes) => {
+                FrameSegment::Uninspected(bytes) => {
                     ready.extend_from_slice(&rest[used..used + bytes]);
                     self.passed(bytes);
                     used += bytes;
                 }
-                Piece::HeaderFrame(bytes) => {
+                FrameSegment::HeaderFrame(bytes) => {
                     self.header_frame(&rest[used..used + bytes], ready);
                     used += bytes;
                 }
@@ -133,7 +135,7 @@ impl Http2Inspector {
     }
 
     /// What is at the begin of `bytes`; `None` if that is not there as a whole.
-    fn next_piece(&mut self, bytes: &[u8]) -> Option<Piece> {
+    fn next_piece(&mut self, bytes: &[u8]) -> Option<FrameSegment> {
         if bytes.is_empty() || self.is_over {
             return None;
         }
@@ -144,11 +146,11 @@ impl Http2Inspector {
             let frame = FRAME_HEAD_BYTES + payload;
             let is_inspected = matches!(head[3], HEADERS | CONTINUATION) || self.block.is_some();
             if is_inspected && payload <= FRAME_BYTES_MAX {
-                return (bytes.len() >= frame).then_some(Piece::HeaderFrame(frame));
+                return (bytes.len() >= frame).then_some(FrameSegment::HeaderFrame(frame));
             }
             self.pass = frame;
         }
-        Some(Piece::Uninspected(self.pass.min(bytes.len())))
+        Some(FrameSegment::Uninspected(self.pass.min(bytes.len())))
     }
 
     fn passed(&mut self, bytes: usize) {
@@ -177,35 +179,36 @@ impl Http2Inspector {
             true => self.hpack.finish(),
             false => Ok(()),
         });
-        self.held.extend_from_slice(frame);
+        self.pending_frames.extend_from_slice(frame);
         if finished.is_err() {
             // The library finds the same, and says so to the client.
             self.is_over = true;
-            ready.append(&mut self.held);
+            ready.append(&mut self.pending_frames);
             return;
         }
         if !ends {
             block.continuations += 1;
-            block.is_passing |=
-                self.held.len() > self.list_bytes_max || block.continuations > CONTINUATIONS_MAX;
+            block.is_passing |= self.pending_frames.len() > self.list_bytes_max
+                || block.continuations > CONTINUATIONS_MAX;
             if block.is_passing {
-                ready.append(&mut self.held);
+                ready.append(&mut self.pending_frames);
             }
             self.block = Some(block);
             return;
         }
         if let Some(refusal) = self.refusal_of(&block) {
-            self.held.truncate(self.held.len() - frame.len());
-            append_extended(&mut self.held, frame, &refusal);
+            self.pending_frames
+                .truncate(self.pending_frames.len() - frame.len());
+            append_extended(&mut self.pending_frames, frame, &refusal);
         }
-        ready.append(&mut self.held);
-        self.held.shrink_to(PARTIAL_BYTES);
+        ready.append(&mut self.pending_frames);
+        self.pending_frames.shrink_to(PARTIAL_BYTES);
     }
 
-    fn open(&mut self, stream: u32) -> OpenBlock {
+    fn open(&mut self, stream: u32) -> OpenHeaderBlock {
         let is_trailers = stream <= self.newest_stream;
         self.newest_stream = self.newest_stream.max(stream);
-        OpenBlock {
+        OpenHeaderBlock {
             stream,
             is_trailers,
             list: HeaderList::default(),
@@ -215,7 +218,7 @@ impl Http2Inspector {
     }
 
     /// What is appended to a block so that it is refused.
-    fn refusal_of(&mut self, block: &OpenBlock) -> Option<Vec<u8>> {
+    fn refusal_of(&mut self, block: &OpenHeaderBlock) -> Option<Vec<u8>> {
         let list = &block.list;
         let is_large =
             block.is_passing || list.fields > FIELDS_MAX || list.bytes >= self.list_bytes_max;

@@ -10,7 +10,7 @@ const END_HEADERS: u8 = 4;
 /// `:method: GET`, `:scheme: https`, `:authority: a`.
 const HEAD: &[u8] = b"\x82\x87\x01\x01a";
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+fn encode_event(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut frame = (payload.len() as u32).to_be_bytes()[1..].to_vec();
     frame.extend_from_slice(&[kind, flags]);
     frame.extend_from_slice(&stream.to_be_bytes());
@@ -19,7 +19,7 @@ fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
 }
 
 fn headers(stream: u32, fields: &[&[u8]]) -> Vec<u8> {
-    frame(1, END_STREAM | END_HEADERS, stream, &fields.concat())
+    encode_event(1, END_STREAM | END_HEADERS, stream, &fields.concat())
 }
 
 /// A literal field of a name and a value, which is put into the table or not.
@@ -54,7 +54,7 @@ fn passed(sent: &[u8], size: usize) -> Vec<u8> {
 }
 
 fn connection(frames: &[Vec<u8>]) -> Vec<u8> {
-    [PREFACE, &frame(4, 0, 0, b""), &frames.concat()].concat()
+    [PREFACE, &encode_event(4, 0, 0, b""), &frames.concat()].concat()
 }
 
 #[test]
@@ -68,17 +68,17 @@ fn what_is_well_formed_passes_as_it_came_in_any_pieces() {
         headers(1, &[HEAD, &path, &field, huffman]),
         // By index, from the table.
         headers(3, &[HEAD, b"\xc0\xbf\xbe"]),
-        frame(0, 0, 5, &[7; 40_000]),
-        frame(1, 0x8 | 0x20 | END_HEADERS, 7, &padded),
-        frame(0, END_STREAM, 7, b"{}"),
-        frame(1, END_STREAM, 9, HEAD),
-        frame(9, 0, 9, &path[..5]),
-        frame(9, END_HEADERS, 9, &path[5..]),
-        frame(1, END_HEADERS, 11, &[HEAD, b"\x84"].concat()),
+        encode_event(0, 0, 5, &[7; 40_000]),
+        encode_event(1, 0x8 | 0x20 | END_HEADERS, 7, &padded),
+        encode_event(0, END_STREAM, 7, b"{}"),
+        encode_event(1, END_STREAM, 9, HEAD),
+        encode_event(9, 0, 9, &path[..5]),
+        encode_event(9, END_HEADERS, 9, &path[5..]),
+        encode_event(1, END_HEADERS, 11, &[HEAD, b"\x84"].concat()),
         headers(11, &[&literal(false, b"x-checksum", b"1")]),
         // A smaller table, which empties it.
         headers(13, &[b"\x20\x3f\xe1\x1f", HEAD, b"\x84"]),
-        frame(6, 0, 0, &[0; 8]),
+        encode_event(6, 0, 0, &[0; 8]),
     ]);
     for size in [1, 2, 7, 33, 1000, sent.len()] {
         assert!(passed(&sent, size) == sent, "in pieces of {size}");
@@ -86,7 +86,7 @@ fn what_is_well_formed_passes_as_it_came_in_any_pieces() {
 }
 
 #[test]
-fn a_malformed_head_gets_the_mark_and_the_others_none() {
+fn only_malformed_heads_are_marked() {
     let long = [b"/".as_slice(), &[b'a'; 300], b"#"].concat();
     for (field, expected) in [
         (
@@ -176,8 +176,8 @@ fn trailers_that_frame_or_route_are_refused_and_others_pass() {
         (vec![0x90; 101], true),
     ] {
         let sent = connection(&[
-            frame(1, END_HEADERS, 1, &[HEAD, b"\x84"].concat()),
-            frame(0, 0, 1, b"{}"),
+            encode_event(1, END_HEADERS, 1, &[HEAD, b"\x84"].concat()),
+            encode_event(0, 0, 1, b"{}"),
             headers(1, &[&field]),
         ]);
         let passed = passed(&sent, 64);
@@ -212,7 +212,7 @@ fn a_list_of_too_many_or_too_large_fields_is_made_too_large_for_the_library() {
             } else {
                 0
             };
-            frames.push(frame(kind, flags, 1, piece));
+            frames.push(encode_event(kind, flags, 1, piece));
         }
         // The state of the connection is right afterwards.
         frames.push(headers(
@@ -230,19 +230,24 @@ fn a_list_of_too_many_or_too_large_fields_is_made_too_large_for_the_library() {
 
 #[test]
 fn nothing_of_a_header_block_passes_before_its_end() {
-    let begun = connection(&[frame(1, END_STREAM, 1, &[HEAD, &[0x90; 50]].concat())]);
+    let begun = connection(&[encode_event(
+        1,
+        END_STREAM,
+        1,
+        &[HEAD, &[0x90; 50]].concat(),
+    )]);
     let before = connection(&[]);
     assert!(passed(&begun, 40) == before);
     let mut inspector = Http2Inspector::new(LIST_BYTES_MAX);
     let mut ready = Vec::new();
     inspector.inspect(&begun, &mut ready);
     assert!(inspector.is_in_head() && ready.is_empty());
-    inspector.inspect(&frame(9, END_HEADERS, 1, b"\x84"), &mut ready);
+    inspector.inspect(&encode_event(9, END_HEADERS, 1, b"\x84"), &mut ready);
     assert!(!inspector.is_in_head() && !ready.is_empty());
 }
 
 #[test]
-fn what_breaks_the_connections_compression_passes_and_nothing_behind_it() {
+fn nothing_passes_after_a_compression_error() {
     let good = headers(5, &[HEAD, b"\x84"]);
     for bad in [
         headers(1, &[b"\xff\xff\xff\xff\xff\x01"]),
@@ -252,12 +257,16 @@ fn what_breaks_the_connections_compression_passes_and_nothing_behind_it() {
         headers(1, &[b"\x3f\xe2\x1f"]),
         headers(1, &[b"\x00\x85\xff\xff\xff\xff\xff\x00"]),
         headers(1, &[b"\x00\x05a"]),
-        frame(9, END_HEADERS, 1, HEAD),
-        frame(1, 0x8 | END_HEADERS, 1, &[9, 1]),
-        frame(1, 0x20 | END_HEADERS, 1, &[0, 0, 0, 1, 0, 0x82]),
-        [frame(1, 0, 1, HEAD), frame(0, 0, 1, b"a")].concat(),
-        [frame(1, 0, 1, HEAD), frame(9, END_HEADERS, 3, b"\x84")].concat(),
-        [frame(1, 0, 1, HEAD), good.clone()].concat(),
+        encode_event(9, END_HEADERS, 1, HEAD),
+        encode_event(1, 0x8 | END_HEADERS, 1, &[9, 1]),
+        encode_event(1, 0x20 | END_HEADERS, 1, &[0, 0, 0, 1, 0, 0x82]),
+        [encode_event(1, 0, 1, HEAD), encode_event(0, 0, 1, b"a")].concat(),
+        [
+            encode_event(1, 0, 1, HEAD),
+            encode_event(9, END_HEADERS, 3, b"\x84"),
+        ]
+        .concat(),
+        [encode_event(1, 0, 1, HEAD), good.clone()].concat(),
     ] {
         let sent = connection(&[bad.clone(), good.clone()]);
         let expected = connection(&[bad]);

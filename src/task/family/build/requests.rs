@@ -1,16 +1,16 @@
 //! Where the fields of a generic request go, from a family's definition.
 
-use super::Faults;
-use crate::task::definition::{FieldConfig, MediasConfig, RequestConfig};
-use crate::task::family::given::Given;
-use crate::task::family::place::{Body, Target, Template};
-use crate::task::family::{Choices, RequestRules, Rule};
+use super::FamilyErrors;
+use crate::task::definition::{FieldMappingConfig, MediaMappingConfig, RequestMappingConfig};
+use crate::task::family::body_builder::{BodyBuilder, TargetPointer, ValueTemplate};
+use crate::task::family::json_fragment::JsonFragment;
+use crate::task::family::{AllowedValues, FieldMapping, RequestMapping};
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-impl Faults {
-    pub(super) fn request(&mut self, config: &RequestConfig) -> RequestRules {
-        let RequestConfig {
+impl FamilyErrors {
+    pub(super) fn request(&mut self, config: &RequestMappingConfig) -> RequestMapping {
+        let RequestMappingConfig {
             base,
             model,
             prompt,
@@ -24,7 +24,7 @@ impl Faults {
             seed,
             callback_url,
         } = config;
-        let base = Template::new(&Value::Object(base.clone()));
+        let base = ValueTemplate::new(&Value::Object(base.clone()));
         if base.has_hole() {
             self.add(
                 "/request/base",
@@ -50,7 +50,7 @@ impl Faults {
             ("seed", seed),
             ("callback_url", callback_url),
         ];
-        let MediasConfig {
+        let MediaMappingConfig {
             first_frame,
             last_frame,
             reference_image,
@@ -64,7 +64,7 @@ impl Faults {
             ("reference_video", reference_video),
             ("reference_audio", reference_audio),
         ];
-        let rules = RequestRules {
+        let rules = RequestMapping {
             base,
             model: self.rule("/request", "model", model),
             fields: fields.map(|(name, field)| self.rule("/request", name, field)),
@@ -76,12 +76,17 @@ impl Faults {
         rules
     }
 
-    fn rule(&mut self, within: &str, name: &str, config: &Option<FieldConfig>) -> Rule {
+    fn rule(
+        &mut self,
+        within: &str,
+        name: &str,
+        config: &Option<FieldMappingConfig>,
+    ) -> FieldMapping {
         let at = format!("{within}/{name}");
         let Some(config) = config else {
-            return Rule::Refuse(format!("takes no {name}"));
+            return FieldMapping::Refuse(format!("takes no {name}"));
         };
-        let FieldConfig {
+        let FieldMappingConfig {
             to,
             value,
             only,
@@ -91,7 +96,9 @@ impl Faults {
         } = config;
         match (to, refuse, ignore) {
             (Some(to), None, None) => {
-                let value = value.as_ref().map_or(Template::Hole, Template::new);
+                let value = value
+                    .as_ref()
+                    .map_or(ValueTemplate::Hole, ValueTemplate::new);
                 if !value.has_hole() {
                     self.add(
                         &format!("{at}/value"),
@@ -100,8 +107,8 @@ impl Faults {
                     );
                 }
                 let choices = self.choices(&at, only, map);
-                match Target::parse(to) {
-                    Some(to) => return Rule::Put { to, value, choices },
+                match TargetPointer::parse(to) {
+                    Some(to) => return FieldMapping::Put { to, value, choices },
                     None => self.add(
                         &at,
                         "this is no place in a request",
@@ -109,27 +116,32 @@ impl Faults {
                     ),
                 }
             }
-            (None, Some(why), None) => return Rule::Refuse(why.clone()),
-            (None, None, Some(why)) => return Rule::Ignore(why.clone()),
+            (None, Some(why), None) => return FieldMapping::Refuse(why.clone()),
+            (None, None, Some(why)) => return FieldMapping::Ignore(why.clone()),
             _ => self.add(&at, "a field has one of `to`, `refuse` and `ignore`", None),
         }
-        Rule::Refuse(String::new())
+        FieldMapping::Refuse(String::new())
     }
 
-    fn choices(&mut self, at: &str, only: &[String], map: &BTreeMap<String, Value>) -> Choices {
+    fn choices(
+        &mut self,
+        at: &str,
+        only: &[String],
+        map: &BTreeMap<String, Value>,
+    ) -> AllowedValues {
         let itself = only.iter().map(|word| (word.clone(), None));
         let mapped = map
             .iter()
             .map(|(word, value)| (word.clone(), Some(value.clone())));
         match (only.is_empty(), map.is_empty()) {
-            (true, true) => Choices::Any,
+            (true, true) => AllowedValues::Any,
             (false, false) => {
                 self.add(
                     &format!("{at}/only"),
                     "`only` and `map` exclude each other",
                     None,
                 );
-                Choices::Any
+                AllowedValues::Any
             }
             _ => {
                 let mut choices: Vec<_> = itself.chain(mapped).collect();
@@ -137,16 +149,16 @@ impl Faults {
                     // In the order in which people think of them: 480p, 720p, 1080p.
                     choices.sort_by_key(|(word, _)| leading_number(word));
                 }
-                Choices::Of(choices)
+                AllowedValues::Of(choices)
             }
         }
     }
 
     /// No two fields may need one place. Media of different kinds may: a request has one of them then.
-    fn places(&mut self, rules: &RequestRules, fields: &[String], medias: &[String]) {
-        let given = Given::text("");
-        let mut body = rules.base.fill(&given);
-        let mut of_medias: Vec<&Target> = Vec::new();
+    fn places(&mut self, rules: &RequestMapping, fields: &[String], medias: &[String]) {
+        let fragment = JsonFragment::text("");
+        let mut body = rules.base.fill(&fragment);
+        let mut of_medias: Vec<&TargetPointer> = Vec::new();
         let all = std::iter::once((&rules.model, "/request/model", false))
             .chain(
                 rules
@@ -163,11 +175,11 @@ impl Faults {
                     .map(|(rule, at)| (rule, &**at, true)),
             );
         for (rule, at, is_media) in all {
-            let Rule::Put { to, .. } = rule else {
+            let FieldMapping::Put { to, .. } = rule else {
                 continue;
             };
             let shared = is_media && of_medias.contains(&to);
-            if !shared && body.put(to, Body::Json(b"0"[..].into())).is_err() {
+            if !shared && body.put(to, BodyBuilder::Json(b"0"[..].into())).is_err() {
                 self.add(at, "another field or `base` goes to this place, too", None);
             }
             if is_media {

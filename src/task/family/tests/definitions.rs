@@ -7,7 +7,7 @@ fn faults(change: impl FnOnce(&mut Value)) -> Vec<(String, String)> {
     let mut value: Value = serde_saphyr::from_str(shipped("family-b").unwrap()).unwrap();
     change(&mut value);
     let config = serde_json::from_value(value).unwrap();
-    let faults = Family::new("x", &config).err().unwrap_or_default();
+    let faults = VideoFamily::new("x", &config).err().unwrap_or_default();
     let place = |fault: &InvalidFamily| (fault.pointer.clone(), fault.reason.clone());
     faults.iter().map(place).collect()
 }

@@ -8,19 +8,24 @@ use std::path::{Path, PathBuf};
 #[test]
 fn every_request_goes_to_the_provider_as_its_fixture_says() {
     for (name, family) in families() {
-        for Case { path, incoming } in cases(&name, "requests", "caller") {
-            let document = Document::parse(incoming.into(), &Limits::default()).unwrap();
+        for FamilyTestCase { path, incoming } in cases(&name, "requests", "caller") {
+            let document = JsonDocument::parse(incoming.into(), &JsonLimits::default()).unwrap();
             let mapped = GenericRequest::read(&document).and_then(|request| {
-                family.request(&request, "provider-model", Unsupported::Refuse)
+                family.request(&request, "provider-model", UnsupportedFieldPolicy::Refuse)
             });
             match (mapped, outgoing(&path, "refused")) {
                 (Ok(mapped), None) => {
                     let sent: Value = serde_json::from_slice(&mapped.body).unwrap();
                     assert_eq!(mapped.ignored, [], "{}", path.display());
-                    assert_eq!(Some(sent), json_of(&path, "provider"), "{}", path.display());
+                    assert_eq!(
+                        Some(sent),
+                        encode_json(&path, "provider"),
+                        "{}",
+                        path.display()
+                    );
                 }
                 (Err(refused), Some(_)) => {
-                    let expected = json_of(&path, "refused").unwrap();
+                    let expected = encode_json(&path, "refused").unwrap();
                     assert_eq!(expected["param"], *refused.param, "{}", path.display());
                     let words = expected["message"].as_str().unwrap();
                     assert!(refused.message.contains(words), "{refused}: {words}");
@@ -40,12 +45,17 @@ fn every_request_goes_to_the_provider_as_its_fixture_says() {
 #[test]
 fn every_answer_goes_to_the_caller_as_its_fixture_says() {
     for (name, family) in families() {
-        for Case { path, incoming } in cases(&name, "answers", "provider") {
-            let answer = Document::parse(incoming.into(), &Limits::default()).unwrap();
+        for FamilyTestCase { path, incoming } in cases(&name, "answers", "provider") {
+            let response = JsonDocument::parse(incoming.into(), &JsonLimits::default()).unwrap();
             let task = task(&name);
-            let status = family.status(&answer, &task, now_ms()).unwrap();
+            let status = family.status(&response, &task, now_ms()).unwrap();
             let told: Value = serde_json::from_slice(&status.render("task_1", &task)).unwrap();
-            assert_eq!(Some(told), json_of(&path, "caller"), "{}", path.display());
+            assert_eq!(
+                Some(told),
+                encode_json(&path, "caller"),
+                "{}",
+                path.display()
+            );
         }
     }
 }
@@ -54,13 +64,14 @@ fn every_answer_goes_to_the_caller_as_its_fixture_says() {
 fn every_answer_in_the_familys_own_shape_keeps_all_bytes_but_those_of_its_fixture() {
     for (name, family) in families() {
         for (kind, is_query) in [("native/create", false), ("native/query", true)] {
-            for Case { path, incoming } in cases(&name, kind, "provider") {
-                let answer = Document::parse(incoming.into(), &Limits::default()).unwrap();
+            for FamilyTestCase { path, incoming } in cases(&name, kind, "provider") {
+                let response =
+                    JsonDocument::parse(incoming.into(), &JsonLimits::default()).unwrap();
                 let task = task(&name);
-                let status = is_query.then(|| family.status(&answer, &task, now_ms()).unwrap());
+                let status = is_query.then(|| family.status(&response, &task, now_ms()).unwrap());
                 let seal = |upstream: &str| format!("task_of_{upstream}");
-                let edits = family.native(&answer, "task_1", &task, status.as_ref(), &seal);
-                let told = edits.apply(answer.body()).to_bytes();
+                let edits = family.native(&response, "task_1", &task, status.as_ref(), &seal);
+                let told = edits.apply(response.body()).to_bytes();
                 let told = String::from_utf8(told.to_vec()).unwrap();
                 assert_eq!(Some(told), outgoing(&path, "caller"), "{}", path.display());
             }
@@ -69,7 +80,7 @@ fn every_answer_in_the_familys_own_shape_keeps_all_bytes_but_those_of_its_fixtur
 }
 
 /// What comes in, and the path that its files share up to their last two endings.
-struct Case {
+struct FamilyTestCase {
     path: PathBuf,
     incoming: String,
 }
@@ -79,7 +90,7 @@ fn folder() -> PathBuf {
 }
 
 /// Each folder there is a family: a shipped one, or one that has a definition beside its cases.
-fn families() -> Vec<(String, Family)> {
+fn families() -> Vec<(String, VideoFamily)> {
     let families: Vec<_> = fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -87,7 +98,7 @@ fn families() -> Vec<(String, Family)> {
         .map(|path| {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             let family = match fs::read_to_string(path.join("definition.yaml")) {
-                Ok(definition) => Family::new(&name, &config(&definition)).unwrap(),
+                Ok(definition) => VideoFamily::new(&name, &config(&definition)).unwrap(),
                 Err(_) => family(&name),
             };
             (name, family)
@@ -98,7 +109,7 @@ fn families() -> Vec<(String, Family)> {
 }
 
 /// The cases of a family, by the files that hold what comes in; a family may have none of a kind.
-fn cases(family: &str, kind: &str, incoming: &str) -> Vec<Case> {
+fn cases(family: &str, kind: &str, incoming: &str) -> Vec<FamilyTestCase> {
     let ending = format!(".{incoming}.json");
     let Ok(entries) = fs::read_dir(folder().join(family).join(kind)) else {
         return Vec::new();
@@ -107,7 +118,7 @@ fn cases(family: &str, kind: &str, incoming: &str) -> Vec<Case> {
     let cases = files.filter_map(|file| {
         let path = file.to_str().unwrap().strip_suffix(&ending)?.into();
         let incoming = fs::read_to_string(&file).unwrap().trim_end().to_owned();
-        Some(Case { path, incoming })
+        Some(FamilyTestCase { path, incoming })
     });
     cases.collect()
 }
@@ -118,7 +129,7 @@ fn outgoing(case: &Path, side: &str) -> Option<String> {
     Some(text.trim_end().to_owned())
 }
 
-fn json_of(case: &Path, side: &str) -> Option<Value> {
+fn encode_json(case: &Path, side: &str) -> Option<Value> {
     let text = outgoing(case, side)?;
     Some(serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", case.display())))
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn an_answer_is_changed_to_say_another_state_in_the_familys_own_word() {
-    for (name, answer, expected) in [
+    for (name, response, expected) in [
         (
             "family-a",
             r#"{"id":"up-1","status":"queued"}"#,
@@ -16,13 +16,15 @@ fn an_answer_is_changed_to_say_another_state_in_the_familys_own_word() {
             r#"{"output":{"task_status":"CANCELED"}}"#,
         ),
     ] {
-        let document = Document::parse(answer.into(), &Limits::default()).unwrap();
-        let edits = family(name).said_as(&document, State::Cancelled).unwrap();
+        let document = JsonDocument::parse(response.into(), &JsonLimits::default()).unwrap();
+        let edits = family(name)
+            .with_state(&document, TaskState::Cancelled)
+            .unwrap();
         assert_eq!(
             *edits.apply(document.body()).to_bytes(),
             *expected.as_bytes()
         );
-        let expired = family(name).said_as(&document, State::Expired);
+        let expired = family(name).with_state(&document, TaskState::Expired);
         assert_eq!(
             expired.is_some(),
             name == "family-a",
@@ -64,14 +66,14 @@ fn requests_go_where_the_family_wants_them() {
             "GET /tasks/up-1",
         ),
     ];
-    let line = |call: &Call| format!("{} {}", call.method, call.path("up-1"));
+    let line = |call: &RequestTemplate| format!("{} {}", call.method, call.path("up-1"));
     for (name, create, query) in table {
         let family = family(name);
         assert_eq!(
             [line(&family.create.call), line(&family.query.call)],
             [create, query]
         );
-        assert_eq!(family.cancel.unwrap().only, [State::Queued]);
+        assert_eq!(family.cancel.unwrap().only, [TaskState::Queued]);
     }
     let headers = family("family-b").create.call.headers;
     assert_eq!(headers[0].0, "x-dashscope-async");

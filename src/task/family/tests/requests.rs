@@ -1,9 +1,13 @@
 //! Generic creates in the words of both families, field by field.
 
 use super::*;
-use crate::task::generic::{GenericRequest, Refused};
+use crate::task::generic::{FieldError, GenericRequest};
 
-fn mapped(family: &Family, body: &Value, unsupported: Unsupported) -> Result<Mapped, Refused> {
+fn mapped(
+    family: &VideoFamily,
+    body: &Value,
+    unsupported: UnsupportedFieldPolicy,
+) -> Result<MappedRequest, FieldError> {
     let document = document(body);
     let request = GenericRequest::read(&document)?;
     family.request(&request, "provider-model", unsupported)
@@ -12,11 +16,11 @@ fn mapped(family: &Family, body: &Value, unsupported: Unsupported) -> Result<Map
 #[test]
 fn the_prompt_comes_before_media_and_texts_stay_as_they_are_written() {
     let body = br#"{"model":"demo","medias":[{"role":"first_frame","url":"https:\/\/m\/1"}],"prompt":"\u00fc --rs 720p"}"#;
-    let document = Document::parse(body.to_vec().into(), &Limits::default()).unwrap();
+    let document = JsonDocument::parse(body.to_vec().into(), &JsonLimits::default()).unwrap();
     let request = GenericRequest::read(&document).unwrap();
     let family = family("family-a");
     let mapped = family
-        .request(&request, "provider-model", Unsupported::Refuse)
+        .request(&request, "provider-model", UnsupportedFieldPolicy::Refuse)
         .unwrap();
     let expected = concat!(
         r#"{"model":"provider-model","content":[{"text":"\u00fc --rs 720p","type":"text"},"#,
@@ -31,7 +35,7 @@ fn a_lenient_route_leaves_out_what_a_family_cannot_do_and_names_it() {
         "model": "demo", "prompt": "a cat", "resolution": "4k", "ratio": "21:9", "seed": 1,
         "callback_url": "https://c/1", "shots": 3, "no header\r\nname": 1,
     });
-    let mapped = mapped(&family("family-b"), &body, Unsupported::Ignore).unwrap();
+    let mapped = mapped(&family("family-b"), &body, UnsupportedFieldPolicy::Ignore).unwrap();
     let expected = json!({
         "model": "provider-model", "input": {"prompt": "a cat"}, "parameters": {"seed": 1},
     });
@@ -55,7 +59,7 @@ fn a_lenient_route_leaves_out_what_a_family_cannot_do_and_names_it() {
 #[test]
 fn a_callback_url_is_ignored_by_a_family_that_calls_nobody() {
     let body = json!({"model": "demo", "callback_url": "https://c/1"});
-    let mapped = mapped(&family("family-b"), &body, Unsupported::Refuse).unwrap();
+    let mapped = mapped(&family("family-b"), &body, UnsupportedFieldPolicy::Refuse).unwrap();
     assert_eq!(mapped.ignored[0].param, "callback_url");
 }
 
@@ -65,8 +69,8 @@ fn what_is_found_wrong_with_the_mapped_request_is_told_in_the_callers_words() {
         "model": "demo", "prompt": "a cat", "duration": 99,
         "medias": [{"role": "first_frame", "url": "u"}, {"role": "last_frame", "url": "v"}],
     });
-    let of_a = mapped(&family("family-a"), &body, Unsupported::Refuse).unwrap();
-    let of_b = mapped(&family("family-b"), &body, Unsupported::Refuse).unwrap();
+    let of_a = mapped(&family("family-a"), &body, UnsupportedFieldPolicy::Refuse).unwrap();
+    let of_b = mapped(&family("family-b"), &body, UnsupportedFieldPolicy::Refuse).unwrap();
     let table = [
         (&of_a, "/content/0/text", Some("prompt")),
         (&of_a, "/content/1/image_url/url", Some("medias[0]")),

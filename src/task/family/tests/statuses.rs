@@ -1,7 +1,7 @@
 //! States of both families in the generic protocol's words, ids, failures and refusals.
 
 use super::*;
-use crate::task::state::State;
+use crate::task::state::TaskState;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -40,9 +40,9 @@ fn ids_are_read_from_the_answers_to_creates() {
         ),
         ("family-b", json!({"output": {}}), None),
     ];
-    for (name, answer, id) in table {
-        let created = family(name).created(&document(&answer));
-        assert_eq!(created.ok().as_deref(), id, "{answer}");
+    for (name, response, id) in table {
+        let created = family(name).created(&document(&response));
+        assert_eq!(created.ok().as_deref(), id, "{response}");
     }
 }
 
@@ -50,32 +50,32 @@ fn ids_are_read_from_the_answers_to_creates() {
 fn a_status_that_no_table_has_is_named_to_operators() {
     let a = |word: &str| json!({"id": "up-1", "status": word});
     let b = |word: &str| json!({"output": {"task_id": "up-1", "task_status": word}});
-    for (name, answer, word) in [
+    for (name, response, word) in [
         ("family-a", a("running"), None),
         ("family-a", a("paused"), Some("paused")),
         ("family-a", a("SUCCEEDED"), Some("SUCCEEDED")),
         ("family-b", b("RUNNING"), None),
         ("family-b", b("THROTTLED"), Some("THROTTLED")),
     ] {
-        let status = status_at(name, &answer, &task(name), now_ms());
-        assert_eq!(status.upstream_word.as_deref(), word, "{answer}");
+        let status = status_at(name, &response, &task(name), now_ms());
+        assert_eq!(status.upstream_word.as_deref(), word, "{response}");
     }
 }
 
 #[test]
 fn an_unknown_status_runs_for_a_day_and_has_expired_then() {
     let created_ms = CREATED * 1_000;
-    let answer = json!({"output": {"task_id": "up-1", "task_status": "UNKNOWN"}});
+    let response = json!({"output": {"task_id": "up-1", "task_status": "UNKNOWN"}});
     let family = family("family-b");
     let task = task("family-b");
     for (now_ms, state) in [
-        (created_ms - 5_000, State::Running),
-        (created_ms, State::Running),
-        (created_ms + DAY_MS - 1, State::Running),
-        (created_ms + DAY_MS, State::Expired),
-        (created_ms + 90 * DAY_MS, State::Expired),
+        (created_ms - 5_000, TaskState::Running),
+        (created_ms, TaskState::Running),
+        (created_ms + DAY_MS - 1, TaskState::Running),
+        (created_ms + DAY_MS, TaskState::Expired),
+        (created_ms + 90 * DAY_MS, TaskState::Expired),
     ] {
-        let status = family.status(&document(&answer), &task, now_ms).unwrap();
+        let status = family.status(&document(&response), &task, now_ms).unwrap();
         assert_eq!(status.state, state, "{now_ms}");
         assert_eq!(status.upstream_word.as_deref(), Some("UNKNOWN"));
         let missing = family.missing(&task, now_ms);
@@ -87,8 +87,8 @@ fn an_unknown_status_runs_for_a_day_and_has_expired_then() {
 #[test]
 fn an_unknown_status_is_told_in_what_a_header_can_carry() {
     let word = format!("odd\r\nx: ü {}", "y".repeat(100));
-    let answer = json!({"id": "up-1", "status": word});
-    let status = status_at("family-a", &answer, &task("family-a"), now_ms());
+    let response = json!({"id": "up-1", "status": word});
+    let status = status_at("family-a", &response, &task("family-a"), now_ms());
     let told = status.upstream_word.unwrap();
     assert_eq!(told, format!("oddx:{}", "y".repeat(59)));
 }
@@ -99,34 +99,38 @@ fn an_answer_that_says_nothing_of_the_task_is_unreadable() {
         (
             "family-a",
             json!({"id": "up-2", "status": "running"}),
-            Unreadable::OtherTask,
+            UnreadableResponse::OtherTask,
         ),
-        ("family-a", json!({"id": "up-1"}), Unreadable::NoStatus),
+        (
+            "family-a",
+            json!({"id": "up-1"}),
+            UnreadableResponse::NoStatus,
+        ),
         (
             "family-a",
             json!({"id": "up-1", "status": ""}),
-            Unreadable::NoStatus,
+            UnreadableResponse::NoStatus,
         ),
         (
             "family-a",
             json!({"error": {"code": "C"}}),
-            Unreadable::NoStatus,
+            UnreadableResponse::NoStatus,
         ),
-        ("family-a", json!("busy"), Unreadable::NoStatus),
+        ("family-a", json!("busy"), UnreadableResponse::NoStatus),
         (
             "family-b",
             json!({"code": "Throttling", "message": "m"}),
-            Unreadable::NoStatus,
+            UnreadableResponse::NoStatus,
         ),
         (
             "family-b",
             json!({"output": {"task_id": "up-1", "task_status": null}}),
-            Unreadable::NoStatus,
+            UnreadableResponse::NoStatus,
         ),
     ];
-    for (name, answer, unreadable) in table {
-        let status = family(name).status(&document(&answer), &task(name), now_ms());
-        assert_eq!(status, Err(unreadable), "{answer}");
+    for (name, response, unreadable) in table {
+        let status = family(name).status(&document(&response), &task(name), now_ms());
+        assert_eq!(status, Err(unreadable), "{response}");
     }
 }
 
@@ -149,12 +153,12 @@ fn errors_of_refused_requests_are_read_and_some_may_go_elsewhere() {
         ("family-b", b("InvalidParameter"), false),
         ("family-b", b("DataInspectionFailed"), false),
     ];
-    for (name, answer, elsewhere) in table {
+    for (name, response, elsewhere) in table {
         let family = family(name);
-        let error = family.error(&document(&answer)).unwrap();
+        let error = family.error(&document(&response)).unwrap();
         assert_eq!(error.message, "m");
         let code = error.code.unwrap();
-        assert_eq!(family.may_go_elsewhere(&code), elsewhere, "{code}");
+        assert_eq!(family.may_fail_over(&code), elsewhere, "{code}");
     }
     assert_eq!(
         family("family-a").error(&document(&json!({"id": "x"}))),
@@ -191,18 +195,19 @@ prop_compose! {
     }
 }
 
-static FAMILIES: LazyLock<[Family; 2]> = LazyLock::new(|| ["family-a", "family-b"].map(family));
+static FAMILIES: LazyLock<[VideoFamily; 2]> =
+    LazyLock::new(|| ["family-a", "family-b"].map(family));
 
 proptest! {
     #[test]
-    fn whatever_a_provider_answers_the_status_is_sound(answer in any_answer()) {
+    fn any_response_gives_a_valid_status_or_an_error(response in any_answer()) {
         for family in &*FAMILIES {
             let task = task(&family.name);
-            let Ok(status) = family.status(&document(&answer), &task, now_ms()) else {
+            let Ok(status) = family.status(&document(&response), &task, now_ms()) else {
                 continue;
             };
-            prop_assert_eq!(status.video_url.is_some(), status.state == State::Succeeded);
-            prop_assert_eq!(status.error.is_some(), status.state == State::Failed);
+            prop_assert_eq!(status.video_url.is_some(), status.state == TaskState::Succeeded);
+            prop_assert_eq!(status.error.is_some(), status.state == TaskState::Failed);
             prop_assert!(status.updated_ms >= status.created_ms);
             let word = status.upstream_word.clone().unwrap_or_default();
             prop_assert!(http::HeaderValue::from_str(&word).is_ok());

@@ -4,17 +4,21 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::super::tests::random::any_json;
-use super::super::{Document, Limits};
+use super::super::{JsonDocument, JsonLimits};
 use super::*;
 
-fn document(body: &str) -> Document {
-    Document::parse(Bytes::copy_from_slice(body.as_bytes()), &Limits::default()).unwrap()
+fn document(body: &str) -> JsonDocument {
+    JsonDocument::parse(
+        Bytes::copy_from_slice(body.as_bytes()),
+        &JsonLimits::default(),
+    )
+    .unwrap()
 }
 
 /// The body after edits that are made from the document's root.
-fn edited(body: &str, edit: impl FnOnce(&mut Edits, Node<'_>)) -> String {
+fn edited(body: &str, edit: impl FnOnce(&mut JsonEdits, DocumentNode<'_>)) -> String {
     let document = document(body);
-    let mut edits = Edits::default();
+    let mut edits = JsonEdits::default();
     edit(&mut edits, document.root());
     let segments = edits.apply(document.body());
     let bytes = segments.to_bytes();
@@ -25,7 +29,7 @@ fn edited(body: &str, edit: impl FnOnce(&mut Edits, Node<'_>)) -> String {
 #[test]
 fn a_replaced_value_leaves_every_other_byte_shared() {
     let document = document("{ \"n\" : 1e400,\t\"model\":\"m\" }\n");
-    let mut edits = Edits::default();
+    let mut edits = JsonEdits::default();
     edits.replace(
         document.root().get("model").unwrap().span(),
         quoted("other"),
@@ -42,7 +46,7 @@ fn a_replaced_value_leaves_every_other_byte_shared() {
 #[test]
 fn no_edits_give_the_body_itself() {
     let body = Bytes::from_static(b"[1]");
-    let segments = Edits::default().apply(&body);
+    let segments = JsonEdits::default().apply(&body);
     assert_eq!(segments.to_bytes().as_ptr(), body.as_ptr());
     assert_eq!(segments.iter().count(), 1);
 }
@@ -123,7 +127,7 @@ fn edits_of_values_that_are_no_members_or_objects_do_nothing() {
 }
 
 /// All values of a document that lie in objects.
-fn all_members<'a>(node: Node<'a>, found: &mut Vec<Node<'a>>) {
+fn all_members<'a>(node: DocumentNode<'a>, found: &mut Vec<DocumentNode<'a>>) {
     for child in node.members().map(|(_, value)| value) {
         found.push(child);
         all_members(child, found);
@@ -139,7 +143,7 @@ proptest! {
         let mut nodes = vec![document.root()];
         all_members(document.root(), &mut nodes);
         let span = at.get(&nodes).span();
-        let mut edits = Edits::default();
+        let mut edits = JsonEdits::default();
         edits.replace(span.clone(), "\"new\"");
         let expected = [&body[..span.start], "\"new\"", &body[span.end..]].concat();
         prop_assert_eq!(edits.apply(document.body()).to_bytes(), expected);
@@ -151,7 +155,7 @@ proptest! {
         let document = document(&body);
         let mut nodes = Vec::new();
         all_members(document.root(), &mut nodes);
-        let mut edits = Edits::default();
+        let mut edits = JsonEdits::default();
         let mut expected = value;
         for (index, node) in nodes.iter().enumerate().rev() {
             if chosen >> (index % 64) & 1 == 1 {
@@ -165,8 +169,8 @@ proptest! {
 }
 
 /// Takes the same member out of a parsed value, found by walking both together.
-fn remove(value: &mut serde_json::Value, around: Node<'_>, gone: Node<'_>) {
-    let holds = |child: &Node<'_>| {
+fn remove(value: &mut serde_json::Value, around: DocumentNode<'_>, gone: DocumentNode<'_>) {
+    let holds = |child: &DocumentNode<'_>| {
         child.span().start <= gone.span().start && gone.span().end <= child.span().end
     };
     if let Some((key, child)) = around.members().find(|(_, child)| holds(child)) {

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::super::Limits;
+use super::super::JsonLimits;
 use super::super::tests::random::any_json;
 use super::*;
 
@@ -27,11 +27,16 @@ fn schemas() -> Vec<Value> {
 
 /// What both representations say of a body, as lists of violations with their places.
 fn verdicts(schema: &Value, body: &str) -> (Vec<String>, Vec<String>) {
-    let document =
-        Document::parse(Bytes::copy_from_slice(body.as_bytes()), &Limits::default()).unwrap();
+    let document = JsonDocument::parse(
+        Bytes::copy_from_slice(body.as_bytes()),
+        &JsonLimits::default(),
+    )
+    .unwrap();
     let value: Value = serde_json::from_str(body).unwrap();
     let theirs = jsonschema::options().build(schema).unwrap();
-    let ours = jsonschema::options_for::<Tape>().build(schema).unwrap();
+    let ours = jsonschema::options_for::<TapeAdapter>()
+        .build(schema)
+        .unwrap();
     assert_eq!(
         ours.is_valid(document.root()),
         theirs.is_valid(&value),
@@ -100,9 +105,12 @@ fn a_number_beyond_all_doubles_is_a_large_whole_number() {
         (json!({"const": 1}), false),
         (json!({"type": "string"}), false),
     ];
-    let document = Document::parse(Bytes::from_static(b"1e400"), &Limits::default()).unwrap();
+    let document =
+        JsonDocument::parse(Bytes::from_static(b"1e400"), &JsonLimits::default()).unwrap();
     for (schema, valid) in table {
-        let validator = jsonschema::options_for::<Tape>().build(&schema).unwrap();
+        let validator = jsonschema::options_for::<TapeAdapter>()
+            .build(&schema)
+            .unwrap();
         assert_eq!(validator.is_valid(document.root()), valid, "{schema}");
     }
 }
@@ -110,8 +118,8 @@ fn a_number_beyond_all_doubles_is_a_large_whole_number() {
 #[test]
 fn a_violation_shows_an_excerpt_of_a_large_body() {
     let body = format!("[\"{}\",{}0]", "x".repeat(100_000), "[1],".repeat(100_000));
-    let document = Document::parse(Bytes::from(body), &Limits::default()).unwrap();
-    let validator = jsonschema::options_for::<Tape>()
+    let document = JsonDocument::parse(Bytes::from(body), &JsonLimits::default()).unwrap();
+    let validator = jsonschema::options_for::<TapeAdapter>()
         .build(&json!({"type": "object"}))
         .unwrap();
     let error = validator.validate(document.root()).unwrap_err();

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use serde_json::Value;
 
-use super::super::MalformedReason as Reason;
+use super::super::JsonErrorKind as Reason;
 use super::{parse, read_back};
 
 /// Any JSON value, with keys few enough to repeat across objects.

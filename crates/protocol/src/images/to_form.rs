@@ -1,0 +1,202 @@
+//! An image edit's JSON as a form, with its data URLs as files.
+
+use super::media::{data_url, decode_onto, decoded_len, ending_of};
+use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
+use crate::form::is_plain_name;
+use crate::json::{DocumentNode, JsonDocument, ValueKind};
+use bytes::Bytes;
+use memchr::memmem;
+
+/// A form, and the content type that names its boundary.
+#[derive(Debug)]
+pub struct EncodedForm {
+    pub content_type: String,
+    pub body: Bytes,
+}
+
+/// Whether a request can be written as a form. Data URLs are not decoded for it.
+///
+/// # Errors
+/// The first member that cannot.
+pub fn fits_form(document: &JsonDocument) -> Result<(), UnconvertibleField> {
+    pieces(document, ImageRequestRewrite::NONE).map(|_| ())
+}
+
+/// Writes a request as a form; `seed` makes its boundary, and should be different each time.
+///
+/// # Errors
+/// A member has no place in a form, or an image is no base64.
+pub fn encode_form(
+    document: &JsonDocument,
+    rewrite: ImageRequestRewrite<'_>,
+    seed: &str,
+) -> Result<EncodedForm, UnconvertibleField> {
+    let pieces = pieces(document, rewrite)?;
+    let room: usize = pieces.iter().map(OutgoingPart::room).sum();
+    let seed: String = seed
+        .chars()
+        .filter(char::is_ascii_alphanumeric)
+        .take(32)
+        .collect();
+    let mut count = 0;
+    loop {
+        let boundary = format!("headgate-{seed}-{count}");
+        let mut body = Vec::with_capacity(room);
+        for piece in &pieces {
+            piece.write(&mut body, &boundary)?;
+        }
+        body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+        // A file could have it only by malice, since nobody knows the seed.
+        if memmem::find_iter(&body, &boundary).count() == pieces.len() + 1 {
+            return Ok(EncodedForm {
+                content_type: format!("multipart/form-data; boundary={boundary}"),
+                body: body.into(),
+            });
+        }
+        count += 1;
+    }
+}
+
+/// One part to be written.
+struct OutgoingPart<'d> {
+    name: String,
+    /// Where its value stands in the JSON, for errors.
+    at: String,
+    value: PartContent<'d>,
+}
+
+enum PartContent<'d> {
+    Text(std::borrow::Cow<'d, str>),
+    /// A data URL.
+    File(std::borrow::Cow<'d, str>),
+}
+
+fn pieces<'d>(
+    document: &'d JsonDocument,
+    rewrite: ImageRequestRewrite<'d>,
+) -> Result<Vec<OutgoingPart<'d>>, UnconvertibleField> {
+    let mut pieces = Vec::new();
+    for (name, node) in document.root().members() {
+        match (&*name, node.kind()) {
+            (_, ValueKind::Null) => {}
+            (RESPONSE_FORMAT, _) if !rewrite.keep_response_format => {}
+            ("images", ValueKind::Array) => {
+                // Several are a list, which has a name of its own in forms.
+                let name = if node.len() == 1 { "image" } else { "image[]" };
+                for (index, image) in node.elements().enumerate() {
+                    pieces.push(OutgoingPart::file(name, format!("images[{index}]"), image)?);
+                }
+            }
+            ("mask", ValueKind::Object) => {
+                pieces.push(OutgoingPart::file("mask", "mask".into(), node)?)
+            }
+            ("model", ValueKind::String) if rewrite.model.is_some() => {
+                pieces.push(OutgoingPart::text(
+                    "model",
+                    rewrite.model.unwrap_or_default().into(),
+                ));
+            }
+            (name, ValueKind::Array | ValueKind::Object) => return Err(no_place(name)),
+            // Written into a form it could be read as another field.
+            (name, _) if !is_field_name(name) => return Err(no_place(name)),
+            (name, ValueKind::String) => {
+                pieces.push(OutgoingPart::text(name, node.as_str().unwrap_or_default()));
+            }
+            (name, ValueKind::Number | ValueKind::Bool) => {
+                let raw = String::from_utf8_lossy(node.raw());
+                pieces.push(OutgoingPart::text(name, raw));
+            }
+        }
+    }
+    Ok(pieces)
+}
+
+impl<'d> OutgoingPart<'d> {
+    fn text(name: &str, value: std::borrow::Cow<'d, str>) -> Self {
+        Self {
+            name: name.to_owned(),
+            at: name.to_owned(),
+            value: PartContent::Text(value),
+        }
+    }
+
+    fn file(
+        name: &str,
+        at: String,
+        reference: DocumentNode<'d>,
+    ) -> Result<Self, UnconvertibleField> {
+        let url = reference.get("image_url").and_then(DocumentNode::as_str);
+        let Some(url) = url else {
+            return Err(no_file(format!("{at}.file_id"), "an uploaded file"));
+        };
+        let at = format!("{at}.image_url");
+        match data_url(&url) {
+            // It is written into a header.
+            Some((content_type, _)) if content_type.bytes().all(|byte| byte.is_ascii_graphic()) => {
+                Ok(Self {
+                    name: name.to_owned(),
+                    at,
+                    value: PartContent::File(url),
+                })
+            }
+            Some(_) => Err(no_base64(&at)),
+            None => Err(no_file(at, "a URL")),
+        }
+    }
+
+    /// About the bytes it takes, and hardly ever less.
+    fn room(&self) -> usize {
+        const HEAD: usize = 256;
+        HEAD + match &self.value {
+            PartContent::Text(text) => text.len(),
+            PartContent::File(url) => decoded_len(url),
+        }
+    }
+
+    fn write(&self, body: &mut Vec<u8>, boundary: &str) -> Result<(), UnconvertibleField> {
+        let name = &self.name;
+        let head = format!("--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"");
+        body.extend_from_slice(head.as_bytes());
+        match &self.value {
+            PartContent::Text(text) => {
+                body.extend_from_slice(b"\r\n\r\n");
+                body.extend_from_slice(text.as_bytes());
+            }
+            PartContent::File(url) => {
+                let (content_type, base64) = data_url(url).unwrap_or_default();
+                let file = format!(
+                    "; filename=\"image.{}\"\r\nContent-Type: {content_type}\r\n\r\n",
+                    ending_of(content_type)
+                );
+                body.extend_from_slice(file.as_bytes());
+                decode_onto(body, base64).map_err(|_| no_base64(&self.at))?;
+            }
+        }
+        body.extend_from_slice(b"\r\n");
+        Ok(())
+    }
+}
+
+/// Whether a member of JSON may be a field of text: by its name every reader knows it as this one.
+fn is_field_name(name: &str) -> bool {
+    is_plain_name(name) && !name.contains(['[', ']']) && !matches!(name, "image" | "images")
+}
+
+fn no_place(name: &str) -> UnconvertibleField {
+    let message = format!(
+        "`{name}` has no place in the form that the provider of this model takes; leave it out"
+    );
+    UnconvertibleField::new(name, message)
+}
+
+fn no_file(at: String, what: &str) -> UnconvertibleField {
+    let message = format!(
+        "`{at}` is {what}, and the provider of this model takes the image itself; send it as a data URL such as `data:image/png;base64,…`, or as a form with files"
+    );
+    UnconvertibleField::new(at, message)
+}
+
+fn no_base64(at: &str) -> UnconvertibleField {
+    let message = format!("`{at}` is no data URL of base64; encode the image anew");
+    UnconvertibleField::new(at, message)
+}

@@ -1,0 +1,329 @@
+//! An image edit's form as the JSON that the protocol has for it.
+
+use super::field_name::{ImageFieldName, is_member_of_field};
+use super::media::{encode_onto, encoded_len, type_of};
+use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
+use crate::form::{FormPart, MultipartForm};
+use crate::json::quoted;
+use bytes::Bytes;
+
+/// Fields that are numbers in JSON.
+const NUMBERS: [&str; 3] = ["n", "output_compression", "partial_images"];
+/// Fields that are true or false in JSON.
+const FLAGS: [&str; 1] = ["stream"];
+/// The most bytes of a field that is text: what JSON takes for an image.
+const TEXT_BYTES_MAX: usize = 20_971_520;
+
+/// How files are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FileEncoding {
+    /// As data URLs.
+    DataUrls,
+    /// As data URLs without data: for those who only want to know what the form says.
+    StandIns,
+}
+
+/// Members of an edit, gathered from the parts of its form.
+#[derive(Default)]
+struct EditFormFields<'f> {
+    images: Vec<&'f FormPart>,
+    images_named: Option<ImageFieldName>,
+    mask: Option<&'f FormPart>,
+    background: Option<&'f FormPart>,
+    /// Name without `[]`, with its parts; several for a list.
+    texts: Vec<(&'f str, Vec<&'f FormPart>)>,
+}
+
+/// Whether a form can be written as JSON without a guess.
+///
+/// # Errors
+/// The first field that cannot.
+pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
+    let nested = form.parts().iter().find(|part| {
+        let name = part.name.strip_suffix("[]").unwrap_or(&part.name);
+        name.contains(['[', ']']) && ImageFieldName::of(&part.name).is_none()
+    });
+    match nested {
+        None => Ok(()),
+        Some(part) => Err(UnconvertibleField::new(
+            &part.name,
+            format!(
+                "the form's field `{}` has no place in the JSON that the provider of this model takes; leave it out, or send JSON",
+                part.name
+            ),
+        )),
+    }
+}
+
+/// Writes a form as JSON.
+///
+/// # Errors
+/// A field that could be read in two ways, such as one that is there twice, or a form without image.
+pub fn encode_json(
+    form: &MultipartForm,
+    files: FileEncoding,
+    rewrite: ImageRequestRewrite<'_>,
+) -> Result<Bytes, UnconvertibleField> {
+    let members = EditFormFields::of(form)?;
+    let mut json = ImageEditJsonWriter::new(form, files);
+    for (name, parts) in &members.texts {
+        match (*name, rewrite.model) {
+            (RESPONSE_FORMAT, _) if !rewrite.keep_response_format => {}
+            ("model", Some(model)) => {
+                json.member("model", |out| out.extend_from_slice(&quoted(model)))
+            }
+            (name, _) => json.text(name, parts)?,
+        }
+    }
+    json.images(&members.images);
+    if let Some(mask) = members.mask {
+        json.member_reference("mask", mask);
+    }
+    if let Some(background) = members.background {
+        json.member_data_url("background", background);
+    }
+    Ok(json.end())
+}
+
+impl<'f> EditFormFields<'f> {
+    fn of(form: &'f MultipartForm) -> Result<Self, UnconvertibleField> {
+        let mut members = Self::default();
+        for part in form.parts() {
+            let image = ImageFieldName::of(&part.name);
+            match (part.name.as_str(), part.is_file) {
+                (_, true) if let Some(name) = image => members.add_image(part, name)?,
+                ("mask", true) => once(&mut members.mask, part)?,
+                ("background", true) => once(&mut members.background, part)?,
+                (name, false) if image.is_some() || name == "mask" => {
+                    return Err(UnconvertibleField::new(
+                        &part.name,
+                        format!(
+                            "the form's field `{}` is no file; give it a file name, or send JSON to name an image by URL",
+                            part.name
+                        ),
+                    ));
+                }
+                (name, true) => {
+                    return Err(UnconvertibleField::new(
+                        name,
+                        format!(
+                            "the form's field `{name}` takes no file; images go into `image`, or `image[]` if there are several, and `mask`"
+                        ),
+                    ));
+                }
+                (name, false) if is_member_of_field(name) => {
+                    return Err(UnconvertibleField::new(
+                        name,
+                        format!(
+                            "the form's field `{name}` could be read as another one; leave it out"
+                        ),
+                    ));
+                }
+                ("images" | "images[]", false) => {
+                    return Err(UnconvertibleField::new(
+                        &part.name,
+                        "a form has its images in `image`, or in `image[]` if there are several",
+                    ));
+                }
+                (_, false) => members.add_text(part)?,
+            }
+        }
+        match (members.images.is_empty(), members.background) {
+            (true, _) => Err(UnconvertibleField::new(
+                "image",
+                "the form has no image; send it as `image`, or several as `image[]`",
+            )),
+            (false, Some(background))
+                if members.texts.iter().any(|(name, _)| *name == "background") =>
+            {
+                Err(twice(background))
+            }
+            (false, _) => Ok(members),
+        }
+    }
+
+    fn add_image(
+        &mut self,
+        part: &'f FormPart,
+        name: ImageFieldName,
+    ) -> Result<(), UnconvertibleField> {
+        let next = match *self.images_named.get_or_insert(match name {
+            ImageFieldName::Indexed(_) => ImageFieldName::Indexed(0),
+            same => same,
+        }) {
+            ImageFieldName::Indexed(_) => ImageFieldName::Indexed(self.images.len()),
+            same => same,
+        };
+        match (name == next, next) {
+            (true, _) => {
+                self.images.push(part);
+                Ok(())
+            }
+            (false, ImageFieldName::Indexed(index)) if name != ImageFieldName::Plain => {
+                let message = format!(
+                    "the form's field `{}` is out of order: `image[{index}]` is the next one",
+                    part.name
+                );
+                Err(UnconvertibleField::new(&part.name, message))
+            }
+            (false, _) => Err(UnconvertibleField::new(
+                "image",
+                "the form names its images in two ways; send them all as `image[]`",
+            )),
+        }
+    }
+
+    fn add_text(&mut self, part: &'f FormPart) -> Result<(), UnconvertibleField> {
+        let base = part.name.strip_suffix("[]").unwrap_or(&part.name);
+        match self.texts.iter_mut().find(|(known, _)| *known == base) {
+            None => self.texts.push((base, vec![part])),
+            Some((_, parts)) if base != part.name && parts[0].name == part.name => parts.push(part),
+            Some(_) => return Err(twice(part)),
+        }
+        Ok(())
+    }
+}
+
+fn once<'f>(
+    place: &mut Option<&'f FormPart>,
+    part: &'f FormPart,
+) -> Result<(), UnconvertibleField> {
+    match place.replace(part) {
+        None => Ok(()),
+        Some(_) => Err(twice(part)),
+    }
+}
+
+fn twice(part: &FormPart) -> UnconvertibleField {
+    let message = format!("the form has the field `{}` twice; send it once", part.name);
+    UnconvertibleField::new(&part.name, message)
+}
+
+/// Writes an object, member by member.
+struct ImageEditJsonWriter<'f> {
+    form: &'f MultipartForm,
+    files: FileEncoding,
+    out: Vec<u8>,
+}
+
+impl<'f> ImageEditJsonWriter<'f> {
+    fn new(form: &'f MultipartForm, files: FileEncoding) -> Self {
+        /// Of a member besides its value, and of a whole data URL's beginning.
+        const ROOM: usize = 128;
+        let room: usize = form
+            .parts()
+            .iter()
+            .map(|part| match (part.is_file, files) {
+                (true, FileEncoding::StandIns) => ROOM,
+                (_, _) => encoded_len(part.value.len()) + ROOM,
+            })
+            .sum();
+        let mut out = Vec::with_capacity(room);
+        out.push(b'{');
+        Self { form, files, out }
+    }
+
+    fn member(&mut self, name: &str, value: impl FnOnce(&mut Vec<u8>)) {
+        if self.out.len() > 1 {
+            self.out.push(b',');
+        }
+        self.out.extend_from_slice(&quoted(name));
+        self.out.push(b':');
+        value(&mut self.out);
+    }
+
+    /// A field that is text in the form: a number, a truth value, a text or a list of texts.
+    fn text(&mut self, name: &str, parts: &[&FormPart]) -> Result<(), UnconvertibleField> {
+        let texts: Vec<&str> = parts
+            .iter()
+            .map(|part| text_of(self.form, part))
+            .collect::<Result<_, _>>()?;
+        let is_list = parts[0].name.ends_with("[]");
+        self.member(name, |out| match (is_list, texts.as_slice()) {
+            (false, [text]) if NUMBERS.contains(&name) && is_integer(text) => {
+                out.extend_from_slice(text.as_bytes());
+            }
+            (false, [text]) if FLAGS.contains(&name) && matches!(*text, "true" | "false") => {
+                out.extend_from_slice(text.as_bytes());
+            }
+            (false, [text]) => out.extend_from_slice(&quoted(text)),
+            (_, texts) => list(out, texts, |out, text| out.extend_from_slice(&quoted(text))),
+        });
+        Ok(())
+    }
+
+    fn images(&mut self, parts: &[&FormPart]) {
+        let (form, files) = (self.form, self.files);
+        self.member("images", |out| {
+            list(out, parts, |out, part| reference(out, form, part, files));
+        });
+    }
+
+    fn member_reference(&mut self, name: &str, part: &FormPart) {
+        let (form, files) = (self.form, self.files);
+        self.member(name, |out| reference(out, form, part, files));
+    }
+
+    fn member_data_url(&mut self, name: &str, part: &FormPart) {
+        let (form, files) = (self.form, self.files);
+        self.member(name, |out| data_url(out, form, part, files));
+    }
+
+    fn end(mut self) -> Bytes {
+        self.out.push(b'}');
+        self.out.into()
+    }
+}
+
+/// `{"image_url": "data:…"}`
+fn reference(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileEncoding) {
+    out.extend_from_slice(b"{\"image_url\":");
+    data_url(out, form, part, files);
+    out.push(b'}');
+}
+
+fn data_url(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileEncoding) {
+    if files == FileEncoding::StandIns {
+        return out.extend_from_slice(b"\"data:image/png;base64,\"");
+    }
+    let content = &form.body()[part.value.clone()];
+    let beginning = format!(
+        "data:{};base64,",
+        type_of(content, part.content_type.as_deref())
+    );
+    out.extend_from_slice(&quoted(&beginning));
+    // Its closing quote comes behind the data, of which nothing needs an escape.
+    out.pop();
+    encode_onto(out, content);
+    out.push(b'"');
+}
+
+fn list<T>(out: &mut Vec<u8>, items: &[T], mut write: impl FnMut(&mut Vec<u8>, &T)) {
+    out.push(b'[');
+    for (index, item) in items.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write(out, item);
+    }
+    out.push(b']');
+}
+
+fn text_of<'f>(form: &'f MultipartForm, part: &FormPart) -> Result<&'f str, UnconvertibleField> {
+    let unfit = |what: &str| {
+        let message = format!("the form's field `{}` {what}", part.name);
+        UnconvertibleField::new(&part.name, message)
+    };
+    let value = &form.body()[part.value.clone()];
+    if value.len() > TEXT_BYTES_MAX {
+        return Err(unfit("is longer than a text may be; send images as files"));
+    }
+    std::str::from_utf8(value).map_err(|_| unfit("is no text in UTF-8; send images as files"))
+}
+
+/// A whole number as JSON writes it.
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_plain = digits == "0" || !digits.starts_with('0');
+    (1..20).contains(&digits.len()) && is_plain && digits.bytes().all(|byte| byte.is_ascii_digit())
+}

@@ -1,0 +1,138 @@
+//! What an answer's headers tell a caller of its limits, in each protocol's own family.
+
+use super::Protocol;
+use super::date::rfc3339;
+use std::time::Duration;
+
+/// How a caller stands with one of its limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimitHeaders {
+    pub limit: u64,
+    pub remaining: u64,
+    /// Until all of it is free again.
+    pub reset: Duration,
+}
+
+/// What an allowance is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateLimitUnit {
+    Requests,
+    Tokens,
+}
+
+impl RateLimitHeaders {
+    /// Names and values of the headers; `now` in Unix milliseconds.
+    ///
+    /// Messages has a family of its own, with points in time; all else uses chat's, with durations.
+    pub fn headers(
+        &self,
+        protocol: Option<Protocol>,
+        counted: RateLimitUnit,
+        now: u64,
+    ) -> [(&'static str, String); 3] {
+        let names = match (protocol, counted) {
+            (Some(Protocol::Messages), RateLimitUnit::Requests) => [
+                "anthropic-ratelimit-requests-limit",
+                "anthropic-ratelimit-requests-remaining",
+                "anthropic-ratelimit-requests-reset",
+            ],
+            (Some(Protocol::Messages), RateLimitUnit::Tokens) => [
+                "anthropic-ratelimit-tokens-limit",
+                "anthropic-ratelimit-tokens-remaining",
+                "anthropic-ratelimit-tokens-reset",
+            ],
+            (_, RateLimitUnit::Requests) => [
+                "x-ratelimit-limit-requests",
+                "x-ratelimit-remaining-requests",
+                "x-ratelimit-reset-requests",
+            ],
+            (_, RateLimitUnit::Tokens) => [
+                "x-ratelimit-limit-tokens",
+                "x-ratelimit-remaining-tokens",
+                "x-ratelimit-reset-tokens",
+            ],
+        };
+        let reset = match protocol {
+            Some(Protocol::Messages) => {
+                let reset_ms = u64::try_from(self.reset.as_millis()).unwrap_or(u64::MAX);
+                // Rounded up it would lie behind the end of a window that has just begun.
+                rfc3339(now.saturating_add(reset_ms) / 1000)
+            }
+            _ => duration_text(self.reset),
+        };
+        let [limit, remaining, at] = names;
+        [
+            (limit, self.limit.to_string()),
+            (remaining, self.remaining.to_string()),
+            (at, reset),
+        ]
+    }
+}
+
+/// A duration as `12s`, `6m0s` or `23h59m1s`, rounded up to the second.
+pub fn duration_text(duration: Duration) -> String {
+    let seconds = whole_seconds(duration);
+    match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+        (0, 0, seconds) => format!("{seconds}s"),
+        (0, minutes, seconds) => format!("{minutes}m{seconds}s"),
+        (hours, minutes, seconds) => format!("{hours}h{minutes}m{seconds}s"),
+    }
+}
+
+/// Seconds, rounded up: who waits so long does not come too early.
+pub fn whole_seconds(duration: Duration) -> u64 {
+    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_written_as_clients_read_them() {
+        for (ms, words) in [
+            (0, "0s"),
+            (1, "1s"),
+            (1000, "1s"),
+            (59_001, "1m0s"),
+            (360_000, "6m0s"),
+            (3_600_000, "1h0m0s"),
+            (86_399_000, "23h59m59s"),
+            (2_592_000_000, "720h0m0s"),
+        ] {
+            assert_eq!(duration_text(Duration::from_millis(ms)), words);
+        }
+    }
+
+    #[test]
+    fn each_protocol_has_its_header_names() {
+        let allowance = RateLimitHeaders {
+            limit: 60,
+            remaining: 7,
+            reset: Duration::from_millis(61_500),
+        };
+        let told = |protocol, counted| {
+            allowance
+                .headers(protocol, counted, 951_782_399_000)
+                .map(|(name, value)| format!("{name}: {value}"))
+        };
+        for protocol in [None, Some(Protocol::Chat), Some(Protocol::Responses)] {
+            assert_eq!(
+                told(protocol, RateLimitUnit::Requests),
+                [
+                    "x-ratelimit-limit-requests: 60",
+                    "x-ratelimit-remaining-requests: 7",
+                    "x-ratelimit-reset-requests: 1m2s",
+                ]
+            );
+        }
+        assert_eq!(
+            told(Some(Protocol::Messages), RateLimitUnit::Tokens),
+            [
+                "anthropic-ratelimit-tokens-limit: 60",
+                "anthropic-ratelimit-tokens-remaining: 7",
+                "anthropic-ratelimit-tokens-reset: 2000-02-29T00:01:00Z",
+            ]
+        );
+    }
+}

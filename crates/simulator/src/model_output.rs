@@ -1,0 +1,106 @@
+//! What the simulated model replies: text or a tool call, with the tokens it took.
+
+use super::directive::ResponseSizes;
+use super::model_request::{ModelRequest, OutputFormat};
+use super::{schema_value, text};
+use serde_json::json;
+
+/// Bytes of tool arguments in an event; they have too few blanks to go by words.
+const ARGUMENT_BYTES: usize = 8;
+
+/// The model's reply, not yet in any protocol's form.
+pub struct ModelOutput {
+    pub content: OutputContent,
+    /// Whether the token limit of the request cut the text short.
+    pub truncated: bool,
+    pub usage: OutputTokens,
+    piece: Option<usize>,
+}
+
+pub enum OutputContent {
+    Text(String),
+    ToolCall {
+        name: String,
+        /// JSON text.
+        arguments: String,
+    },
+}
+
+/// Tokens.
+#[derive(Clone, Copy)]
+pub struct OutputTokens {
+    pub input: u64,
+    pub output: u64,
+}
+
+impl ModelOutput {
+    /// The reply to `ask`, of `sizes` where they are given and else of `ordinary_tokens`.
+    pub fn to(ask: &ModelRequest, sizes: ResponseSizes, ordinary_tokens: u64) -> Self {
+        let (content, truncated) = match ask.tool_to_call() {
+            Some(tool) => {
+                let arguments = tool.schema.map_or_else(|| json!({}), schema_value::value);
+                let call = OutputContent::ToolCall {
+                    name: tool.name.to_owned(),
+                    arguments: arguments.to_string(),
+                };
+                (call, false)
+            }
+            None => said(ask, sizes, ordinary_tokens),
+        };
+        let output = text::tokens(streamed(&content).len());
+        Self {
+            content,
+            truncated,
+            usage: OutputTokens {
+                input: ask.input_tokens,
+                output,
+            },
+            piece: sizes.piece,
+        }
+    }
+
+    /// The text, or the arguments of the tool call, as streamed piece by piece.
+    pub fn pieces(&self) -> impl Iterator<Item = &str> {
+        let ordinary = match self.content {
+            OutputContent::Text(_) => None,
+            OutputContent::ToolCall { .. } => Some(ARGUMENT_BYTES),
+        };
+        text::pieces(streamed(&self.content), self.piece.or(ordinary))
+    }
+}
+
+impl OutputTokens {
+    pub fn total(self) -> u64 {
+        self.input + self.output
+    }
+}
+
+fn said(ask: &ModelRequest, sizes: ResponseSizes, ordinary_tokens: u64) -> (OutputContent, bool) {
+    let mut text = match (ask.shape, sizes.text) {
+        (OutputFormat::Prose, Some(bytes)) => {
+            // The size was asked for in so many words, whatever the token limit.
+            return (
+                OutputContent::Text(text::reply_text(&ask.last_user_text, bytes)),
+                false,
+            );
+        }
+        (OutputFormat::Prose, None) => {
+            text::reply_text(&ask.last_user_text, text::bytes_of(ordinary_tokens))
+        }
+        (OutputFormat::AnyObject, _) => {
+            json!({"answer": text::reply_text(&ask.last_user_text, 120)}).to_string()
+        }
+        (OutputFormat::Fitting(schema), _) => schema_value::value(schema).to_string(),
+    };
+    let limit = ask.max_tokens.map_or(usize::MAX, text::bytes_of);
+    let truncated = text.len() > limit;
+    text.truncate(text.floor_char_boundary(limit));
+    (OutputContent::Text(text), truncated)
+}
+
+fn streamed(content: &OutputContent) -> &str {
+    match content {
+        OutputContent::Text(text) => text,
+        OutputContent::ToolCall { arguments, .. } => arguments,
+    }
+}

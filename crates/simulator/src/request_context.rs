@@ -1,0 +1,22 @@
+//! A request on its way to an endpoint.
+
+use super::directive::{Directives, ResponseSizes};
+use super::ids::IdGenerator;
+use super::options::SimulatorOptions;
+use super::resource_store::ResourceStore;
+use super::video::VideoTaskStore;
+use http::request::Parts;
+
+/// What an endpoint knows besides the request's body.
+pub struct RequestContext<'c> {
+    pub directives: &'c Directives,
+    pub sizes: ResponseSizes,
+    pub options: &'c SimulatorOptions,
+    pub ids: &'c IdGenerator,
+    pub head: &'c Parts,
+    pub request_id: &'c str,
+    /// The credential that came: to each its own responses, files, conversations, containers and tasks.
+    pub account: &'c str,
+    pub resources: &'c ResourceStore,
+    pub tasks: &'c VideoTaskStore,
+}

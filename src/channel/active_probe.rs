@@ -1,0 +1,188 @@
+//! Active probes, as far as health is concerned: when one is of use, with which key, and what it has shown.
+
+#[cfg(test)]
+mod tests;
+
+use super::clock::MonotonicTime;
+use super::health::{HealthStatus, HealthTracker, UsePermit, policy_of_sole_credential};
+use super::live::LiveChannels;
+use super::outcome::{FailureReason, HealthScope};
+use super::random::random_fraction;
+use crate::catalog::channel::{Channel, Credential, ProbePolicy};
+use crate::catalog::model::Candidate;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A probe of a channel, with one of its keys. Dropped untold, it has shown nothing.
+pub struct ActiveProbe {
+    channels: Arc<LiveChannels>,
+    channel: Arc<Channel>,
+    /// Which of the channel's keys; none where it has none.
+    key: Option<usize>,
+    /// Where the key was refused before, and this probe tries it.
+    refused: Option<Arc<HealthTracker>>,
+}
+
+impl LiveChannels {
+    /// Begins a probe of `channel` with its `turn`th key or one behind it.
+    ///
+    /// None where a probe is of no use: a request was answered well since the last one, the provider
+    /// wants to be left alone, or so it is with every key.
+    pub fn probe(
+        self: &Arc<Self>,
+        channel: &Arc<Channel>,
+        turn: usize,
+        now: MonotonicTime,
+    ) -> Option<ActiveProbe> {
+        let probe = channel.health.probe?;
+        match self.status(channel.fingerprint, now) {
+            HealthStatus::Healthy if self.load(channel).succeeded_within(probe.every, now) => {
+                return None;
+            }
+            HealthStatus::CoolingDown {
+                allows_last_resort: false,
+                ..
+            } => return None,
+            HealthStatus::Healthy
+            | HealthStatus::CoolingDown { .. }
+            | HealthStatus::HalfOpen { .. } => {}
+        }
+        let probing = |key, refused| ActiveProbe {
+            channels: self.clone(),
+            channel: channel.clone(),
+            key,
+            refused,
+        };
+        let keys = channel.credentials.len();
+        if keys == 0 {
+            return Some(probing(None, None));
+        }
+        let mut in_turn = (0..keys).map(|offset| turn.wrapping_add(offset) % keys);
+        in_turn.find_map(|key| {
+            let fingerprint = channel.credentials[key].fingerprint;
+            match self.status(fingerprint, now) {
+                HealthStatus::Healthy => Some(probing(Some(key), None)),
+                // Whether there is quota again, only a request can tell.
+                HealthStatus::HalfOpen {
+                    reason: FailureReason::RefusedCredential,
+                } => {
+                    let health = self.health(fingerprint)?;
+                    health.try_use(now)?;
+                    Some(probing(Some(key), Some(health)))
+                }
+                HealthStatus::HalfOpen { .. } | HealthStatus::CoolingDown { .. } => None,
+            }
+        })
+    }
+
+    /// The time between two probes of `channel`, as it stands.
+    pub fn probe_interval(
+        &self,
+        channel: &Channel,
+        probe: ProbePolicy,
+        now: MonotonicTime,
+    ) -> Duration {
+        let is_healthy = self.status(channel.fingerprint, now) == HealthStatus::Healthy;
+        channel.health.probe_interval(probe, is_healthy)
+    }
+}
+
+impl ActiveProbe {
+    /// What is shown to the provider.
+    pub fn credential(&self) -> Option<&Credential> {
+        self.channel.credentials.get(self.key?)
+    }
+
+    /// The provider answered well, or why not.
+    pub fn report(mut self, found: Result<(), FailureReason>) {
+        let outcome = found.map_or_else(FailureReason::name, |()| "well");
+        let channel = &*self.channel.name;
+        self.channels.metrics.channels.probe(channel, outcome);
+        tracing::debug!(
+            channel,
+            credential = self.key.map(|key| key + 1),
+            outcome,
+            "probed"
+        );
+        let now = MonotonicTime::now();
+        match found {
+            Ok(()) => self.record_success(now),
+            Err(FailureReason::RefusedCredential | FailureReason::RefusedAccount) => {
+                self.record_refused_credential(now)
+            }
+            // It is there, and wants fewer requests: nobody was kept waiting for this one.
+            Err(FailureReason::RateLimited | FailureReason::ModelNotFound) => {}
+            Err(
+                reason @ (FailureReason::ConnectError
+                | FailureReason::ConnectionReset
+                | FailureReason::Timeout
+                | FailureReason::ServerError),
+            ) => {
+                self.record_channel_failure(reason, now);
+            }
+        }
+    }
+
+    fn record_success(&mut self, now: MonotonicTime) {
+        let whole = self.channels.health(self.channel.fingerprint);
+        if whole.is_some_and(|health| health.record_probe_success(now)) {
+            self.channels
+                .record_recovery(&self.candidate(), HealthScope::Channel, self.key);
+        }
+        if let Some(refused) = self.refused.take()
+            && refused.record_success(now, UsePermit::HalfOpenTrial)
+        {
+            self.channels
+                .record_recovery(&self.candidate(), HealthScope::Credential, self.key);
+        }
+    }
+
+    fn record_refused_credential(&mut self, now: MonotonicTime) {
+        let (scope, fingerprint) = match self.credential() {
+            Some(credential) => (HealthScope::Credential, credential.fingerprint),
+            None => (HealthScope::Channel, self.channel.fingerprint),
+        };
+        let (health, permit) = match self.refused.take() {
+            Some(refused) => (refused, UsePermit::HalfOpenTrial),
+            None => (self.channels.health_or_new(fingerprint), UsePermit::Normal),
+        };
+        let (mut policy, reason) = (self.channel.health, FailureReason::RefusedCredential);
+        if self
+            .channels
+            .is_sole_candidate(&self.channel, self.key, now)
+        {
+            policy = policy_of_sole_credential(policy);
+        }
+        if let Some(cooled) =
+            health.record_failure(now, permit, &policy, reason, None, random_fraction())
+        {
+            self.channels
+                .record_cool_down(&self.candidate(), scope, self.key, cooled);
+        }
+    }
+
+    fn record_channel_failure(&self, reason: FailureReason, now: MonotonicTime) {
+        let health = self.channels.health_or_new(self.channel.fingerprint);
+        let policy = self.channel.health.for_channel();
+        if let Some(cooled) = health.record_probe_failure(now, &policy, reason, random_fraction()) {
+            self.channels.record_cool_down(
+                &self.candidate(),
+                HealthScope::Channel,
+                self.key,
+                cooled,
+            );
+        }
+    }
+
+    fn candidate(&self) -> Candidate {
+        Candidate::bound_to(self.channel.clone())
+    }
+}
+
+impl Drop for ActiveProbe {
+    fn drop(&mut self) {
+        if let Some(refused) = &self.refused {
+            refused.release_trial(UsePermit::HalfOpenTrial);
+        }
+    }
+}

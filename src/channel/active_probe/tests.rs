@@ -1,0 +1,102 @@
+//! When a probe is sent, with which key, and what its answer changes.
+
+use super::*;
+use crate::catalog::channel::{CredentialSecret, HealthPolicy};
+use crate::channel::select::tests::{channel, channels};
+use http::{HeaderValue, header};
+
+const REFUSED: Result<(), FailureReason> = Err(FailureReason::RefusedCredential);
+
+fn probed(keys: u64) -> Arc<Channel> {
+    let mut channel = channel("a", 1, 0);
+    channel.health = HealthPolicy {
+        failures: 1,
+        credential_cool_down: Duration::from_millis(500),
+        probe: Some(ProbePolicy {
+            every: Duration::from_secs(60),
+            timeout: Duration::from_secs(5),
+        }),
+        ..HealthPolicy::default()
+    };
+    channel.credentials = (0..keys)
+        .map(|key| Credential {
+            name: header::AUTHORIZATION,
+            value: HeaderValue::from_static("Bearer x"),
+            secret: CredentialSecret::new("x"),
+            fingerprint: channel.fingerprint.wrapping_add(key + 1),
+        })
+        .collect();
+    Arc::new(channel)
+}
+
+fn key_of(probing: Option<ActiveProbe>) -> Option<usize> {
+    probing.expect("a probe is of use").key
+}
+
+#[test]
+fn a_channel_that_just_served_a_request_is_not_probed() {
+    let (channels, channel) = (channels(), probed(0));
+    let now = MonotonicTime::now();
+    assert!(channels.probe(&channel, 0, now).is_some());
+    let candidates = [Candidate::bound_to(channel.clone())];
+    let mut lease = channels.choose(&candidates, &[], now).expect("it is well");
+    lease.report(crate::channel::outcome::AttemptOutcome::Success);
+    assert!(channels.probe(&channel, 0, MonotonicTime::now()).is_none());
+    let later = MonotonicTime::now().after(Duration::from_secs(61));
+    assert!(channels.probe(&channel, 0, later).is_some());
+}
+
+#[test]
+fn a_channel_without_probes_is_not_probed() {
+    let channel = Arc::new(channel("a", 1, 0));
+    assert!(
+        channels()
+            .probe(&channel, 0, MonotonicTime::now())
+            .is_none()
+    );
+}
+
+#[test]
+fn credentials_are_probed_in_turn_and_a_refused_one_after_its_cool_down() {
+    let (channels, channel) = (channels(), probed(2));
+    let now = MonotonicTime::now();
+    for (turn, key) in [(0, 0), (1, 1), (2, 0), (usize::MAX, 1)] {
+        assert_eq!(key_of(channels.probe(&channel, turn, now)), Some(key));
+    }
+    let refused = channels.probe(&channel, 0, now).expect("it is well");
+    refused.report(REFUSED);
+    assert_eq!(key_of(channels.probe(&channel, 0, now)), Some(1));
+    let later = MonotonicTime::now().after(Duration::from_secs(1));
+    let first = channels
+        .probe(&channel, 0, later)
+        .expect("its time is over");
+    assert_eq!(first.key, Some(0));
+    let another = channels.probe(&channel, 0, later);
+    assert_eq!(key_of(another), Some(1), "the first is being tried");
+    first.report(Ok(()));
+    let fingerprint = channel.credentials[0].fingerprint;
+    assert_eq!(channels.status(fingerprint, later), HealthStatus::Healthy);
+}
+
+#[test]
+fn a_probe_result_counts_for_the_channel_or_the_credential_or_neither() {
+    for (found, whole, key) in [
+        (Err(FailureReason::ConnectError), false, true),
+        (Err(FailureReason::Timeout), false, true),
+        (Err(FailureReason::ServerError), false, true),
+        (REFUSED, true, false),
+        (Err(FailureReason::RateLimited), true, true),
+        (Ok(()), true, true),
+    ] {
+        let (channels, channel) = (channels(), probed(1));
+        let now = MonotonicTime::now();
+        let probing = channels.probe(&channel, 0, now).expect("it is well");
+        probing.report(found);
+        let is_healthy = |fingerprint| channels.status(fingerprint, now) == HealthStatus::Healthy;
+        let told = (
+            is_healthy(channel.fingerprint),
+            is_healthy(channel.credentials[0].fingerprint),
+        );
+        assert_eq!(told, (whole, key), "{found:?}");
+    }
+}

@@ -1,0 +1,250 @@
+//! Addresses of providers: all of a name's, looked up before they are needed, by a task for each name.
+//!
+//! A request waits for a lookup only where nobody has asked for the name before. A name nobody asks
+//! for any more is forgotten.
+
+use super::resolve::{HostResolver, ResolvedAddresses};
+use crate::observe::metrics::Metrics;
+use std::collections::HashMap;
+use std::io;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+use tokio::sync::watch;
+
+/// Addresses beyond these are not tried: no deadline would leave the time.
+const ADDRESSES_MAX: usize = 16;
+/// How often the pause behind a failed lookup doubles.
+const RETRY_DOUBLINGS_MAX: u32 = 5;
+
+/// The times of the task that keeps a name's addresses fresh.
+#[derive(Clone, Copy, Debug)]
+pub struct DnsRefreshPolicy {
+    /// Shorter lives of addresses count as this long.
+    pub ttl_min: Duration,
+    /// Longer lives count as this long.
+    pub ttl_max: Duration,
+    /// How long addresses are used that came without a time to live.
+    pub refresh: Duration,
+    /// Until the next lookup where one failed.
+    pub retry: Duration,
+    /// A name nobody has asked for in this time is forgotten.
+    pub idle: Duration,
+}
+
+/// Addresses by host.
+#[derive(Clone)]
+pub struct AddressCache {
+    shared: Arc<AddressCacheInner>,
+}
+
+struct AddressCacheInner {
+    resolver: Box<dyn HostResolver>,
+    metrics: Arc<Metrics>,
+    refresh_policy: DnsRefreshPolicy,
+    began: Instant,
+    names: RwLock<HashMap<Arc<str>, Arc<CachedName>>>,
+}
+
+struct CachedName {
+    state: watch::Sender<LookupState>,
+    /// Milliseconds since `began`.
+    last_used_at: AtomicU64,
+}
+
+#[derive(Clone)]
+enum LookupState {
+    /// The first lookup is under way.
+    Unknown,
+    Known(Arc<[IpAddr]>),
+    /// The last lookup failed, and none succeeded before.
+    Failed(Arc<str>),
+}
+
+impl AddressCache {
+    pub fn new(
+        resolver: impl HostResolver + 'static,
+        metrics: Arc<Metrics>,
+        refresh_policy: DnsRefreshPolicy,
+    ) -> Self {
+        Self {
+            shared: Arc::new(AddressCacheInner {
+                resolver: Box::new(resolver),
+                metrics,
+                refresh_policy,
+                began: Instant::now(),
+                names: RwLock::default(),
+            }),
+        }
+    }
+
+    /// All addresses of `host`, families interleaved; the same allocation as long as they stay the same.
+    ///
+    /// # Errors
+    /// Why the name does not resolve, and never did.
+    pub async fn of(&self, host: &Arc<str>) -> io::Result<Arc<[IpAddr]>> {
+        let name = self.shared.name(host);
+        name.last_used_at
+            .store(self.shared.now(), Ordering::Relaxed);
+        if let LookupState::Known(addresses) = &*name.state.borrow() {
+            return Ok(addresses.clone());
+        }
+        let mut state = name.state.subscribe();
+        let state = state
+            .wait_for(|state| !matches!(state, LookupState::Unknown))
+            .await
+            .map_err(io::Error::other)?
+            .clone();
+        match state {
+            LookupState::Known(addresses) => Ok(addresses),
+            LookupState::Unknown => Err(io::Error::other("no lookup was made")),
+            LookupState::Failed(reason) => Err(io::Error::other(&*reason)),
+        }
+    }
+}
+
+impl AddressCacheInner {
+    /// What is known of `host`; where that is nothing yet, a task begins to keep it.
+    fn name(self: &Arc<Self>, host: &Arc<str>) -> Arc<CachedName> {
+        let known = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(name) = known.get(host) {
+            return name.clone();
+        }
+        drop(known);
+        let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        let name = names.entry(host.clone()).or_insert_with(|| {
+            let literal = host.parse::<IpAddr>().ok();
+            let state = literal.map_or(LookupState::Unknown, |ip| {
+                LookupState::Known(Arc::new([ip]))
+            });
+            let name = Arc::new(CachedName {
+                state: watch::Sender::new(state),
+                last_used_at: AtomicU64::new(self.now()),
+            });
+            if literal.is_none() {
+                tokio::spawn(self.clone().refresh_until_idle(host.clone(), name.clone()));
+            }
+            name
+        });
+        name.clone()
+    }
+
+    /// Looks `host` up again and again, for as long as somebody asks for it.
+    async fn refresh_until_idle(self: Arc<Self>, host: Arc<str>, name: Arc<CachedName>) {
+        let mut failures = 0;
+        loop {
+            let pause = match self.resolver.resolve(&host).await {
+                Ok(resolution) => {
+                    failures = 0;
+                    self.resolved(&host, &name, resolution)
+                }
+                Err(error) => {
+                    failures += 1;
+                    self.record_failed_lookup(&host, &name, &error, failures)
+                }
+            };
+            let looked_up_at = self.now();
+            tokio::time::sleep(pause).await;
+            let last_used_at = name.last_used_at.load(Ordering::Relaxed);
+            let is_idle = match *name.state.borrow() {
+                LookupState::Known(_) => {
+                    self.now() > last_used_at + millis(self.refresh_policy.idle)
+                }
+                // What cannot be found is looked for again only if somebody still wants it.
+                LookupState::Unknown | LookupState::Failed(_) => last_used_at <= looked_up_at,
+            };
+            if is_idle {
+                let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+                names.remove(&host);
+                return;
+            }
+        }
+    }
+
+    /// Puts new addresses in the place of the old ones; gives the time until the next lookup.
+    fn resolved(&self, host: &str, name: &CachedName, resolution: ResolvedAddresses) -> Duration {
+        self.metrics.count_dns_lookup(host, true);
+        let ResolvedAddresses { addresses, ttl } = resolution;
+        let DnsRefreshPolicy {
+            ttl_min, ttl_max, ..
+        } = self.refresh_policy;
+        let addresses = interleaved(addresses);
+        name.state.send_if_modified(|state| {
+            if matches!(state, LookupState::Known(old) if same(old, &addresses)) {
+                return false;
+            }
+            tracing::debug!(host, ?addresses, ?ttl, "name resolved");
+            *state = LookupState::Known(addresses.into());
+            true
+        });
+        ttl.map_or(self.refresh_policy.refresh, |ttl| {
+            ttl.clamp(ttl_min, ttl_max)
+        })
+    }
+
+    /// The old addresses stay in use; gives the time until the next lookup.
+    fn record_failed_lookup(
+        &self,
+        host: &str,
+        name: &CachedName,
+        error: &io::Error,
+        failures: u32,
+    ) -> Duration {
+        self.metrics.count_dns_lookup(host, false);
+        let known = matches!(*name.state.borrow(), LookupState::Known(_));
+        tracing::warn!(host, %error, old_addresses_stay = known, "name not resolved");
+        if known {
+            // Nobody waits for it: a name server in trouble is not asked every second.
+            return self.refresh_policy.retry * 2u32.pow(failures.min(RETRY_DOUBLINGS_MAX));
+        }
+        name.state
+            .send_replace(LookupState::Failed(error.to_string().into()));
+        self.refresh_policy.retry
+    }
+
+    fn now(&self) -> u64 {
+        millis(self.began.elapsed())
+    }
+}
+
+impl Default for DnsRefreshPolicy {
+    fn default() -> Self {
+        Self {
+            ttl_min: Duration::from_secs(1),
+            ttl_max: Duration::from_secs(300),
+            refresh: Duration::from_secs(30),
+            retry: Duration::from_secs(1),
+            idle: Duration::from_secs(3600),
+        }
+    }
+}
+
+/// One of each family in turn, IPv6 first (RFC 8305, 4).
+fn interleaved(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
+    let (v6, v4): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
+    let mut families = [v6.into_iter(), v4.into_iter()];
+    let mut all = Vec::new();
+    while all.len() < ADDRESSES_MAX {
+        let before = all.len();
+        for address in families.iter_mut().flat_map(|family| family.next()) {
+            all.push(address);
+        }
+        if all.len() == before {
+            break;
+        }
+    }
+    all
+}
+
+/// Whether both hold the same addresses: name servers turn their order with each answer.
+fn same(old: &[IpAddr], new: &[IpAddr]) -> bool {
+    old.len() == new.len() && new.iter().all(|address| old.contains(address))
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,55 @@
+//! Which channels a request could be given to now; for alerts and the admin pages.
+
+use super::clock::MonotonicTime;
+use super::health::HealthStatus;
+use super::live::LiveChannels;
+use crate::catalog::model::{Candidate, Catalog};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+impl LiveChannels {
+    /// Every channel, and whether it could serve any of its models now: it has room, and is not left
+    /// alone as a whole, with every model, or with every key.
+    pub fn usable_channels(
+        &self,
+        catalog: &Catalog,
+        now: MonotonicTime,
+    ) -> BTreeMap<Arc<str>, bool> {
+        let mut usable = BTreeMap::new();
+        for candidate in catalog.models().flat_map(|model| &*model.all_candidates) {
+            let is_usable = usable
+                .entry(candidate.channel.name.clone())
+                .or_insert(false);
+            *is_usable = *is_usable || self.unusable_reason(candidate, &[], now).is_none();
+        }
+        for channel in catalog.channels() {
+            // One without models serves requests that an id binds to it.
+            usable.entry(channel.name.clone()).or_insert_with(|| {
+                let bound = Candidate::bound_to(channel.clone());
+                self.unusable_reason(&bound, &[], now).is_none()
+            });
+        }
+        usable
+    }
+
+    /// Every key of every channel by its place in the list, from 1, and whether the provider refuses it
+    /// or its account. A key that a reload has put in its place was never refused.
+    pub fn refused_credentials(
+        &self,
+        catalog: &Catalog,
+        now: MonotonicTime,
+    ) -> BTreeMap<(Arc<str>, usize), bool> {
+        let mut keys = BTreeMap::new();
+        for channel in catalog.channels() {
+            for (index, credential) in channel.credentials.iter().enumerate() {
+                let is_refused = match self.status(credential.fingerprint, now) {
+                    HealthStatus::Healthy => false,
+                    HealthStatus::HalfOpen { reason }
+                    | HealthStatus::CoolingDown { reason, .. } => reason.concerns_credential(),
+                };
+                keys.insert((channel.name.clone(), index + 1), is_refused);
+            }
+        }
+        keys
+    }
+}

@@ -1,0 +1,21 @@
+//! Numbers by chance, for choices that no secret hangs on.
+
+use std::hash::{BuildHasher, RandomState};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A number from 0 to 1 by chance.
+pub fn random_fraction() -> f64 {
+    f64::from(random_below(1 << 20)) / f64::from(1 << 20)
+}
+
+/// A number below `below`.
+pub(super) fn random_below(below: u32) -> u32 {
+    static STATE: LazyLock<AtomicU64> =
+        LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));
+    let mut x = STATE.fetch_add(0x9e37_79b9_7f4a_7c15, Ordering::Relaxed);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    let scaled = ((x ^ (x >> 31)) >> 32) * u64::from(below.max(1));
+    u32::try_from(scaled >> 32).expect("a product of two 32-bit numbers, shifted by 32")
+}

@@ -1,0 +1,54 @@
+//! Whether a channel, or one of its keys, is the last that can serve a model.
+
+use super::clock::MonotonicTime;
+use super::health::HealthStatus;
+use super::live::LiveChannels;
+use super::select::UnusableReason;
+use crate::catalog::channel::Channel;
+use crate::catalog::model::Candidate;
+
+impl LiveChannels {
+    /// Whether a model that `channel` serves has nothing else that could serve it now, in one of the
+    /// protocols that the channel speaks: neither another of its keys than `key`, nor another channel.
+    pub(super) fn is_sole_candidate(
+        &self,
+        channel: &Channel,
+        key: Option<usize>,
+        now: MonotonicTime,
+    ) -> bool {
+        let other_key = channel
+            .credentials
+            .iter()
+            .enumerate()
+            .any(|(place, other)| Some(place) != key && self.is_in_use(other.fingerprint, now));
+        if other_key {
+            return false;
+        }
+        let Some(catalog) = self.catalog() else {
+            return true;
+        };
+        let is_this = |candidate: &Candidate| candidate.channel.fingerprint == channel.fingerprint;
+        let has_other = |candidates: &[Candidate]| {
+            candidates.iter().any(|other| {
+                let reason = || self.unusable_reason(other, &[], now);
+                !is_this(other) && !matches!(reason(), Some(UnusableReason::CoolingDown { .. }))
+            })
+        };
+        let mut served = catalog
+            .models()
+            .filter(|model| model.all_candidates.iter().any(is_this))
+            .peekable();
+        if served.peek().is_none() {
+            return true;
+        }
+        served.any(|model| {
+            let mut protocols = channel.protocols.iter();
+            protocols.any(|protocol| !has_other(&model.candidates(*protocol)))
+        })
+    }
+
+    fn is_in_use(&self, fingerprint: u64, now: MonotonicTime) -> bool {
+        let status = self.status(fingerprint, now);
+        !matches!(status, HealthStatus::CoolingDown { .. })
+    }
+}

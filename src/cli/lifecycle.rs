@@ -1,0 +1,242 @@
+//! The life of a gateway process: signals, successors, and an end that breaks nothing off.
+
+use super::handover::{InheritedSockets, SocketOffer};
+use super::supervisor;
+use crate::gateway::listen::drain_state::DrainState;
+use crate::gateway::service::LAST_REQUEST;
+use crate::observe::access_log::AccessLog;
+use crate::observe::line_writer::LineWriter;
+use crate::observe::metrics::Metrics;
+use crate::reload::Reloader;
+use crate::snapshot::server::ServerLimits;
+use std::future::pending;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+use tokio::runtime;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Instant, sleep};
+
+/// How often a draining process looks whether it is done.
+const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Exchanges that are broken off get so long to tell their callers.
+const ABORT_GRACE: Duration = Duration::from_secs(2);
+
+/// How long the process stays for what the state store has not written yet.
+const STATE_FLUSH: Duration = Duration::from_secs(2);
+
+/// What the life of a process acts on.
+pub struct ProcessLifecycle {
+    pub reloader: Arc<Reloader>,
+    pub metrics: Arc<Metrics>,
+    pub access_log: Arc<AccessLog>,
+    pub log: LineWriter,
+    pub ready: Arc<AtomicBool>,
+    pub drain_state: Arc<DrainState>,
+    pub limits: ServerLimits,
+    /// Whom this process takes over from.
+    pub inheritance: Option<InheritedSockets>,
+    /// What a successor can take over from this one.
+    pub offer: Option<SocketOffer>,
+}
+
+/// Why a process drains.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DrainCause {
+    Terminated,
+    /// A successor accepts the connections now.
+    Replaced,
+}
+
+/// Starts a life in a thread of its own; signals are heard from here on.
+///
+/// # Errors
+/// The thread or its signal handlers cannot be had.
+pub fn start(life: ProcessLifecycle) -> io::Result<()> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let signals = {
+        let _within = runtime.enter();
+        ProcessSignals::new()?
+    };
+    thread::Builder::new()
+        .name("life".into())
+        .spawn(move || runtime.block_on(life.run(signals)))?;
+    Ok(())
+}
+
+impl ProcessLifecycle {
+    async fn run(mut self, mut signals: ProcessSignals) {
+        self.drain_state.until_accepting().await;
+        if let Some(inheritance) = self.inheritance.take()
+            && let Err(error) = inheritance.serving()
+        {
+            tracing::warn!(%error, "the former process could not be told to drain; end it with SIGTERM");
+        }
+        supervisor::serving();
+        let cause = self.serve(&mut signals).await;
+        tokio::select! {
+            () = self.drain(cause) => {}
+            // Whoever tells a draining process again does not want to wait for it.
+            () = signals.forced_exit(cause) => {}
+        }
+        self.end()
+    }
+
+    async fn serve(&mut self, signals: &mut ProcessSignals) -> DrainCause {
+        loop {
+            tokio::select! {
+                Some(()) = signals.hangup.recv() => {
+                    self.reloader.reload();
+                }
+                Some(()) = signals.terminate.recv() => return DrainCause::Terminated,
+                Some(()) = signals.interrupt.recv() => self.end(),
+                Some(()) = signals.quit.recv() => tracing::warn!(
+                    "SIGQUIT changes nothing: `headgate run --upgrade` takes over by itself, SIGTERM ends the process"
+                ),
+                Some(()) = signals.successor.recv() => match &self.offer {
+                    Some(_) => start_successor(),
+                    None => tracing::warn!("this process cannot be upgraded in place"),
+                },
+                pid = successor_accepting(self.offer.as_mut()) => {
+                    tracing::info!(pid, "a successor has taken over");
+                    return DrainCause::Replaced;
+                }
+            }
+        }
+    }
+
+    async fn drain(&mut self, cause: DrainCause) {
+        let in_flight = self.metrics.in_flight();
+        self.ready.store(false, Ordering::Relaxed);
+        // The listeners are closed only when nobody holds their sockets any more.
+        self.offer = None;
+        tracing::info!(in_flight = in_flight.get(), "draining");
+        match cause {
+            DrainCause::Terminated => {
+                supervisor::stopping();
+                if let Some(notice) = self.limits.drain_notice {
+                    sleep(notice).await;
+                }
+                self.drain_state.close_to_callers();
+            }
+            DrainCause::Replaced => {
+                self.drain_state.close_to_callers();
+                self.drain_state.close_admin();
+            }
+        }
+        tokio::select! {
+            () = self.until_idle() => return,
+            () = sleep(self.limits.drain) => {}
+        }
+        tracing::warn!(in_flight = in_flight.get(), "the time to drain is over");
+        self.drain_state.abort_requests();
+        tokio::select! {
+            () = self.until_idle() => {}
+            () = sleep(ABORT_GRACE) => {}
+        }
+    }
+
+    /// Ends when nothing is under way and the connections are closed, or idle for long enough.
+    async fn until_idle(&self) {
+        let mut idle_since = None;
+        loop {
+            sleep(DRAIN_POLL_INTERVAL).await;
+            if self.metrics.in_flight().get() > 0 {
+                idle_since = None;
+                continue;
+            }
+            let idle = idle_since.get_or_insert_with(Instant::now).elapsed();
+            // The last frames of an HTTP/2 connection leave a moment after their exchange has ended.
+            let connected = self.metrics.connections().get() > 0;
+            if idle >= LAST_REQUEST + DRAIN_POLL_INTERVAL
+                || (!connected && idle >= DRAIN_POLL_INTERVAL)
+            {
+                return;
+            }
+        }
+    }
+
+    fn end(&self) -> ! {
+        self.reloader.state().flush(STATE_FLUSH);
+        self.access_log.flush();
+        self.log.flush();
+        std::process::exit(0)
+    }
+}
+
+/// The signals a gateway hears.
+struct ProcessSignals {
+    hangup: Signal,
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+    successor: Signal,
+    /// Heard by nobody: a write beyond the largest file allowed shall fail, and not end the process.
+    _file_too_large: Signal,
+}
+
+impl ProcessSignals {
+    fn new() -> io::Result<Self> {
+        Ok(Self {
+            hangup: signal(SignalKind::hangup())?,
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            successor: signal(SignalKind::user_defined2())?,
+            _file_too_large: signal(SignalKind::from_raw(libc::SIGXFSZ))?,
+        })
+    }
+
+    /// Ends when a draining process is told to end at once.
+    ///
+    /// One that a successor replaced was not told to end before: its first SIGTERM lets it drain.
+    async fn forced_exit(&mut self, cause: DrainCause) {
+        let mut is_terminated = cause == DrainCause::Terminated;
+        loop {
+            tokio::select! {
+                Some(()) = self.interrupt.recv() => return,
+                Some(()) = self.terminate.recv() => match is_terminated {
+                    true => return,
+                    false => is_terminated = true,
+                },
+            }
+        }
+    }
+}
+
+/// Ends when a successor has taken over; without an offer none can.
+async fn successor_accepting(offer: Option<&mut SocketOffer>) -> i32 {
+    match offer {
+        Some(offer) => offer.until_taken().await,
+        None => pending().await,
+    }
+}
+
+/// Starts the binary that now stands where this one was started from.
+fn start_successor() {
+    let mut words = std::env::args_os();
+    let program = words.next().unwrap_or_else(|| "headgate".into());
+    let mut arguments: Vec<_> = words.collect();
+    if !arguments.iter().any(|argument| argument == "--upgrade") {
+        arguments.push("--upgrade".into());
+    }
+    let started = std::process::Command::new(&program).args(arguments).spawn();
+    match started {
+        Ok(mut successor) => {
+            tracing::info!(pid = successor.id(), "a successor was started");
+            // It outlives this process, unless it fails.
+            thread::spawn(move || {
+                if let Ok(status) = successor.wait() {
+                    tracing::error!(%status, "the successor ended; this process goes on");
+                }
+            });
+        }
+        Err(error) => {
+            tracing::error!(program = %program.to_string_lossy(), %error, "no successor can be started");
+        }
+    }
+}

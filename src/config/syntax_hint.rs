@@ -1,0 +1,240 @@
+//! What a person has to change where the YAML parser could not go on, and where it is.
+
+use super::document::ConfigFinding;
+use super::layout::{YamlLayout, YamlLine, lines};
+use std::ops::Range;
+
+/// The mistake behind a message of the parser at these bytes; nothing where its place and words will do.
+pub fn find(text: &str, at: Range<usize>, message: &str) -> Option<ConfigFinding> {
+    let broken = SyntaxErrorContext {
+        text,
+        at: at.clone(),
+        message,
+    };
+    broken
+        .tab()
+        .or_else(|| broken.bare_variable())
+        .or_else(|| broken.quote())
+        .or_else(|| broken.bracket())
+        .or_else(|| broken.misplaced_colon())
+        .or_else(|| broken.indentation())
+        .or_else(|| broken.special_character())
+}
+
+struct SyntaxErrorContext<'text> {
+    text: &'text str,
+    /// Where the parser stopped.
+    at: Range<usize>,
+    message: &'text str,
+}
+
+impl<'text> SyntaxErrorContext<'text> {
+    /// A tab in the indentation, on the line that the parser names or the one behind.
+    fn tab(&self) -> Option<ConfigFinding> {
+        let line_start = self.line_start(self.at.start);
+        let mut near = lines(&self.text[line_start..]).take(2);
+        let tabbed = near.find(|line| line.has_tab);
+        if tabbed.is_none() && !self.message.contains("tab") {
+            return None;
+        }
+        let start = line_start + tabbed.map_or(0, |line| line.start);
+        let tab = start + self.text[start..].find('\t')?;
+        let hint = "indent with spaces: YAML allows no tabs there";
+        Some(finding(tab..tab + 1, "a tab where spaces belong", hint))
+    }
+
+    fn bare_variable(&self) -> Option<ConfigFinding> {
+        let line_start = self.line_start(self.at.start);
+        let line = self.text[line_start..].lines().next()?;
+        let variable = line.find("${")?;
+        let before = &line[..variable];
+        let is_bare = before.contains(['{', '[']) && !before.ends_with(['"', '\'']);
+        let end = line[variable..].find('}')? + variable;
+        let name = line[variable + 2..end].split(":-").next()?;
+        is_bare.then(|| {
+            let hint = format!("within {{ }} and [ ] a variable needs quotes: \"${{{name}}}\"");
+            let start = line_start + variable;
+            finding(
+                start..line_start + end + 1,
+                "a variable without quotes",
+                &hint,
+            )
+        })
+    }
+
+    /// A quoted scalar that goes on over lines, in which or right behind which the parser stopped.
+    fn quote(&self) -> Option<ConfigFinding> {
+        let layout = YamlLayout::of(self.text, self.at.start);
+        let quoted = layout.quoted.iter().rev().find(|quoted| {
+            let between = self.text.get(quoted.range.end..self.at.start);
+            let is_right_behind = between.is_some_and(|between| !between.contains('\n'));
+            quoted.range.contains(&self.at.start) || is_right_behind
+        })?;
+        let inner = self.text.get(quoted.range.clone())?;
+        let ran_on = inner.contains('\n') || !quoted.is_closed;
+        let is_glued = quoted.range.end == self.at.start
+            && [", ", ": ", "[", "{"]
+                .iter()
+                .any(|sign| inner.contains(sign));
+        if !ran_on && !is_glued {
+            return None;
+        }
+        let start = quoted.range.start;
+        let quote = &self.text[start..=start];
+        let hint = format!("close it with {quote} on this line");
+        Some(finding(start..start + 1, "this quote is not closed", &hint))
+    }
+
+    /// A bracket that was open when a line of the block around it followed.
+    fn bracket(&self) -> Option<ConfigFinding> {
+        let layout = YamlLayout::of(self.text, self.at.end);
+        let start = *layout.unclosed_brackets.last()?;
+        let open = &self.text[start..=start];
+        let close = if open == "[" { "]" } else { "}" };
+        let reason = format!("`{open}` is not closed");
+        let hint = format!("close it with `{close}` before the next key");
+        Some(finding(start..start + 1, &reason, &hint))
+    }
+
+    /// `: ` where no key can end: twice in a line, or behind a line that lacks its own.
+    fn misplaced_colon(&self) -> Option<ConfigFinding> {
+        if !self.message.starts_with("mapping values are not allowed") {
+            return None;
+        }
+        let (above, line) = self.lines_at()?;
+        let before = self.at.start.checked_sub(line.start + line.indent)?;
+        if line.key_end().is_some_and(|end| end <= before) {
+            let hint = "put the value in quotes, since it has `: ` in it";
+            return Some(finding(self.at.clone(), "a second `: ` in one value", hint));
+        }
+        let above = above?;
+        let start = above.start + above.indent;
+        let word = above.content.trim_start_matches("- ");
+        let word_start = start + above.content.len() - word.len();
+        let colon = word.find(':').filter(|at| !word[..*at].contains(' '));
+        match (above.key_end(), colon) {
+            (Some(_), _) if line.indent > above.indent => {
+                let indent = above.indent + above.content.len() - word.len();
+                let hint = format!("indent it with {indent} spaces, as the key above");
+                let start = line.start + line.indent;
+                Some(finding(
+                    start..start + first_word(line.content),
+                    "this line is indented deeper than the key above, which has a value already",
+                    &hint,
+                ))
+            }
+            (Some(_), _) => None,
+            (None, Some(colon)) => {
+                let at = word_start + colon;
+                let hint = "write `key: value`";
+                Some(finding(
+                    at..at + 1,
+                    "a space is missing behind the colon",
+                    hint,
+                ))
+            }
+            (None, None) => Some(finding(
+                word_start..word_start + first_word(word),
+                "a colon is missing behind this key",
+                "write `key: value`",
+            )),
+        }
+    }
+
+    /// A line whose indentation fits none above it, or an item among keys.
+    fn indentation(&self) -> Option<ConfigFinding> {
+        if !self.message.contains("did not find expected key")
+            && !self.message.contains("expected '-' indicator")
+        {
+            return None;
+        }
+        let (above, line) = self.lines_at()?;
+        let above = above?;
+        let start = line.start + line.indent;
+        let range = start..start + first_word(line.content);
+        let glued = above.content.strip_prefix('-');
+        if glued.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic())) {
+            let at = above.start + above.indent;
+            let hint = "write `- key: value`";
+            return Some(finding(at..at + 1, "a space is missing behind `-`", hint));
+        }
+        if line.content.starts_with("- ") {
+            let hint = "give each key a value, or make all of them items with `- `";
+            return Some(finding(
+                range,
+                "a list item among the keys of a mapping",
+                hint,
+            ));
+        }
+        let levels = self.levels_above(line.start, line.indent);
+        let reason = format!("{} fit no level above", spaces(line.indent));
+        let hint = format!("indent it with {levels}, as a key above");
+        Some(finding(range, &reason, &hint))
+    }
+
+    /// The two levels of indentation around `indent` that lines above have.
+    fn levels_above(&self, until: usize, indent: usize) -> String {
+        let above = || lines(&self.text[..until]).map(|line| line.indent);
+        let smaller = above().filter(|level| *level < indent).max();
+        let larger = above().filter(|level| *level > indent).min();
+        match (smaller, larger) {
+            (Some(smaller), Some(larger)) => format!("{smaller} or {}", spaces(larger)),
+            (Some(level), None) | (None, Some(level)) => spaces(level),
+            (None, None) => "as many spaces".into(),
+        }
+    }
+
+    /// A value that begins with a character of YAML's own.
+    fn special_character(&self) -> Option<ConfigFinding> {
+        let hint = match self.message {
+            message if message.contains("anchor or alias") => {
+                "put it in quotes: a bare `*` or `&` names an anchor"
+            }
+            message if message.starts_with("unexpected character") => {
+                "put the value in quotes: it begins with a character that YAML reserves"
+            }
+            message if message.contains("unknown escape character") => {
+                "write `\\\\` for a backslash, or put the text in single quotes"
+            }
+            message if message.contains("expected ',' or") => {
+                "a comma is missing here, or a bracket before"
+            }
+            message if message.starts_with("misplaced bracket") => "remove it, or open one before",
+            _ => return None,
+        };
+        let reason = format!("invalid YAML: {}", self.message);
+        Some(finding(self.at.clone(), &reason, hint))
+    }
+
+    /// The line at which the parser stopped, and the one above it.
+    fn lines_at(&self) -> Option<(Option<YamlLine<'text>>, YamlLine<'text>)> {
+        let line_start = self.line_start(self.at.start);
+        let mut line = lines(&self.text[line_start..]).next()?;
+        line.start += line_start;
+        let above = lines(&self.text[..line_start]).last();
+        Some((above, line))
+    }
+
+    fn line_start(&self, at: usize) -> usize {
+        let before = &self.text[..self.text.floor_char_boundary(at)];
+        before.rfind('\n').map_or(0, |newline| newline + 1)
+    }
+}
+
+fn finding(range: Range<usize>, reason: &str, hint: &str) -> ConfigFinding {
+    ConfigFinding::bytes(range, reason, Some(hint.into()))
+}
+
+fn first_word(content: &str) -> usize {
+    content
+        .find(|c: char| c.is_whitespace() || c == ':')
+        .unwrap_or(content.len())
+        .max(1)
+}
+
+fn spaces(count: usize) -> String {
+    match count {
+        1 => "1 space".into(),
+        count => format!("{count} spaces"),
+    }
+}

@@ -1,0 +1,117 @@
+//! What a channel is asked: the caller's request in the form that the channel wants.
+
+use crate::catalog::images::{ImageBodyFormat, ResponseFormatHandling};
+use crate::catalog::model::Candidate;
+use crate::filter::view::{AttemptView, RequestView};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::images::{
+    self, EncodedForm, FileEncoding, ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField,
+};
+use bytes::Bytes;
+use http::{HeaderValue, header};
+
+/// What has to be done with a request for a channel.
+enum BodyConversion {
+    AsSent,
+    Json,
+    Form,
+}
+
+/// Keeps the candidates that can be asked in the form they want.
+///
+/// # Errors
+/// There is none; it says what is in the way.
+pub(super) fn retain_capable(request: &mut RequestView) -> Result<(), Fault> {
+    let Some(destination) = &request.destination else {
+        return Err(
+            Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
+                .detail("no filter before `map_images` found a channel"),
+        );
+    };
+    let mut able = Vec::new();
+    let mut in_the_way = None;
+    for candidate in destination.candidates.iter() {
+        match check_convertible(request, candidate) {
+            Ok(()) => able.push(candidate.clone()),
+            Err(unfit) => in_the_way = Some(unfit),
+        }
+    }
+    if let (true, Some(unfit)) = (able.is_empty(), in_the_way) {
+        return Err(unfit.into());
+    }
+    if let Some(destination) = &mut request.destination {
+        destination.candidates = able.into();
+    }
+    Ok(())
+}
+
+/// Shapes one attempt.
+///
+/// # Errors
+/// An image in the request is no base64.
+pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> Result<(), Fault> {
+    let candidate = &attempt.candidate;
+    let rewrite = ImageRequestRewrite {
+        model: candidate.model.as_ref().map(|model| &*model.name),
+        keep_response_format: candidate.channel.image_edits.response_format
+            == ResponseFormatHandling::Pass,
+    };
+    let body = request.body.scanned();
+    let (sent, content_type) = match (conversion_for(request, candidate), request.body.form()) {
+        (BodyConversion::Form, _) => {
+            let EncodedForm { content_type, body } =
+                images::encode_form(body, rewrite, &request.id)?;
+            let content_type = HeaderValue::try_from(content_type);
+            (body, content_type.expect("our boundary is plain text"))
+        }
+        (BodyConversion::Json, Some(form)) => {
+            let json = images::encode_json(form, FileEncoding::DataUrls, rewrite)?;
+            (json, HeaderValue::from_static("application/json"))
+        }
+        (BodyConversion::Json | BodyConversion::AsSent, _) => {
+            if !rewrite.keep_response_format {
+                leave_out(RESPONSE_FORMAT, request, attempt);
+            }
+            return Ok(());
+        }
+    };
+    attempt.request_override.body = Some(sent);
+    attempt.headers.insert(header::CONTENT_TYPE, content_type);
+    Ok(())
+}
+
+fn conversion_for(request: &RequestView, candidate: &Candidate) -> BodyConversion {
+    let is_form = request.body.form().is_some();
+    match (candidate.channel.image_edits.body, is_form) {
+        (ImageBodyFormat::Json, true) => BodyConversion::Json,
+        (ImageBodyFormat::Form, false) => BodyConversion::Form,
+        (ImageBodyFormat::AsSent, _)
+        | (ImageBodyFormat::Json, false)
+        | (ImageBodyFormat::Form, true) => BodyConversion::AsSent,
+    }
+}
+
+fn check_convertible(
+    request: &RequestView,
+    candidate: &Candidate,
+) -> Result<(), UnconvertibleField> {
+    let body = request.body.scanned();
+    match (conversion_for(request, candidate), request.body.form()) {
+        (BodyConversion::Form, _) => images::fits_form(body),
+        (BodyConversion::Json, Some(form)) => images::fits_json(form),
+        (BodyConversion::Json | BodyConversion::AsSent, _) => Ok(()),
+    }
+}
+
+/// Takes a member out of JSON, or a field out of a form, where it stands.
+fn leave_out(name: &str, request: &RequestView, attempt: &mut AttemptView) {
+    if let Some(form) = request.body.form() {
+        for part in form.parts().iter().filter(|part| part.name == name) {
+            attempt.edits.replace(part.whole.clone(), Bytes::new());
+        }
+    } else if let Some(body) = request.body.document()
+        && let Some(member) = body.root().get(name)
+    {
+        attempt.edits.remove_member(member);
+    }
+}

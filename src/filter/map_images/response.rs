@@ -1,0 +1,90 @@
+//! What a caller is answered: the provider's answer, with what the protocol promises beyond it.
+
+use super::inline::inline;
+use crate::catalog::egress::EgressPolicy;
+use crate::filter::view::{RequestView, ResponseView};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::images::{self, ImageDelivery, complete};
+use crate::protocol::json::edit::JsonEdits;
+use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind};
+use crate::protocol::redact::redact;
+use crate::state::calendar::unix_ms;
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue};
+use serde::de::IgnoredAny;
+
+/// Names what the caller asked for in vain.
+const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
+const RESPONSE_FORMAT: HeaderValue = HeaderValue::from_static(images::RESPONSE_FORMAT);
+
+/// Streams hold images themselves, whatever was asked for.
+pub(super) fn name_ignored_for_streams(request: &mut RequestView) {
+    let streams_urls = request.body.document().is_some_and(|asked| {
+        let streams = asked.root().get("stream").and_then(DocumentNode::as_bool);
+        streams == Some(true) && ImageDelivery::requested_by(asked) == Some(ImageDelivery::Url)
+    });
+    if streams_urls {
+        request.response_headers.insert(IGNORED, RESPONSE_FORMAT);
+    }
+}
+
+/// Finishes an answer. Whatever cannot be done stays undone: the edit was paid for.
+///
+/// # Errors
+/// The answer is none: no JSON at all, no object, or an error instead of images.
+pub(super) async fn finish(
+    response: &mut ResponseView<'_>,
+    body: &mut Bytes,
+    egress: &EgressPolicy,
+) -> Result<(), Fault> {
+    let request = &*response.request;
+    let Some(asked) = request.body.document() else {
+        return Ok(());
+    };
+    let document = match JsonDocument::parse(body.clone(), &JsonLimits::default()) {
+        Ok(document) => document,
+        // Stricter than the caller's reader may be.
+        Err(_) if serde_json::from_slice::<IgnoredAny>(body).is_ok() => {
+            tracing::warn!(
+                id = &*request.id,
+                "the answer to an image edit is no strict JSON"
+            );
+            return Ok(());
+        }
+        Err(_) => return Err(no_images(body)),
+    };
+    let root = document.root();
+    let says = |name: &str| root.get(name).is_some_and(|value| !value.is_null());
+    if root.kind() != ValueKind::Object || says("error") && !says("data") {
+        return Err(no_images(body));
+    }
+    let mut edits = JsonEdits::default();
+    complete(&mut edits, &document, asked, unix_ms() / 1000);
+    let is_as_asked = match ImageDelivery::requested_by(asked) {
+        None => true,
+        Some(ImageDelivery::Url) => ImageDelivery::Url.mismatched_images(&document).is_empty(),
+        Some(ImageDelivery::Base64) => {
+            let mismatched = ImageDelivery::Base64.mismatched_images(&document);
+            let fetch = request.fetch.as_deref();
+            inline(&mismatched, fetch, egress, &mut edits, &request.id).await
+        }
+    };
+    if !is_as_asked {
+        response.headers.insert(IGNORED, RESPONSE_FORMAT);
+    }
+    if !edits.is_empty() {
+        *body = edits.apply(body).to_bytes();
+    }
+    Ok(())
+}
+
+/// The edit may have been made, and paid for, all the same.
+fn no_images(body: &[u8]) -> Fault {
+    const SHOWN_BYTES: usize = 2000;
+    let beginning = redact(&body[..body.len().min(SHOWN_BYTES)], &[]).into_owned();
+    Fault::new(
+        FaultKind::UnreadableResponse,
+        "the provider took the request, but its answer has no images; tell the operator of this gateway",
+    )
+    .detail(format!("it answered: {}", String::from_utf8_lossy(&beginning)))
+}

@@ -1,0 +1,221 @@
+//! What providers are asked: the create in the family's words, queries and cancels by the provider's own id.
+
+use super::mapped_create::{self, MappedCreate, create_for};
+use super::{MapTask, PARAMETERS, no_family};
+use crate::catalog::model::Candidate;
+use crate::filter::view::{AttemptView, RequestView, RouteDestination};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{JsonDocument, quoted};
+use crate::task::family::{MappedRequest, RequestTemplate, VideoFamily};
+use crate::task::generic::{FieldError, GenericRequest};
+use crate::task::id::{TaskId, credential_fingerprint};
+use http::HeaderValue;
+
+impl MapTask {
+    /// Opens the id in the path, and binds the request to the channel and key that made the task.
+    pub(super) fn find_task(&self, request: &mut RequestView) -> Result<(), Fault> {
+        let task = self.open(request, Self::id_in(request).ok_or_else(unknown)?)?;
+        let channel = self.catalog.channel(&task.channel).ok_or_else(|| {
+            Fault::new(
+                FaultKind::Gone,
+                "the account that this task was made with is no longer served here",
+            )
+            .detail(format!("channel `{}` is not configured", task.channel))
+        })?;
+        let family = channel.family.as_ref().ok_or_else(no_family)?;
+        // The ids of one family's routes are unknown on another's.
+        let speaks = request
+            .protocol
+            .is_none_or(|protocol| self.is_generic || channel.protocols.contains(&protocol));
+        if *family.name != *task.family || !speaks {
+            return Err(unknown());
+        }
+        let key = channel.credentials.iter().position(|credential| {
+            credential_fingerprint(credential.secret.expose()) == task.credential
+        });
+        request.destination = Some(RouteDestination {
+            model: self.catalog.get(&task.model).cloned(),
+            candidates: [Candidate {
+                key,
+                ..Candidate::bound_to(channel.clone())
+            }]
+            .into(),
+        });
+        request.info.subrequest_candidate = request
+            .destination
+            .as_ref()
+            .and_then(|destination| destination.candidates.first().cloned());
+        request.state.set(task);
+        Ok(())
+    }
+
+    /// The caller's id of the task, as it stands in the path.
+    pub(super) fn id_in(request: &RequestView) -> Option<&str> {
+        PARAMETERS.iter().find_map(|name| request.param(name))
+    }
+
+    /// Keeps the candidates that can do what the create asks for, and those that know what it names.
+    pub(super) fn retain_capable(&self, request: &mut RequestView) -> Result<(), Fault> {
+        let Some(destination) = &request.destination else {
+            return Err(
+                Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
+                    .detail("no filter before `map_task` found a channel"),
+            );
+        };
+        let mut able = Vec::new();
+        let mut refused = None;
+        let candidates = destination.candidates.clone();
+        for candidate in candidates.iter() {
+            let Some(family) = &candidate.channel.family else {
+                continue;
+            };
+            match self.translate(request, candidate, family) {
+                Ok(()) => able.push(candidate.clone()),
+                Err(fault) => refused = Some(fault),
+            }
+        }
+        if able.is_empty() {
+            return Err(refused.unwrap_or_else(no_family));
+        }
+        self.follow_named(request, &mut able)?;
+        if let Some(destination) = &mut request.destination {
+            destination.candidates = able.into();
+        }
+        Ok(())
+    }
+
+    pub(super) fn prepare_create(
+        &self,
+        request: &RequestView,
+        attempt: &mut AttemptView,
+    ) -> Result<(), Fault> {
+        let family = attempt
+            .candidate
+            .channel
+            .family
+            .clone()
+            .ok_or_else(no_family)?;
+        let path = match self.is_generic {
+            true => {
+                let create = create_for(request, &attempt.candidate);
+                let create = create.ok_or_else(no_family)?;
+                attempt.request_override.body = Some(create.body.clone());
+                create.path.clone()
+            }
+            false => native_path(&family, request),
+        };
+        override_request(attempt, &family.create.call, path);
+        Ok(())
+    }
+
+    /// Puts a generic create into the family's words, once for all candidates that have the same; there is
+    /// nothing to do where the caller speaks the family.
+    fn translate(
+        &self,
+        request: &mut RequestView,
+        candidate: &Candidate,
+        family: &VideoFamily,
+    ) -> Result<(), Fault> {
+        if !self.is_generic || create_for(request, candidate).is_some() {
+            return Ok(());
+        }
+        let body = request.body.scanned();
+        let generic = GenericRequest::read(body).map_err(invalid)?;
+        let model = candidate.model.as_ref().ok_or_else(no_family)?;
+        let mapped = family
+            .request(&generic, &model.name, self.unsupported)
+            .map_err(invalid)?;
+        self.check_schemas(request.model(), family, &mapped)?;
+        let ratio = generic.ratio();
+        let path = family.create.path("", |pointer| mapped.has(pointer));
+        let MappedRequest { body, ignored, .. } = mapped;
+        let names: Vec<&str> = ignored.iter().map(|one| &*one.param).collect();
+        let ignored = match names.is_empty() {
+            true => None,
+            false => HeaderValue::from_str(&names.join(", ")).ok(),
+        };
+        let create = MappedCreate {
+            family: family.name.clone(),
+            model: model.name.clone(),
+            body,
+            path: path.to_owned(),
+            ratio,
+            ignored,
+        };
+        mapped_create::store_create(request, create);
+        Ok(())
+    }
+
+    /// Tasks that a create names must be the caller's own; it goes where they were made.
+    fn follow_named(
+        &self,
+        request: &mut RequestView,
+        able: &mut Vec<Candidate>,
+    ) -> Result<(), Fault> {
+        if self.is_generic {
+            return Ok(());
+        }
+        let Some(body) = request.body.document() else {
+            return Ok(());
+        };
+        let families = able.iter().filter_map(|able| able.channel.family.as_ref());
+        let mut nodes: Vec<_> = families
+            .flat_map(|family| family.tasks_named_in(body))
+            .collect();
+        // Channels of one family name the same places.
+        nodes.sort_by_key(|node| node.span().start);
+        nodes.dedup_by_key(|node| node.span().start);
+        let mut named = Vec::new();
+        for node in nodes {
+            let id = node.as_str().unwrap_or_default();
+            let task = self.open(request, &id)?;
+            able.retain(|candidate| *candidate.channel.name == *task.channel);
+            named.push((node.span(), task.upstream));
+        }
+        if able.is_empty() {
+            return Err(unknown());
+        }
+        for (span, upstream) in named {
+            request.edits.replace(span, quoted(&upstream));
+        }
+        Ok(())
+    }
+
+    /// The task that a caller's id stands for; every other text is equally unknown.
+    fn open(&self, request: &RequestView, id: &str) -> Result<TaskId, Fault> {
+        let caller = request.caller.as_ref().ok_or_else(unknown)?;
+        let keys = self.tasks.keys().map_err(|error| unknown().source(error))?;
+        keys.open_for(&caller.name, id)
+            .map_err(|error| unknown().source(error))
+    }
+}
+
+/// Where a create goes whose caller speaks the family.
+fn native_path(family: &VideoFamily, request: &RequestView) -> String {
+    let has = |pointer: &str| {
+        let root = request.body.document().map(JsonDocument::root);
+        let node = root.and_then(|root| root.pointer(pointer));
+        node.is_some_and(|node| !node.is_null() && node.str_len() != Some(0))
+    };
+    family.create.path(&request.path, has).to_owned()
+}
+
+fn override_request(attempt: &mut AttemptView, call: &RequestTemplate, path: String) {
+    attempt.request_override.method = Some(call.method.clone());
+    attempt.request_override.path = Some(path);
+    for (name, value) in &call.headers {
+        attempt.headers.insert(name, value.clone());
+    }
+}
+
+fn invalid(refused: FieldError) -> Fault {
+    Fault::new(FaultKind::Invalid, refused.message).param(refused.param)
+}
+
+/// Another caller's id, a forged one and one that never was are told apart by nobody.
+pub(super) fn unknown() -> Fault {
+    Fault::new(
+        FaultKind::UnknownId,
+        "no task with this id was made for this key here; check the id",
+    )
+}

@@ -1,0 +1,150 @@
+//! What callers are told of a create: the sealed id of the new task, and errors in their protocol's shape.
+
+use super::mapped_create::create_for;
+use super::{MapTask, no_family};
+use crate::filter::view::ResponseView;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{JsonDocument, JsonLimits};
+use crate::state::calendar::unix_ms;
+use crate::task::TaskSettings;
+use crate::task::family::{UpstreamError, VideoFamily};
+use crate::task::id::{TaskId, credential_fingerprint};
+use crate::task::status::{TaskStatus, created};
+use bytes::Bytes;
+use http::{HeaderName, StatusCode};
+use serde_json::json;
+use std::sync::Arc;
+
+/// Names what was left out of a create.
+const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
+
+impl MapTask {
+    /// Seals the provider's id of a new task.
+    ///
+    /// # Errors
+    /// The answer holds none: the task may exist all the same, and nobody can ask for it.
+    pub(super) fn created_reply(
+        &self,
+        response: &mut ResponseView<'_>,
+        body: &Bytes,
+    ) -> Result<Bytes, Fault> {
+        let family = family_of(response)?;
+        let (document, upstream) = JsonDocument::parse(body.clone(), &JsonLimits::default())
+            .ok()
+            .and_then(|document| {
+                let upstream = family.created(&document).ok()?;
+                Some((document, upstream))
+            })
+            .ok_or_else(|| {
+                unreadable("the provider took the request, but names no task; tell the operator of this gateway")
+                    .detail(format!("it answered: {}", String::from_utf8_lossy(body)))
+            })?;
+        let task = self.new_task(response, &family, upstream)?;
+        let keys = self
+            .tasks
+            .keys()
+            .map_err(|error| no_family().source(error))?;
+        let id = keys.seal(&task);
+        if let Some(names) = response.candidate.and_then(|candidate| {
+            let create = create_for(response.request, candidate)?;
+            create.ignored.clone()
+        }) {
+            response.headers.insert(IGNORED, names);
+        }
+        response.request.info.response_id = Some(id.clone());
+        Ok(match self.is_generic {
+            true => created(&id),
+            false => native(&self.tasks, &family, &document, &id, &task, None),
+        })
+    }
+
+    /// A provider's error in the shape of the generic protocol.
+    pub(super) fn translate_error(&self, response: &mut ResponseView<'_>, body: &mut Bytes) {
+        if let Ok(family) = family_of(response)
+            && let Some(request_override) = translated_error(&family, response.status, body)
+        {
+            *body = request_override;
+        }
+    }
+
+    fn new_task(
+        &self,
+        response: &ResponseView<'_>,
+        family: &Arc<VideoFamily>,
+        upstream: String,
+    ) -> Result<TaskId, Fault> {
+        let request = &*response.request;
+        let candidate = response.candidate.ok_or_else(no_family)?;
+        let key = request.info.credential;
+        let credential = key.and_then(|key| candidate.channel.credentials.get(key));
+        let create = create_for(request, candidate);
+        Ok(TaskId {
+            caller: request
+                .caller
+                .as_ref()
+                .ok_or_else(no_family)?
+                .name
+                .to_string(),
+            channel: candidate.channel.name.to_string(),
+            credential: credential.map_or(0, |credential| {
+                credential_fingerprint(credential.secret.expose())
+            }),
+            model: request
+                .model()
+                .map_or_else(String::new, |model| model.name.to_string()),
+            created: unix_ms() / 1000,
+            ratio: create.and_then(|create| create.ratio.clone()),
+            upstream,
+            family: family.name.to_string(),
+        })
+    }
+}
+
+/// A provider's error in the shape of the generic protocol; none if it is none that its family gives.
+pub(super) fn translated_error(
+    family: &VideoFamily,
+    status: StatusCode,
+    body: &Bytes,
+) -> Option<Bytes> {
+    let document = JsonDocument::parse(body.clone(), &JsonLimits::default()).ok()?;
+    let error = family.error(&document)?;
+    let class = match status.is_client_error() {
+        true => "invalid_request_error",
+        false => "server_error",
+    };
+    let UpstreamError { code, message } = error;
+    let error = json!({"error": {
+        "message": message, "type": class, "param": null, "code": code,
+    }});
+    Some(error.to_string().into())
+}
+
+/// A provider's answer for a caller who speaks its family.
+pub(super) fn native(
+    tasks: &TaskSettings,
+    family: &VideoFamily,
+    document: &JsonDocument,
+    id: &str,
+    task: &TaskId,
+    status: Option<&TaskStatus>,
+) -> Bytes {
+    let seal = |upstream: &str| {
+        let other = TaskId {
+            upstream: upstream.into(),
+            ..task.clone()
+        };
+        let keys = tasks.keys();
+        keys.map_or_else(|_| String::new(), |keys| keys.seal(&other))
+    };
+    let edits = family.native(document, id, task, status, &seal);
+    edits.apply(document.body()).to_bytes()
+}
+
+fn family_of(response: &ResponseView<'_>) -> Result<Arc<VideoFamily>, Fault> {
+    let candidate = response.candidate.ok_or_else(no_family)?;
+    candidate.channel.family.clone().ok_or_else(no_family)
+}
+
+fn unreadable(message: &str) -> Fault {
+    Fault::new(FaultKind::UnreadableResponse, message)
+}

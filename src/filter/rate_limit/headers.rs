@@ -1,0 +1,176 @@
+//! What a caller is told of its limits: headers on every answer, and the error at a limit.
+
+use crate::filter::view::RequestView;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::rate_limit_headers::{RateLimitHeaders, RateLimitUnit, duration_text};
+use crate::state::admission::{CallerLimit, LimitKind, LimitStatus};
+use http::{HeaderName, HeaderValue};
+use std::time::Duration;
+
+/// Tells of requests and of tokens: of several limits of a kind, the one with the least left.
+pub fn add_headers(
+    request: &mut RequestView,
+    limits: &[CallerLimit],
+    limit_statuses: &[LimitStatus],
+    now_ms: u64,
+) {
+    for counted in [RateLimitUnit::Requests, RateLimitUnit::Tokens] {
+        let Some(rate_limit) = tightest(counted, limits, limit_statuses) else {
+            continue;
+        };
+        for (name, value) in rate_limit.headers(request.protocol, counted, now_ms) {
+            let value = HeaderValue::try_from(value).expect("numbers and dates are plain text");
+            let name = HeaderName::from_static(name);
+            request.response_headers.insert(name, value);
+        }
+    }
+}
+
+/// The error of a request that does not fit under `limit`, of which `left` are left.
+pub fn refusal(limit: &CallerLimit, tokens: u64, left: u64, wait: Duration) -> Fault {
+    let most = limit.most;
+    let when = duration_text(wait);
+    let on = |word: &str| match &limit.model {
+        Some(model) => format!(" {word} model `{model}`"),
+        None => String::new(),
+    };
+    let budget = |period: &str| {
+        let on = on("on");
+        format!(
+            "this key has used up its {most} tokens a {period}{on}; try again in {when}, or ask the operator of this gateway for more"
+        )
+    };
+    let (kind, message) = match limit.measure {
+        LimitKind::RequestsPerMinute => (
+            FaultKind::TooManyRequests,
+            format!(
+                "this key may send {most} requests a minute{}; try again in {when}",
+                on("to")
+            ),
+        ),
+        LimitKind::Concurrent => (
+            FaultKind::TooManyRequests,
+            format!(
+                "this key may have {most} requests under way at a time{}; try again when one has ended",
+                on("to")
+            ),
+        ),
+        LimitKind::TokensPerMinute => (
+            FaultKind::TooManyTokens,
+            format!(
+                "this key may use {most} tokens a minute{}, and has {left} left where this request needs about {tokens}; try again in {when}",
+                on("on")
+            ),
+        ),
+        LimitKind::TokensPerDay => (FaultKind::OverBudget, budget("day")),
+        LimitKind::TokensPerMonth => (FaultKind::OverBudget, budget("month")),
+    };
+    Fault::new(kind, message).retry_after(wait)
+}
+
+fn tightest(
+    counted: RateLimitUnit,
+    limits: &[CallerLimit],
+    limit_statuses: &[LimitStatus],
+) -> Option<RateLimitHeaders> {
+    limits
+        .iter()
+        .zip(limit_statuses)
+        .filter(|(limit, _)| header_unit(limit.measure) == Some(counted))
+        .map(|(limit, status)| RateLimitHeaders {
+            limit: limit.most,
+            remaining: status.remaining,
+            reset: status.reset,
+        })
+        .min_by_key(|rate_limit| rate_limit.remaining)
+}
+
+/// The family that a limit is told in; none has a word for requests at one time.
+fn header_unit(measure: LimitKind) -> Option<RateLimitUnit> {
+    match measure {
+        LimitKind::RequestsPerMinute => Some(RateLimitUnit::Requests),
+        LimitKind::Concurrent => None,
+        LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
+            Some(RateLimitUnit::Tokens)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn limit(measure: LimitKind, most: u64, model: Option<&str>) -> CallerLimit {
+        CallerLimit {
+            caller: "ann".into(),
+            model: model.map(Into::into),
+            measure,
+            most,
+        }
+    }
+
+    #[test]
+    fn a_refusal_says_which_limit_how_much_and_when() {
+        use LimitKind::{Concurrent, RequestsPerMinute, TokensPerDay, TokensPerMinute};
+        for (measure, model, kind, message) in [
+            (
+                RequestsPerMinute,
+                None,
+                FaultKind::TooManyRequests,
+                "this key may send 60 requests a minute; try again in 12s",
+            ),
+            (
+                Concurrent,
+                Some("large"),
+                FaultKind::TooManyRequests,
+                "this key may have 60 requests under way at a time to model `large`; try again when one has ended",
+            ),
+            (
+                TokensPerMinute,
+                Some("large"),
+                FaultKind::TooManyTokens,
+                "this key may use 60 tokens a minute on model `large`, and has 5 left where this request needs about 40; try again in 12s",
+            ),
+            (
+                TokensPerDay,
+                None,
+                FaultKind::OverBudget,
+                "this key has used up its 60 tokens a day; try again in 12s, or ask the operator of this gateway for more",
+            ),
+        ] {
+            let fault = refusal(
+                &limit(measure, 60, model),
+                40,
+                5,
+                Duration::from_millis(11_200),
+            );
+            assert_eq!((fault.kind, fault.message.as_str()), (kind, message));
+        }
+    }
+
+    #[test]
+    fn headers_show_the_limit_with_the_least_remaining() {
+        let limits = [
+            limit(LimitKind::RequestsPerMinute, 60, None),
+            limit(LimitKind::TokensPerMinute, 1000, None),
+            limit(LimitKind::TokensPerDay, 5000, None),
+            limit(LimitKind::RequestsPerMinute, 10, Some("large")),
+            limit(LimitKind::Concurrent, 1, None),
+        ];
+        let status = |remaining| LimitStatus {
+            remaining,
+            reset: Duration::from_secs(1),
+        };
+        let limit_statuses = [5, 900, 40, 9, 0].map(status);
+        let told = |counted| {
+            let rate_limit = tightest(counted, &limits, &limit_statuses).unwrap();
+            (rate_limit.limit, rate_limit.remaining)
+        };
+        assert_eq!(told(RateLimitUnit::Requests), (60, 5));
+        assert_eq!(told(RateLimitUnit::Tokens), (5000, 40));
+        assert_eq!(
+            tightest(RateLimitUnit::Requests, &limits[4..], &limit_statuses[4..]),
+            None
+        );
+    }
+}

@@ -1,0 +1,210 @@
+//! A body as it comes in: bounded, in memory while it is small, in a spool once it is large.
+
+use super::spool::BodySpool;
+use crate::filter::limit_body::too_large;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::snapshot::spooling::SpoolPolicy;
+use bytes::{Bytes, BytesMut};
+use std::io;
+
+/// Room set aside for a declared body before any of it has come.
+const BODY_ROOM_MAX: usize = 1 << 20;
+/// Room set aside for a body of unknown length.
+const UNDECLARED_ROOM_MAX: usize = 64 << 20;
+
+/// A body of which some has come.
+pub struct RequestBodyBuffer<'s> {
+    bytes_max: u64,
+    declared: Option<u64>,
+    /// When it is spooled; never without.
+    spooling: Option<&'s SpoolPolicy>,
+    storage: BodyStorage,
+}
+
+enum BodyStorage {
+    Memory(BytesMut),
+    Spool(BodySpool),
+}
+
+impl<'s> RequestBodyBuffer<'s> {
+    /// A body of which nothing has come; `declared` is its length, if that is known.
+    pub fn new(bytes_max: u64, declared: Option<u64>, spooling: Option<&'s SpoolPolicy>) -> Self {
+        Self {
+            bytes_max,
+            declared,
+            spooling,
+            storage: BodyStorage::Memory(BytesMut::new()),
+        }
+    }
+
+    /// Whether its first piece is all of it.
+    pub fn is_whole(&self, first: &Bytes) -> bool {
+        let bytes = first.len() as u64;
+        self.declared == Some(bytes) && bytes <= self.bytes_max
+    }
+
+    /// Takes the next piece.
+    ///
+    /// # Errors
+    /// The body is too large, or there is no room for it.
+    pub async fn push(&mut self, piece: Bytes) -> Result<(), Fault> {
+        let bytes = self.len() + piece.len() as u64;
+        if bytes > self.bytes_max {
+            return Err(too_large(self.bytes_max));
+        }
+        let expected = bytes.max(self.declared.unwrap_or(0));
+        let spooled = match &mut self.storage {
+            BodyStorage::Spool(spool) => spool.push(piece).await,
+            BodyStorage::Memory(body) => match self.spooling {
+                Some(spooling) if expected > spooling.above => {
+                    let body = std::mem::take(body).freeze();
+                    let mut spool = BodySpool::new(spooling.folder.clone());
+                    let pushed = push_all(&mut spool, [body, piece]).await;
+                    self.storage = BodyStorage::Spool(spool);
+                    pushed
+                }
+                _ => {
+                    self.remember(&piece);
+                    Ok(())
+                }
+            },
+        };
+        spooled.map_err(|error| self.no_room(error))
+    }
+
+    /// The whole of it.
+    ///
+    /// # Errors
+    /// There is no room for it.
+    pub async fn finish(mut self) -> Result<Bytes, Fault> {
+        match std::mem::replace(&mut self.storage, BodyStorage::Memory(BytesMut::new())) {
+            BodyStorage::Memory(body) => Ok(body.freeze()),
+            BodyStorage::Spool(spool) => spool.finish().await.map_err(|error| self.no_room(error)),
+        }
+    }
+
+    fn len(&self) -> u64 {
+        match &self.storage {
+            BodyStorage::Memory(body) => body.len() as u64,
+            BodyStorage::Spool(spool) => spool.len(),
+        }
+    }
+
+    fn remember(&mut self, piece: &Bytes) {
+        let memory_max = self.memory_max();
+        let BodyStorage::Memory(body) = &mut self.storage else {
+            return;
+        };
+        let needed = body.len() + piece.len();
+        if body.is_empty() {
+            let declared = self.declared.map_or(0, to_usize);
+            body.reserve(declared.min(BODY_ROOM_MAX).max(needed));
+        } else if body.capacity() < needed {
+            let declared = self.declared.map(to_usize);
+            if let Some(room) = declared.or_else(|| undeclared_room(needed, memory_max)) {
+                grow_to(body, room.max(needed));
+            }
+        }
+        body.extend_from_slice(piece);
+    }
+
+    /// The most bytes of a body that memory holds.
+    fn memory_max(&self) -> usize {
+        let above = self.spooling.map_or(u64::MAX, |spooling| spooling.above);
+        to_usize(self.bytes_max.min(above))
+    }
+
+    fn no_room(&self, error: io::Error) -> Fault {
+        let folder = self.spooling.map(|spooling| spooling.folder.display());
+        tracing::error!(folder = folder.map(tracing::field::display), %error, "a large body could not be spooled");
+        Fault::new(
+            FaultKind::Overloaded,
+            "the gateway has no room for a request body of this size at the moment; try again later",
+        )
+        .detail(format!("the body could not be spooled: {error}"))
+        .source(error)
+    }
+}
+
+async fn push_all(spool: &mut BodySpool, pieces: [Bytes; 2]) -> io::Result<()> {
+    for piece in pieces {
+        spool.push(piece).await?;
+    }
+    Ok(())
+}
+
+/// Room for a body of unknown length that has outgrown a small one: as much as it may take. What it
+/// does not take is never touched, and so costs addresses but no memory.
+fn undeclared_room(needed: usize, memory_max: usize) -> Option<usize> {
+    (needed > BODY_ROOM_MAX).then(|| memory_max.min(UNDECLARED_ROOM_MAX.max(needed * 2)))
+}
+
+/// Grows to `wanted` bytes in one step: doubling would hold the body up to three times.
+fn grow_to(body: &mut BytesMut, wanted: usize) {
+    let mut grown = BytesMut::with_capacity(wanted);
+    grown.extend_from_slice(body);
+    *body = grown;
+}
+
+fn to_usize(bytes: u64) -> usize {
+    usize::try_from(bytes).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::RequestBodyBuffer;
+    use crate::protocol::fault::FaultKind;
+    use crate::snapshot::spooling::SpoolPolicy;
+    use bytes::Bytes;
+    use std::path::Path;
+
+    fn spooling(above: u64) -> SpoolPolicy {
+        SpoolPolicy {
+            above,
+            folder: std::env::temp_dir().into(),
+        }
+    }
+
+    fn pattern(bytes: usize) -> Vec<u8> {
+        (0..bytes).map(|at| (at % 251) as u8).collect()
+    }
+
+    #[tokio::test]
+    async fn a_body_is_the_same_whether_it_was_spooled_or_not() {
+        let body = pattern(3_000_000);
+        for above in [1, 1_000, 2_999_999, 3_000_000, u64::MAX] {
+            for declared in [None, Some(3_000_000)] {
+                let spooling = spooling(above);
+                let mut buffer = RequestBodyBuffer::new(3_000_000, declared, Some(&spooling));
+                for piece in body.chunks(70_001) {
+                    buffer.push(Bytes::copy_from_slice(piece)).await.unwrap();
+                }
+                let whole = buffer.finish().await.unwrap();
+                assert!(whole == body, "above {above}, declared {declared:?}");
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_body_over_its_limit_is_refused_wherever_it_is_held() {
+        for spooling in [None, Some(spooling(10))] {
+            let mut buffer = RequestBodyBuffer::new(100, None, spooling.as_ref());
+            buffer.push(Bytes::from(pattern(100))).await.unwrap();
+            let fault = buffer.push(Bytes::from_static(b"x")).await.unwrap_err();
+            assert_eq!(fault.kind, FaultKind::TooLarge);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_missing_spool_folder_is_reported_as_no_room() {
+        let spooling = SpoolPolicy {
+            above: 10,
+            folder: Path::new("/nowhere/at/all").into(),
+        };
+        let mut buffer = RequestBodyBuffer::new(1_000, None, Some(&spooling));
+        buffer.push(Bytes::from(pattern(100))).await.unwrap();
+        let fault = buffer.finish().await.unwrap_err();
+        assert_eq!(fault.kind, FaultKind::Overloaded);
+        assert_eq!(fault.kind.status(), 503);
+    }
+}

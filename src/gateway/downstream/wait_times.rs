@@ -1,0 +1,176 @@
+//! Measures whom an exchange waits for. What is ready at once costs no look at the clock.
+
+use crate::observe::wait_times::{WaitTime, WaitTimes};
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// The waits of an exchange so far.
+#[derive(Default)]
+pub struct WaitTimeRecorder {
+    upstream: WaitTime,
+    client: WaitTime,
+    /// How long the provider has been silent now: one wait may follow another.
+    current_upstream_wait: Duration,
+    /// The longest time between two waits.
+    between: Duration,
+    last_ended: Option<Instant>,
+}
+
+#[derive(Clone, Copy)]
+enum WaitSide {
+    Upstream,
+    Client,
+}
+
+impl WaitTimeRecorder {
+    /// Waits for the provider; `answered` tells whether the outcome ends its silence.
+    pub async fn upstream<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+        answered: impl Fn(&T) -> bool,
+    ) -> T {
+        let done = self.measured(WaitSide::Upstream, work).await;
+        if answered(&done) {
+            self.current_upstream_wait = Duration::ZERO;
+        }
+        done
+    }
+
+    /// Waits for the caller.
+    pub async fn client<T>(&mut self, work: impl Future<Output = T>) -> T {
+        self.measured(WaitSide::Client, work).await
+    }
+
+    /// Moves `time`, which was counted as a wait for the provider, to the caller, whose body came slowly.
+    pub fn move_to_client(&mut self, time: Duration) {
+        self.upstream.total = self.upstream.total.saturating_sub(time);
+        self.upstream.longest = self.upstream.longest.saturating_sub(time);
+        if !time.is_zero() {
+            self.client.add(time);
+        }
+    }
+
+    /// Where the time went of an exchange that took from `began` until now.
+    pub fn settle(&self, began: Instant) -> WaitTimes {
+        let Self {
+            upstream,
+            client,
+            between,
+            last_ended,
+            current_upstream_wait: _,
+        } = self;
+        let total = began.elapsed();
+        let since = last_ended.unwrap_or(began).elapsed();
+        WaitTimes {
+            upstream: *upstream,
+            client: *client,
+            gateway: WaitTime {
+                total: total.saturating_sub(upstream.total + client.total),
+                longest: since.max(*between),
+            },
+        }
+    }
+
+    async fn measured<T>(&mut self, side: WaitSide, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        let at_once = poll_fn(|context| Poll::Ready(work.as_mut().poll(context))).await;
+        if let Poll::Ready(done) = at_once {
+            return done;
+        }
+        let _wait = WaitGuard::begin(self, side);
+        work.await
+    }
+}
+
+/// A wait that has begun; it ends when it is dropped, with the work done or given up.
+struct WaitGuard<'w> {
+    wait_times: &'w mut WaitTimeRecorder,
+    side: WaitSide,
+    began: Instant,
+}
+
+impl<'w> WaitGuard<'w> {
+    fn begin(wait_times: &'w mut WaitTimeRecorder, side: WaitSide) -> Self {
+        let began = Instant::now();
+        if let Some(last_ended) = wait_times.last_ended {
+            wait_times.between = wait_times.between.max(began - last_ended);
+        }
+        Self {
+            wait_times,
+            side,
+            began,
+        }
+    }
+}
+
+impl Drop for WaitGuard<'_> {
+    fn drop(&mut self) {
+        let Self {
+            wait_times,
+            side,
+            began,
+        } = self;
+        let ended = Instant::now();
+        wait_times.last_ended = Some(ended);
+        match side {
+            WaitSide::Upstream => {
+                wait_times.current_upstream_wait += ended - *began;
+                wait_times.upstream.total += ended - *began;
+                wait_times.upstream.longest = wait_times
+                    .upstream
+                    .longest
+                    .max(wait_times.current_upstream_wait);
+            }
+            WaitSide::Client => wait_times.client.add(ended - *began),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::WaitTimeRecorder;
+    use crate::observe::wait_times::{WaitTime, WaitTimes};
+    use std::time::{Duration, Instant};
+    use tokio::time::sleep;
+
+    const SHORT: Duration = Duration::from_millis(20);
+    const LONG: Duration = Duration::from_millis(60);
+
+    #[tokio::test]
+    async fn time_is_attributed_to_upstream_client_and_gateway() {
+        let began = Instant::now();
+        let mut wait_times = WaitTimeRecorder::default();
+        wait_times.upstream(sleep(SHORT), |()| true).await;
+        std::thread::sleep(SHORT);
+        wait_times.upstream(sleep(SHORT), |()| false).await;
+        wait_times.upstream(sleep(LONG), |()| true).await;
+        wait_times.client(sleep(SHORT)).await;
+        assert_eq!(wait_times.client(async { 7 }).await, 7);
+        let WaitTimes {
+            upstream,
+            client,
+            gateway,
+        } = wait_times.settle(began);
+        assert!(upstream.longest >= SHORT + LONG && upstream.total >= SHORT * 2 + LONG);
+        assert!(client.longest >= SHORT && client.longest == client.total);
+        assert!(gateway.longest >= SHORT && gateway.total >= gateway.longest);
+        let sum = upstream.total + client.total + gateway.total;
+        assert!(sum >= SHORT * 4 + LONG && sum <= began.elapsed());
+    }
+
+    #[tokio::test]
+    async fn a_ready_future_counts_as_no_wait() {
+        let mut wait_times = WaitTimeRecorder::default();
+        for _ in 0..100 {
+            wait_times.upstream(async {}, |()| true).await;
+            wait_times.client(async {}).await;
+        }
+        let spent = wait_times.settle(Instant::now());
+        assert_eq!(
+            (spent.upstream, spent.client),
+            (WaitTime::default(), WaitTime::default())
+        );
+    }
+}

@@ -1,0 +1,261 @@
+//! Whether an answer is kept: by its status, by the words of an error, and by the first events of a stream.
+//!
+//! A stream is committed when its first event with content comes. Events before it only frame the
+//! answer, and an error often comes right behind them: while another channel is left they are held,
+//! for a bounded time and size, so that such an error is not the caller's.
+
+use super::attempts::{AttemptResult, Attempts, KeptResponse, LastAttempt};
+use super::body_kind::body_kind_for;
+use super::retry_policy::{AttemptEnd, NextAttempt, RetryDecision};
+use crate::channel::lease::ChannelLease;
+use crate::channel::outcome::{AttemptOutcome, FailureReason};
+use crate::filter::view::ResponseBodyKind;
+use crate::gateway::upstream::bounded_body::BodyEnd;
+use crate::gateway::upstream::client::{SendError, SendProgress};
+use crate::gateway::upstream::response::{BodyReadError, UpstreamResponse};
+use crate::protocol::Protocol;
+use crate::protocol::error_class::{self, ErrorClass};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{JsonDocument, JsonLimits};
+use crate::protocol::retry_after;
+use crate::protocol::sse::SseDecoder;
+use crate::protocol::stream::{EventClass, classify};
+use crate::protocol::upstream_request_id;
+use crate::snapshot::failover::StreamHold;
+use bytes::Bytes;
+use std::pin::pin;
+use std::time::SystemTime;
+use tokio::time::Instant;
+
+/// An error's body beyond this is neither read for its words nor passed on.
+pub(in crate::gateway) const ERROR_BYTES_MAX: usize = 1 << 20;
+
+/// What the first events of a stream showed.
+enum FirstEvent {
+    Content,
+    Error(ErrorClass),
+}
+
+impl Attempts<'_> {
+    /// Keeps `response`, or gives it up for another channel.
+    pub(super) async fn evaluate(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+    ) -> AttemptResult {
+        let status = response.status;
+        let kind = body_kind_for(self.request.protocol, response.headers());
+        if status.is_client_error() || status.is_server_error() {
+            return self.evaluate_error(response, lease).await;
+        }
+        let end = match (status.is_success(), kind) {
+            (false, _) => Some(AttemptEnd::Redirect),
+            (true, ResponseBodyKind::Foreign) if self.request.protocol.is_some() => {
+                Some(AttemptEnd::ForeignBody)
+            }
+            (true, _) => None,
+        };
+        if let Some(end) = end {
+            let outcome = AttemptOutcome::failure(FailureReason::ServerError);
+            lease.report(outcome);
+            self.log_failure(&lease, "no_answer_of_its_protocol", None);
+            return failed_attempt(response, lease, self.policy.verdict(end), outcome);
+        }
+        match self.first_event_of(&mut response, kind, &lease).await {
+            Ok(FirstEvent::Content) => {
+                lease.report_committed();
+                let channel = &lease.candidate.channel.name;
+                self.gateway.metrics.attempt(channel, "answered");
+                keep(response, lease)
+            }
+            Ok(FirstEvent::Error(error_class)) => {
+                let outcome = AttemptOutcome::of(error_class, None);
+                lease.report(outcome);
+                self.log_failure(&lease, error_class.name(), Some("as the first event"));
+                match error_class {
+                    // A stream like any other.
+                    ErrorClass::InvalidRequest => keep(response, lease),
+                    _ => {
+                        let verdict = self.policy.verdict(AttemptEnd::ErrorEvent(error_class));
+                        failed_attempt(response, lease, verdict, outcome)
+                    }
+                }
+            }
+            Err(fault) => {
+                response.discard().await;
+                let error = SendError {
+                    fault,
+                    progress: SendProgress::Sent,
+                };
+                self.record_failed_attempt(error, &mut lease)
+            }
+        }
+    }
+
+    /// An error is read whole before it is known whose fault it is.
+    async fn evaluate_error(
+        &mut self,
+        mut response: UpstreamResponse,
+        mut lease: ChannelLease,
+    ) -> AttemptResult {
+        let reading = response.read_bounded(ERROR_BYTES_MAX);
+        let body = self.wait_times.upstream(pin!(reading), |_| true).await;
+        if let BodyEnd::Broken(fault) = &body.end {
+            tracing::debug!(
+                id = &*self.request.id,
+                detail = fault.detail,
+                "half an error"
+            );
+        }
+        response.put_back(&body);
+        let (status, body) = (response.status, body.bytes);
+        if self.record.upstream_request_id.is_none() {
+            self.record_upstream_id(upstream_request_id::of_body(&body), &lease);
+        }
+        let error_class = match error_class::of_response(status.as_u16(), &body) {
+            ErrorClass::InvalidRequest if is_refused_by_account(&lease, &body) => {
+                ErrorClass::ModelNotFound
+            }
+            error_class => error_class,
+        };
+        let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
+        let outcome = AttemptOutcome::of(error_class, retry_after);
+        lease.report(outcome);
+        let verdict = self
+            .policy
+            .verdict(AttemptEnd::of_error(status, error_class));
+        match verdict.next {
+            NextAttempt::Candidate => {
+                self.log_failure(&lease, error_class.name(), Some(status.as_str()))
+            }
+            NextAttempt::FreshConnection | NextAttempt::Stop => {
+                let channel = &lease.candidate.channel.name;
+                self.gateway.metrics.attempt(channel, "answered");
+            }
+        }
+        failed_attempt(response, lease, verdict, outcome)
+    }
+
+    /// What a good response begins with, where it may still be given up for another channel.
+    async fn first_event_of(
+        &mut self,
+        response: &mut UpstreamResponse,
+        kind: ResponseBodyKind,
+        lease: &ChannelLease,
+    ) -> Result<FirstEvent, Fault> {
+        match (kind, self.route.failover.hold, self.request.protocol) {
+            _ if !self.has_other_candidate(lease) => Ok(FirstEvent::Content),
+            (ResponseBodyKind::Stream, Some(hold), Some(protocol)) => {
+                self.hold_first_events(response, hold, protocol).await
+            }
+            // Until the first byte of its body nothing is lost if the response breaks off.
+            (ResponseBodyKind::Json, _, Some(_)) => {
+                let peeking = pin!(response.peek_chunk());
+                let first = self.wait_times.upstream(peeking, |_| true).await;
+                first.map(|_| FirstEvent::Content)
+            }
+            _ => Ok(FirstEvent::Content),
+        }
+    }
+
+    /// Reads a stream's first events until one tells what it is, or the bounds are reached.
+    async fn hold_first_events(
+        &mut self,
+        response: &mut UpstreamResponse,
+        hold: StreamHold,
+        protocol: Protocol,
+    ) -> Result<FirstEvent, Fault> {
+        // A heartbeat needs the head before it.
+        let heartbeat = self.route.response.heartbeat().unwrap_or(hold.time);
+        let until = Instant::now() + hold.time.min(heartbeat);
+        let mut framer = SseDecoder::new(hold.bytes);
+        let mut held = 0;
+        loop {
+            let max_wait = until.saturating_duration_since(Instant::now());
+            let peeking = response.peek_chunk_within(max_wait);
+            let ends_silence = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
+            let chunk = match self.wait_times.upstream(pin!(peeking), ends_silence).await {
+                Ok(Some(chunk)) => chunk,
+                Ok(None) => return Err(ended_early()),
+                Err(BodyReadError::TimedOut) => return Ok(FirstEvent::Content),
+                Err(BodyReadError::Broken(fault)) => return Err(fault),
+            };
+            framer.push(&chunk);
+            held += chunk.len();
+            while let Some(event) = framer.next() {
+                if let Some(seen) = classify_first_event(protocol, event.name(), event.data()) {
+                    return Ok(seen);
+                }
+            }
+            if held >= hold.bytes {
+                return Ok(FirstEvent::Content);
+            }
+        }
+    }
+}
+
+/// What an event says of the stream; none while it only frames it.
+fn classify_first_event(
+    protocol: Protocol,
+    name: Option<&[u8]>,
+    data: &[u8],
+) -> Option<FirstEvent> {
+    match classify(protocol, name, data) {
+        EventClass::Framing | EventClass::Ping => None,
+        EventClass::Error | EventClass::Terminal { failed: true } => {
+            Some(FirstEvent::Error(error_class::of_event(data)))
+        }
+        EventClass::Content | EventClass::Terminal { failed: false } => Some(FirstEvent::Content),
+    }
+}
+
+/// Whether the channel's family knows the error as one of the account's or of the moment.
+fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
+    let Some(family) = &lease.candidate.channel.family else {
+        return false;
+    };
+    let document = JsonDocument::parse(body.clone(), &JsonLimits::default());
+    let error = document.ok().and_then(|document| family.error(&document));
+    let code = error.and_then(|error| error.code);
+    code.is_some_and(|code| family.may_fail_over(&code))
+}
+
+/// A response that serves.
+fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptResult {
+    AttemptResult::Keep(Box::new(KeptResponse {
+        response,
+        lease,
+        verdict: None,
+        reason: None,
+    }))
+}
+
+/// A response that does not.
+fn failed_attempt(
+    response: UpstreamResponse,
+    lease: ChannelLease,
+    verdict: RetryDecision,
+    outcome: AttemptOutcome,
+) -> AttemptResult {
+    let kept = Box::new(KeptResponse {
+        response,
+        lease,
+        verdict: Some(verdict),
+        reason: match outcome {
+            AttemptOutcome::Failure { reason, .. } => Some(reason),
+            AttemptOutcome::Success => None,
+        },
+    });
+    match verdict.next {
+        NextAttempt::Candidate => AttemptResult::Next(LastAttempt::Responded(kept)),
+        NextAttempt::FreshConnection | NextAttempt::Stop => AttemptResult::Keep(kept),
+    }
+}
+
+fn ended_early() -> Fault {
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider's answer ended before it began; try again",
+    )
+    .detail("the stream ended before any event with content")
+}

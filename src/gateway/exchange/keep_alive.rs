@@ -1,0 +1,95 @@
+//! Signs of life on a stream whose provider is silent: comments, which clients skip.
+
+use crate::protocol::sse::SseDecoder;
+use std::time::Duration;
+
+/// A comment and the blank line that ends it, as if it were an event.
+pub const KEEP_ALIVE_COMMENT: &[u8] = b": heartbeat\n\n";
+
+/// When a stream may have heartbeats.
+pub struct KeepAliveTimer {
+    every: Option<Duration>,
+    /// Events are written whole; what has come of the next one is still held.
+    whole_events: bool,
+}
+
+impl KeepAliveTimer {
+    /// `whole_events` where nothing is written of an event before all of it has come.
+    pub fn new(every: Option<Duration>, whole_events: bool) -> Self {
+        Self {
+            every,
+            whole_events,
+        }
+    }
+
+    /// How long to wait before each heartbeat, if there may be any where the stream stands now; `is_over`
+    /// behind the protocol's last event.
+    pub fn current_interval(&self, framer: &SseDecoder, is_over: bool) -> Option<Duration> {
+        let between_events = match self.whole_events {
+            true => !framer.is_in_oversize(),
+            false => framer.is_between_events(),
+        };
+        self.every.filter(|_| between_events && !is_over)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::KeepAliveTimer;
+    use crate::protocol::Protocol;
+    use crate::protocol::sse::SseDecoder;
+    use crate::protocol::stream::StreamProgress;
+    use std::time::Duration;
+
+    const EVERY: Duration = Duration::from_secs(15);
+    const MAX: usize = 64;
+
+    /// Whether a heartbeat may follow a stream that came so far.
+    fn may_send_comment(whole_events: bool, stream: &str) -> bool {
+        let keep_alive = KeepAliveTimer::new(Some(EVERY), whole_events);
+        let mut progress = StreamProgress::new(Protocol::Chat, 1);
+        let mut framer = SseDecoder::new(MAX);
+        framer.push(&stream.to_owned().into());
+        while let Some(event) = framer.next() {
+            progress.note(&event, framer.is_in_oversize());
+        }
+        keep_alive.current_interval(&framer, progress.is_over()) == Some(EVERY)
+    }
+
+    #[test]
+    fn comments_are_sent_between_events_only() {
+        let oversize = format!("data: {}", "x".repeat(MAX));
+        for (stream, as_it_comes, in_whole_events) in [
+            ("", true, true),
+            ("data: {}\n\n", true, true),
+            ("data: {}\r\n\r\n", true, true),
+            (": ping\n\n", true, true),
+            ("data: {}\n", false, true),
+            ("d", false, true),
+            ("data: {}\n\nevent: a\ndata: {", false, true),
+            // A piece of it has been written already.
+            (&*oversize, false, false),
+        ] {
+            assert_eq!(may_send_comment(false, stream), as_it_comes, "{stream}");
+            assert_eq!(may_send_comment(true, stream), in_whole_events, "{stream}");
+        }
+    }
+
+    #[test]
+    fn no_comment_follows_the_last_event() {
+        assert!(!may_send_comment(false, "data: {}\n\ndata: [DONE]\n\n"));
+        assert!(!may_send_comment(
+            true,
+            "data: {\"error\":{\"message\":\"no\"}}\n\n"
+        ));
+    }
+
+    #[test]
+    fn no_comments_without_the_heartbeat_filter() {
+        let keep_alive = KeepAliveTimer::new(None, false);
+        assert_eq!(
+            keep_alive.current_interval(&SseDecoder::new(MAX), false),
+            None
+        );
+    }
+}

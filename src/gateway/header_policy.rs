@@ -1,0 +1,316 @@
+//! Which headers and query members cross the gateway, in either direction.
+
+use crate::protocol::credential_names::{decoded, member_names_credential, names_credential};
+use crate::protocol::mask::ChannelSecrets;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use std::borrow::Cow;
+
+/// Caller headers that never reach a provider: the connection's own, the caller's credentials,
+/// where it comes from, and those by which a caller could speak for the operator's account.
+fn is_withheld_from_providers(name: &str) -> bool {
+    matches!(
+        name,
+        "accept-encoding"
+            | "anthropic-organization-id"
+            | "anthropic-workspace-id"
+            | "connection"
+            | "content-length"
+            | "expect"
+            | "forwarded"
+            | "host"
+            | "keep-alive"
+            | "openai-organization"
+            | "openai-project"
+            | "proxy-authenticate"
+            | "proxy-connection"
+            | "te"
+            | "trailer"
+            | "transfer-encoding"
+            | "upgrade"
+            | "via"
+            | "x-dashscope-workspace"
+            | "x-goog-user-project"
+            | "x-real-ip"
+            | "x-request-id"
+    ) || name.starts_with("x-forwarded-")
+        || names_credential(name.as_bytes())
+}
+
+/// The key that a caller showed, in either header that `authenticate` reads.
+pub struct PresentedKey<'h>([Option<&'h [u8]>; 2]);
+
+impl<'h> PresentedKey<'h> {
+    /// Shorter ones could be the end of any value.
+    const BYTES_MIN: usize = 6;
+
+    pub fn of(from_caller: &'h HeaderMap) -> Self {
+        let bytes = |name: &str| from_caller.get(name).map(HeaderValue::as_bytes);
+        let bearer = bytes("authorization").map(|value| {
+            let scheme_ends = value.iter().position(|byte| *byte == b' ').unwrap_or(0);
+            value[scheme_ends..].trim_ascii()
+        });
+        let keys = [bearer, bytes("x-api-key")];
+        Self(keys.map(|key| key.filter(|key| key.len() >= Self::BYTES_MIN)))
+    }
+
+    /// Whether a value is the key, perhaps behind a scheme.
+    fn is_in(&self, value: &[u8]) -> bool {
+        self.0.iter().flatten().any(|key| {
+            let before = value.strip_suffix(*key);
+            before.is_some_and(|before| before.last().is_none_or(|byte| b" =:".contains(byte)))
+        })
+    }
+
+    /// The same of a member of a query.
+    fn is_encoded_in(&self, member: &str) -> bool {
+        self.is_in(member.as_bytes())
+            || member.contains('%') && self.is_in(&decoded(member.as_bytes()).collect::<Vec<_>>())
+    }
+}
+
+/// Provider headers that reach the caller. Everything else stays here: a provider's headers name
+/// its account, its infrastructure and its cookies. Its limits are those of the operator's account;
+/// a caller is told of its own.
+fn is_forwarded_to_callers(name: &str) -> bool {
+    matches!(
+        name,
+        "cache-control"
+            | "content-disposition"
+            | "content-language"
+            | "content-length"
+            | "content-type"
+            | "etag"
+            | "last-modified"
+            | "openai-processing-ms"
+            | "openai-version"
+            | "retry-after"
+            | "retry-after-ms"
+            | "x-should-retry"
+    )
+}
+
+/// The headers of a request for a provider, from those the caller sent.
+pub fn request_headers_for_provider(from_caller: &HeaderMap) -> HeaderMap {
+    let nominated = ConnectionOptions::by(from_caller);
+    let key = PresentedKey::of(from_caller);
+    let mut headers = HeaderMap::with_capacity(from_caller.len() + 6);
+    for (name, value) in from_caller {
+        let text = name.as_str();
+        // Many servers take an underscore for a hyphen: `x_api_key` is a credential to them.
+        let is_kept = match text.contains('_') {
+            true => is_withheld_from_providers(&text.replace('_', "-")),
+            false => is_withheld_from_providers(text),
+        };
+        if !is_kept && !nominated.has(text) && !key.is_in(value.as_bytes()) {
+            headers.append(name, value.clone());
+        }
+    }
+    // The answer is read on its way: in a coding nobody asked for it could not be.
+    headers.insert(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static("identity"),
+    );
+    headers
+}
+
+/// Headers of an answer that are lists: each of their lines adds to them. All others stand once
+/// (RFC 9110, 5.3).
+fn is_list(name: &str) -> bool {
+    matches!(name, "cache-control" | "content-language")
+}
+
+/// Headers that say how an answer's body is read: two different lines of one may be read either way.
+const READING: [HeaderName; 4] = [
+    header::CONTENT_LENGTH,
+    header::CONTENT_TYPE,
+    header::CONTENT_ENCODING,
+    header::CONTENT_DISPOSITION,
+];
+
+/// The first header of an answer that says in two ways how the body is read.
+pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
+    if !has_repeated(from_provider) {
+        return None;
+    }
+    READING.iter().find(|name| {
+        let mut values = from_provider.get_all(*name).iter();
+        let first = values.next();
+        values.any(|other| first.is_some_and(|first| !is_same(name, first, other)))
+    })
+}
+
+/// The query of a request for a provider, from the one that the caller sent: without members that
+/// carry credentials. What is left of it is as it was.
+pub fn query_for_provider<'q>(query: &'q str, from_caller: &HeaderMap) -> Cow<'q, str> {
+    let key = PresentedKey::of(from_caller);
+    let mut folded = Vec::new();
+    let mut is_kept = |member: &str| {
+        let name = member.split_once('=').map_or(member, |(name, _)| name);
+        !member_names_credential(name, &mut folded) && !key.is_encoded_in(member)
+    };
+    // Some servers take a semicolon for a separator, too.
+    if query.split(['&', ';']).all(&mut is_kept) {
+        return Cow::Borrowed(query);
+    }
+    let mut left = String::with_capacity(query.len());
+    for member in query.split_inclusive(['&', ';']) {
+        if is_kept(member.trim_end_matches(['&', ';'])) {
+            left.push_str(member);
+        }
+    }
+    if !query.ends_with(['&', ';']) {
+        left.truncate(left.trim_end_matches(['&', ';']).len());
+    }
+    Cow::Owned(left)
+}
+
+/// The headers of an answer for the caller, from those the provider sent.
+///
+/// A value that reveals one of `secrets` is left out. A header that stands once is passed on once;
+/// where its lines contradict each other, not at all.
+pub fn response_headers_for_caller(
+    from_provider: &HeaderMap,
+    secrets: &ChannelSecrets,
+) -> HeaderMap {
+    let nominated = ConnectionOptions::by(from_provider);
+    let has_repeated = has_repeated(from_provider);
+    let mut headers = HeaderMap::with_capacity(from_provider.len() + 4);
+    for (name, value) in from_provider {
+        let is_shown = is_forwarded_to_callers(name.as_str())
+            && !nominated.has(name.as_str())
+            && !secrets.is_in_header(value.as_bytes());
+        if !is_shown {
+            continue;
+        }
+        if has_repeated && is_list(name.as_str()) {
+            headers.append(name, value.clone());
+            continue;
+        }
+        let contradicts = |other| !is_same(name, value, other);
+        if has_repeated && from_provider.get_all(name).iter().any(contradicts) {
+            continue;
+        }
+        let value = match name == header::CONTENT_LENGTH {
+            true => length(value).map_or_else(|| value.clone(), HeaderValue::from),
+            false => value.clone(),
+        };
+        headers.insert(name, value);
+    }
+    headers
+}
+
+fn has_repeated(headers: &HeaderMap) -> bool {
+    headers.len() != headers.keys_len()
+}
+
+fn is_same(name: &HeaderName, one: &HeaderValue, other: &HeaderValue) -> bool {
+    match name == header::CONTENT_LENGTH {
+        true => length(one) == length(other),
+        false => one == other,
+    }
+}
+
+/// A length, also where it is repeated in a list (RFC 9110, 8.6).
+fn length(value: &HeaderValue) -> Option<u64> {
+    let text = value.to_str().ok()?;
+    let mut lengths = text.split(',').map(|length| length.trim().parse().ok());
+    let first = lengths.next()??;
+    lengths.all(|other| other == Some(first)).then_some(first)
+}
+
+/// Headers that a `Connection` header declares as its connection's own.
+struct ConnectionOptions<'a>(Vec<&'a str>);
+
+impl<'a> ConnectionOptions<'a> {
+    fn by(headers: &'a HeaderMap) -> Self {
+        let names = headers
+            .get_all(header::CONNECTION)
+            .iter()
+            .filter_map(|value| value.to_str().ok())
+            .flat_map(|value| value.split(','))
+            .map(str::trim)
+            .filter(|name| !name.eq_ignore_ascii_case("keep-alive") && !name.is_empty());
+        Self(names.collect())
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0
+            .iter()
+            .any(|nominated| nominated.eq_ignore_ascii_case(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .fold(HeaderMap::new(), |mut headers, (name, value)| {
+                headers.append(
+                    HeaderName::from_static(name),
+                    HeaderValue::from_static(value),
+                );
+                headers
+            })
+    }
+
+    fn names(headers: &HeaderMap) -> Vec<&str> {
+        let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn a_provider_sees_neither_credentials_nor_the_connection() {
+        let sent = headers(&[
+            ("authorization", "Bearer sk-caller"),
+            ("x-api-key", "sk-caller"),
+            ("cookie", "a=b"),
+            ("host", "gate"),
+            ("connection", "keep-alive, X-Secret-Hop"),
+            ("x-secret-hop", "1"),
+            ("x-forwarded-for", "10.0.0.1"),
+            ("x_api_key", "sk-other"),
+            ("x_forwarded_for", "10.0.0.1"),
+            ("x_own", "1"),
+            ("openai-organization", "org"),
+            ("anthropic-beta", "tools"),
+            ("user-agent", "sdk"),
+            ("content-type", "application/json"),
+        ]);
+        let forwarded = request_headers_for_provider(&sent);
+        assert_eq!(
+            names(&forwarded),
+            [
+                "accept-encoding",
+                "anthropic-beta",
+                "content-type",
+                "user-agent",
+                "x_own"
+            ]
+        );
+        assert_eq!(forwarded["accept-encoding"], "identity");
+    }
+
+    #[test]
+    fn a_caller_sees_only_what_it_can_use() {
+        let sent = headers(&[
+            ("content-type", "application/json"),
+            ("x-ratelimit-limit-requests", "60"),
+            ("anthropic-ratelimit-requests-limit", "60"),
+            ("retry-after", "2"),
+            ("etag", "1"),
+            ("connection", "close, etag"),
+            ("set-cookie", "a=b"),
+            ("openai-organization", "org"),
+            ("cf-ray", "1"),
+            ("server", "provider"),
+            ("cache-control", "sk-upstream-secret"),
+        ]);
+        let shown =
+            response_headers_for_caller(&sent, &ChannelSecrets::new(["sk-upstream-secret"]));
+        assert_eq!(names(&shown), ["content-type", "retry-after"]);
+    }
+}

@@ -1,0 +1,151 @@
+//! Requests that reach no route: answered, counted and logged like any other.
+
+use super::downstream::Downstream;
+use super::downstream::early_reply::{ConnectionRemainder, close_and_discard_h1};
+use super::listen::http2::FIELDS_MAX;
+use super::{Gateway, reply, request_id};
+use crate::catalog::client_address::DownstreamClient;
+use crate::filter::settlement::Settlement;
+use crate::observe::access_log::AccessLogEntry;
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::snapshot::Snapshot;
+use http::{HeaderMap, HeaderValue, header};
+use pingora_core::protocols::http::ServerSession;
+use pingora_http::{RequestHeader, ResponseHeader};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What stands for the route, method and path of a request that has none.
+const NONE: &str = "-";
+
+/// A request that no route takes.
+pub(super) struct UnroutedRequest<'a> {
+    pub gateway: &'a Gateway,
+    pub snapshot: &'a Snapshot,
+    pub id: Arc<str>,
+    pub client: Option<DownstreamClient>,
+}
+
+impl<'a> UnroutedRequest<'a> {
+    /// Of a head that could not be read, and so has no id yet.
+    pub fn of_head(
+        gateway: &'a Gateway,
+        snapshot: &'a Snapshot,
+        client: Option<DownstreamClient>,
+    ) -> Self {
+        Self {
+            gateway,
+            snapshot,
+            id: request_id::new(),
+            client,
+        }
+    }
+
+    /// Answers, and gives the connection back where it can be used again.
+    pub async fn send(
+        self,
+        session: Box<ServerSession>,
+        fault: Fault,
+        headers: HeaderMap,
+    ) -> ConnectionRemainder {
+        let request = session.req_header();
+        let protocol = self.protocol_of(request);
+        let mut answer = reply::from_fault(protocol, &fault, &self.id);
+        answer.headers.extend(headers);
+        reply::add_request_id(&mut answer.headers, protocol, &self.id);
+        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        self.log_and_count(protocol, Some(request), status, bytes, &fault);
+        let mut downstream = Downstream::new(session, self.gateway.drain_state.clone());
+        if fault.kind == FaultKind::BadHead {
+            downstream.close_after_response();
+        }
+        if downstream.refuse(answer).await.is_err() {
+            return ConnectionRemainder::Nothing;
+        }
+        match fault.kind {
+            // What follows a head that could be read in two ways cannot be trusted either.
+            FaultKind::BadHead => downstream.abort().await,
+            _ => downstream.finish().await,
+        }
+    }
+
+    /// Answers a head that Pingora could not read, and closes.
+    pub async fn send_unread(self, mut session: Box<ServerSession>, fault: &Fault) {
+        if fault.kind == FaultKind::ClientGone {
+            return;
+        }
+        let mut answer = reply::from_fault(None, fault, &self.id);
+        reply::add_request_id(&mut answer.headers, None, &self.id);
+        answer
+            .headers
+            .insert(header::CONTENT_LENGTH, HeaderValue::from(answer.body.len()));
+        let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
+        self.log_and_count(None, None, status, bytes, fault);
+        let (mut parts, ()) = http::Response::new(()).into_parts();
+        parts.status = answer.status;
+        parts.headers = answer.headers;
+        // The client may be gone as well, and then there is nobody to tell.
+        let _ = session
+            .write_error_response(ResponseHeader::from(parts), answer.body)
+            .await;
+        close_and_discard_h1(&mut session).await;
+    }
+
+    /// The protocol that a caller seems to speak who reached no route.
+    pub(super) fn protocol_of(&self, request: &RequestHeader) -> Option<Protocol> {
+        let family = self.snapshot.router.family_near(request.uri.path());
+        family.or_else(|| reply::guessed_protocol(&request.headers))
+    }
+
+    /// Logs a request that the HTTP/2 library has answered, for the size of its header list.
+    pub fn log_large_head(gateway: &Gateway, client: Option<DownstreamClient>) {
+        let snapshot = gateway.reloader.current();
+        let message = format!(
+            "the header list is larger than `server.limits.header_size`, or has more than {FIELDS_MAX} fields"
+        );
+        let fault = Fault::new(FaultKind::HeadTooLarge, message);
+        let refusal = UnroutedRequest::of_head(gateway, &snapshot, client);
+        refusal.log_and_count(None, None, fault.kind.status(), 0, &fault);
+    }
+
+    pub(super) fn log_and_count(
+        &self,
+        protocol: Option<Protocol>,
+        head: Option<&RequestHeader>,
+        status: u16,
+        bytes_out: u64,
+        fault: &Fault,
+    ) {
+        self.gateway.metrics.count_unrouted(status);
+        self.gateway.access_log.write(&AccessLogEntry {
+            id: &self.id,
+            revision: &self.snapshot.revision,
+            client: self.client,
+            user_agent: head.and_then(|head| head.headers.get(header::USER_AGENT)),
+            caller: None,
+            route: NONE,
+            protocol: protocol.map(Protocol::name),
+            method: head.map_or(NONE, |head| head.method.as_str()),
+            path: head.map_or(NONE, |head| head.uri.path()),
+            model: None,
+            channel: None,
+            channel_model: None,
+            status,
+            settlement: Settlement::GatewayReply.name(),
+            streamed: false,
+            attempts: 0,
+            credential: None,
+            committed: None,
+            bytes_in: 0,
+            bytes_out,
+            first_byte: None,
+            total: Duration::ZERO,
+            wait_times: None,
+            usage: None,
+            response_id: None,
+            upstream_request_id: None,
+            fault: Some(fault),
+        });
+    }
+}

@@ -1,0 +1,200 @@
+//! Questions under way, each asked once for all who want to know the same.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// What is asked by a key, as long as somebody waits for it.
+pub struct SingleFlight<T> {
+    in_flight: Mutex<HashMap<Arc<str>, Weak<InFlightCall<T>>>>,
+}
+
+/// How an answer came to whoever asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlightRole {
+    /// The question was asked for them.
+    Leader,
+    /// It was under way already.
+    Follower,
+}
+
+/// One question. It has a task of its own, so that nobody who waits is more than the others; with the last
+/// of them it is given up.
+struct InFlightCall<T> {
+    key: Arc<str>,
+    outcome: watch::Receiver<Option<T>>,
+    task: AbortHandle,
+    all: Weak<SingleFlight<T>>,
+}
+
+impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
+    /// The outcome of `work`, or of what is under way for the same key; none if it ended without one.
+    pub async fn run<F>(
+        self: &Arc<Self>,
+        key: &Arc<str>,
+        work: impl FnOnce() -> F,
+    ) -> (Option<T>, FlightRole)
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        let (flight, part) = self.join_or_start(key, work);
+        let mut outcome = flight.outcome.clone();
+        let landed = outcome.wait_for(Option::is_some).await;
+        (landed.ok().and_then(|outcome| outcome.clone()), part)
+    }
+
+    fn join_or_start<F>(
+        self: &Arc<Self>,
+        key: &Arc<str>,
+        work: impl FnOnce() -> F,
+    ) -> (Arc<InFlightCall<T>>, FlightRole)
+    where
+        F: Future<Output = T> + Send + 'static,
+    {
+        let mut in_flight = self.lock();
+        if let Some(flight) = in_flight.get(key).and_then(Weak::upgrade) {
+            return (flight, FlightRole::Follower);
+        }
+        let (lands, outcome) = watch::channel(None);
+        let work = work();
+        let task = tokio::spawn(async move {
+            let _ = lands.send(Some(work.await));
+        });
+        let flight = Arc::new(InFlightCall {
+            key: key.clone(),
+            outcome,
+            task: task.abort_handle(),
+            all: Arc::downgrade(self),
+        });
+        in_flight.insert(key.clone(), Arc::downgrade(&flight));
+        (flight, FlightRole::Leader)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Weak<InFlightCall<T>>>> {
+        self.in_flight
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T> Default for SingleFlight<T> {
+    fn default() -> Self {
+        Self {
+            in_flight: Mutex::default(),
+        }
+    }
+}
+
+impl<T> Drop for InFlightCall<T> {
+    fn drop(&mut self) {
+        self.task.abort();
+        let Some(all) = self.all.upgrade() else {
+            return;
+        };
+        let mut in_flight = all.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        // Another may have begun for the same key.
+        if in_flight
+            .get(&self.key)
+            .is_some_and(|flight| flight.strong_count() == 0)
+        {
+            in_flight.remove(&self.key);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+    use tokio::sync::Notify;
+    use tokio::time::{sleep, timeout};
+
+    const MAX_WAIT: Duration = Duration::from_secs(30);
+
+    #[tokio::test]
+    async fn concurrent_calls_share_one_query() {
+        let (single_flight, asked) = (
+            Arc::new(SingleFlight::default()),
+            Arc::new(AtomicUsize::new(0)),
+        );
+        let key: Arc<str> = "task".into();
+        let pollers = (0..100).map(|_| {
+            let (single_flight, asked, key) = (single_flight.clone(), asked.clone(), key.clone());
+            tokio::spawn(async move {
+                let work = || async move {
+                    sleep(Duration::from_millis(20)).await;
+                    asked.fetch_add(1, Ordering::SeqCst)
+                };
+                single_flight.run(&key, work).await
+            })
+        });
+        let pollers: Vec<_> = pollers.collect();
+        let mut first = 0;
+        for poller in pollers {
+            let (outcome, part) = timeout(MAX_WAIT, poller).await.unwrap().unwrap();
+            assert_eq!(outcome, Some(0));
+            first += usize::from(part == FlightRole::Leader);
+        }
+        assert_eq!((first, asked.load(Ordering::SeqCst)), (1, 1));
+        assert!(single_flight.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn followers_get_the_result_after_the_leader_leaves() {
+        let (single_flight, go) = (Arc::new(SingleFlight::default()), Arc::new(Notify::new()));
+        let key: Arc<str> = "task".into();
+        let ask = |response: u32| {
+            let (single_flight, go, key) = (single_flight.clone(), go.clone(), key.clone());
+            async move {
+                let work = || async move {
+                    go.notified().await;
+                    response
+                };
+                single_flight.run(&key, work).await.0
+            }
+        };
+        let leader = tokio::spawn(ask(1));
+        sleep(Duration::from_millis(10)).await;
+        let follower = tokio::spawn(ask(2));
+        sleep(Duration::from_millis(10)).await;
+        leader.abort();
+        sleep(Duration::from_millis(10)).await;
+        go.notify_one();
+        let response = timeout(MAX_WAIT, follower).await.unwrap().unwrap();
+        assert_eq!(response, Some(1), "the question goes on");
+    }
+
+    #[tokio::test]
+    async fn a_call_without_waiters_is_aborted() {
+        let single_flight: Arc<SingleFlight<()>> = Arc::default();
+        let key: Arc<str> = "task".into();
+        let alive = Arc::new(());
+        let held = alive.clone();
+        let work = || async move {
+            let _held = held;
+            std::future::pending().await
+        };
+        let asked = timeout(Duration::from_millis(20), single_flight.run(&key, work)).await;
+        assert!(asked.is_err());
+        for _ in 0..1_000 {
+            if Arc::strong_count(&alive) == 1 {
+                break;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(Arc::strong_count(&alive), 1);
+        assert!(single_flight.lock().is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_panicking_call_releases_its_waiters() {
+        let single_flight: Arc<SingleFlight<()>> = Arc::default();
+        let key: Arc<str> = "task".into();
+        let broken = single_flight.run(&key, || async { panic!("as a defect would") });
+        let (outcome, _) = timeout(MAX_WAIT, broken).await.unwrap();
+        assert!(outcome.is_none());
+    }
+}

@@ -1,0 +1,236 @@
+//! What callers have used of their limits, counted in memory.
+
+use super::admission::{
+    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, CallerLimit, CounterKey,
+    LimitKind, LimitStatus,
+};
+use super::calendar::period;
+use super::clock::Timestamp;
+use super::sliding_window::SlidingWindow;
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// A place is freed when another request ends, and nobody knows when that is.
+pub const LEASE_RETRY: Duration = Duration::from_secs(1);
+
+/// Below so many counters none is looked at for having become idle.
+const COUNTERS_KEPT: usize = 1_024;
+
+/// What was counted, by caller, model and measure.
+#[derive(Debug, Default)]
+pub struct LimitCounters {
+    values: HashMap<CounterKey, CounterValue>,
+    /// How many counters there may be before idle ones are removed: callers come and go with the configuration.
+    prune_at: usize,
+}
+
+#[derive(Debug)]
+enum CounterValue {
+    Minute(SlidingWindow),
+    Now(u64),
+    Period(BudgetPeriod),
+}
+
+/// What was used of a budget since the first millisecond of its period.
+#[derive(Debug, Default)]
+struct BudgetPeriod {
+    since: u64,
+    used: u64,
+    /// The part of it that no file knows yet.
+    unsaved: i64,
+}
+
+impl LimitCounters {
+    /// Takes what `demand` needs `now` from all of its limits, or from none.
+    pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: Timestamp) -> Admission {
+        self.prune(now);
+        let mut refused: Option<(usize, Duration)> = None;
+        for (index, limit) in demand.limits.iter().enumerate() {
+            let values = self.value_of(limit);
+            let wait = values.wait_for(limit, demand.tokens, now);
+            if wait > refused.map_or(Duration::ZERO, |(_, longest)| longest) {
+                refused = Some((index, wait));
+            }
+        }
+        let limit_statuses = demand
+            .limits
+            .iter()
+            .map(|limit| {
+                let values = self.value_of(limit);
+                if refused.is_none() {
+                    values.take(limit.measure, demand.tokens, now);
+                }
+                values.status(limit, now)
+            })
+            .collect();
+        let decision = match refused {
+            Some((limit, retry_after)) => AdmissionDecision::Refused { limit, retry_after },
+            None => AdmissionDecision::Granted(AdmissionTicket {
+                limits: demand.limits.to_vec(),
+                tokens: demand.tokens,
+                taken_at: now,
+                lease: 0,
+            }),
+        };
+        Admission {
+            limit_statuses,
+            decision,
+        }
+    }
+
+    /// Corrects the estimate of `ticket`, and frees its place.
+    pub fn settle(&mut self, ticket: &AdmissionTicket, tokens_used: u64) {
+        for limit in &ticket.limits {
+            if let Some(values) = self.values.get_mut(&limit.counter()) {
+                values.settle(limit.measure, ticket, tokens_used);
+            }
+        }
+    }
+
+    /// A file holds `total` for the period that began at `since`, of which `tokens` came from here just now.
+    pub fn written(&mut self, counter: &CounterKey, since: u64, tokens: u64, total: u64) {
+        if let Some(CounterValue::Period(period)) = self.values.get_mut(counter)
+            && period.since == since
+        {
+            period.unsaved = period.unsaved.saturating_sub_unsigned(tokens);
+            period.used = total.saturating_add_signed(period.unsaved);
+        }
+    }
+
+    /// A file held `total` for the period that began at `since` when it was opened.
+    pub fn restore(&mut self, counter: CounterKey, since: u64, total: u64) {
+        let period = BudgetPeriod {
+            since,
+            used: total,
+            unsaved: 0,
+        };
+        self.values.insert(counter, CounterValue::Period(period));
+    }
+
+    /// Removes what is counted no more, once there is much of it.
+    fn prune(&mut self, now: Timestamp) {
+        if self.values.len() >= self.prune_at.max(COUNTERS_KEPT) {
+            self.values
+                .retain(|counter, values| !values.is_idle(counter.measure, now));
+            self.prune_at = 2 * self.values.len();
+        }
+    }
+
+    #[cfg(test)]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn value_of(&mut self, limit: &CallerLimit) -> &mut CounterValue {
+        self.values
+            .entry(limit.counter())
+            .or_insert_with(|| CounterValue::new(limit.measure))
+    }
+}
+
+impl CounterValue {
+    fn new(measure: LimitKind) -> Self {
+        match measure {
+            LimitKind::RequestsPerMinute | LimitKind::TokensPerMinute => {
+                Self::Minute(SlidingWindow::default())
+            }
+            LimitKind::Concurrent => Self::Now(0),
+            LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
+                Self::Period(BudgetPeriod::default())
+            }
+        }
+    }
+
+    /// Until a demand of `tokens` fits; zero if it does now.
+    fn wait_for(&mut self, limit: &CallerLimit, tokens: u64, now: Timestamp) -> Duration {
+        let room = room_of(limit.measure, tokens);
+        match self {
+            // What never fits alone is let in when nothing else is there: an estimate may be wrong.
+            Self::Minute(window) => window
+                .wait_for(now.steady_ms, room.min(limit.most), limit.most)
+                .unwrap_or(Duration::from_secs(60)),
+            Self::Now(leases) if *leases < limit.most => Duration::ZERO,
+            Self::Now(_) => LEASE_RETRY,
+            Self::Period(budget) => {
+                let (since, next) = period(limit.measure, now.unix_ms);
+                if budget.since != since {
+                    *budget = BudgetPeriod {
+                        since,
+                        ..BudgetPeriod::default()
+                    };
+                }
+                match budget.used < limit.most {
+                    true => Duration::ZERO,
+                    false => Duration::from_millis(next - now.unix_ms),
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, measure: LimitKind, tokens: u64, now: Timestamp) {
+        match self {
+            Self::Minute(window) => window.add(now.steady_ms, room_of(measure, tokens)),
+            Self::Now(leases) => *leases += 1,
+            Self::Period(budget) => budget.change(0, tokens),
+        }
+    }
+
+    fn settle(&mut self, measure: LimitKind, ticket: &AdmissionTicket, tokens_used: u64) {
+        match self {
+            Self::Minute(window) if measure == LimitKind::TokensPerMinute => {
+                window.correct(ticket.taken_at.steady_ms, ticket.tokens, tokens_used);
+            }
+            Self::Minute(_) => {}
+            Self::Now(leases) => *leases = leases.saturating_sub(1),
+            Self::Period(budget) => {
+                if budget.since == period(measure, ticket.taken_at.unix_ms).0 {
+                    budget.change(ticket.tokens, tokens_used);
+                }
+            }
+        }
+    }
+
+    /// Whether a counter that begins anew would say the same.
+    fn is_idle(&mut self, measure: LimitKind, now: Timestamp) -> bool {
+        match self {
+            Self::Minute(window) => window.sum(now.steady_ms) == 0,
+            Self::Now(leases) => *leases == 0,
+            Self::Period(budget) => {
+                budget.unsaved == 0 && budget.since != period(measure, now.unix_ms).0
+            }
+        }
+    }
+
+    fn status(&mut self, limit: &CallerLimit, now: Timestamp) -> LimitStatus {
+        let (used, reset) = match self {
+            Self::Minute(window) => (window.sum(now.steady_ms), window.reset(now.steady_ms)),
+            Self::Now(leases) => (*leases, Duration::ZERO),
+            Self::Period(budget) => {
+                let (_, next) = period(limit.measure, now.unix_ms);
+                (budget.used, Duration::from_millis(next - now.unix_ms))
+            }
+        };
+        LimitStatus {
+            remaining: limit.most.saturating_sub(used),
+            reset,
+        }
+    }
+}
+
+impl BudgetPeriod {
+    fn change(&mut self, less: u64, more: u64) {
+        self.used = self.used.saturating_sub(less).saturating_add(more);
+        self.unsaved = self
+            .unsaved
+            .saturating_sub_unsigned(less)
+            .saturating_add_unsigned(more);
+    }
+}
+
+/// What a request takes of a minute's limit.
+fn room_of(measure: LimitKind, tokens: u64) -> u64 {
+    match measure {
+        LimitKind::TokensPerMinute => tokens,
+        _ => 1,
+    }
+}

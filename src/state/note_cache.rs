@@ -1,0 +1,62 @@
+//! Texts that are kept for a while under a key, in bounded memory.
+
+use super::bounded_cache::{BoundedCache, CacheBounds};
+use bytes::Bytes;
+use std::time::Duration;
+
+/// How long a note is kept where there is room for it.
+pub const NOTE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+/// A longer one is not kept.
+pub const NOTE_BYTES_MAX: usize = 32 << 10;
+/// Bytes of all notes in memory.
+const ALL_NOTES_BYTES_MAX: usize = 32 << 20;
+/// What a note takes besides its text.
+const NOTE_OVERHEAD: usize = 200;
+
+/// Notes by key; those used last stay.
+#[derive(Debug)]
+pub struct NoteCache {
+    texts: BoundedCache<Box<str>, Bytes>,
+}
+
+impl NoteCache {
+    pub fn put(&mut self, key: &str, text: &Bytes) {
+        let bytes = text.len() + NOTE_OVERHEAD;
+        self.texts.insert(key.into(), text.clone(), bytes);
+    }
+
+    pub fn get(&mut self, key: &str) -> Option<Bytes> {
+        self.texts.get(key).cloned()
+    }
+}
+
+impl Default for NoteCache {
+    fn default() -> Self {
+        Self {
+            texts: BoundedCache::new(CacheBounds {
+                entries: usize::MAX,
+                bytes: ALL_NOTES_BYTES_MAX,
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_note_is_evicted_first() {
+        let mut notes = NoteCache::default();
+        let text = Bytes::from(vec![b'x'; NOTE_BYTES_MAX]);
+        for number in 0..3_000 {
+            notes.put(&number.to_string(), &text);
+            notes.put(&number.to_string(), &text);
+        }
+        let kept = (0..3_000).filter(|number| notes.get(&number.to_string()).is_some());
+        let kept: Vec<_> = kept.collect();
+        assert!(kept.len() * NOTE_BYTES_MAX <= ALL_NOTES_BYTES_MAX);
+        assert!(kept.len() * (NOTE_BYTES_MAX + NOTE_OVERHEAD) > ALL_NOTES_BYTES_MAX / 2);
+        assert_eq!(kept.last(), Some(&2_999));
+    }
+}

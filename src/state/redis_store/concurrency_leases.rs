@@ -1,0 +1,59 @@
+//! Places of concurrent requests that this gateway holds in Redis, where they run out unless they are renewed.
+
+use crate::state::memory::lock;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// The places of this gateway.
+pub struct ConcurrencyLeases {
+    /// Tells this gateway's places from those of others.
+    gateway: u64,
+    next: AtomicU64,
+    /// The keys that each place is held under.
+    keys_by_lease: Mutex<HashMap<u64, Vec<String>>>,
+}
+
+impl ConcurrencyLeases {
+    pub fn new() -> Self {
+        Self {
+            // Seeded by the operating system.
+            gateway: RandomState::new().hash_one(std::process::id()),
+            next: AtomicU64::new(1),
+            keys_by_lease: Mutex::default(),
+        }
+    }
+
+    /// A number for a place that was never given before.
+    pub fn next(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A place's name among those of all gateways.
+    pub fn name(&self, lease: u64) -> String {
+        format!("{:016x}-{lease:x}", self.gateway)
+    }
+
+    pub fn hold(&self, lease: u64, keys: Vec<String>) {
+        lock(&self.keys_by_lease).insert(lease, keys);
+    }
+
+    pub fn release(&self, lease: u64) {
+        lock(&self.keys_by_lease).remove(&lease);
+    }
+
+    /// The names of places in use, by the key that they are held under.
+    pub fn leases_by_key(&self) -> HashMap<String, Vec<String>> {
+        let mut names: HashMap<String, Vec<String>> = HashMap::new();
+        for (lease, keys) in &*lock(&self.keys_by_lease) {
+            for key in keys {
+                names
+                    .entry(key.clone())
+                    .or_default()
+                    .push(self.name(*lease));
+            }
+        }
+        names
+    }
+}

@@ -1,0 +1,287 @@
+//! The connection to Redis: one for all requests, renewed behind their back; while it is gone nobody waits for it.
+
+use super::scripts::LuaScripts;
+use crate::state::StoreUnavailable;
+use crate::state::health::StoreCounters;
+use crate::state::memory::lock;
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, Pipeline, ServerErrorKind};
+use redis::{Cmd, RedisError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+
+/// To connect, with TLS and authentication.
+const CONNECT_WAIT: Duration = Duration::from_secs(2);
+/// Between two attempts to connect.
+const RETRY: Duration = Duration::from_millis(250);
+/// Between two looks whether a silent connection still lives.
+const PING_EVERY: Duration = Duration::from_secs(1);
+/// For writes, which nobody waits for.
+const WRITE_WAIT: Duration = Duration::from_secs(2);
+const SLOW: &str = "no answer in time";
+
+/// The way to Redis.
+pub struct RedisConnector {
+    client: Client,
+    /// How long a request waits for an answer.
+    wait: Duration,
+    current: Mutex<ConnectionSlot>,
+    /// Wakes whoever waits for the first attempt.
+    first_attempt_done: Condvar,
+    /// The connection was found broken.
+    broken: Notify,
+    /// A connection is there.
+    restored: Notify,
+    tally: Arc<StoreCounters>,
+    /// Errors that were answered since one was told.
+    errors: AtomicU64,
+}
+
+#[derive(Default)]
+struct ConnectionSlot {
+    connection: Option<MultiplexedConnection>,
+    /// Counts connections, so that an old one's end does not cost the new one.
+    number: u64,
+    was_tried: bool,
+    /// Why the last one was given up.
+    reason: String,
+}
+
+/// A connection that was there a moment ago.
+pub struct RedisConnection {
+    connection: MultiplexedConnection,
+    number: u64,
+}
+
+/// What came of commands that were sent.
+pub enum PipelineResult {
+    /// Each was answered.
+    Responded(Vec<Result<redis::Value, RedisError>>),
+    /// The connection broke, or nothing came in time: perhaps Redis has them.
+    Unknown,
+    /// They were never sent.
+    Unsent,
+}
+
+impl RedisConnector {
+    pub fn new(client: Client, wait: Duration, tally: Arc<StoreCounters>) -> Self {
+        Self {
+            client,
+            wait,
+            current: Mutex::default(),
+            first_attempt_done: Condvar::new(),
+            broken: Notify::new(),
+            restored: Notify::new(),
+            tally,
+            errors: AtomicU64::new(0),
+        }
+    }
+
+    /// The connection in use.
+    ///
+    /// # Errors
+    /// Redis is known to be away.
+    pub fn connection(&self) -> Result<RedisConnection, StoreUnavailable> {
+        let current = lock(&self.current);
+        match &current.connection {
+            Some(connection) => Ok(RedisConnection {
+                connection: connection.clone(),
+                number: current.number,
+            }),
+            None => Err(StoreUnavailable("there is no connection to Redis".into())),
+        }
+    }
+
+    /// Sends a command that a request waits for.
+    ///
+    /// # Errors
+    /// Redis breaks off, takes too long, or answers with an error.
+    pub async fn query<T: FromRedisValue>(
+        &self,
+        mut connection: RedisConnection,
+        command: &Cmd,
+    ) -> Result<T, StoreUnavailable> {
+        let number = connection.number;
+        match timeout(self.wait, command.query_async(&mut connection.connection)).await {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => {
+                self.handle_error(&error, number);
+                Err(StoreUnavailable(error.to_string()))
+            }
+            Err(_) => {
+                self.drop_connection(number, SLOW);
+                Err(StoreUnavailable(SLOW.into()))
+            }
+        }
+    }
+
+    /// Sends commands that nobody waits for, in their order.
+    pub async fn send(&self, pipeline: &mut Pipeline) -> PipelineResult {
+        let Ok(RedisConnection {
+            mut connection,
+            number,
+        }) = self.connection()
+        else {
+            return PipelineResult::Unsent;
+        };
+        let answers = pipeline.ignore_errors().query_async(&mut connection);
+        match timeout(WRITE_WAIT, answers).await {
+            Ok(Ok(answers)) => {
+                let answers: Vec<Result<redis::Value, RedisError>> = answers;
+                for error in answers.iter().filter_map(|answer| answer.as_ref().err()) {
+                    self.handle_error(error, number);
+                }
+                PipelineResult::Responded(answers)
+            }
+            Ok(Err(error)) => {
+                self.drop_connection(number, &error.to_string());
+                PipelineResult::Unknown
+            }
+            Err(_) => {
+                self.drop_connection(number, SLOW);
+                PipelineResult::Unknown
+            }
+        }
+    }
+
+    /// Waits until there is a connection.
+    pub async fn restored(&self) {
+        loop {
+            let restored = self.restored.notified();
+            if lock(&self.current).connection.is_some() {
+                return;
+            }
+            restored.await;
+        }
+    }
+
+    /// Waits until the first attempt to connect came to an end, at most `max_wait`. Blocks.
+    pub fn wait_for_first_attempt(&self, max_wait: Duration) {
+        let untried = |current: &mut ConnectionSlot| !current.was_tried;
+        let waited =
+            self.first_attempt_done
+                .wait_timeout_while(lock(&self.current), max_wait, untried);
+        drop(waited);
+    }
+
+    /// Connects, again and again for as long as the process lives; `policy` tells what becomes of requests
+    /// meanwhile.
+    pub async fn keep_connected(&self, scripts: &LuaScripts, policy: &str) {
+        let mut is_told = false;
+        let mut log_outcome = |outcome: Result<(), &str>| match outcome {
+            Ok(()) if is_told => {
+                is_told = false;
+                tracing::info!("Redis is back");
+            }
+            Err(reason) if !is_told => {
+                is_told = true;
+                tracing::error!(
+                    reason,
+                    "Redis is away: {policy}; it is tried again and again"
+                );
+            }
+            _ => {}
+        };
+        loop {
+            let began = Instant::now();
+            match timeout(CONNECT_WAIT, self.connect(scripts)).await {
+                Ok(Ok(connection)) => {
+                    log_outcome(Ok(()));
+                    self.publish(Some(connection));
+                    self.watch().await;
+                    log_outcome(Err(&lock(&self.current).reason));
+                }
+                Ok(Err(error)) => {
+                    self.publish(None);
+                    log_outcome(Err(&error.to_string()));
+                }
+                Err(_) => {
+                    self.publish(None);
+                    log_outcome(Err(SLOW));
+                }
+            }
+            sleep(RETRY.saturating_sub(began.elapsed())).await;
+        }
+    }
+
+    async fn connect(&self, scripts: &LuaScripts) -> Result<MultiplexedConnection, RedisError> {
+        // Each command has a deadline of its own here.
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(None)
+            .set_response_timeout(None);
+        let mut connection = self
+            .client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await?;
+        for script in scripts.all() {
+            script.load_async(&mut connection).await?;
+        }
+        Ok(connection)
+    }
+
+    /// Returns once the connection is broken.
+    async fn watch(&self) {
+        while let Ok(RedisConnection {
+            mut connection,
+            number,
+        }) = self.connection()
+        {
+            let broken = self.broken.notified();
+            if timeout(PING_EVERY, broken).await.is_ok() {
+                continue;
+            }
+            let ping = redis::cmd("PING");
+            let answer = timeout(WRITE_WAIT, ping.query_async(&mut connection)).await;
+            match answer {
+                Ok(Ok(redis::Value::SimpleString(_))) => {}
+                Ok(Err(error)) => self.drop_connection(number, &error.to_string()),
+                Ok(Ok(_)) | Err(_) => self.drop_connection(number, SLOW),
+            }
+        }
+    }
+
+    fn publish(&self, connection: Option<MultiplexedConnection>) {
+        let mut current = lock(&self.current);
+        self.tally.set_up(connection.is_some());
+        current.connection = connection;
+        current.number += 1;
+        current.was_tried = true;
+        drop(current);
+        self.first_attempt_done.notify_all();
+        self.restored.notify_waiters();
+    }
+
+    /// Gives the connection up, so that nobody waits for it any more.
+    fn drop_connection(&self, number: u64, reason: &str) {
+        let mut current = lock(&self.current);
+        if current.number == number && current.connection.take().is_some() {
+            current.reason = reason.to_string();
+            self.tally.set_up(false);
+            self.broken.notify_one();
+        }
+    }
+
+    /// Some errors mean that this server cannot serve; others are about one command, and are told now and then.
+    fn handle_error(&self, error: &RedisError, number: u64) {
+        if is_unreachable(error) {
+            return self.drop_connection(number, &error.to_string());
+        }
+        let count = self.errors.fetch_add(1, Ordering::Relaxed);
+        if count.is_multiple_of(1000) {
+            tracing::error!(%error, errors = count + 1, "Redis answers with an error");
+        }
+    }
+}
+
+/// Whether the server cannot serve, or is not there at all. One that has forgotten its scripts gets them
+/// with the next connection.
+pub fn is_unreachable(error: &RedisError) -> bool {
+    use ServerErrorKind::{BusyLoading, MasterDown, NoScript, ReadOnly};
+    match error.kind() {
+        ErrorKind::Server(kind) => matches!(kind, BusyLoading | MasterDown | NoScript | ReadOnly),
+        _ => error.is_io_error() || error.is_unrecoverable_error(),
+    }
+}

@@ -1,0 +1,86 @@
+//! Names of keys. All of one caller share a hash tag, so that one node of a cluster holds what one script needs.
+
+use crate::state::admission::CallerLimit;
+use std::fmt::Write;
+
+/// Makes the names of keys.
+pub struct RedisKeys {
+    prefix: String,
+}
+
+impl RedisKeys {
+    pub fn new(prefix: &str) -> Self {
+        Self {
+            prefix: prefix.to_string(),
+        }
+    }
+
+    /// Where the channel stands that made `id` for `caller`.
+    pub fn affinity(&self, caller: &str, id: &str) -> String {
+        let mut key = self.of(caller, "made");
+        key.push(':');
+        key.push_str(id);
+        key
+    }
+
+    /// Where a limit is counted.
+    pub fn limit(&self, limit: &CallerLimit) -> String {
+        let mut key = self.of(&limit.caller, limit.measure.name());
+        if let Some(model) = &limit.model {
+            key.push(':');
+            key.push_str(model);
+        }
+        key
+    }
+
+    /// Where the uses of this second are counted.
+    pub fn per_second(&self, budget_key: &str) -> String {
+        self.of(budget_key, "pace")
+    }
+
+    /// Where a note stands.
+    pub fn note(&self, key: &str) -> String {
+        self.of(key, "note")
+    }
+
+    fn of(&self, caller: &str, what: &str) -> String {
+        let mut key = String::with_capacity(self.prefix.len() + caller.len() + what.len() + 64);
+        key.push_str(&self.prefix);
+        key.push_str(":{");
+        for character in caller.chars() {
+            match character {
+                // Braces would end the tag, and an empty tag is none.
+                '{' | '}' | '%' => write!(key, "%{:02x}", u32::from(character))
+                    .expect("writing to a String does not fail"),
+                _ => key.push(character),
+            }
+        }
+        key.push_str("}:");
+        key.push_str(what);
+        key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::state::admission::LimitKind;
+
+    #[test]
+    fn keys_of_a_caller_share_one_tag() {
+        let keys = RedisKeys::new("headgate");
+        assert_eq!(keys.affinity("ann", "resp_1"), "headgate:{ann}:made:resp_1");
+        assert_eq!(keys.affinity("}{%", "r"), "headgate:{%7d%7b%25}:made:r");
+        let limit = |model: Option<&str>| CallerLimit {
+            caller: "ann".into(),
+            model: model.map(Into::into),
+            measure: LimitKind::TokensPerMinute,
+            most: 1,
+        };
+        assert_eq!(keys.limit(&limit(None)), "headgate:{ann}:tokens_per_minute");
+        assert_eq!(
+            keys.limit(&limit(Some("large"))),
+            "headgate:{ann}:tokens_per_minute:large"
+        );
+    }
+}

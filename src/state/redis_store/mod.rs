@@ -1,0 +1,354 @@
+//! State that several gateways share, in Redis: each operation in one step of its own, by its own clock.
+
+mod concurrency_leases;
+mod connector;
+mod keys;
+mod outbox;
+mod scripts;
+
+use super::admission::{
+    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, CallerLimit, LimitKind,
+};
+use super::health::{StoreCounters, StoreHealth, StoreOperation};
+use super::note_cache::NOTE_BYTES_MAX;
+use super::per_second_limiter::PerSecondDecision;
+use super::settings::RedisSettings;
+use super::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
+use bytes::Bytes;
+use concurrency_leases::ConcurrencyLeases;
+use connector::RedisConnector;
+use keys::RedisKeys;
+use outbox::{RedisOutbox, RedisWrite};
+use redis::{Client, Pipeline};
+use scripts::{LEASE, LuaScripts};
+use std::io;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+use tokio::runtime;
+use tokio::sync::Notify;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Before a place runs out it is renewed several times.
+const RENEW_EVERY: Duration = LEASE.checked_div(6).expect("six is not zero");
+/// How long the start of the process waits for Redis; it goes on without.
+const FIRST_TRY: Duration = Duration::from_secs(2);
+
+/// State in a Redis.
+pub struct RedisStore {
+    inner: Arc<RedisStoreInner>,
+    closed: Arc<Notify>,
+    on_store_failure: OnStoreFailure,
+}
+
+/// What requests and the task behind their back both use.
+struct RedisStoreInner {
+    keys: RedisKeys,
+    keep: Duration,
+    scripts: LuaScripts,
+    connector: RedisConnector,
+    outbox: RedisOutbox,
+    leases: ConcurrencyLeases,
+    tally: Arc<StoreCounters>,
+}
+
+impl RedisStore {
+    /// Connects to a Redis, and goes on without while it is away.
+    ///
+    /// # Errors
+    /// There can be no further thread.
+    pub fn open(client: Client, site: &RedisSettings) -> io::Result<Self> {
+        let tally = Arc::new(StoreCounters::new(false));
+        let inner = Arc::new(RedisStoreInner {
+            keys: RedisKeys::new(&site.prefix),
+            keep: site.keep,
+            scripts: LuaScripts::new(),
+            connector: RedisConnector::new(client, site.wait, tally.clone()),
+            outbox: RedisOutbox::new(tally.clone()),
+            leases: ConcurrencyLeases::new(),
+            tally,
+        });
+        let closed = Arc::new(Notify::new());
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()?;
+        let (task, end) = (inner.clone(), closed.clone());
+        let on_store_failure = site.limits_when_away;
+        thread::Builder::new()
+            .name("state-redis".into())
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = task.connector.keep_connected(&task.scripts, policy(on_store_failure)) => {}
+                        () = task.deliver() => {}
+                        () = end.notified() => {}
+                    }
+                });
+            })?;
+        inner.connector.wait_for_first_attempt(FIRST_TRY);
+        Ok(Self {
+            inner,
+            closed,
+            on_store_failure,
+        })
+    }
+}
+
+impl StateStore for RedisStore {
+    fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
+        self.inner.outbox.push(RedisWrite::Remember {
+            caller: caller.clone(),
+            id: id.into(),
+            channel: channel.clone(),
+        });
+    }
+
+    fn channel_of<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+    ) -> StoreFuture<'a, Option<Arc<str>>> {
+        match self.inner.outbox.owner_of(caller, id) {
+            Some(owner) => StoreFuture::Ready(Ok(owner.channel())),
+            None => {
+                let asked = self.inner.channel_of(caller, id);
+                StoreFuture::Later(Box::pin(
+                    self.inner.count_failure(StoreOperation::ChannelOf, asked),
+                ))
+            }
+        }
+    }
+
+    fn forget(&self, caller: &Arc<str>, id: &str) {
+        self.inner.outbox.push(RedisWrite::Forget {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+        let asked = self.inner.admit(demand);
+        StoreFuture::Later(Box::pin(
+            self.inner.count_failure(StoreOperation::Admit, asked),
+        ))
+    }
+
+    fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
+        self.inner.settle(ticket, tokens_used);
+    }
+
+    fn take_per_second<'a>(
+        &'a self,
+        budget_key: &'a str,
+        per_second: u16,
+    ) -> StoreFuture<'a, PerSecondDecision> {
+        let asked = self.inner.take_per_second(budget_key, per_second);
+        StoreFuture::Later(Box::pin(
+            self.inner
+                .count_failure(StoreOperation::TakePerSecond, asked),
+        ))
+    }
+
+    fn put_note(&self, key: &str, text: &Bytes) {
+        if text.len() <= NOTE_BYTES_MAX {
+            self.inner.outbox.push(RedisWrite::PutNote {
+                key: key.into(),
+                text: text.clone(),
+            });
+        }
+    }
+
+    fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
+        let asked = self.inner.get_note(key);
+        StoreFuture::Later(Box::pin(
+            self.inner.count_failure(StoreOperation::GetNote, asked),
+        ))
+    }
+
+    fn on_store_failure(&self) -> OnStoreFailure {
+        self.on_store_failure
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.inner.tally.health("redis")
+    }
+
+    fn flush(&self, max_wait: Duration) {
+        self.inner.outbox.flush(max_wait);
+    }
+}
+
+impl Drop for RedisStore {
+    fn drop(&mut self) {
+        self.closed.notify_one();
+    }
+}
+
+impl RedisStoreInner {
+    async fn channel_of(
+        &self,
+        caller: &Arc<str>,
+        id: &str,
+    ) -> Result<Option<Arc<str>>, StoreUnavailable> {
+        let mut command = redis::cmd("GETEX");
+        command.arg(self.keys.affinity(caller, id));
+        command.arg("PX").arg(self.keep.as_millis() as u64);
+        let connection = self.connector.connection()?;
+        let found: Option<String> = self.connector.query(connection, &command).await?;
+        Ok(found.map(Arc::from))
+    }
+
+    async fn admit(&self, demand: &AdmissionRequest<'_>) -> Result<Admission, StoreUnavailable> {
+        let connection = self.connector.connection()?;
+        let lease = self.leases.next();
+        let name = self.leases.name(lease);
+        let keys = self.keys_of(demand.limits);
+        let mut perhaps = ReleaseGuard {
+            outbox: &self.outbox,
+            name: &name,
+            keys: leases_among(demand.limits, &keys),
+        };
+        let command = self.scripts.admit(&keys, &name, demand);
+        let answer: Vec<i64> = self.connector.query(connection, &command).await?;
+        let admission = scripts::admission(&answer, demand, lease)
+            .ok_or_else(|| StoreUnavailable("Redis gave no answer of the script".into()))?;
+        let taken = std::mem::take(&mut perhaps.keys);
+        if matches!(admission.decision, AdmissionDecision::Granted(_)) && !taken.is_empty() {
+            self.leases.hold(lease, taken);
+        }
+        Ok(admission)
+    }
+
+    async fn take_per_second(
+        &self,
+        budget_key: &str,
+        per_second: u16,
+    ) -> Result<PerSecondDecision, StoreUnavailable> {
+        let command = self
+            .scripts
+            .take_per_second(&self.keys.per_second(budget_key), per_second);
+        let connection = self.connector.connection()?;
+        let wait_ms: u64 = self.connector.query(connection, &command).await?;
+        Ok(match wait_ms {
+            0 => PerSecondDecision::Allowed,
+            wait_ms => PerSecondDecision::RetryAfter(Duration::from_millis(wait_ms)),
+        })
+    }
+
+    async fn get_note(&self, key: &str) -> Result<Option<Bytes>, StoreUnavailable> {
+        let mut command = redis::cmd("GET");
+        command.arg(self.keys.note(key));
+        let connection = self.connector.connection()?;
+        let found: Option<Vec<u8>> = self.connector.query(connection, &command).await?;
+        Ok(found.map(Bytes::from))
+    }
+
+    /// Counts what fails.
+    async fn count_failure<T>(
+        &self,
+        operation: StoreOperation,
+        asked: impl Future<Output = Result<T, StoreUnavailable>>,
+    ) -> Result<T, StoreUnavailable> {
+        let outcome = asked.await;
+        if outcome.is_err() {
+            self.tally.failed(operation);
+        }
+        outcome
+    }
+
+    fn settle(&self, mut ticket: AdmissionTicket, tokens_used: u64) {
+        self.leases.release(ticket.lease);
+        let estimate = ticket.tokens;
+        ticket.limits.retain(|limit| match limit.measure {
+            LimitKind::RequestsPerMinute => false,
+            LimitKind::Concurrent => true,
+            LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
+                tokens_used != estimate
+            }
+        });
+        if ticket.limits.is_empty() {
+            return;
+        }
+        self.outbox.push(RedisWrite::Settle {
+            keys: self.keys_of(&ticket.limits),
+            lease: self.leases.name(ticket.lease),
+            ticket,
+            tokens_used,
+        });
+    }
+
+    fn keys_of(&self, limits: &[CallerLimit]) -> Vec<String> {
+        limits.iter().map(|limit| self.keys.limit(limit)).collect()
+    }
+
+    /// Writes what waits, and renews places, one after the other: no place is renewed behind its release.
+    async fn deliver(&self) {
+        let mut renewal = interval(RENEW_EVERY);
+        renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let writes = async {
+                self.outbox.filled().await;
+                self.connector.restored().await;
+            };
+            tokio::select! {
+                () = writes => {
+                    self.outbox
+                        .deliver(&self.connector, &self.scripts, &self.keys, self.keep)
+                        .await;
+                }
+                _ = renewal.tick() => self.renew().await,
+            }
+        }
+    }
+
+    async fn renew(&self) {
+        let held = self.leases.leases_by_key();
+        if held.is_empty() {
+            return;
+        }
+        let mut pipeline = Pipeline::with_capacity(held.len());
+        for (key, leases) in &held {
+            pipeline.add_command(self.scripts.renew(key, leases));
+        }
+        // What failed is renewed the next time, and has several.
+        let _ = self.connector.send(&mut pipeline).await;
+    }
+}
+
+/// Frees the place of a demand whose answer never came, or came too late.
+struct ReleaseGuard<'a> {
+    outbox: &'a RedisOutbox,
+    name: &'a str,
+    keys: Vec<String>,
+}
+
+impl Drop for ReleaseGuard<'_> {
+    fn drop(&mut self) {
+        for key in self.keys.drain(..) {
+            self.outbox.push(RedisWrite::Release {
+                key,
+                lease: self.name.to_string(),
+            });
+        }
+    }
+}
+
+/// The keys of those limits that hold a place.
+fn leases_among(limits: &[CallerLimit], keys: &[String]) -> Vec<String> {
+    let held = limits
+        .iter()
+        .zip(keys)
+        .filter(|(limit, _)| limit.measure == LimitKind::Concurrent);
+    held.map(|(_, key)| key.clone()).collect()
+}
+
+fn policy(on_store_failure: OnStoreFailure) -> &'static str {
+    match on_store_failure {
+        OnStoreFailure::Allow => {
+            "requests with limits pass uncounted, those about earlier responses are refused"
+        }
+        OnStoreFailure::Deny => {
+            "requests with limits and those about earlier responses are refused"
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! What waits to be written to Redis: bounded, delivered in order by a task of its own, kept while Redis is away.
+
+use super::connector::{PipelineResult, RedisConnector, is_unreachable};
+use super::keys::RedisKeys;
+use super::scripts::LuaScripts;
+use crate::state::admission::AdmissionTicket;
+use crate::state::affinity::IdOwner;
+use crate::state::health::{StoreCounters, StoreOperation};
+use crate::state::memory::lock;
+use crate::state::note_cache::NOTE_KEPT;
+use bytes::Bytes;
+use redis::{Cmd, Pipeline};
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+use tokio::sync::Notify;
+
+/// Writes that wait at most, a few hundred bytes each.
+const WAITING_MAX: usize = 50_000;
+/// Notes are larger than the rest: they do not wait behind so many.
+const WAITING_BEFORE_NOTE_MAX: usize = 5_000;
+/// Writes that are sent at once.
+const BATCH_MAX: usize = 500;
+
+/// Something for Redis to keep.
+#[derive(Debug)]
+pub enum RedisWrite {
+    Remember {
+        caller: Arc<str>,
+        id: Box<str>,
+        channel: Arc<str>,
+    },
+    Forget {
+        caller: Arc<str>,
+        id: Box<str>,
+    },
+    Settle {
+        keys: Vec<String>,
+        lease: String,
+        ticket: AdmissionTicket,
+        tokens_used: u64,
+    },
+    /// A place that was perhaps taken by a demand whose answer nobody got.
+    Release {
+        key: String,
+        lease: String,
+    },
+    PutNote {
+        key: Box<str>,
+        text: Bytes,
+    },
+}
+
+/// What waits to be written.
+pub struct RedisOutbox {
+    waiting: Mutex<OutboxQueue>,
+    /// Wakes the task.
+    filled: Notify,
+    /// Wakes whoever waits until all is written.
+    emptied: Condvar,
+    tally: Arc<StoreCounters>,
+}
+
+/// A caller and the id that it got.
+type OwnedId = (Arc<str>, Box<str>);
+
+#[derive(Default)]
+struct OutboxQueue {
+    writes: VecDeque<RedisWrite>,
+    /// Writes that were sent and not answered yet.
+    sent: usize,
+    /// What Redis does not know yet of ids, with how many writes say so.
+    unwritten: HashMap<OwnedId, (IdOwner, usize)>,
+}
+
+impl RedisOutbox {
+    pub fn new(tally: Arc<StoreCounters>) -> Self {
+        Self {
+            waiting: Mutex::default(),
+            filled: Notify::new(),
+            emptied: Condvar::new(),
+            tally,
+        }
+    }
+
+    /// Hands a write over; it is dropped and counted if too many wait.
+    pub fn push(&self, write: RedisWrite) {
+        let mut waiting = lock(&self.waiting);
+        let most = match write {
+            RedisWrite::PutNote { .. } => WAITING_BEFORE_NOTE_MAX,
+            _ => WAITING_MAX,
+        };
+        if waiting.writes.len() + waiting.sent >= most {
+            self.tally.dropped(write.operation());
+            return;
+        }
+        if let Some((key, owner)) = write.id_and_owner() {
+            let entry = waiting
+                .unwritten
+                .entry(key)
+                .or_insert((IdOwner::Forgotten, 0));
+            *entry = (owner, entry.1 + 1);
+        }
+        waiting.writes.push_back(write);
+        drop(waiting);
+        self.filled.notify_one();
+    }
+
+    /// The owner of `id`, if it is not written yet.
+    pub fn owner_of(&self, caller: &Arc<str>, id: &str) -> Option<IdOwner> {
+        let waiting = lock(&self.waiting);
+        if waiting.unwritten.is_empty() {
+            return None;
+        }
+        let (owner, _) = waiting.unwritten.get(&(caller.clone(), id.into()))?;
+        Some(owner.clone())
+    }
+
+    /// Waits until everything is written, at most `max_wait`. Blocks.
+    pub fn flush(&self, max_wait: Duration) {
+        let is_open = |waiting: &mut OutboxQueue| waiting.sent > 0 || !waiting.writes.is_empty();
+        let waited = self
+            .emptied
+            .wait_timeout_while(lock(&self.waiting), max_wait, is_open);
+        drop(waited);
+    }
+
+    /// Waits for writes.
+    pub async fn filled(&self) {
+        loop {
+            let filled = self.filled.notified();
+            if !lock(&self.waiting).writes.is_empty() {
+                return;
+            }
+            filled.await;
+        }
+    }
+
+    /// Sends some of what waits, and keeps what was not taken.
+    pub async fn deliver(
+        &self,
+        connector: &RedisConnector,
+        scripts: &LuaScripts,
+        keys: &RedisKeys,
+        keep: Duration,
+    ) {
+        let batch = self.take();
+        let mut pipeline = Pipeline::with_capacity(batch.len());
+        for write in &batch {
+            pipeline.add_command(write.command(scripts, keys, keep));
+        }
+        match connector.send(&mut pipeline).await {
+            PipelineResult::Responded(answers) => {
+                let mut back = Vec::new();
+                for (write, answer) in batch.into_iter().zip(answers) {
+                    match answer {
+                        Err(error) if is_unreachable(&error) => back.push(write),
+                        Err(_) => self.done(&write, false),
+                        Ok(_) => self.done(&write, true),
+                    }
+                }
+                self.put_back(back);
+            }
+            PipelineResult::Unknown => {
+                // Settled twice would be counted twice.
+                let (back, lost): (Vec<_>, Vec<_>) =
+                    batch.into_iter().partition(RedisWrite::may_be_repeated);
+                lost.iter().for_each(|write| self.done(write, false));
+                self.put_back(back);
+            }
+            PipelineResult::Unsent => self.put_back(batch),
+        }
+    }
+
+    fn take(&self) -> Vec<RedisWrite> {
+        let mut waiting = lock(&self.waiting);
+        let count = waiting.writes.len().min(BATCH_MAX);
+        waiting.sent = count;
+        waiting.writes.drain(..count).collect()
+    }
+
+    fn put_back(&self, writes: Vec<RedisWrite>) {
+        let mut waiting = lock(&self.waiting);
+        for write in writes.into_iter().rev() {
+            waiting.writes.push_front(write);
+        }
+        waiting.sent = 0;
+        if waiting.writes.is_empty() {
+            self.emptied.notify_all();
+        }
+    }
+
+    fn done(&self, write: &RedisWrite, is_written: bool) {
+        if !is_written {
+            self.tally.failed(write.operation());
+        }
+        let Some((key, _)) = write.id_and_owner() else {
+            return;
+        };
+        let mut waiting = lock(&self.waiting);
+        if let Some((_, writes)) = waiting.unwritten.get_mut(&key) {
+            *writes -= 1;
+            if *writes == 0 {
+                waiting.unwritten.remove(&key);
+            }
+        }
+    }
+}
+
+impl RedisWrite {
+    fn operation(&self) -> StoreOperation {
+        match self {
+            Self::Remember { .. } => StoreOperation::Remember,
+            Self::Forget { .. } => StoreOperation::Forget,
+            Self::Settle { .. } | Self::Release { .. } => StoreOperation::Settle,
+            Self::PutNote { .. } => StoreOperation::PutNote,
+        }
+    }
+
+    /// What this says of an id.
+    fn id_and_owner(&self) -> Option<(OwnedId, IdOwner)> {
+        match self {
+            Self::Remember {
+                caller,
+                id,
+                channel,
+            } => Some((
+                (caller.clone(), id.clone()),
+                IdOwner::Channel(channel.clone()),
+            )),
+            Self::Forget { caller, id } => Some(((caller.clone(), id.clone()), IdOwner::Forgotten)),
+            Self::Settle { .. } | Self::Release { .. } | Self::PutNote { .. } => None,
+        }
+    }
+
+    fn may_be_repeated(&self) -> bool {
+        !matches!(self, Self::Settle { .. })
+    }
+
+    fn command(&self, scripts: &LuaScripts, keys: &RedisKeys, keep: Duration) -> Cmd {
+        match self {
+            Self::Remember {
+                caller,
+                id,
+                channel,
+            } => {
+                let mut command = redis::cmd("SET");
+                command.arg(keys.affinity(caller, id)).arg(&**channel);
+                command.arg("PX").arg(keep.as_millis() as u64);
+                command
+            }
+            Self::Forget { caller, id } => {
+                let mut command = redis::cmd("DEL");
+                command.arg(keys.affinity(caller, id));
+                command
+            }
+            Self::Settle {
+                keys,
+                lease,
+                ticket,
+                tokens_used,
+            } => scripts.settle(keys, lease, ticket, *tokens_used),
+            Self::Release { key, lease } => LuaScripts::release(key, lease),
+            Self::PutNote { key, text } => {
+                let mut command = redis::cmd("SET");
+                command.arg(keys.note(key)).arg(&text[..]);
+                command.arg("PX").arg(NOTE_KEPT.as_millis() as u64);
+                command
+            }
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What Redis does in one step, as scripts of its own language.
+
+use crate::state::admission::{
+    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, LimitStatus,
+};
+use crate::state::clock::Timestamp;
+use redis::{Cmd, Script};
+use std::time::Duration;
+
+/// How long a place stays taken whose gateway says nothing more of it.
+pub const LEASE: Duration = Duration::from_secs(30);
+/// Lua counts in doubles, which are exact up to here.
+const COUNT_MAX: u64 = 1 << 53;
+
+/// The scripts, to be loaded once for each connection.
+pub struct LuaScripts {
+    admit: Script,
+    settle: Script,
+    renew: Script,
+    pace: Script,
+}
+
+impl LuaScripts {
+    pub fn new() -> Self {
+        let script = |code: &str| Script::new(&format!("{}\n{code}", include_str!("calendar.lua")));
+        Self {
+            admit: script(include_str!("admit.lua")),
+            settle: script(include_str!("settle.lua")),
+            renew: script(include_str!("renew.lua")),
+            pace: script(include_str!("pace.lua")),
+        }
+    }
+
+    pub fn all(&self) -> [&Script; 4] {
+        [&self.admit, &self.settle, &self.renew, &self.pace]
+    }
+
+    /// Takes what `demand` needs; `keys` are those of its limits, `lease` names it.
+    pub fn admit(&self, keys: &[String], lease: &str, demand: &AdmissionRequest<'_>) -> Cmd {
+        let mut command = call(&self.admit, keys);
+        command
+            .arg(lease)
+            .arg(LEASE.as_millis() as u64)
+            .arg(demand.tokens.min(COUNT_MAX));
+        for limit in demand.limits {
+            command
+                .arg(limit.measure.name())
+                .arg(limit.most.min(COUNT_MAX));
+        }
+        command
+    }
+
+    /// Settles a ticket; `keys` are those of its limits, `lease` names it.
+    pub fn settle(
+        &self,
+        keys: &[String],
+        lease: &str,
+        ticket: &AdmissionTicket,
+        tokens_used: u64,
+    ) -> Cmd {
+        let mut command = call(&self.settle, keys);
+        command
+            .arg(lease)
+            .arg(ticket.taken_at.unix_ms)
+            .arg(ticket.tokens.min(COUNT_MAX))
+            .arg(tokens_used.min(COUNT_MAX));
+        for limit in &ticket.limits {
+            command.arg(limit.measure.name());
+        }
+        command
+    }
+
+    /// Frees a place that was perhaps never taken.
+    pub fn release(key: &str, lease: &str) -> Cmd {
+        let mut command = redis::cmd("ZREM");
+        command.arg(key).arg(lease);
+        command
+    }
+
+    /// Takes one of the uses under `key` that a second may hold.
+    pub fn take_per_second(&self, key: &str, per_second: u16) -> Cmd {
+        let mut command = call(&self.pace, std::slice::from_ref(&key));
+        command.arg(per_second.max(1));
+        command
+    }
+
+    /// Keeps places under one key.
+    pub fn renew(&self, key: &str, leases: &[String]) -> Cmd {
+        let mut command = call(&self.renew, std::slice::from_ref(&key));
+        command.arg(LEASE.as_millis() as u64).arg(leases);
+        command
+    }
+}
+
+/// What the script that admits has answered; none if that is no answer of it.
+pub fn admission(answer: &[i64], demand: &AdmissionRequest<'_>, lease: u64) -> Option<Admission> {
+    let (head, limit_statuses) = answer.split_at_checked(4)?;
+    let &[granted, in_the_way, wait, now] = head else {
+        return None;
+    };
+    let count = |count: i64| u64::try_from(count).unwrap_or(0);
+    let limit_statuses: Vec<LimitStatus> = limit_statuses
+        .chunks_exact(2)
+        .map(|pair| LimitStatus {
+            remaining: count(pair[0]),
+            reset: Duration::from_millis(count(pair[1])),
+        })
+        .collect();
+    let decision = match granted {
+        1 => AdmissionDecision::Granted(AdmissionTicket {
+            limits: demand.limits.to_vec(),
+            tokens: demand.tokens,
+            taken_at: Timestamp::of_server(count(now)),
+            lease,
+        }),
+        _ => AdmissionDecision::Refused {
+            limit: usize::try_from(in_the_way).ok()?.checked_sub(1)?,
+            retry_after: Duration::from_millis(count(wait)),
+        },
+    };
+    (limit_statuses.len() == demand.limits.len()).then_some(Admission {
+        limit_statuses,
+        decision,
+    })
+}
+
+fn call<K: AsRef<str>>(script: &Script, keys: &[K]) -> Cmd {
+    let mut command = redis::cmd("EVALSHA");
+    command.arg(script.get_hash()).arg(keys.len());
+    for key in keys {
+        command.arg(key.as_ref());
+    }
+    command
+}

@@ -1,0 +1,160 @@
+//! What was counted in the last minute, by the second: exact to one second, and never too generous.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// How long what was counted stays counted.
+const WINDOW_MS: u64 = 60_000;
+
+/// Counts of the last minute.
+///
+/// A second is forgotten 60 s after the last that was counted in it, so that no 60 s ever hold more than
+/// the limit, and nobody waits for longer.
+#[derive(Clone, Debug, Default)]
+pub struct SlidingWindow {
+    /// Oldest first; never more than a minute of them.
+    counted: VecDeque<SecondBucket>,
+    sum: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SecondBucket {
+    second: u64,
+    count: u64,
+    /// When something was counted in it last.
+    last_ms: u64,
+}
+
+impl SlidingWindow {
+    /// What counts at `now_ms`.
+    pub fn sum(&mut self, now_ms: u64) -> u64 {
+        self.forget_old(now_ms);
+        self.sum
+    }
+
+    pub fn add(&mut self, now_ms: u64, count: u64) {
+        let second = now_ms / 1000;
+        self.forget_old(now_ms);
+        match self.counted.back_mut() {
+            Some(newest) if newest.second >= second => {
+                newest.count += count;
+                newest.last_ms = newest.last_ms.max(now_ms);
+            }
+            _ => self.counted.push_back(SecondBucket {
+                second,
+                count,
+                last_ms: now_ms,
+            }),
+        }
+        self.sum += count;
+    }
+
+    /// Replaces `estimate`, counted at `then_ms`, by what it really was.
+    pub fn correct(&mut self, then_ms: u64, estimate: u64, actual: u64) {
+        let second = then_ms / 1000;
+        let entry = self.counted.iter_mut().find(|entry| entry.second == second);
+        if let Some(entry) = entry {
+            let corrected = entry.count.saturating_sub(estimate) + actual;
+            self.sum = self.sum - entry.count + corrected;
+            entry.count = corrected;
+        }
+    }
+
+    /// Until `room` more fit under `most`; none if they never do.
+    pub fn wait_for(&mut self, now_ms: u64, room: u64, most: u64) -> Option<Duration> {
+        let mut left = self.sum(now_ms);
+        if room > most {
+            return None;
+        }
+        if left + room <= most {
+            return Some(Duration::ZERO);
+        }
+        for entry in &self.counted {
+            left -= entry.count;
+            if left + room <= most {
+                return Some(entry.until_forgotten(now_ms));
+            }
+        }
+        None
+    }
+
+    /// Until nothing of it counts any more.
+    pub fn reset(&mut self, now_ms: u64) -> Duration {
+        self.forget_old(now_ms);
+        let newest = self.counted.back();
+        newest.map_or(Duration::ZERO, |newest| newest.until_forgotten(now_ms))
+    }
+
+    fn forget_old(&mut self, now_ms: u64) {
+        while let Some(oldest) = self.counted.front() {
+            if now_ms < oldest.last_ms + WINDOW_MS {
+                return;
+            }
+            self.sum -= oldest.count;
+            self.counted.pop_front();
+        }
+    }
+}
+
+impl SecondBucket {
+    fn until_forgotten(&self, now_ms: u64) -> Duration {
+        let left_ms = (self.last_ms + WINDOW_MS).saturating_sub(now_ms);
+        Duration::from_millis(left_ms.min(WINDOW_MS))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_minute_exceeds_the_limit() {
+        let mut window = SlidingWindow::default();
+        window.add(0, 1);
+        window.add(999, 4);
+        assert_eq!(window.sum(60_998), 5);
+        assert_eq!(window.sum(60_999), 0);
+    }
+
+    #[test]
+    fn a_wait_never_exceeds_a_minute() {
+        for at_ms in [0, 1, 400, 999, 1_000, 59_999] {
+            let mut window = SlidingWindow::default();
+            window.add(at_ms, 10);
+            let minute = Duration::from_secs(60);
+            assert_eq!(window.reset(at_ms), minute, "{at_ms}");
+            assert_eq!(window.wait_for(at_ms, 1, 10), Some(minute), "{at_ms}");
+            assert_eq!(window.sum(at_ms + 60_000), 0, "{at_ms}");
+        }
+    }
+
+    #[test]
+    fn waiting_ends_when_enough_is_forgotten() {
+        let mut window = SlidingWindow::default();
+        window.add(0, 3);
+        window.add(10_000, 3);
+        assert_eq!(window.wait_for(10_000, 4, 10), Some(Duration::ZERO));
+        assert_eq!(
+            window.wait_for(10_000, 5, 10),
+            Some(Duration::from_secs(50))
+        );
+        assert_eq!(
+            window.wait_for(10_000, 8, 10),
+            Some(Duration::from_secs(60))
+        );
+        assert_eq!(window.wait_for(10_000, 11, 10), None);
+        assert_eq!(window.reset(10_000), Duration::from_secs(60));
+    }
+
+    #[test]
+    fn an_estimate_is_corrected_to_the_actual_count() {
+        let mut window = SlidingWindow::default();
+        window.add(0, 100);
+        window.add(5_000, 100);
+        window.correct(0, 100, 7);
+        assert_eq!(window.sum(5_000), 107);
+        window.correct(70_000, 100, 7);
+        window.correct(1_000, 100, 7);
+        assert_eq!(window.sum(5_000), 107);
+    }
+}

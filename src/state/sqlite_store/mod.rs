@@ -1,0 +1,195 @@
+//! State of one machine: in memory, and in an SQLite file behind it what a restart must not lose.
+//!
+//! Ids, budgets and notes are in the file; seconds, minutes and places in use mean nothing after a restart.
+
+mod file;
+mod reader;
+mod writer;
+
+use super::admission::{Admission, AdmissionRequest, AdmissionTicket};
+use super::affinity::{AffinityCache, IdOwner};
+use super::calendar::period;
+use super::clock::Clock;
+use super::health::{StoreCounters, StoreHealth};
+use super::limit_counters::LimitCounters;
+use super::memory::lock;
+use super::note_cache::NOTE_BYTES_MAX;
+use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use super::{StateStore, StoreFuture, StoreUnavailable};
+use bytes::Bytes;
+use file::{FileWrite, StateFile, StateFileError};
+use reader::StateFileReader;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use writer::{StateFileWriter, WriteQueue};
+
+/// State in memory and a file. Two processes may share the file, as in an upgrade.
+pub struct SqliteStore {
+    affinity: Mutex<AffinityCache>,
+    counts: Arc<Mutex<LimitCounters>>,
+    limiter: Mutex<PerSecondLimiter>,
+    queue: Arc<WriteQueue>,
+    reader: StateFileReader,
+    tally: Arc<StoreCounters>,
+    clock: Clock,
+}
+
+impl SqliteStore {
+    /// Opens the file, and makes it if there is none; ids that nobody used for `keep` are removed from it.
+    ///
+    /// # Errors
+    /// The file cannot be made, or not be used.
+    pub fn open(path: &Path, keep: Duration, clock: Clock) -> Result<Self, StateFileError> {
+        let file = StateFile::open(path)?;
+        let mut counts = LimitCounters::default();
+        for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
+            counts.restore(counter, since, tokens);
+        }
+        let counts = Arc::new(Mutex::new(counts));
+        let queue = Arc::new(WriteQueue::default());
+        let tally = Arc::new(StoreCounters::new(true));
+        let reader =
+            StateFileReader::start(StateFile::open(path)?, path.to_path_buf(), tally.clone())?;
+        let writer = StateFileWriter {
+            path: path.to_path_buf(),
+            file,
+            keep,
+            queue: queue.clone(),
+            counts: counts.clone(),
+            tally: tally.clone(),
+        };
+        writer.start()?;
+        Ok(Self {
+            affinity: Mutex::default(),
+            counts,
+            limiter: Mutex::default(),
+            queue,
+            reader,
+            tally,
+            clock,
+        })
+    }
+
+    fn write(&self, write: FileWrite) {
+        self.queue.push(write, &self.tally);
+    }
+
+    fn used(&self, caller: &Arc<str>, id: &str) {
+        self.write(FileWrite::Touch {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    /// Asks the file for an id that memory does not know.
+    async fn look_up(
+        &self,
+        caller: &Arc<str>,
+        id: &str,
+    ) -> Result<Option<Arc<str>>, StoreUnavailable> {
+        let Some(channel) = self.reader.channel_of(caller, id).await? else {
+            return Ok(None);
+        };
+        self.used(caller, id);
+        let mut affinity = lock(&self.affinity);
+        // What was remembered or forgotten meanwhile is newer.
+        let owner = affinity.owner_of(caller, id).unwrap_or_else(|| {
+            let owner = IdOwner::Channel(channel);
+            affinity.remember(caller, id, owner.clone());
+            owner
+        });
+        Ok(owner.channel())
+    }
+}
+
+impl StateStore for SqliteStore {
+    fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
+        lock(&self.affinity).remember(caller, id, IdOwner::Channel(channel.clone()));
+        self.write(FileWrite::Remember {
+            caller: caller.clone(),
+            id: id.into(),
+            channel: channel.clone(),
+        });
+    }
+
+    fn channel_of<'a>(
+        &'a self,
+        caller: &'a Arc<str>,
+        id: &'a str,
+    ) -> StoreFuture<'a, Option<Arc<str>>> {
+        let known = lock(&self.affinity).owner_of(caller, id);
+        match known {
+            Some(IdOwner::Forgotten) => StoreFuture::Ready(Ok(None)),
+            Some(IdOwner::Channel(channel)) => {
+                self.used(caller, id);
+                StoreFuture::Ready(Ok(Some(channel)))
+            }
+            None => StoreFuture::Later(Box::pin(self.look_up(caller, id))),
+        }
+    }
+
+    fn forget(&self, caller: &Arc<str>, id: &str) {
+        // The file may still know it when it is asked.
+        lock(&self.affinity).remember(caller, id, IdOwner::Forgotten);
+        self.write(FileWrite::Forget {
+            caller: caller.clone(),
+            id: id.into(),
+        });
+    }
+
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+        StoreFuture::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
+    }
+
+    fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
+        lock(&self.counts).settle(&ticket, tokens_used);
+        let budgets = ticket
+            .limits
+            .iter()
+            .filter(|limit| limit.measure.is_budget());
+        for limit in budgets.filter(|_| tokens_used > 0) {
+            self.write(FileWrite::AddTokens {
+                counter: limit.counter(),
+                since: period(limit.measure, ticket.taken_at.unix_ms).0,
+                tokens: tokens_used,
+            });
+        }
+    }
+
+    fn take_per_second<'a>(
+        &'a self,
+        budget_key: &'a str,
+        per_second: u16,
+    ) -> StoreFuture<'a, PerSecondDecision> {
+        let now_ms = self.clock.now().steady_ms;
+        StoreFuture::Ready(Ok(lock(&self.limiter).take(budget_key, per_second, now_ms)))
+    }
+
+    fn put_note(&self, key: &str, text: &Bytes) {
+        if text.len() <= NOTE_BYTES_MAX {
+            self.write(FileWrite::PutNote {
+                key: key.into(),
+                text: text.clone(),
+            });
+        }
+    }
+
+    fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
+        StoreFuture::Later(Box::pin(self.reader.get_note(key)))
+    }
+
+    fn health(&self) -> StoreHealth {
+        self.tally.health("sqlite")
+    }
+
+    fn flush(&self, max_wait: Duration) {
+        self.queue.flush(max_wait);
+    }
+}
+
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        self.queue.close();
+    }
+}

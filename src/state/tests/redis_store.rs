@@ -1,0 +1,383 @@
+//! What only a shared store can promise: fleets, gateways that die, a Redis that goes away and comes back.
+
+use super::redis_server::RedisServer;
+use super::*;
+use crate::scalar::Secret;
+use crate::state::settings::RedisSettings;
+use crate::state::{OnStoreFailure, StoreUnavailable};
+use std::time::Instant;
+
+/// Far above the wait that is configured, and far below what anybody would call hanging.
+const AT_ONCE: Duration = Duration::from_secs(5);
+
+pub fn site(url: &str) -> RedisSettings {
+    RedisSettings {
+        url: Secret::new(url).unwrap(),
+        user: None,
+        password: None,
+        ca: None,
+        prefix: "test".into(),
+        wait: Duration::from_millis(500),
+        keep: 30 * DAY,
+        limits_when_away: OnStoreFailure::Deny,
+    }
+}
+
+pub fn open(site: RedisSettings) -> Arc<dyn StateStore> {
+    StoreSettings::Redis(Box::new(site)).open()
+}
+
+/// Sends one command, its words separated by spaces.
+fn command(server: &RedisServer, command: &str) {
+    let mut redis = site(&server.url())
+        .client()
+        .unwrap()
+        .get_connection()
+        .unwrap();
+    let mut words = command.split_whitespace();
+    let mut sent = redis::cmd(words.next().unwrap());
+    sent.arg(words.collect::<Vec<_>>());
+    sent.exec(&mut redis).unwrap();
+}
+
+async fn is_unreachable(store: &dyn StateStore) -> Result<(), StoreUnavailable> {
+    let nobody = Arc::from("nobody");
+    store.channel_of(&nobody, "resp_0").get().await.map(drop)
+}
+
+async fn wait_until_back(store: &dyn StateStore) {
+    eventually("Redis is back", async || {
+        is_unreachable(store).await.is_ok() && store.health().up
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn redis_store_fulfils_the_contract() {
+    let server = RedisServer::start();
+    let store = open(site(&server.url()));
+    assert!(store.health().up);
+    assert_eq!(store.on_store_failure(), OnStoreFailure::Deny);
+    super::contract::all(&*store).await;
+    let health = store.health();
+    assert_eq!((health.failed, health.dropped), ([0; 8], [0; 8]));
+}
+
+#[tokio::test]
+async fn redis_store_fulfils_the_contract_with_tls_and_a_password() {
+    let folder = TempFolder::new();
+    let certificate = rcgen::generate_simple_self_signed(["127.0.0.1".to_string()]).unwrap();
+    let pem = certificate.cert.pem();
+    std::fs::write(folder.path().join("redis.pem"), &pem).unwrap();
+    let key = certificate.signing_key.serialize_pem();
+    std::fs::write(folder.path().join("redis.key"), key).unwrap();
+    let server = RedisServer::start_with_tls(folder.path(), "pa:ss@word");
+    let url = format!("rediss://127.0.0.1:{}/3", server.port);
+
+    let secure = RedisSettings {
+        password: Some(Secret::new("pa:ss@word").unwrap()),
+        ca: Some(pem.into_bytes()),
+        ..site(&url)
+    };
+    let store = open(secure.clone());
+    assert!(store.health().up);
+    super::contract::all(&*store).await;
+
+    let by_url = format!("rediss://:pa%3Ass%40word@127.0.0.1:{}/3", server.port);
+    let by_url = RedisSettings {
+        password: None,
+        url: Secret::new(by_url).unwrap(),
+        ..secure.clone()
+    };
+    assert!(open(by_url).health().up);
+    let wrong = [
+        RedisSettings {
+            password: None,
+            ..secure.clone()
+        },
+        RedisSettings {
+            password: Some(Secret::new("other").unwrap()),
+            ..secure.clone()
+        },
+        RedisSettings {
+            ca: None,
+            ..secure.clone()
+        },
+        RedisSettings {
+            url: Secret::new(url.replace("rediss", "redis")).unwrap(),
+            ca: None,
+            ..secure
+        },
+    ];
+    for wrong in wrong {
+        let store = open(wrong);
+        assert!(is_unreachable(&*store).await.is_err());
+        assert!(!store.health().up);
+    }
+}
+
+#[tokio::test]
+async fn a_user_needs_no_more_rights_than_the_reference_says() {
+    let server = RedisServer::start();
+    command(
+        &server,
+        "ACL SETUSER gate on >pw ~test:* +get +getex +set +del +zrem +evalsha +script|load +ping +time +select \
+         +hgetall +hget +hmget +hset +hdel +hincrby +zadd +zcard +zremrangebyscore +pexpire +pexpireat \
+         +lindex +lpush +ltrim",
+    );
+    let store = open(RedisSettings {
+        user: Some("gate".into()),
+        password: Some(Secret::new("pw").unwrap()),
+        ..site(&server.url())
+    });
+    super::contract::all(&*store).await;
+    let health = store.health();
+    assert_eq!((health.failed, health.dropped), ([0; 8], [0; 8]));
+}
+
+#[tokio::test]
+async fn gateways_share_ids_limits_and_budgets() {
+    let server = RedisServer::start();
+    let (one, other) = (open(site(&server.url())), open(site(&server.url())));
+    let ann = caller();
+    one.remember(&ann, "resp_1", &Arc::from("primary"));
+    one.flush(AT_ONCE);
+    assert_eq!(
+        channel_of(&*other, &ann, "resp_1").await.as_deref(),
+        Some("primary")
+    );
+    other.forget(&ann, "resp_1");
+    other.flush(AT_ONCE);
+    assert_eq!(channel_of(&*one, &ann, "resp_1").await, None);
+
+    for (measure, tokens) in [
+        (LimitKind::RequestsPerMinute, 0),
+        (LimitKind::TokensPerMinute, 1),
+        (LimitKind::Concurrent, 0),
+        (LimitKind::TokensPerDay, 1),
+        (LimitKind::TokensPerMonth, 1),
+    ] {
+        let limits = [limit(&caller(), measure, 40)];
+        let mut tickets = Vec::new();
+        for n in 0..40 {
+            let store = if n % 2 == 0 { &one } else { &other };
+            tickets.push(granted(&**store, &limits, tokens).await);
+        }
+        refused(&*one, &limits, tokens).await;
+        refused(&*other, &limits, tokens).await;
+    }
+}
+
+#[tokio::test]
+async fn many_at_once_never_get_more_than_the_limit() {
+    let server = RedisServer::start();
+    let limits = Arc::new([limit(&caller(), LimitKind::RequestsPerMinute, 600)]);
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..2 {
+        let store = open(RedisSettings {
+            wait: AT_ONCE,
+            ..site(&server.url())
+        });
+        for _ in 0..20 {
+            let (store, limits) = (store.clone(), limits.clone());
+            tasks.spawn(async move {
+                let mut count = 0;
+                for _ in 0..40 {
+                    let admission = admit(&*store, &*limits, 0).await;
+                    count += u32::from(matches!(admission.decision, AdmissionDecision::Granted(_)));
+                }
+                count
+            });
+        }
+    }
+    let counts = tasks.join_all().await;
+    assert_eq!(counts.iter().sum::<u32>(), 600);
+}
+
+#[tokio::test]
+async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
+    let mut server = RedisServer::start();
+    let store = open(site(&server.url()));
+    let limits = [limit(&caller(), LimitKind::Concurrent, 1)];
+    let ann = caller();
+    granted(&*store, &limits, 0).await;
+    for round in 0..3 {
+        server.kill();
+        eventually("Redis is away", async || {
+            is_unreachable(&*store).await.is_err()
+        })
+        .await;
+        let began = Instant::now();
+        for _ in 0..200 {
+            assert!(is_unreachable(&*store).await.is_err());
+            assert!(
+                store
+                    .admit(&AdmissionRequest {
+                        limits: &limits,
+                        tokens: 0
+                    })
+                    .get()
+                    .await
+                    .is_err()
+            );
+        }
+        // Not one of them waited for the 500 ms that a request may.
+        assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+        assert!(!store.health().up);
+        // What is remembered meanwhile is known here, and there once Redis is back.
+        let id = format!("resp_{round}");
+        store.remember(&ann, &id, &Arc::from("primary"));
+        assert_eq!(
+            channel_of(&*store, &ann, &id).await.as_deref(),
+            Some("primary")
+        );
+
+        server.restart();
+        wait_until_back(&*store).await;
+        store.flush(AT_ONCE);
+        let other = open(site(&server.url()));
+        assert_eq!(
+            channel_of(&*other, &ann, &id).await.as_deref(),
+            Some("primary")
+        );
+        // The place that is still in use is taken again in a Redis that has lost it.
+        eventually("the place is renewed", async || {
+            let admission = admit(&*other, &limits, 0).await;
+            match admission.decision {
+                AdmissionDecision::Refused { .. } => true,
+                AdmissionDecision::Granted(ticket) => {
+                    other.settle(ticket, 0);
+                    false
+                }
+            }
+        })
+        .await;
+    }
+    assert!(store.health().failed[1] > 0 && store.health().failed[3] > 0);
+}
+
+#[tokio::test]
+async fn a_hanging_redis_costs_one_timeout() {
+    let server = RedisServer::start();
+    let store = open(site(&server.url()));
+    server.stop(true);
+    let began = Instant::now();
+    for _ in 0..200 {
+        assert!(is_unreachable(&*store).await.is_err());
+    }
+    assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
+    server.stop(false);
+    wait_until_back(&*store).await;
+}
+
+#[tokio::test]
+async fn a_redis_that_comes_late_is_used_once_it_is_there() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let store = open(site(&server.url()));
+    assert!(!store.health().up);
+    assert!(is_unreachable(&*store).await.is_err());
+    server.restart();
+    wait_until_back(&*store).await;
+    super::contract::all(&*store).await;
+}
+
+#[tokio::test]
+async fn scripts_that_redis_forgot_are_given_to_it_again() {
+    let server = RedisServer::start();
+    let store = open(site(&server.url()));
+    let limits = [limit(&caller(), LimitKind::TokensPerMinute, 100)];
+    let ticket = granted(&*store, &limits, 100).await;
+    command(&server, "SCRIPT FLUSH");
+    store.settle(ticket, 1);
+    store.flush(AT_ONCE);
+    wait_until_back(&*store).await;
+    store.flush(AT_ONCE);
+    let standing = admit(&*store, &limits, 9).await.limit_statuses[0];
+    assert_eq!(standing.remaining, 90);
+}
+
+#[tokio::test]
+async fn the_lease_of_an_abandoned_admission_is_released() {
+    let server = RedisServer::start();
+    // On a busy machine an answer that is late costs the connection, and with it the order of what was sent: the
+    // place is then free only when its lease is over.
+    let store = open(RedisSettings {
+        wait: Duration::from_secs(20),
+        ..site(&server.url())
+    });
+    let limits = [limit(&caller(), LimitKind::Concurrent, 1)];
+    for _ in 0..20 {
+        let demand = AdmissionRequest {
+            limits: &limits,
+            tokens: 0,
+        };
+        let StoreFuture::Later(mut asked) = store.admit(&demand) else {
+            panic!("Redis has to be asked");
+        };
+        // Sent, and dropped before its answer.
+        let sent = std::future::poll_fn(|context| {
+            let _ = asked.as_mut().poll(context);
+            std::task::Poll::Ready(())
+        });
+        sent.await;
+    }
+    eventually("the place is free", async || {
+        let demand = AdmissionRequest {
+            limits: &limits,
+            tokens: 0,
+        };
+        let admission = store.admit(&demand).get().await;
+        admission.is_ok_and(|admission| matches!(admission.decision, AdmissionDecision::Granted(_)))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_outbox_is_bounded_and_counts_dropped_writes() {
+    let mut server = RedisServer::start();
+    server.kill();
+    let store = open(site(&server.url()));
+    let ann = caller();
+    // What was never sent leaves nothing to undo.
+    let limits = [limit(&ann, LimitKind::Concurrent, 1)];
+    for _ in 0..1_000 {
+        let demand = AdmissionRequest {
+            limits: &limits,
+            tokens: 0,
+        };
+        assert!(store.admit(&demand).get().await.is_err());
+    }
+    for n in 0..60_000 {
+        store.remember(&ann, &format!("resp_{n}"), &Arc::from("primary"));
+    }
+    assert_eq!(store.health().dropped[0], 10_000);
+    server.restart();
+    wait_until_back(&*store).await;
+    store.flush(Duration::from_secs(30));
+    assert_eq!(
+        channel_of(&*store, &ann, "resp_49999").await.as_deref(),
+        Some("primary")
+    );
+    assert_eq!(channel_of(&*store, &ann, "resp_50000").await, None);
+}
+
+#[test]
+fn an_invalid_redis_url_is_reported_without_its_password() {
+    let cases = [
+        ("http://user:s3cret@host", "begins with"),
+        ("redis://user:s3cret@host/x", "no URL"),
+        ("redis://user:s3cret@", "no URL"),
+        ("rediss://user:s3cret@host/#insecure", "fragment"),
+    ];
+    for (url, expected) in cases {
+        let reason = site(url).client().map(drop).unwrap_err();
+        assert!(reason.contains(expected), "{url}: {reason}");
+        assert!(!reason.contains("s3cret"), "{reason}");
+    }
+    let secret = RedisSettings {
+        password: Some(Secret::new("s3cret").unwrap()),
+        ..site("redis://u:s3cret@host")
+    };
+    assert!(!format!("{secret:?}").contains("s3cret"));
+}

@@ -1,0 +1,294 @@
+//! Builds a provider's request: values put at their places in a body that begins empty.
+
+use super::json_fragment::JsonFragment;
+use crate::protocol::json::quoted;
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// A place in a request: members within each other, and whether the last one is a list to append to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TargetPointer {
+    keys: Vec<String>,
+    append: bool,
+}
+
+/// What is put at a place, around the value that was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ValueTemplate {
+    /// The value itself.
+    Hole,
+    /// A text with the value's word between each two of these.
+    Text(Vec<String>),
+    /// Written JSON without the value.
+    Json(Vec<u8>),
+    List(Vec<ValueTemplate>),
+    Object(Vec<(String, ValueTemplate)>),
+}
+
+/// A body while it is built.
+#[derive(Debug, Default)]
+pub enum BodyBuilder<'a> {
+    /// Nothing yet.
+    #[default]
+    Empty,
+    Json(Cow<'a, [u8]>),
+    List(Vec<BodyBuilder<'a>>),
+    Object(Vec<(Cow<'a, str>, BodyBuilder<'a>)>),
+}
+
+/// There is something at the place already, or a value where an object or list is needed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OccupiedTarget;
+
+/// What stands for the value in a template.
+const HOLE: &str = "{}";
+
+impl TargetPointer {
+    /// The place that an RFC 6901 pointer leads to; `-` at its end appends to a list.
+    pub fn parse(pointer: &str) -> Option<Self> {
+        let tokens = pointer.strip_prefix('/')?.split('/');
+        let unescaped = tokens.map(|token| token.replace("~1", "/").replace("~0", "~"));
+        let mut keys: Vec<String> = unescaped.collect();
+        let append = keys.last().is_some_and(|last| last == "-");
+        if append {
+            keys.pop();
+        }
+        let named = !keys.is_empty() && keys.iter().all(|key| !key.is_empty() && key != "-");
+        named.then_some(Self { keys, append })
+    }
+
+    /// The pointer to what was put there; `index` is that of an appended element.
+    pub fn pointer(&self, index: usize) -> String {
+        let mut pointer = String::new();
+        for key in &self.keys {
+            pointer.push('/');
+            pointer += &key.replace('~', "~0").replace('/', "~1");
+        }
+        if self.append {
+            pointer += &format!("/{index}");
+        }
+        pointer
+    }
+}
+
+impl ValueTemplate {
+    pub fn new(value: &Value) -> Self {
+        match value {
+            Value::String(text) if text == HOLE => Self::Hole,
+            Value::String(text) if text.contains(HOLE) => {
+                Self::Text(text.split(HOLE).map(String::from).collect())
+            }
+            Value::Array(items) => Self::List(items.iter().map(Self::new).collect()),
+            Value::Object(members) => {
+                let member = |(key, value): (&String, _)| (key.clone(), Self::new(value));
+                Self::Object(members.iter().map(member).collect())
+            }
+            scalar => Self::Json(scalar.to_string().into_bytes()),
+        }
+    }
+
+    /// Whether the value goes anywhere.
+    pub fn has_hole(&self) -> bool {
+        match self {
+            Self::Hole | Self::Text(_) => true,
+            Self::Json(_) => false,
+            Self::List(items) => items.iter().any(Self::has_hole),
+            Self::Object(members) => members.iter().any(|(_, value)| value.has_hole()),
+        }
+    }
+
+    pub fn fill<'a>(&'a self, fragment: &JsonFragment<'a>) -> BodyBuilder<'a> {
+        match self {
+            Self::Hole => BodyBuilder::Json(fragment.clone().into_json()),
+            Self::Text(parts) => {
+                let text = parts.join(&*fragment.text_value());
+                BodyBuilder::Json(quoted(&text).to_vec().into())
+            }
+            Self::Json(json) => BodyBuilder::Json(json.into()),
+            Self::List(items) => {
+                BodyBuilder::List(items.iter().map(|item| item.fill(fragment)).collect())
+            }
+            Self::Object(members) => {
+                let member = |(key, value): &'a (String, Self)| (key.into(), value.fill(fragment));
+                BodyBuilder::Object(members.iter().map(member).collect())
+            }
+        }
+    }
+}
+
+impl<'a> BodyBuilder<'a> {
+    /// Puts a value at a place; gives the index of an appended element, else 0.
+    ///
+    /// # Errors
+    /// If there is something already.
+    pub fn put(
+        &mut self,
+        target: &'a TargetPointer,
+        value: BodyBuilder<'a>,
+    ) -> Result<usize, OccupiedTarget> {
+        let mut at = self;
+        for key in &target.keys {
+            at = at.member(key)?;
+        }
+        match (&mut *at, target.append) {
+            (Self::Empty, false) => *at = value,
+            (Self::Empty, true) => *at = Self::List(vec![value]),
+            (Self::List(items), true) => {
+                items.push(value);
+                return Ok(items.len() - 1);
+            }
+            _ => return Err(OccupiedTarget),
+        }
+        Ok(0)
+    }
+
+    /// The body as JSON, in one piece that is allocated once.
+    pub fn to_json(&self) -> Vec<u8> {
+        let mut json = Vec::with_capacity(self.length());
+        self.write(&mut json);
+        json
+    }
+
+    fn member(&mut self, key: &'a str) -> Result<&mut Self, OccupiedTarget> {
+        if let Self::Empty = self {
+            *self = Self::Object(Vec::new());
+        }
+        let Self::Object(members) = self else {
+            return Err(OccupiedTarget);
+        };
+        let known = members.iter().position(|(name, _)| name == key);
+        let at = known.unwrap_or_else(|| {
+            members.push((key.into(), Self::Empty));
+            members.len() - 1
+        });
+        Ok(&mut members[at].1)
+    }
+
+    fn write(&self, json: &mut Vec<u8>) {
+        match self {
+            Self::Empty => json.extend_from_slice(b"{}"),
+            Self::Json(written) => json.extend_from_slice(written),
+            Self::List(items) => {
+                json.push(b'[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        json.push(b',');
+                    }
+                    item.write(json);
+                }
+                json.push(b']');
+            }
+            Self::Object(members) => {
+                json.push(b'{');
+                for (at, (key, value)) in members.iter().enumerate() {
+                    if at > 0 {
+                        json.push(b',');
+                    }
+                    json.extend_from_slice(&quoted(key));
+                    json.push(b':');
+                    value.write(json);
+                }
+                json.push(b'}');
+            }
+        }
+    }
+
+    /// Bytes of the JSON, nearly: keys with escapes are longer.
+    fn length(&self) -> usize {
+        match self {
+            Self::Empty => 2,
+            Self::Json(written) => written.len(),
+            Self::List(items) => 2 + items.iter().map(|item| item.length() + 1).sum::<usize>(),
+            Self::Object(members) => {
+                let member = |(key, value): &(Cow<'_, str>, Self)| key.len() + 4 + value.length();
+                2 + members.iter().map(member).sum::<usize>()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn values_are_put_at_their_places() {
+        let targets = ["/a", "/b/c", "/b/list/-", "/b/list/-", "/~1x/~0y"]
+            .map(|pointer| TargetPointer::parse(pointer).unwrap());
+        let mut body = BodyBuilder::default();
+        let mut pointers = Vec::new();
+        for (at, target) in targets.iter().enumerate() {
+            let value = BodyBuilder::Json(at.to_string().into_bytes().into());
+            pointers.push(target.pointer(body.put(target, value).unwrap()));
+        }
+        let json: Value = serde_json::from_slice(&body.to_json()).unwrap();
+        let expected = json!({"a": 0, "b": {"c": 1, "list": [2, 3]}, "/x": {"~y": 4}});
+        assert_eq!(json, expected);
+        assert_eq!(
+            pointers,
+            ["/a", "/b/c", "/b/list/0", "/b/list/1", "/~1x/~0y"]
+        );
+        for (at, pointer) in pointers.iter().enumerate() {
+            assert_eq!(json.pointer(pointer), Some(&json!(at)));
+        }
+    }
+
+    #[test]
+    fn a_target_can_be_set_only_once() {
+        for (first, second) in [
+            ("/a", "/a"),
+            ("/a", "/a/b"),
+            ("/a/b", "/a"),
+            ("/a/-", "/a"),
+            ("/a", "/a/-"),
+            ("/a/-", "/a/b"),
+            ("/a/b", "/a/-"),
+        ] {
+            let [first, second] =
+                [first, second].map(|pointer| TargetPointer::parse(pointer).unwrap());
+            let mut body = BodyBuilder::default();
+            body.put(&first, BodyBuilder::Json(b"1"[..].into()))
+                .unwrap();
+            let again = body.put(&second, BodyBuilder::Json(b"2"[..].into()));
+            assert_eq!(again, Err(OccupiedTarget), "{first:?} {second:?}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_pointer_is_no_target() {
+        for pointer in ["", "a", "/", "/-", "/a/-/b", "/a//b"] {
+            assert_eq!(TargetPointer::parse(pointer), None, "{pointer}");
+        }
+    }
+
+    #[test]
+    fn templates_take_the_value_in() {
+        let table = [
+            (json!("{}"), r#""5""#, json!("5")),
+            (json!("{}"), "5", json!(5)),
+            (json!("{}s, {}"), "5", json!("5s, 5")),
+            (json!("{}s"), r#""\"5""#, json!("\"5s")),
+            (
+                json!({"a": ["{}", 1, null], "b": true}),
+                "5",
+                json!({"a": [5, 1, null], "b": true}),
+            ),
+            (json!("none"), "5", json!("none")),
+        ];
+        for (template, value, expected) in table {
+            let fragment = JsonFragment::number(5);
+            let fragment = match value {
+                "5" => fragment,
+                text => JsonFragment::text(&serde_json::from_str::<String>(text).unwrap()),
+            };
+            let filled = ValueTemplate::new(&template);
+            let json = filled.fill(&fragment).to_json();
+            assert_eq!(
+                serde_json::from_slice::<Value>(&json).unwrap(),
+                expected,
+                "{template}"
+            );
+        }
+    }
+}

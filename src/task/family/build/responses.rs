@@ -1,0 +1,138 @@
+//! Where a family's answers hold what, from its definition.
+
+use super::FamilyErrors;
+use crate::task::definition::{
+    ErrorMappingConfig, NativeMappingConfig, ResponseMappingConfig, StatusMappingConfig,
+    TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
+};
+use crate::task::family::source::{ValueSource, ValueSources};
+use crate::task::family::{
+    ErrorMapping, NativeMapping, ResponseMapping, StatusMapping, UsageMapping,
+};
+use crate::task::state::TaskState;
+use crate::task::time::{self, TimeFormat};
+use chrono::{Offset, Utc};
+
+impl FamilyErrors {
+    pub(super) fn status(&mut self, config: &StatusMappingConfig) -> StatusMapping {
+        let StatusMappingConfig { at, map, unknown } = config;
+        if !map.values().any(|state| *state == TaskState::Succeeded) {
+            self.add("/status/map", "no word means `succeeded`", None);
+        }
+        StatusMapping {
+            at: self.pointers("/status/at", at),
+            words: map.clone().into_iter().collect(),
+            keeps_unknown: match unknown {
+                UnknownStatusConfig::Keep => true,
+                UnknownStatusConfig::Fail => false,
+            },
+        }
+    }
+
+    pub(super) fn answer(&mut self, config: &ResponseMappingConfig) -> ResponseMapping {
+        let ResponseMappingConfig {
+            video_url,
+            video_duration,
+            resolution,
+            ratio,
+            created,
+            updated,
+            times,
+            usage,
+        } = config;
+        if video_url.0.is_empty() {
+            self.add("/answer/video_url", "the video lies nowhere", None);
+        }
+        ResponseMapping {
+            video_url: self.sources("/answer/video_url", video_url),
+            video_duration: self.sources("/answer/video_duration", video_duration),
+            resolution: self.sources("/answer/resolution", resolution),
+            ratio: self.sources("/answer/ratio", ratio),
+            created: self.sources("/answer/created", created),
+            updated: self.sources("/answer/updated", updated),
+            times: self.times(times),
+            usage: UsageMapping {
+                input_video_duration: self.sources(
+                    "/answer/usage/input_video_duration",
+                    &usage.input_video_duration,
+                ),
+                output_video_duration: self.sources(
+                    "/answer/usage/output_video_duration",
+                    &usage.output_video_duration,
+                ),
+                total_tokens: self.sources("/answer/usage/total_tokens", &usage.total_tokens),
+                duration: self.sources("/answer/usage/duration", &usage.duration),
+            },
+        }
+    }
+
+    fn times(&mut self, config: &TimeFormatConfig) -> TimeFormat {
+        let offset = config.offset.as_deref();
+        if offset.is_some() && config.unit != TimeUnitConfig::Text {
+            let reason = "only times of the unit `text` have an offset";
+            self.add("/answer/times/offset", reason, None);
+        }
+        let offset = offset.map_or(Some(Utc.fix()), time::offset);
+        if offset.is_none() {
+            let reason = "this is no offset from UTC";
+            self.add("/answer/times/offset", reason, Some("such as +08:00"));
+        }
+        match config.unit {
+            TimeUnitConfig::Seconds => TimeFormat::Number { unit_ms: 1_000 },
+            TimeUnitConfig::Milliseconds => TimeFormat::Number { unit_ms: 1 },
+            TimeUnitConfig::Text => TimeFormat::Text {
+                offset: offset.unwrap_or(Utc.fix()),
+            },
+        }
+    }
+
+    pub(super) fn errors(&mut self, config: &ErrorMappingConfig) -> ErrorMapping {
+        ErrorMapping {
+            code: self.sources("/errors/code", &config.code),
+            message: self.sources("/errors/message", &config.message),
+            elsewhere: config.elsewhere.clone(),
+        }
+    }
+
+    pub(super) fn native(&mut self, config: &NativeMappingConfig) -> NativeMapping {
+        let NativeMappingConfig {
+            model,
+            ids_in_request,
+            ids_in_answer,
+        } = config;
+        let mut optional = |at: &str, config: &ValueSourcesConfig| match config.0.is_empty() {
+            true => ValueSources::default(),
+            false => self.pointers(at, config),
+        };
+        NativeMapping {
+            model: optional("/native/model", model),
+            ids_in_request: optional("/native/ids_in_request", ids_in_request),
+            ids_in_answer: optional("/native/ids_in_answer", ids_in_answer),
+        }
+    }
+
+    /// Sources of which each is the place of a value, since it is replaced there.
+    pub(super) fn pointers(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSources {
+        let sources = self.sources(at, config);
+        let is_plain = sources.pointers().count() == config.0.len();
+        if config.0.is_empty()
+            || !is_plain && self.0.iter().all(|fault| !fault.pointer.starts_with(at))
+        {
+            let reason = "only JSON pointers can stand here, one or more";
+            self.add(at, reason, Some("such as /output/task_id"));
+        }
+        sources
+    }
+
+    pub(super) fn sources(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSources {
+        let mut sources = Vec::new();
+        for (index, text) in config.0.iter().enumerate() {
+            match ValueSource::parse(text) {
+                Ok(source) => sources.push(source),
+                Err(reason) if config.0.len() == 1 => self.add(at, reason, None),
+                Err(reason) => self.add(&format!("{at}/{index}"), reason, None),
+            }
+        }
+        ValueSources::new(sources)
+    }
+}

@@ -1,0 +1,226 @@
+//! A family's answers in the words of the generic protocol.
+
+use super::{ResponseMapping, UsageMapping, VideoFamily};
+use crate::protocol::json::{DocumentNode, JsonDocument};
+use crate::task::generic::is_ratio;
+use crate::task::id::TaskId;
+use crate::task::state::TaskState;
+use crate::task::status::{
+    FAILED_UPSTREAM, INVALID_RESPONSE, TaskError, TaskStatus, TaskUsage, UNKNOWN_STATUS,
+};
+
+/// An answer that does not say what an answer must.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnreadableResponse {
+    #[error("the provider's answer holds no task id")]
+    NoTaskId,
+    #[error("the provider's answer holds no status")]
+    NoStatus,
+    #[error("the provider's answer is about another task")]
+    OtherTask,
+}
+
+/// A provider's error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UpstreamError {
+    /// None where the provider gives a message alone.
+    pub code: Option<String>,
+    pub message: String,
+}
+
+/// How long an unknown status is taken for a task under way.
+const UNKNOWN_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
+/// Characters of an id that a provider may give.
+const ID_CHARS_MAX: usize = 512;
+/// Characters of an unknown status that are told.
+const WORD_CHARS_MAX: usize = 64;
+
+impl VideoFamily {
+    /// The provider's task id in the answer to a create.
+    ///
+    /// # Errors
+    /// If there is none. The provider may have accepted the task all the same.
+    pub fn created(&self, response: &JsonDocument) -> Result<String, UnreadableResponse> {
+        let id = self.task_id.text(response.root());
+        id.filter(|id| is_id(id))
+            .ok_or(UnreadableResponse::NoTaskId)
+    }
+
+    /// How a task stands by the answer to a query; `now_ms` is in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// If the answer says nothing of this task, which then stands as it did.
+    pub fn status(
+        &self,
+        response: &JsonDocument,
+        task: &TaskId,
+        now_ms: u64,
+    ) -> Result<TaskStatus, UnreadableResponse> {
+        let root = response.root();
+        let id = self.task_id.text(root);
+        if id.is_some_and(|id| id != task.upstream) {
+            return Err(UnreadableResponse::OtherTask);
+        }
+        let word = self
+            .status
+            .at
+            .text(root)
+            .ok_or(UnreadableResponse::NoStatus)?;
+        let mut words = self.status.words.iter();
+        let mut status = self.response.common(root, task, now_ms);
+        match words.find(|(known, _)| *known == word) {
+            Some((_, state)) => status.state = *state,
+            None => {
+                status.upstream_word = Some(printable(&word));
+                status.state = self.unknown(task, now_ms);
+            }
+        }
+        match status.state {
+            TaskState::Succeeded => self.response.succeed(root, &mut status),
+            TaskState::Failed => status.error = Some(self.failure(response, &status)),
+            TaskState::Queued | TaskState::Running | TaskState::Cancelled | TaskState::Expired => {}
+        }
+        Ok(status)
+    }
+
+    /// How a task stands that the provider says it does not know, by 404 and the like: providers forget
+    /// tasks after a while, and some do not know new ones at once.
+    pub fn missing(&self, task: &TaskId, now_ms: u64) -> TaskStatus {
+        let mut status = TaskStatus::new(task, now_ms);
+        status.state = state_of_unknown(task, now_ms);
+        status.upstream_word = Some("not_found".into());
+        status
+    }
+
+    /// The error that an answer holds, if it holds one; a code stands for a message that is missing.
+    pub fn error(&self, response: &JsonDocument) -> Option<UpstreamError> {
+        let root = response.root();
+        let code = self.errors.code.text(root);
+        let message = self.errors.message.text(root).or_else(|| code.clone())?;
+        Some(UpstreamError { code, message })
+    }
+
+    /// Whether a create that was refused with this code may be tried on another channel.
+    pub fn may_fail_over(&self, code: &str) -> bool {
+        let mut patterns = self.errors.elsewhere.iter();
+        patterns.any(|pattern| match pattern.strip_suffix('*') {
+            Some(beginning) => code.starts_with(beginning),
+            None => code == pattern,
+        })
+    }
+
+    fn unknown(&self, task: &TaskId, now_ms: u64) -> TaskState {
+        match self.status.keeps_unknown {
+            true => state_of_unknown(task, now_ms),
+            false => TaskState::Failed,
+        }
+    }
+
+    fn failure(&self, response: &JsonDocument, status: &TaskStatus) -> TaskError {
+        let (code, message) = match status.upstream_word {
+            Some(_) => (
+                UNKNOWN_STATUS,
+                "the provider reported a status that is not known",
+            ),
+            None => (FAILED_UPSTREAM, "the provider gave no reason"),
+        };
+        match self.error(response) {
+            Some(error) => TaskError {
+                code: error.code.unwrap_or_else(|| code.into()),
+                message: error.message,
+            },
+            None => TaskError {
+                code: code.into(),
+                message: message.into(),
+            },
+        }
+    }
+}
+
+impl ResponseMapping {
+    /// What answers hold in any state.
+    fn common(&self, root: DocumentNode<'_>, task: &TaskId, now_ms: u64) -> TaskStatus {
+        let mut status = TaskStatus::new(task, now_ms);
+        let time = |text: Option<String>| self.times.read(&text?);
+        status.created_ms = time(self.created.text(root)).unwrap_or(status.created_ms);
+        status.updated_ms = time(self.updated.text(root)).unwrap_or(status.updated_ms);
+        status.updated_ms = status.updated_ms.max(status.created_ms);
+        let resolution = self.resolution.text(root);
+        let resolution = resolution.map(|tier| tier.to_ascii_lowercase());
+        status.resolution = resolution.filter(|tier| is_tier(tier));
+        let ratio = self.ratio.text(root).filter(|ratio| is_ratio(ratio));
+        status.ratio = ratio.or(status.ratio);
+        status
+    }
+
+    /// A success is one with a video only.
+    fn succeed(&self, root: DocumentNode<'_>, status: &mut TaskStatus) {
+        status.video_url = self.video_url.text(root);
+        if status.video_url.is_none() {
+            status.state = TaskState::Failed;
+            status.error = Some(TaskError {
+                code: INVALID_RESPONSE.into(),
+                message: "the provider reported success without a video".into(),
+            });
+            return;
+        }
+        status.video_duration = self.video_duration.whole(root);
+        let usage = self.usage.read(root);
+        status.usage = (usage != TaskUsage::default()).then_some(usage);
+    }
+}
+
+impl UsageMapping {
+    fn read(&self, root: DocumentNode<'_>) -> TaskUsage {
+        TaskUsage {
+            input_video_duration: self.input_video_duration.whole(root),
+            output_video_duration: self.output_video_duration.whole(root),
+            total_tokens: self.total_tokens.whole(root),
+            duration: self.duration.whole(root),
+        }
+    }
+}
+
+impl TaskStatus {
+    /// What is known of a task without an answer.
+    fn new(task: &TaskId, now_ms: u64) -> Self {
+        let created_ms = task.created.saturating_mul(1_000);
+        Self {
+            state: TaskState::Running,
+            upstream_word: None,
+            video_url: None,
+            video_duration: None,
+            resolution: None,
+            ratio: task.ratio.clone().filter(|ratio| is_ratio(ratio)),
+            created_ms,
+            updated_ms: now_ms.max(created_ms),
+            error: None,
+            usage: None,
+        }
+    }
+}
+
+fn state_of_unknown(task: &TaskId, now_ms: u64) -> TaskState {
+    let age_ms = now_ms.saturating_sub(task.created.saturating_mul(1_000));
+    match age_ms < UNKNOWN_KEPT_MS {
+        true => TaskState::Running,
+        false => TaskState::Expired,
+    }
+}
+
+/// An id goes into a path; one of dots alone would lead elsewhere.
+fn is_id(id: &str) -> bool {
+    let is_plain = id.len() <= ID_CHARS_MAX && !id.contains(char::is_control);
+    is_plain && !id.bytes().all(|byte| byte == b'.')
+}
+
+/// `480p`, `720p`, `1080p`, `4k` and their like.
+fn is_tier(tier: &str) -> bool {
+    let number = tier.strip_suffix(['p', 'k']).unwrap_or_default();
+    (1..=5).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+fn printable(word: &str) -> String {
+    let printable = word.chars().filter(char::is_ascii_graphic);
+    printable.take(WORD_CHARS_MAX).collect()
+}

@@ -1,0 +1,23 @@
+//! What an answer in the generic protocol's words takes from the request.
+
+use super::*;
+
+#[test]
+fn a_ratio_that_the_provider_does_not_say_is_the_one_that_was_asked_for() {
+    let a = |ratio: Value| json!({"status": "running", "ratio": ratio});
+    let b = |ratio: Value| json!({"output": {"task_status": "RUNNING"}, "usage": {"ratio": ratio}});
+    for (name, response, requested, ratio) in [
+        ("family-a", a(json!("adaptive")), "1:1", json!("1:1")),
+        ("family-a", a(json!(null)), "adaptive", json!(null)),
+        ("family-b", b(json!("")), "4:3", json!("4:3")),
+        ("family-b", b(json!("3:4")), "4:3", json!("3:4")),
+    ] {
+        let mut task = task(name);
+        task.ratio = Some(requested.into());
+        assert_eq!(
+            rendered(name, &response, &task)["ratio"],
+            ratio,
+            "{response}"
+        );
+    }
+}

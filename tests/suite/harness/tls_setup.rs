@@ -1,0 +1,31 @@
+//! A simulated provider with a gateway before it that speaks TLS, and clients of its HTTP/2.
+
+use super::certificates::Authority;
+use super::gateway::folder_with_schemas;
+use super::{Gateway, Http2, Simulator, config};
+
+pub struct TlsTestSetup {
+    pub gateway: Gateway,
+    pub simulator: Simulator,
+    pub authority: Authority,
+}
+
+impl TlsTestSetup {
+    pub async fn start() -> Self {
+        let simulator = Simulator::start().await;
+        let (folder, authority) = (folder_with_schemas(), Authority::new());
+        let mut config = config::standard(&simulator.url());
+        config["server"]["tls"] = authority.server().write(&folder, "server");
+        Self {
+            gateway: Gateway::start_in(folder, &config.to_string()).await,
+            simulator,
+            authority,
+        }
+    }
+
+    pub async fn connect(&self) -> Http2 {
+        let address = self.gateway.address;
+        let stream = self.authority.connect(address, &["h2"], None).await;
+        Http2::over(stream.unwrap()).await
+    }
+}

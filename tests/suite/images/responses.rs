@@ -1,0 +1,396 @@
+//! Answers to image edits: completed, streamed, and never paid for twice.
+
+use crate::harness::images::{FIELDS, PATH, form, image_config, json_body};
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
+};
+use serde_json::{Value, json};
+
+#[tokio::test]
+async fn an_answer_has_what_the_protocol_promises() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&image_config(&simulator, "no_usage", json!({}))).await;
+    let answer = gateway.ask(&form(FIELDS)).await;
+    let zeros = json!({"image_tokens": 0, "text_tokens": 0});
+    assert_eq!(
+        answer.json()["usage"],
+        json!({"input_tokens": 0, "output_tokens": 0, "total_tokens": 0,
+            "input_tokens_details": zeros, "output_tokens_details": zeros})
+    );
+    // What the gateway filled in was not counted by anybody.
+    assert_eq!(gateway.log_of(&answer).await.get("input_tokens"), None);
+
+    let gateway = Gateway::start(&image_config(&simulator, "", json!({}))).await;
+    let answer = gateway.ask(&form(FIELDS)).await;
+    let usage = &answer.json()["usage"];
+    assert_eq!(usage["output_tokens_details"], zeros);
+    assert_eq!(usage["input_tokens_details"]["image_tokens"], 646);
+    let line = gateway.log_of(&answer).await;
+    assert_eq!(line["input_tokens"], usage["input_tokens"], "{line}");
+
+    let bare = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 31\r\n\r\n\
+        {\"data\":[{\"b64_json\":\"aW1n\"}] }";
+    let provider = ScriptedProvider::answering(bare).await;
+    let mut config = image_config(&simulator, "", json!({}));
+    config["channels"]["images"]["base_url"] = json!(provider.url());
+    let gateway = Gateway::start(&config).await;
+    let mut body = json_body();
+    for (name, value) in [
+        ("size", "1024x1536"),
+        ("quality", "low"),
+        ("background", "opaque"),
+        ("output_format", "webp"),
+    ] {
+        body[name] = json!(value);
+    }
+    let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+    let told = answer.json();
+    for name in ["size", "quality", "background", "output_format"] {
+        assert_eq!(told[name], body[name], "{told}");
+    }
+    assert!(told["created"].as_u64() > Some(1_700_000_000), "{told}");
+    assert_eq!(told["data"], json!([{"b64_json": "aW1n"}]));
+}
+
+#[tokio::test]
+async fn large_answers_are_completed_too() {
+    let simulator = Simulator::start().await;
+    let config = image_config(&simulator, "no_usage;body_bytes=4000000", json!({}));
+    let gateway = Gateway::start(&config).await;
+    let mut body = json_body();
+    body["n"] = json!(10);
+    let before = gateway.process.memory_peak();
+    let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+    let bytes = answer.body.len() as u64;
+    assert!(bytes > 50_000_000, "{bytes}");
+    let grown = gateway.process.memory_peak() - before;
+    assert!(grown < 3 * bytes, "{grown} bytes for an answer of {bytes}");
+    let told = answer.json();
+    assert_eq!(told["data"].as_array().unwrap().len(), 10);
+    assert_eq!(told["usage"]["total_tokens"], 0);
+}
+
+#[tokio::test]
+async fn partial_images_of_any_size_stream_straight_through_and_are_metered() {
+    let simulator = Simulator::start().await;
+    for (directives, partial) in [
+        ("", 3_usize),
+        ("body_bytes=7000000", 1),
+        ("body_bytes=14000000", 1),
+    ] {
+        let gateway = Gateway::start(&image_config(&simulator, directives, json!({}))).await;
+        let count = partial.to_string();
+        let mut fields: Vec<(&str, &[u8])> = FIELDS
+            .iter()
+            .copied()
+            .filter(|(name, _)| *name != "n")
+            .collect();
+        fields.push(("stream", b"true"));
+        fields.push(("partial_images", count.as_bytes()));
+        let answer = gateway.ask(&form(&fields)).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(
+            answer
+                .headers
+                .get("content-type")
+                .map(|value| value.starts_with("text/event-stream")),
+            Some(true)
+        );
+        let names: Vec<String> = answer
+            .text()
+            .lines()
+            .filter_map(|line| line.strip_prefix("event: ").map(str::to_owned))
+            .collect();
+        let mut expected = vec!["image_edit.partial_image"; partial];
+        expected.push("image_edit.completed");
+        assert_eq!(names, expected, "{directives}");
+        let line = gateway.log_of(&answer).await;
+        // An event over 16 MiB passes unseen.
+        match directives.contains("14000000") {
+            true => assert_eq!(line["settlement"], "usage_missing", "{line}"),
+            false => assert!(line["output_tokens"].as_u64() > Some(0), "{line}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_breaks_ends_with_the_error_event_of_its_protocol() {
+    let simulator = Simulator::start().await;
+    for (directives, code) in [
+        ("cut_after=1", "upstream_error"),
+        ("stall_after=1", "upstream_timeout"),
+    ] {
+        let mut config = image_config(&simulator, directives, json!({}));
+        config["channels"]["images"]["timeouts"] = json!({"idle": "300ms"});
+        let gateway = Gateway::start(&config).await;
+        let mut body = json_body();
+        body["stream"] = json!(true);
+        body["partial_images"] = json!(2);
+        let reply = gateway.open(&Request::post(PATH, body.to_string())).await;
+        let answer = reply.rest().await;
+        let text = String::from_utf8_lossy(&answer.body).into_owned();
+        let (_, last) = text
+            .rsplit_once("event: error\ndata: ")
+            .unwrap_or_else(|| panic!("{text}"));
+        let error: Value = serde_json::from_str(last.trim()).unwrap();
+        assert_eq!(error["error"]["code"], code, "{error}");
+        assert!(!error.to_string().contains("try again"), "{error}");
+        assert!(
+            text.starts_with("event: image_edit.partial_image"),
+            "{text}"
+        );
+    }
+}
+
+/// How many edits the provider has been sent.
+async fn edits(simulator: &Simulator) -> usize {
+    let records = simulator.records().await;
+    records
+        .iter()
+        .filter(|record| record["endpoint"] == "images.edit")
+        .count()
+}
+
+#[tokio::test]
+async fn a_paid_edit_is_never_sent_twice_in_either_form() {
+    for (directives, status, code, sent) in [
+        ("status=429", 429, None, 2),
+        ("status=400", 400, None, 1),
+        ("status=500", 502, Some("upstream_error"), 1),
+        ("status=503", 502, Some("upstream_error"), 1),
+        ("cut", 504, Some("outcome_unknown"), 1),
+        ("stall", 504, Some("outcome_unknown"), 1),
+    ] {
+        for request in [form(FIELDS), Request::post(PATH, json_body().to_string())] {
+            let simulator = Simulator::start().await;
+            let mut config = image_config(&simulator, directives, json!({}));
+            config["channels"]["images"]["timeouts"] =
+                json!({"first_byte": "300ms", "idle": "300ms"});
+            config["channels"]["second"] = config["channels"]["images"].clone();
+            let gateway = Gateway::start(&config).await;
+            let answer = gateway.ask(&request).await;
+            assert_eq!(answer.status, status, "{directives}: {}", answer.text());
+            if let Some(code) = code {
+                assert_eq!(answer.json()["error"]["code"], code, "{}", answer.text());
+            }
+            assert_eq!(edits(&simulator).await, sent, "{directives}");
+            // SDKs send again what failed with 500 and above, unless they are told not to.
+            let anew = answer.headers.get("x-should-retry");
+            assert_eq!(anew == Some("false"), code.is_some(), "{directives}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_answer_without_images_is_told_as_one_and_not_asked_for_again() {
+    let simulator = Simulator::start().await;
+    for (content_type, body, code) in [
+        ("application/json", "", "invalid_upstream_response"),
+        ("application/json", "null", "invalid_upstream_response"),
+        ("application/json", "[]", "invalid_upstream_response"),
+        (
+            "application/json",
+            "{\"data\":[{\"b64_json\":\"aa",
+            "invalid_upstream_response",
+        ),
+        (
+            "application/json",
+            "{\"error\":{\"message\":\"no\"}}",
+            "invalid_upstream_response",
+        ),
+        ("text/html", "<p>", "invalid_upstream_response"),
+    ] {
+        let headers = format!("content-type: {content_type}\r\n");
+        let provider = ScriptedProvider::answering(answering("200 OK", &headers, body)).await;
+        let mut config = image_config(&simulator, "", json!({}));
+        config["channels"]["images"]["base_url"] = json!(provider.url());
+        let gateway = Gateway::start(&config).await;
+        let request = Request::post(PATH, json_body().to_string());
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, 502, "{body}: {}", answer.text());
+        assert_eq!(answer.json()["error"]["code"], code, "{body}");
+        assert!(!answer.text().contains("try again"), "{}", answer.text());
+        let anew = answer.headers.get("x-should-retry");
+        assert_eq!(anew, Some("false"), "{body}");
+        assert_eq!(provider.requests().len(), 1, "{body}");
+    }
+    // Who is stricter than the caller's own reader would keep back what was paid for.
+    let twice = "{\"created\":1,\"created\":2,\"data\":[{\"b64_json\":\"aW1n\"}]}";
+    let headers = "content-type: application/json\r\n";
+    let provider = ScriptedProvider::answering(answering("200 OK", headers, twice)).await;
+    let mut config = image_config(&simulator, "", json!({}));
+    config["channels"]["images"]["base_url"] = json!(provider.url());
+    let gateway = Gateway::start(&config).await;
+    let answer = gateway
+        .ask(&Request::post(PATH, json_body().to_string()))
+        .await;
+    assert_eq!((answer.status, answer.text()), (200, twice.into()));
+}
+
+/// An answer whose images are at these URLs.
+fn naming(urls: &[String]) -> String {
+    let data: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
+    answering(
+        "200 OK",
+        "content-type: application/json\r\n",
+        json!({"created": 1, "data": data}).to_string(),
+    )
+}
+
+fn answering(status: &str, headers: &str, body: impl AsRef<str>) -> String {
+    let body = body.as_ref();
+    format!(
+        "HTTP/1.1 {status}\r\n{headers}content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+const IMAGE: &str = "content-type: image/webp\r\n";
+
+/// What a caller who wants `format` gets of a provider whose images are at `urls`.
+async fn asked_for(format: &str, urls: &[String], allow: Value) -> (Gateway, WholeResponse) {
+    let simulator = Simulator::start().await;
+    let provider = ScriptedProvider::answering(naming(urls)).await;
+    let mut config = image_config(&simulator, "", json!({}));
+    config["channels"]["images"]["base_url"] = json!(provider.url());
+    config["egress"] = json!({"allow": allow});
+    let gateway = Gateway::start(&config).await;
+    let mut body = json_body();
+    body["response_format"] = json!(format);
+    let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    (gateway, answer)
+}
+
+#[tokio::test]
+async fn images_that_a_provider_only_names_are_fetched_for_callers_who_want_them_in_the_answer() {
+    let media = ScriptedProvider::answering(answering("200 OK", IMAGE, "first")).await;
+    let redirecting = ScriptedProvider::answering(answering(
+        "302 Found",
+        &format!("location: http://{}/b?c\r\n", media.address),
+        "",
+    ))
+    .await;
+    let urls = [
+        format!("http://{}/a.png?sig=1", media.address),
+        format!("http://{}/a", redirecting.address),
+    ];
+    let (_gateway, answer) = asked_for("b64_json", &urls, json!(["127.0.0.0/8"])).await;
+    let told = answer.json();
+    assert_eq!(
+        told["data"],
+        json!([{"b64_json": "Zmlyc3Q="}, {"b64_json": "Zmlyc3Q="}])
+    );
+    assert_eq!(told["usage"]["total_tokens"], 0);
+    assert_eq!(answer.headers.get("x-headgate-ignored"), None);
+    let mut requests = media.requests();
+    requests.sort();
+    assert!(
+        requests[0].starts_with("GET /a.png?sig=1 HTTP/1.1\r\n"),
+        "{requests:?}"
+    );
+    assert!(
+        requests[1].starts_with("GET /b?c HTTP/1.1\r\n"),
+        "{requests:?}"
+    );
+    for request in requests {
+        assert!(
+            !request.to_lowercase().contains("authorization"),
+            "{request}"
+        );
+    }
+    let (_gateway, answer) = asked_for("url", &urls, json!([])).await;
+    assert_eq!(answer.json()["data"][0], json!({"url": urls[0]}));
+    assert_eq!(answer.headers.get("x-headgate-ignored"), None);
+}
+
+#[tokio::test]
+async fn an_image_that_may_not_or_cannot_be_fetched_stays_where_it_is_and_the_answer_goes_out() {
+    let media = ScriptedProvider::answering(answering("200 OK", IMAGE, "image")).await;
+    let page =
+        ScriptedProvider::answering(answering("200 OK", "content-type: text/html\r\n", "<p>"))
+            .await;
+    let missing = ScriptedProvider::answering(answering("404 Not Found", IMAGE, "")).await;
+    let large = ScriptedProvider::answering(format!(
+        "HTTP/1.1 200 OK\r\n{IMAGE}content-length: 60000000\r\n\r\n"
+    ))
+    .await;
+    let cut = ScriptedProvider::start(vec![
+        ScriptedResponse::Send(
+            format!("HTTP/1.1 200 OK\r\n{IMAGE}content-length: 60\r\n\r\n").into(),
+        ),
+        ScriptedResponse::Close,
+    ])
+    .await;
+    let inside = format!("location: http://{}/\r\n", media.address);
+    let redirecting = ScriptedProvider::answering(answering("302 Found", &inside, "")).await;
+    let circle = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let to_itself = format!("location: http://{}/\r\n", circle.local_addr().unwrap());
+    let circle = ScriptedProvider::on(
+        circle,
+        vec![ScriptedResponse::Send(
+            answering("302 Found", &to_itself, "").into(),
+        )],
+    );
+    let at = |server: &ScriptedProvider| server.address.to_string();
+    for (server, allow, reason) in [
+        (
+            &media,
+            json!([]),
+            "`egress` does not allow http to 127.0.0.1",
+        ),
+        (&media, json!(["127.0.0.1:1"]), "`egress` does not allow"),
+        (
+            &redirecting,
+            json!([at(&redirecting)]),
+            "`egress` does not allow",
+        ),
+        (&page, json!([at(&page)]), "no image but text/html"),
+        (&missing, json!([at(&missing)]), "answers 404"),
+        (&large, json!([at(&large)]), "larger than 52428800 bytes"),
+        (&circle, json!([at(&circle)]), "redirected too often"),
+        (&cut, json!([at(&cut)]), ""),
+    ] {
+        let urls = [format!("http://{}/secret-signature", server.address)];
+        let (gateway, answer) = asked_for("b64_json", &urls, allow).await;
+        assert_eq!(answer.json()["data"], json!([{"url": urls[0]}]), "{reason}");
+        assert_eq!(
+            answer.headers.get("x-headgate-ignored"),
+            Some("response_format")
+        );
+        let said = eventually("a warning", async || {
+            let lines = gateway.process.stderr.json();
+            lines
+                .into_iter()
+                .find(|line| line.to_string().contains("cannot be fetched"))
+        })
+        .await;
+        assert!(said.to_string().contains(reason), "{reason}: {said}");
+        assert!(!said.to_string().contains("secret-signature"), "{said}");
+    }
+    assert_eq!(media.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn base64_for_a_caller_who_wants_a_url_is_said_to_be_so() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&image_config(&simulator, "", json!({}))).await;
+    for (format, ignored) in [("url", Some("response_format")), ("b64_json", None)] {
+        let mut body = json_body();
+        body["response_format"] = json!(format);
+        let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
+        assert_eq!(
+            answer.headers.get("x-headgate-ignored"),
+            ignored,
+            "{format}"
+        );
+        assert!(answer.json()["data"][0]["b64_json"].is_string());
+        body["stream"] = json!(true);
+        let stream = gateway.ask(&Request::post(PATH, body.to_string())).await;
+        assert_eq!(
+            stream.headers.get("x-headgate-ignored"),
+            ignored,
+            "{format}"
+        );
+    }
+}

@@ -1,0 +1,157 @@
+//! A caller that leaves ends the provider's work, whenever and however it leaves.
+
+use crate::harness::connection::StreamPiece;
+use crate::harness::{PROTOCOLS, Request, TestSetup, eventually, monotonic_millis};
+use headgate::protocol::Protocol;
+
+/// From the caller's close to the provider's notice of it, in milliseconds.
+const NOTICED_WITHIN: u64 = 100;
+/// A busy machine may delay a process that long by itself, but not every time.
+const TRIES: usize = 3;
+
+/// What the caller waits for when it leaves.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    BeforeTheHead,
+    AmidTheStream,
+    BeforeASlowAnswer,
+    AmidABody,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum DisconnectMethod {
+    Fin,
+    Reset,
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_ends_the_providers_work_at_once() {
+    let world = TestSetup::start().await;
+    for protocol in PROTOCOLS {
+        for state in [
+            State::BeforeTheHead,
+            State::AmidTheStream,
+            State::BeforeASlowAnswer,
+            State::AmidABody,
+        ] {
+            for way in [DisconnectMethod::Fin, DisconnectMethod::Reset] {
+                let mut delays = Vec::new();
+                while delays.last().is_none_or(|delay| *delay > NOTICED_WITHIN) {
+                    assert!(
+                        delays.len() < TRIES,
+                        "{protocol:?} {state:?} {way:?}: {delays:?} ms"
+                    );
+                    delays.push(delay_of_leaving(&world, protocol, state, way).await);
+                }
+            }
+        }
+    }
+    let open = async || (world.simulator.open().await == 0).then_some(());
+    eventually("the end of all work", open).await;
+    let idle = async || {
+        (world.gateway.metrics().await.sum("headgate_in_flight", &[]) == 0.0).then_some(())
+    };
+    eventually("the end of all exchanges", idle).await;
+}
+
+#[tokio::test]
+async fn a_client_disconnect_settles_as_client_cancelled() {
+    let world = TestSetup::start().await;
+    for (request, status) in [
+        (Request::ask(Protocol::Chat).simulate("stall"), 499),
+        (
+            Request::ask_stream(Protocol::Chat).simulate("pace=20ms; events=500"),
+            200,
+        ),
+    ] {
+        let before = cancelled(&world).await;
+        let lines = world.gateway.log().len();
+        match status {
+            499 => {
+                let mut connection = world.gateway.connect().await;
+                connection.send(&request.bytes()).await.unwrap();
+                let waits = async || (world.simulator.open().await == 1).then_some(());
+                eventually("the request at the provider", waits).await;
+            }
+            _ => drop(world.open(&request).await.until("data:").await),
+        }
+        let counted = async || (cancelled(&world).await == before + 1.0).then_some(());
+        eventually("a cancelled settlement", counted).await;
+        let line = async || world.gateway.log().get(lines).cloned();
+        let line = eventually("its line in the log", line).await;
+        assert_eq!(line["settlement"], "client_cancelled", "{line}");
+        assert_eq!(line["status"], status, "{line}");
+        assert_eq!(line["channel"], "openai", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_amid_its_body_never_reaches_a_provider() {
+    let world = TestSetup::start().await;
+    for way in [DisconnectMethod::Fin, DisconnectMethod::Reset] {
+        let request = Request::ask(Protocol::Chat);
+        let bytes = request.bytes();
+        let mut connection = world.gateway.connect().await;
+        connection.send(&bytes[..bytes.len() - 5]).await.unwrap();
+        match way {
+            DisconnectMethod::Fin => drop(connection),
+            DisconnectMethod::Reset => connection.reset(),
+        }
+    }
+    assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+    let idle = async || {
+        (world.gateway.metrics().await.sum("headgate_in_flight", &[]) == 0.0).then_some(())
+    };
+    eventually("the end of all exchanges", idle).await;
+    assert_eq!(world.simulator.records().await.len(), 1);
+}
+
+async fn cancelled(world: &TestSetup) -> f64 {
+    let labels = [("settlement", "client_cancelled")];
+    world
+        .gateway
+        .metrics()
+        .await
+        .sum("headgate_settlements_total", &labels)
+}
+
+/// Leaves, and tells after how many milliseconds the provider noticed.
+async fn delay_of_leaving(
+    world: &TestSetup,
+    protocol: Protocol,
+    state: State,
+    way: DisconnectMethod,
+) -> u64 {
+    let request = match state {
+        State::BeforeTheHead => Request::ask_stream(protocol).simulate("stall"),
+        State::AmidTheStream => Request::ask_stream(protocol).simulate("pace=10ms; events=2000"),
+        State::BeforeASlowAnswer => Request::ask(protocol).simulate("delay=60s"),
+        State::AmidABody => Request::ask(protocol).simulate("stall_after=1"),
+    };
+    let newest = world.simulator.records().await.len();
+    let mut connection = world.gateway.connect().await;
+    connection.send(&request.bytes()).await.unwrap();
+    let arrived = async || (world.simulator.records().await.len() > newest).then_some(());
+    eventually("the request at the provider", arrived).await;
+    let connection = match state {
+        State::BeforeTheHead | State::BeforeASlowAnswer => connection,
+        State::AmidTheStream | State::AmidABody => {
+            let mut reply = connection.reply().await.unwrap();
+            assert!(matches!(reply.piece().await, StreamPiece::Data(_)));
+            reply.connection
+        }
+    };
+    let left = monotonic_millis();
+    match way {
+        DisconnectMethod::Fin => drop(connection),
+        DisconnectMethod::Reset => connection.reset(),
+    }
+    let ended = world
+        .simulator
+        .record("the record's end", |record| {
+            record["n"].as_u64() == Some(newest as u64 + 1) && record["ended"] != "open"
+        })
+        .await;
+    assert_eq!(ended["ended"], "client_left", "{ended}");
+    ended["ended_ms"].as_u64().unwrap().saturating_sub(left)
+}

@@ -1,0 +1,135 @@
+//! Answers to creates that cost money: which lead elsewhere, which are none, and what SDKs are told to do then.
+
+use crate::harness::config;
+use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, create, creates, video_config};
+use crate::harness::{Gateway, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse};
+use serde_json::json;
+
+/// The two families' own routes and the generic one, each with its model and its channel.
+const WAYS: [(&str, &str, &str); 3] = [
+    (GENERIC, "demo-video-a", "a"),
+    (FAMILY_A, "demo-video-a", "a"),
+    (FAMILY_B, "demo-video-b", "b"),
+];
+
+fn answering(status: &str, content_type: &str, body: &str) -> Vec<ScriptedResponse> {
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status}\r\ncontent-type: {content_type}\r\ncontent-length: {length}");
+    vec![ScriptedResponse::Send(
+        format!("{head}\r\n\r\n{body}").into_bytes(),
+    )]
+}
+
+/// What a create comes to whose first channel answers so, and how often the second one was asked.
+async fn first_answering(
+    way: (&str, &str, &str),
+    acts: Vec<ScriptedResponse>,
+) -> (WholeResponse, usize) {
+    let (path, model, channel) = way;
+    let (provider, simulator) = (
+        ScriptedProvider::start(acts).await,
+        Simulator::start().await,
+    );
+    let mut config = video_config(&simulator, "");
+    let mut second = config["channels"][channel].clone();
+    second["tier"] = json!(1);
+    config["channels"]["second"] = second;
+    config["channels"][channel]["base_url"] = json!(format!("http://{}/api", provider.address));
+    config::without_cool_downs(&mut config);
+    let gateway = Gateway::start(&config).await;
+    let answer = create(&gateway, path, model).await;
+    assert_eq!(provider.requests().len(), 1, "{path}");
+    (answer, creates(&simulator).await)
+}
+
+#[tokio::test]
+async fn a_code_that_the_family_lists_goes_elsewhere_and_no_other() {
+    for (way, status, body, elsewhere) in [
+        (
+            WAYS[0],
+            "403 Forbidden",
+            r#"{"error":{"code":"AccessDenied","message":"m"}}"#,
+            1,
+        ),
+        (
+            WAYS[1],
+            "403 Forbidden",
+            r#"{"error":{"code":"OperationDenied.PermissionDenied","message":"m"}}"#,
+            1,
+        ),
+        (
+            WAYS[2],
+            "403 Forbidden",
+            r#"{"code":"AccessDenied.Unlisted","message":"m"}"#,
+            1,
+        ),
+        (
+            WAYS[0],
+            "403 Forbidden",
+            r#"{"error":{"code":"OperationDenied.InvalidState","message":"m"}}"#,
+            0,
+        ),
+        (
+            WAYS[2],
+            "400 Bad Request",
+            r#"{"code":"InvalidParameter","message":"m"}"#,
+            0,
+        ),
+        // A provider that failed may have taken the create, whatever it says.
+        (
+            WAYS[0],
+            "500 Internal Server Error",
+            r#"{"error":{"code":"AccessDenied","message":"m"}}"#,
+            0,
+        ),
+    ] {
+        let acts = answering(status, "application/json", body);
+        let (answer, second) = first_answering(way, acts).await;
+        assert_eq!(second, elsewhere, "{status} {body}: {}", answer.text());
+        assert_eq!(answer.status == 200, elsewhere == 1, "{}", answer.text());
+    }
+}
+
+#[tokio::test]
+async fn an_answer_of_another_kind_is_a_502_and_nothing_of_it_is_told() {
+    for way in WAYS {
+        for (content_type, body) in [
+            ("text/event-stream", "data: {\"id\":\"cgt-1\"}\n\n"),
+            ("text/html", "<html>cgt-1</html>"),
+            ("text/plain", "cgt-1"),
+        ] {
+            let acts = answering("200 OK", content_type, body);
+            let (answer, second) = first_answering(way, acts).await;
+            let told = format!("{way:?} {content_type}: {}", answer.text());
+            assert_eq!((answer.status, second), (502, 0), "{told}");
+            assert!(!answer.text().contains("cgt-1"), "{told}");
+            assert!(!answer.text().contains("try again"), "{told}");
+            if way.0 != FAMILY_B {
+                let code = &answer.json()["error"]["code"];
+                assert_eq!(code, "invalid_upstream_response", "{told}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn sdks_are_told_not_to_send_again_what_may_have_been_taken() {
+    let json = "application/json";
+    for way in WAYS {
+        for (acts, says_no) in [
+            (answering("500 Internal Server Error", json, "{}"), true),
+            (answering("200 OK", json, "{}"), true),
+            (answering("200 OK", "text/html", "<html>"), true),
+            (vec![ScriptedResponse::Reset], true),
+            (answering("408 Request Timeout", json, "{}"), true),
+            (answering("409 Conflict", json, "{}"), true),
+            (answering("400 Bad Request", json, "{}"), false),
+        ] {
+            let (answer, _) = first_answering(way, acts).await;
+            let advice = answer.headers.get("x-should-retry");
+            let told = format!("{way:?} {}: {}", answer.status, answer.text());
+            assert_eq!(advice, says_no.then_some("false"), "{told}");
+        }
+    }
+}
