@@ -1,6 +1,6 @@
 //! Large bodies that no filter of their route needs: they pass to the provider while they come in, and are sent once.
 
-use crate::harness::upload_provider::{Plan, UploadProvider};
+use crate::harness::upload_provider::{Plan, UploadProvider, pattern};
 use crate::harness::upload_world::{
     CALLERS, Caller, MIB, PIECE, UploadWorld as World, head, write,
 };
@@ -328,4 +328,24 @@ async fn connections_carry_further_requests_behind_an_upload() {
         connection.ask(&Request::get("/v1/models")).await.status,
         200
     );
+}
+
+#[tokio::test]
+async fn a_chunk_whose_size_comes_before_its_bytes_does_not_end_the_body() {
+    for is_http2 in [false, true] {
+        let world = World::between(Caller::Chunked, is_http2, Plan::Read).await;
+        let mut connection = world.gateway.connect().await;
+        connection.send(head(None).as_bytes()).await.unwrap();
+        for at in 0..20 {
+            connection.send(b"3e8\r\n").await.unwrap();
+            sleep(Duration::from_millis(10)).await;
+            connection.send(&pattern(at * 1000, 1000)).await.unwrap();
+            sleep(Duration::from_millis(10)).await;
+            connection.send(b"\r\n").await.unwrap();
+        }
+        connection.send(b"0\r\n\r\n").await.unwrap();
+        assert_eq!(connection.answer().await.unwrap().status, 200);
+        let upload = world.received().await;
+        assert!(upload.is_intact && upload.bytes == 20_000, "{upload:?}");
+    }
 }
