@@ -43,7 +43,11 @@ impl HttpApp for AdminApp {
             }
             // A page in somebody's browser must not be able to do this.
             (&Method::POST, "/reload") if request.headers().contains_key(header::ORIGIN) => {
-                AppResponse::full(StatusCode::FORBIDDEN, TEXT, "not from a browser\n")
+                AppResponse::full(
+                    StatusCode::FORBIDDEN,
+                    TEXT,
+                    "requests with an Origin header are refused: a web page must not reload the configuration; use curl -X POST\n",
+                )
             }
             (&Method::POST, "/reload") => self.reload().await,
             (_, "/reload") => only("POST"),
@@ -51,7 +55,7 @@ impl HttpApp for AdminApp {
             _ => AppResponse::full(
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "GET /metrics, /healthz, /readyz, /config or /channels; POST /reload\n",
+                "unknown path; the admin pages are GET /metrics, /healthz, /readyz, /config, /channels and POST /reload\n",
             ),
         }
     }
@@ -133,6 +137,6 @@ fn only(method: &str) -> AppResponse {
     AppResponse::full(
         StatusCode::METHOD_NOT_ALLOWED,
         TEXT,
-        format!("{method} only\n"),
+        format!("method not allowed; use {method}\n"),
     )
 }

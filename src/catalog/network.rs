@@ -4,8 +4,7 @@ use ipnet::{IpNet, Ipv4Net};
 use std::net::IpAddr;
 
 /// What to write where a text is no network.
-pub const NETWORK_HINT: &str =
-    "write a network or an address, such as `10.0.0.0/8`, `2001:db8::/32` or `192.0.2.7`";
+pub const NETWORK_HINT: &str = "expected an IP address or a network in CIDR notation, such as `10.0.0.0/8`, `2001:db8::/32` or `192.0.2.7`";
 
 /// IPv4 addresses that IPv6 carries, `::ffff:0:0/96`, have this many bits before their own.
 const MAPPED_BITS: u8 = 96;

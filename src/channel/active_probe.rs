@@ -95,14 +95,14 @@ impl ActiveProbe {
 
     /// The provider answered well, or why not.
     pub fn report(mut self, found: Result<(), FailureReason>) {
-        let outcome = found.map_or_else(FailureReason::name, |()| "well");
+        let outcome = found.map_or_else(FailureReason::name, |()| "success");
         let channel = &*self.channel.name;
         self.channels.metrics.channels.probe(channel, outcome);
         tracing::debug!(
             channel,
             credential = self.key.map(|key| key + 1),
             outcome,
-            "probed"
+            "probe finished"
         );
         let now = MonotonicTime::now();
         match found {

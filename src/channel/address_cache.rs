@@ -98,7 +98,7 @@ impl AddressCache {
             .clone();
         match state {
             LookupState::Known(addresses) => Ok(addresses),
-            LookupState::Unknown => Err(io::Error::other("no lookup was made")),
+            LookupState::Unknown => Err(io::Error::other("DNS lookup ended without a result")),
             LookupState::Failed(reason) => Err(io::Error::other(&*reason)),
         }
     }
@@ -174,7 +174,7 @@ impl AddressCacheInner {
             if matches!(state, LookupState::Known(old) if same(old, &addresses)) {
                 return false;
             }
-            tracing::debug!(host, ?addresses, ?ttl, "name resolved");
+            tracing::debug!(host, ?addresses, ?ttl, "DNS lookup succeeded");
             *state = LookupState::Known(addresses.into());
             true
         });
@@ -193,7 +193,7 @@ impl AddressCacheInner {
     ) -> Duration {
         self.metrics.count_dns_lookup(host, false);
         let known = matches!(*name.state.borrow(), LookupState::Known(_));
-        tracing::warn!(host, %error, old_addresses_stay = known, "name not resolved");
+        tracing::warn!(host, %error, keeps_previous_addresses = known, "DNS lookup failed");
         if known {
             // Nobody waits for it: a name server in trouble is not asked every second.
             return self.refresh_policy.retry * 2u32.pow(failures.min(RETRY_DOUBLINGS_MAX));

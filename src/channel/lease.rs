@@ -180,8 +180,8 @@ impl LiveChannels {
             .channels
             .cool_down(channel, cooled.reason.name());
         let message = match cooled.reason.concerns_credential() {
-            true => "the provider refused a credential",
-            false => "left alone for a while",
+            true => "provider refused a credential",
+            false => "cool-down started",
         };
         tracing::warn!(
             channel,
@@ -189,7 +189,7 @@ impl LiveChannels {
             scope = scope.name(),
             credential = key.map(|key| key + 1),
             reason = cooled.reason.name(),
-            seconds = cooled.span.as_secs_f64(),
+            cool_down_seconds = cooled.span.as_secs_f64(),
             "{message}"
         );
     }
@@ -206,7 +206,7 @@ impl LiveChannels {
             model = candidate.model.as_ref().map(|model| &*model.name),
             scope = scope.name(),
             credential = key.map(|key| key + 1),
-            "in use again"
+            "recovered"
         );
     }
 }

@@ -71,14 +71,14 @@ impl FailureReason {
     /// The word for metrics, logs and the admin pages.
     pub fn name(self) -> &'static str {
         match self {
-            Self::ConnectError => "unreachable",
-            Self::ConnectionReset => "broken",
-            Self::Timeout => "silent",
-            Self::ServerError => "provider_error",
-            Self::RateLimited => "busy",
-            Self::RefusedCredential => "credential_refused",
-            Self::RefusedAccount => "account_refused",
-            Self::ModelNotFound => "not_here",
+            Self::ConnectError => "connect_error",
+            Self::ConnectionReset => "connection_closed",
+            Self::Timeout => "timeout",
+            Self::ServerError => "server_error",
+            Self::RateLimited => "rate_limited",
+            Self::RefusedCredential => "refused_credential",
+            Self::RefusedAccount => "refused_account",
+            Self::ModelNotFound => "model_unavailable",
         }
     }
 

@@ -325,8 +325,8 @@ impl std::fmt::Display for NoUsableChannel {
 impl std::fmt::Display for UnusableReason {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::AlreadyTried => f.write_str("tried already"),
-            Self::AtLimit(reached) => write!(f, "has reached its {}", reached.name()),
+            Self::AlreadyTried => f.write_str("already tried"),
+            Self::AtLimit(reached) => write!(f, "at its limit `{}`", reached.name()),
             Self::CoolingDown {
                 scope,
                 reason,
@@ -334,7 +334,7 @@ impl std::fmt::Display for UnusableReason {
                 ..
             } => write!(
                 f,
-                "{} {}, left alone for {:.1} s more",
+                "{} cooling down ({}), {:.1} s left",
                 scope.name(),
                 reason.name(),
                 left.as_secs_f64()

@@ -6,10 +6,10 @@ use std::path::PathBuf;
 
 #[derive(clap::Args)]
 pub struct CheckArgs {
-    /// The configuration.
+    /// Path of the configuration file.
     #[arg(default_value = "routes.yaml")]
     file: PathBuf,
-    /// As the positional argument.
+    /// Same as the positional argument.
     #[arg(long, short, conflicts_with = "file")]
     config: Option<PathBuf>,
 }
@@ -32,10 +32,10 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
         );
     }
     if warnings.more > 0 {
-        println!("… and {} more warnings", warnings.more);
+        println!("{} more warnings not shown", warnings.more);
     }
     println!(
-        "{} is good: {} routes, {} channels, {} models, {} callers (revision {})",
+        "{} is valid: {} routes, {} channels, {} models, {} callers (revision {})",
         file.display(),
         snapshot.router.routes().len(),
         snapshot.catalog.channels().count(),

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub struct DemoArgs {
-    /// The configuration.
+    /// Path of the configuration file.
     #[arg(long, short, default_value = "routes.yaml")]
     config: PathBuf,
     /// Address of the gateway.
@@ -107,7 +107,7 @@ key {KEY}, models demo-chat, demo-small, demo-image, demo-video-a, demo-video-b 
   curl -s http://{gateway}/v1/images/edits -H 'authorization: Bearer {KEY}' -H 'content-type: application/json' \
     -d '{{"model":"demo-image","prompt":"Open it","images":[{{"image_url":"https://example.com/gate.png"}}]}}' | cut -c -200
 
-  # A video: made, asked for until it is there. demo-video-b is another provider's, in the same words.
+  # A video: create a task, then poll it. The same request with demo-video-b goes to another provider.
   task=$(curl -s http://{gateway}/v1/video/generations -H 'authorization: Bearer {KEY}' \
     -H 'content-type: application/json' -d '{{"model":"demo-video-a","prompt":"A gate opens","duration":5}}' \
     | cut -d '"' -f 4)

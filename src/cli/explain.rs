@@ -27,28 +27,28 @@ use std::sync::Arc;
 pub struct ExplainArgs {
     /// Path and query of the request, such as /v1/chat/completions.
     path: String,
-    /// The configuration.
+    /// Path of the configuration file.
     #[arg(long, short, default_value = "routes.yaml")]
     config: PathBuf,
-    /// Method; POST where there is a body, else GET.
+    /// Method [default: POST with a body, else GET].
     #[arg(long, short = 'X')]
     method: Option<Method>,
-    /// Body: JSON itself, or @FILE, or @- for standard input.
+    /// Body: JSON text, @FILE, or @- for standard input.
     #[arg(long, short)]
     data: Option<String>,
     /// A header, as `name: value`; may be repeated.
     #[arg(long, short = 'H')]
     header: Vec<String>,
-    /// The caller's key; otherwise say who calls with --caller.
+    /// API key of the caller; use --caller to give its name instead.
     #[arg(long, conflicts_with = "caller")]
     key: Option<String>,
-    /// Name of the caller, instead of its key; the first one of the file if neither is given.
+    /// Name of the caller, instead of its key [default: the first one in the file].
     #[arg(long)]
     caller: Option<String>,
-    /// Address that the connection comes from, with a port or without.
+    /// Client address of the connection, with or without a port.
     #[arg(long, default_value = "127.0.0.1", value_parser = peer)]
     client: SocketAddr,
-    /// Asks the running gateway which channels are usable now, at the address of its admin pages
+    /// Queries the running gateway for the current health of each channel, at the address of its admin pages
     /// [default: `server.admin` of the configuration]
     #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
     live: Option<AdminAddress>,
@@ -77,11 +77,13 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         RouteMatch::Route(route, params) => (route, params),
         RouteMatch::OtherMethods(methods) => {
             return Err(CommandError::new(format!(
-                "no route takes {method} {path}; this path takes {methods:?}"
+                "no route matches {method} {path}; this path accepts {methods:?}"
             )));
         }
         RouteMatch::Nothing => {
-            return Err(CommandError::new(format!("no route takes {method} {path}")));
+            return Err(CommandError::new(format!(
+                "no route matches {method} {path}; check the path, or add a route"
+            )));
         }
     };
     println!("route     {} ({})", route.name, route.pattern);
@@ -106,7 +108,11 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         let caller = snapshot.callers.by_name(name);
         request.caller = Some(
             caller
-                .ok_or_else(|| CommandError::new("there is no such caller"))?
+                .ok_or_else(|| {
+                    CommandError::new(
+                        "unknown caller; expected a name from `callers`, or a key with --key",
+                    )
+                })?
                 .clone(),
         );
     }
@@ -122,7 +128,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
         Ok(FilterAction::Continue) => accepted(&request),
         Ok(FilterAction::LocalReply(LocalReply { status, body, .. })) => {
             println!(
-                "verdict   answered by the gateway with {status}\n{}",
+                "verdict   local reply with status {status}\n{}",
                 String::from_utf8_lossy(&body)
             );
             return Ok(());
@@ -133,7 +139,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     let candidates = destination.map_or_else(|| [].into(), |destination| destination.candidates);
     let live = fetch_live_status(args, snapshot)?;
     println!(
-        "channels  {}, lower tiers first; within a tier by weight and load",
+        "channels  {}, lowest tier first; within a tier by weight and load",
         candidates.len()
     );
     for (index, candidate) in candidates.iter().enumerate() {
@@ -203,7 +209,7 @@ fn print_subrequests(
     subrequests: Vec<SubrequestPreview>,
 ) -> Result<(), CommandError> {
     let count = subrequests.len();
-    println!("requests  {count} of the gateway's own, as far as the responses make each necessary");
+    println!("requests  up to {count} subrequests, depending on the responses");
     for (index, (channel, preview)) in subrequests.into_iter().enumerate() {
         let preview = preview.map_err(|fault| refused(request, &fault))?;
         println!();
@@ -249,7 +255,7 @@ fn peer(text: &str) -> Result<SocketAddr, String> {
     let alone = || Some(SocketAddr::new(text.parse().ok()?, 0));
     with_port
         .or_else(alone)
-        .ok_or_else(|| "write an address, such as `192.0.2.7`".into())
+        .ok_or_else(|| "expected an IP address, such as `192.0.2.7`".into())
 }
 
 fn names(filters: &[NamedFilter]) -> String {
@@ -298,9 +304,11 @@ fn headers(
         );
     }
     for line in &args.header {
-        let (name, value) = line
-            .split_once(':')
-            .ok_or_else(|| CommandError::new(format!("`{line}` is not `name: value`")))?;
+        let (name, value) = line.split_once(':').ok_or_else(|| {
+            CommandError::new(format!(
+                "expected a header as `name: value`, received `{line}`"
+            ))
+        })?;
         headers.insert(
             HeaderName::from_bytes(name.trim().as_bytes())?,
             HeaderValue::from_str(value.trim())?,

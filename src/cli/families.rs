@@ -6,7 +6,7 @@ use crate::task::families::{SHIPPED, shipped};
 
 #[derive(clap::Args)]
 pub struct FamiliesArgs {
-    /// One of them; all if absent, as they would stand in routes.yaml.
+    /// Name of a family [default: all], printed in the format of routes.yaml.
     name: Option<String>,
 }
 
@@ -25,7 +25,7 @@ pub fn run(args: &FamiliesArgs) -> Result<(), CommandError> {
         let names = SHIPPED.map(|(name, _)| name);
         let hint = did_you_mean(name, names).unwrap_or_default();
         return Err(CommandError::new(format!(
-            "error: no family `{name}` comes with the program; {hint}"
+            "error: unknown family `{name}`; {hint}"
         )));
     };
     print!("{definition}");

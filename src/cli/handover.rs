@@ -75,7 +75,9 @@ impl SocketOffer {
         loop {
             match self.offer_once().await {
                 Ok(pid) => return pid,
-                Err(error) => tracing::warn!(%error, "nobody took over; this process goes on"),
+                Err(error) => {
+                    tracing::warn!(%error, "upgrade failed: the new process did not take over; this process keeps serving")
+                }
             }
         }
     }
@@ -155,7 +157,7 @@ fn check_owner(uid: u32) -> io::Result<()> {
         true => Ok(()),
         false => Err(io::Error::new(
             io::ErrorKind::PermissionDenied,
-            format!("the other process belongs to user {uid}"),
+            format!("the running process belongs to user {uid}; run the upgrade as that user"),
         )),
     }
 }
@@ -184,7 +186,7 @@ fn received(from: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     if text != GREETING || sockets.len() != SOCKETS {
         return Err(io::Error::new(
             io::ErrorKind::InvalidData,
-            "the running process is of another version, or ends just now",
+            "the running process did not answer: it is of another version, or is stopping",
         ));
     }
     Ok(sockets)

@@ -40,6 +40,6 @@ impl InheritedSockets {
 fn unsupported() -> io::Error {
     io::Error::new(
         io::ErrorKind::Unsupported,
-        "an upgrade in place needs Linux",
+        "in-place upgrades require Linux",
     )
 }

@@ -7,11 +7,11 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
 #[derive(clap::Subcommand)]
 pub enum KeyCommand {
-    /// Prints a new key, and the digest that routes.yaml keeps of it.
+    /// Prints a new API key for a caller and its digest for routes.yaml.
     New,
-    /// Prints the digest of a key given on standard input.
+    /// Prints the digest of a key from standard input.
     Digest,
-    /// Prints a new key for `task_keys`, which task ids are sealed with.
+    /// Prints a new key for `task_keys`.
     Task,
 }
 
@@ -26,7 +26,7 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
             let key = format!("sk-hg-{}", random::<KEY_BYTES>()?);
             println!("key:        {key}");
             println!("key_sha256: {}", KeyDigest::of(key.as_bytes()).to_hex());
-            println!("Give the key to the caller; routes.yaml keeps only its digest.");
+            println!("Give `key` to the caller and put `key_sha256` into routes.yaml.");
         }
         KeyCommand::Digest => {
             let mut key = String::new();
@@ -36,7 +36,7 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
         KeyCommand::Task => {
             println!("{}", new_task_key()?);
             eprintln!(
-                "Keep it in a variable, as in `task_keys: [\"${{HEADGATE_TASK_KEY}}\"]`: whoever has it can read and make ids."
+                "Set it as an environment variable and refer to it: `task_keys: [\"${{HEADGATE_TASK_KEY}}\"]`. Anyone who has it can read and forge task ids."
             );
         }
     }
@@ -51,7 +51,10 @@ pub fn new_task_key() -> Result<String, CommandError> {
 /// So many bytes of randomness, as text.
 fn random<const BYTES: usize>() -> Result<String, CommandError> {
     let mut random = [0; BYTES];
-    getrandom::fill(&mut random)
-        .map_err(|error| CommandError::new(format!("error: no randomness to be had: {error}")))?;
+    getrandom::fill(&mut random).map_err(|error| {
+        CommandError::new(format!(
+            "error: the system's random number generator failed: {error}"
+        ))
+    })?;
     Ok(URL_SAFE_NO_PAD.encode(random))
 }

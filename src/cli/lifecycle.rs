@@ -74,7 +74,7 @@ impl ProcessLifecycle {
         if let Some(inheritance) = self.inheritance.take()
             && let Err(error) = inheritance.serving()
         {
-            tracing::warn!(%error, "the former process could not be told to drain; end it with SIGTERM");
+            tracing::warn!(%error, "could not tell the previous process to drain; stop it with SIGTERM");
         }
         supervisor::serving();
         let cause = self.serve(&mut signals).await;
@@ -95,14 +95,14 @@ impl ProcessLifecycle {
                 Some(()) = signals.terminate.recv() => return DrainCause::Terminated,
                 Some(()) = signals.interrupt.recv() => self.end(),
                 Some(()) = signals.quit.recv() => tracing::warn!(
-                    "SIGQUIT changes nothing: `headgate run --upgrade` takes over by itself, SIGTERM ends the process"
+                    "SIGQUIT ignored; run `headgate run --upgrade` to upgrade, or send SIGTERM to stop"
                 ),
                 Some(()) = signals.successor.recv() => match &self.offer {
                     Some(_) => start_successor(),
-                    None => tracing::warn!("this process cannot be upgraded in place"),
+                    None => tracing::warn!("in-place upgrade is not available"),
                 },
                 pid = successor_accepting(self.offer.as_mut()) => {
-                    tracing::info!(pid, "a successor has taken over");
+                    tracing::info!(pid, "the new process has taken over");
                     return DrainCause::Replaced;
                 }
             }
@@ -132,7 +132,10 @@ impl ProcessLifecycle {
             () = self.until_idle() => return,
             () = sleep(self.limits.drain) => {}
         }
-        tracing::warn!(in_flight = in_flight.get(), "the time to drain is over");
+        tracing::warn!(
+            in_flight = in_flight.get(),
+            "drain deadline reached; closing the remaining requests"
+        );
         self.drain_state.abort_requests();
         tokio::select! {
             () = self.until_idle() => {}
@@ -227,16 +230,16 @@ fn start_successor() {
     let started = std::process::Command::new(&program).args(arguments).spawn();
     match started {
         Ok(mut successor) => {
-            tracing::info!(pid = successor.id(), "a successor was started");
+            tracing::info!(pid = successor.id(), "started the new process");
             // It outlives this process, unless it fails.
             thread::spawn(move || {
                 if let Ok(status) = successor.wait() {
-                    tracing::error!(%status, "the successor ended; this process goes on");
+                    tracing::error!(%status, "the new process exited; this process keeps serving");
                 }
             });
         }
         Err(error) => {
-            tracing::error!(program = %program.to_string_lossy(), %error, "no successor can be started");
+            tracing::error!(program = %program.to_string_lossy(), %error, "cannot start the new process");
         }
     }
 }

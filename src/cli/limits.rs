@@ -17,7 +17,7 @@ pub fn raise_open_files() {
         }
     };
     if !raised {
-        eprintln!("warning: the limit of open files could not be raised");
+        eprintln!("warning: cannot raise the limit of open files");
     }
 }
 
@@ -34,7 +34,7 @@ pub fn connections(wanted: u32) -> usize {
             files,
             wanted,
             connections = room,
-            "the process may not open enough files for `server.limits.connections`; raise `ulimit -n`"
+            "the limit of open files is too low for `server.limits.connections`; raise `ulimit -n`"
         );
     }
     wanted.min(room)

@@ -49,7 +49,7 @@ fn address(text: &str) -> Result<String, String> {
     match port {
         Some(Ok(_)) if !bare.contains('/') => Ok(bare.to_owned()),
         _ => Err(
-            "write the address as http://127.0.0.1:9091; for that of the configuration, write --live behind the path"
+            "expected an address such as http://127.0.0.1:9091; to use `server.admin` of the configuration, put --live after the path"
                 .to_owned(),
         ),
     }
@@ -63,12 +63,12 @@ impl LiveChannelStatus {
     pub fn fetch(address: &str) -> Result<Self, CommandError> {
         if address.ends_with(":0") {
             return Err(CommandError::new(
-                "error: the configuration leaves the port of the admin pages to the system; write --live http://HOST:PORT",
+                "error: `server.admin` has port 0, so its port is not known; give the address with --live http://HOST:PORT",
             ));
         }
         let answer = get(address, "/channels").map_err(|error| {
             CommandError::new(format!(
-                "error: no gateway answers at http://{address}: {error}\n  is it running, and is this its `server.admin`? another address: --live http://HOST:PORT"
+                "error: cannot reach the admin pages at http://{address}: {error}\n  start the gateway, or give the address of its admin pages with --live http://HOST:PORT"
             ))
         })?;
         let page = body(&answer).and_then(|body| serde_json::from_slice(body).ok());
@@ -76,7 +76,7 @@ impl LiveChannelStatus {
             let status = answer.split(|byte| *byte == b'\r').next();
             let status = String::from_utf8_lossy(status.unwrap_or_default());
             CommandError::new(format!(
-                "error: what answers at http://{address}/channels is no gateway of this version: {status}"
+                "error: http://{address}/channels is not an admin page of this version of headgate: {status}"
             ))
         })?;
         Ok(Self {
@@ -108,7 +108,7 @@ impl LiveChannelStatus {
         match entry {
             Some(entry) if entry["usable"] == true => "usable".into(),
             Some(entry) => {
-                let reason = entry["reason"].as_str().unwrap_or("for no reason given");
+                let reason = entry["reason"].as_str().unwrap_or("no reason given");
                 format!("not usable: {reason}")
             }
             None => "unknown to the running gateway: it uses another configuration".into(),
@@ -143,7 +143,7 @@ fn get(address: &str, path: &str) -> io::Result<Vec<u8>> {
             return Ok(answer);
         }
         if answer.len() > ANSWER_BYTES_MAX {
-            return Err(io::Error::other("the answer does not end"));
+            return Err(io::Error::other("the response is too large"));
         }
     }
 }
@@ -169,7 +169,7 @@ fn left(until: Instant) -> io::Result<Duration> {
 }
 
 fn too_slow() -> io::Error {
-    let text = format!("no answer within {} s", MAX_WAIT.as_secs());
+    let text = format!("no response within {} s", MAX_WAIT.as_secs());
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 

@@ -24,7 +24,7 @@ mod supervisor;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// A configuration-driven gateway in front of generation providers.
+/// A configuration-driven reverse proxy in front of AI generation providers.
 #[derive(Parser)]
 #[command(name = "headgate", version, about)]
 struct Cli {
@@ -36,23 +36,23 @@ struct Cli {
 enum CliCommand {
     /// Runs the gateway.
     Run(run::RunArgs),
-    /// Checks a configuration and prints every problem with its place.
+    /// Validates a configuration and prints all problems with their positions.
     Check(check::CheckArgs),
-    /// Tells what would become of a request: route, chain, channels, upstream request.
+    /// Dry-runs a request: prints its route, filters, channels and upstream request.
     Explain(explain::ExplainArgs),
     /// Prints the JSON Schema of routes.yaml.
     Schema,
-    /// Prints every filter, its chain and what it does.
+    /// Lists the filters, the chain of each, and what it does.
     Filters,
-    /// Prints the definitions of video families that come with the program.
+    /// Prints the definitions of the built-in video families.
     Families(families::FamiliesArgs),
-    /// Makes keys for callers and for task ids.
+    /// Generates API keys for callers and keys for task ids.
     #[command(subcommand)]
     Key(key::KeyCommand),
     /// Runs a simulated provider.
     #[cfg(feature = "simulator")]
     Simulate(simulate::SimulateArgs),
-    /// Runs the simulated provider and the gateway, and prints what to try.
+    /// Runs the gateway with a simulated provider, and prints requests to try.
     #[cfg(feature = "simulator")]
     Demo(demo::DemoArgs),
 }

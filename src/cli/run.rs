@@ -24,13 +24,13 @@ use std::thread;
 
 #[derive(clap::Args)]
 pub struct RunArgs {
-    /// The configuration.
+    /// Path of the configuration file.
     #[arg(long, short, default_value = "routes.yaml")]
     pub config: PathBuf,
-    /// Listens here instead of where `server.listen` says.
+    /// Address of the gateway; overrides `server.listen`.
     #[arg(long)]
     pub listen: Option<String>,
-    /// Serves the admin pages here instead of where `server.admin` says.
+    /// Address of the admin pages; overrides `server.admin`.
     #[arg(long)]
     pub admin: Option<String>,
     /// Takes over from the process that serves this address, without a connection lost; where there
@@ -118,7 +118,7 @@ pub fn gateway(
     };
     process.add_app("admin", pages, sockets.admin, AppLimits::ADMIN);
     if let Err(error) = reload::watch::start(reloader) {
-        tracing::warn!(%error, "the configuration is not watched; SIGHUP and POST /reload still reload it");
+        tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }
     lifecycle::start(life)?;
     tracing::info!(
@@ -168,7 +168,7 @@ impl GatewaySockets {
         ) {
             Ok(offer) => Some(offer),
             Err(error) => {
-                tracing::warn!(%error, "this process cannot be upgraded in place");
+                tracing::warn!(%error, "in-place upgrade is not available");
                 None
             }
         };
@@ -189,7 +189,7 @@ fn predecessor_at(address: &str) -> Result<Option<InheritedSockets>, CommandErro
         ))
     })?;
     if predecessor.is_none() {
-        tracing::info!(address, "there is no process to take over from");
+        tracing::info!(address, "no running process found; starting as usual");
     }
     Ok(predecessor)
 }

@@ -11,19 +11,19 @@ pub struct SimulateArgs {
     /// Address of the simulated provider.
     #[arg(long, default_value = "127.0.0.1:9092")]
     listen: String,
-    /// Milliseconds before the head of every answer.
+    /// Milliseconds before the headers of every response.
     #[arg(long, default_value_t = 0)]
     first_byte_ms: u64,
     /// Milliseconds between the events of a stream.
     #[arg(long, default_value_t = 20)]
     event_ms: u64,
-    /// Milliseconds that a video task is queued.
+    /// Milliseconds a video task stays queued.
     #[arg(long, default_value_t = 300)]
     queue_ms: u64,
-    /// Milliseconds that a video task runs.
+    /// Milliseconds a video task runs.
     #[arg(long, default_value_t = 600)]
     run_ms: u64,
-    /// Does not keep what it receives; for measuring.
+    /// Does not record requests; for benchmarks.
     #[arg(long)]
     no_record: bool,
     /// Worker threads.

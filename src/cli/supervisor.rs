@@ -22,7 +22,7 @@ fn notify(state: &str) {
     let sent = address(&name)
         .and_then(|address| UnixDatagram::unbound()?.send_to_addr(state.as_bytes(), &address));
     if let Err(error) = sent {
-        tracing::warn!(%error, "the supervisor could not be told");
+        tracing::warn!(%error, "cannot notify systemd");
     }
 }
 

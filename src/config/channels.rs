@@ -9,63 +9,63 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// One account at one provider.
+/// A channel: one account at one provider.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChannelConfig {
-    /// The provider's URL, to which a caller's path is appended without its `/v1`.
+    /// Base URL of the provider; the request path without its `/v1` is appended.
     pub base_url: String,
-    /// How the gateway proves itself to the provider; nothing is sent if absent.
+    /// Credential that is sent to the provider. Default: none.
     pub credential: Option<CredentialConfig>,
-    /// Several keys of the same account, used in turn; instead of `credential`.
+    /// Several credentials of the same account, used round robin; instead of `credential`.
     #[serde(default)]
     pub credentials: Vec<CredentialConfig>,
-    /// Protocols the provider speaks.
+    /// Protocols of the provider.
     #[schemars(length(min = 1))]
     pub protocols: Vec<Protocol>,
-    /// The family that the provider speaks for video tasks.
+    /// Video family of the provider.
     pub family: Option<String>,
-    /// How the provider wants image edits.
+    /// Request format of the provider for image edits.
     #[serde(default)]
     pub image_edit: ImageEditConfig,
-    /// Platform model to the provider's model.
+    /// Platform models, each with the provider's name for it.
     #[serde(default)]
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,
-    /// Whether it gets no new requests, and only answers for what it has made. false if absent.
+    /// Whether the channel only serves ids that it created, and no new requests. Default: false.
     #[serde(default)]
     pub retired: bool,
-    /// Share of requests among the channels of one tier.
+    /// Relative share of requests within a tier.
     #[serde(default = "default_weight")]
     #[schemars(range(min = 1, max = 1000))]
     pub weight: u16,
-    /// Lower tiers are tried first.
+    /// Priority: lower tiers are tried first.
     #[serde(default)]
     pub tier: u8,
-    /// Deadlines of each attempt.
+    /// Timeouts of each attempt.
     #[serde(default)]
     pub timeouts: TimeoutsConfig,
-    /// TLS towards the provider, where `base_url` is https.
+    /// TLS towards the provider, if `base_url` is https.
     #[serde(default)]
     pub tls: ChannelTlsConfig,
-    /// HTTP versions to offer.
+    /// HTTP version towards the provider.
     #[serde(default)]
     pub http: HttpVersionConfig,
-    /// Headers added to every request for this provider.
+    /// Headers set on every request to this provider.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What the provider is told of the client's address.
+    /// How the client's address is forwarded to the provider.
     #[serde(default)]
     pub forwarded: ForwardedConfig,
-    /// How much it may be given; what is over goes to another channel.
+    /// Limits of the channel; requests above them go to another channel.
     #[serde(default)]
     pub limits: ChannelLimitsConfig,
-    /// When it is left alone, and for how long.
+    /// When the channel enters a cool-down, and for how long.
     #[serde(default)]
     pub health: HealthConfig,
 }
 
-/// How the gateway proves itself to a provider.
+/// A credential for a provider.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CredentialConfig {
@@ -88,17 +88,17 @@ pub struct CredentialHeaderConfig {
     pub value: Secret,
 }
 
-/// Deadlines of an attempt; those of a route override those of a channel.
+/// Timeouts of an attempt; those of a route override those of a channel.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimeoutsConfig {
-    /// To reach the provider, TLS included. 2s if absent.
+    /// Timeout to connect to the provider, TLS included. Default: 2s.
     pub connect: Option<HumanDuration>,
-    /// From the sent request to the first byte of the answer's headers. 60s if absent.
+    /// Timeout from the sent request to the first byte of the response headers. Default: 60s.
     pub first_byte: Option<HumanDuration>,
-    /// Between two chunks of the answer. 60s if absent.
+    /// Timeout between two reads of the response. Default: 60s.
     pub idle: Option<HumanDuration>,
-    /// For the whole attempt. 30m if absent.
+    /// Timeout of the whole attempt. Default: 30m.
     pub total: Option<HumanDuration>,
 }
 
@@ -106,17 +106,17 @@ pub struct TimeoutsConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelTlsConfig {
-    /// PEM file with the authorities to trust instead of the system's.
+    /// PEM file with the CA certificates to trust instead of the system's.
     pub ca: Option<PathBuf>,
     /// PEM file with the client certificate chain.
     pub certificate: Option<PathBuf>,
     /// PEM file with the client certificate's key.
     pub key: Option<PathBuf>,
-    /// Name to expect in the provider's certificate instead of the URL's host.
+    /// Expected name in the provider's certificate, and SNI. Default: the host of the URL.
     pub server_name: Option<String>,
 }
 
-/// What a provider is told of a client's address, in `Forwarded` where `server.client_address.from` is
+/// How a client's address is forwarded to a provider, in `Forwarded` if `server.client_address.from` is
 /// `forwarded`, else in `X-Forwarded-For`.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
@@ -130,7 +130,7 @@ pub enum ForwardedConfig {
     Replace,
 }
 
-/// HTTP versions to offer to a provider.
+/// HTTP version towards a provider.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum HttpVersionConfig {

@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Where the gateway finds the address of a client, for filters and the access log.
+/// How the address of a client is determined, for filters and the access log.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientAddressConfig {
-    /// The one place that names it; no other is read.
+    /// Source of the address; no other source is read.
     pub from: AddressSourceConfig,
-    /// Networks and addresses of the proxies before the gateway.
+    /// Networks and addresses of the trusted proxies in front of the gateway.
     pub trusted: Vec<String>,
 }
 
-/// The place that names a client's address.
+/// Source of the client's address.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressSourceConfig {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Where the gateway may go when a provider or caller names the URL, besides https at public addresses.
+/// Destinations that are allowed for URLs in responses or requests, in addition to https at public addresses.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressConfig {

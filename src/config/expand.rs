@@ -104,13 +104,7 @@ impl VariableExpander<'_> {
                 ScalarPart::Unclosed(written) => {
                     self.pointers.insert(pointer.to_owned());
                     let hint = "a variable is written `${NAME}`; `$$` is a plain `$`";
-                    self.fault(
-                        written,
-                        range,
-                        pointer,
-                        "`${` is never closed".into(),
-                        hint.into(),
-                    );
+                    self.fault(written, range, pointer, "unclosed `${`".into(), hint.into());
                 }
             }
         }
@@ -125,7 +119,7 @@ impl VariableExpander<'_> {
         pointer: &str,
     ) -> Result<String, (String, String)> {
         if !is_name(name) {
-            let reason = "this is no variable name".to_owned();
+            let reason = "invalid variable name".to_owned();
             let hint = "a variable is written `${NAME}` or `${NAME:-default}`; `$$` is a plain `$`";
             return Err((reason, hint.into()));
         }
@@ -137,7 +131,7 @@ impl VariableExpander<'_> {
             }
             (None, Some(default)) => Ok(default.to_owned()),
             (None, None) => {
-                let reason = format!("the environment variable `{name}` is not set");
+                let reason = format!("environment variable `{name}` is not set");
                 let hint = match pointer.starts_with(TASK_KEYS) {
                     true => format!(
                         "`headgate key task` makes a key: export {name}=$(headgate key task)"

@@ -39,14 +39,14 @@ pub fn explain(
         Kind::MinProperties { .. } | Kind::MaxProperties { .. } => vec![place.wrong_key_count()],
         Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => {
             let is_expanded = document.is_expanded(pointer);
-            let hint = is_expanded.then(|| "its variable is set, but empty".to_owned());
-            vec![place.finding("this must not be empty", hint)]
+            let hint = is_expanded.then(|| "its environment variable is set but empty".to_owned());
+            vec![place.finding("must not be empty", hint)]
         }
         Kind::Minimum { limit } => {
-            vec![place.finding(format!("this must be at least {limit}"), None)]
+            vec![place.finding(format!("must be at least {limit}"), None)]
         }
         Kind::Maximum { limit } => {
-            vec![place.finding(format!("this must be at most {limit}"), None)]
+            vec![place.finding(format!("must be at most {limit}"), None)]
         }
         _ => vec![place.finding(error.masked_with("this").to_string(), None)],
     }
@@ -107,7 +107,7 @@ impl SchemaErrorContext<'_> {
         let description = self.wanted["properties"][key]["description"].as_str();
         let meaning = description.and_then(|text| text.lines().next());
         let hint = meaning.map(|meaning| format!("add `{key}`: {}", without_full_stop(meaning)));
-        ConfigFinding::key(self.pointer, format!("the key `{key}` is missing"), hint)
+        ConfigFinding::key(self.pointer, format!("missing required key `{key}`"), hint)
     }
 
     /// Whether a scalar stands where a special way of writing is wanted.
@@ -137,7 +137,7 @@ impl SchemaErrorContext<'_> {
     fn type_hint(&self, wanted: &[&str]) -> Option<String> {
         match (self.found, &self.quoted) {
             (Value::Null, _) if self.document.is_before_comment(self.pointer) => {
-                Some("from `#` on it is a comment: put the value in quotes".into())
+                Some("put the value in quotes: unquoted, ` #` begins a comment".into())
             }
             (Value::Null, _) => Some("give it a value, or remove it".into()),
             _ if self.wanted[KEY_NOUN].is_string() => None,
@@ -164,18 +164,15 @@ impl SchemaErrorContext<'_> {
     fn unknown_word(&self, options: &Value, keyed: &[&str]) -> ConfigFinding {
         let options = texts(options);
         let Some(word) = &self.quoted else {
-            return self.finding(
-                "this is not one of the words allowed here",
-                one_of(&options),
-            );
+            return self.finding("unknown value", one_of(&options));
         };
         if keyed.contains(&word.as_str()) {
-            let reason = format!("`{word}` needs its settings");
+            let reason = format!("`{word}` requires settings");
             return self.finding(reason, Some(format!("write {{{word}: …}}")));
         }
         if keyed.is_empty() {
             return self.finding(
-                format!("`{word}` is not allowed here"),
+                format!("unknown value `{word}`"),
                 did_you_mean(word, options),
             );
         }
@@ -188,7 +185,7 @@ impl SchemaErrorContext<'_> {
 
     fn wrong_pattern(&self) -> ConfigFinding {
         let words = self.wanted[PATTERN_WORDS].as_str();
-        let words = words.unwrap_or("this is not written as it must be");
+        let words = words.unwrap_or("invalid value");
         match &self.quoted {
             Some(quoted) if words.starts_with("expected") && !quoted.is_empty() => {
                 self.finding(format!("{words}; found `{quoted}`"), None)
@@ -210,7 +207,7 @@ impl SchemaErrorContext<'_> {
         if found == 0 {
             return self.finding("this must not be empty", None);
         }
-        self.finding("this takes no settings", None)
+        self.finding("this filter takes no settings", None)
     }
 }
 

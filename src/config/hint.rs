@@ -25,9 +25,9 @@ pub fn did_you_mean<'known>(
 pub fn one_of(names: &[&str]) -> Option<String> {
     match names {
         [] => None,
-        [only] => Some(format!("the only one known here is `{only}`")),
+        [only] => Some(format!("expected `{only}`")),
         names if names.len() > LISTED => None,
-        names => Some(format!("one of {}", names.join(", "))),
+        names => Some(format!("expected one of {}", names.join(", "))),
     }
 }
 

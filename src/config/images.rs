@@ -3,17 +3,17 @@
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How the provider wants image edits.
+/// Request format of the provider for image edits.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ImageEditConfig {
-    /// The shape of requests.
+    /// The format of requests.
     pub body: ImageBodyFormatConfig,
-    /// What becomes of `response_format`.
+    /// How `response_format` is handled.
     pub response_format: ResponseFormatHandlingConfig,
 }
 
-/// The shape of requests for image edits.
+/// The format of requests for image edits.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageBodyFormatConfig {
@@ -26,7 +26,7 @@ pub enum ImageBodyFormatConfig {
     Form,
 }
 
-/// What becomes of `response_format`, which few providers know.
+/// How `response_format` is handled, which few providers support.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseFormatHandlingConfig {

@@ -171,7 +171,7 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
     let mut document = ConfigDocument::new(path, source, root);
     document.mask(secrets);
     if is_empty {
-        let hint = "it needs at least `channels` and `routes`";
+        let hint = "add at least `channels` and `routes`";
         let problem = ConfigProblem::of_file("the file is empty", Some(hint.into()));
         return Err(document.invalid(vec![problem]));
     }
@@ -181,10 +181,8 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
 /// The schema is derived from the types, so that this fails only where they disagree.
 fn typed(value: Value, document: &ConfigDocument) -> Result<RoutesConfig, InvalidConfig> {
     serde_json::from_value(value).map_err(|_| {
-        let reason = "the file fits its schema and still cannot be read; please report this";
-        document.invalid(vec![
-            document.locate(ConfigFinding::value("", reason, None)),
-        ])
+        let reason = "internal error: the file is valid by its schema and cannot be loaded; report this to the project";
+        document.invalid(vec![document.locate(ConfigFinding::value("", reason, None))])
     })
 }
 

@@ -4,7 +4,7 @@ use crate::scalar::{ByteSize, HumanDuration};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// How much a channel may be given; what is over goes to another channel.
+/// Limits of a channel, in this process; requests above them go to another channel.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelLimitsConfig {
@@ -14,65 +14,65 @@ pub struct ChannelLimitsConfig {
     /// Requests in any 60 s.
     #[schemars(range(min = 1))]
     pub requests_per_minute: Option<u64>,
-    /// Tokens in any 60 s, counted when an answer is over.
+    /// Tokens in any 60 s, counted when a response ends.
     #[schemars(range(min = 1))]
     pub tokens_per_minute: Option<u64>,
 }
 
-/// When a channel is left alone, and for how long.
+/// When a channel enters a cool-down, and for how long.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HealthConfig {
-    /// Failures in a row after which it is left alone; 0 for never. 5 if absent.
+    /// Consecutive failures that start a cool-down; 0 disables cool-downs. Default: 5.
     #[schemars(range(max = 1000))]
     pub failures: Option<u32>,
-    /// Share of failures, in percent, among at least 20 requests of the last 30 s. 50 if absent.
+    /// Percentage of failures among at least 20 requests in the last 30 s that starts a cool-down. Default: 50.
     #[schemars(range(min = 1, max = 100))]
     pub failure_percent: Option<u8>,
-    /// The first cool-down; each one that follows at once is twice as long. 1s if absent.
+    /// First cool-down; each consecutive one is twice as long. Default: 1s.
     pub cool_down: Option<HumanDuration>,
-    /// The longest cool-down. 1m if absent.
+    /// Longest cool-down. Default: 1m.
     pub cool_down_max: Option<HumanDuration>,
-    /// The first cool-down of a credential that the provider refused. 1m if absent.
+    /// First cool-down of a refused credential. Default: 1m.
     pub credential_cool_down: Option<HumanDuration>,
-    /// Asks the provider for its models from time to time; off if absent.
+    /// Active health probes. Default: off.
     pub probe: Option<ProbeConfig>,
 }
 
-/// A request that asks a provider whether it is well.
+/// An active health probe.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeConfig {
-    /// How often.
+    /// Interval between probes.
     pub every: HumanDuration,
-    /// How long the answer may take. 5s if absent.
+    /// Timeout of a probe. Default: 5s.
     pub timeout: Option<HumanDuration>,
 }
 
-/// What happens when a channel fails before a caller has any of its answer.
+/// Failover before the first byte of the response.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct FailoverConfig {
-    /// Most channels to try for one request; 1 for no failover. 4 if absent.
+    /// Maximum attempts for one request; 1 disables failover. Default: 4.
     #[schemars(range(min = 1, max = 32))]
     pub attempts: Option<u32>,
-    /// Whether a provider that is silent for too long is given up for another one, where the request
-    /// is text that the provider neither stores nor works on in the background. true if absent.
+    /// Whether a first-byte timeout fails over, if the request
+    /// is text that is neither stored nor run in the background. Default: true.
     pub on_silence: Option<bool>,
-    /// How long the first events of a stream are held while they only frame the answer, so that an
-    /// error right behind them can still be answered by another channel. 1s if absent.
+    /// Buffering of the first events of a stream until one has content, so that an
+    /// error right after them can still fail over. Default: 1s.
     pub hold: Option<StreamHoldConfig>,
-    /// How long a request may wait for a channel that has reached its limits. Not at all if absent.
+    /// How long a request may wait for a channel that is at its limits. Default: no wait.
     pub wait: Option<HumanDuration>,
-    /// Tells callers how many attempts their answer took, in `x-headgate-attempts`. false if absent.
+    /// Whether responses carry the number of attempts in `x-headgate-attempts`. Default: false.
     pub tell_attempts: Option<bool>,
 }
 
-/// Bounds of holding a stream's first events.
+/// Limits for buffering the first events of a stream.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct StreamHoldConfig {
-    /// false to let every event through as it comes. true if absent.
+    /// Whether the first events are buffered. Default: true.
     pub enabled: Option<bool>,
     /// 1s if absent.
     pub time: Option<HumanDuration>,
@@ -80,14 +80,14 @@ pub struct StreamHoldConfig {
     pub size: Option<ByteSize>,
 }
 
-/// How many further attempts all requests together may take.
+/// Retry budget: limit on retries across all requests.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RetryBudgetConfig {
-    /// In percent of the requests.
+    /// Retries in percent of the requests.
     #[schemars(range(max = 100))]
     pub percent: u8,
-    /// So many a second in any case.
+    /// Retries per second that are always allowed.
     #[schemars(range(max = 100_000))]
     pub per_second: u32,
 }

@@ -18,41 +18,41 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RoutesConfig {
-    /// Listeners and process limits. Changes here need a restart; a reload that finds one says so.
+    /// Listeners and limits of the process. Changes need a restart; a reload logs them.
     #[serde(default)]
     pub server: ServerConfig,
-    /// What edges share or a restart must not lose. Changes here need a restart; a reload that finds one says so.
+    /// Shared and persistent state. Changes need a restart; a reload logs them.
     #[serde(default)]
     #[schemars(with = "Option<StateConfig>")]
     pub state: StateConfig,
-    /// Who may call, in which models.
+    /// Callers and the models they may use.
     #[serde(default)]
     pub callers: Vec<CallerConfig>,
     /// Accounts at providers, by name.
     pub channels: BTreeMap<String, ChannelConfig>,
-    /// What is known of platform models beyond the channels that serve them.
+    /// Properties of platform models.
     #[serde(default)]
     pub models: BTreeMap<String, ModelConfig>,
-    /// How many further attempts all requests together may take.
+    /// Retry budget: limit on retries across all requests.
     #[serde(default)]
     pub retries: RetryBudgetConfig,
-    /// Where the gateway may go when somebody else names the URL.
+    /// Allowed destinations of URLs in responses or requests.
     #[serde(default)]
     pub egress: EgressConfig,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
     pub families: BTreeMap<String, VideoFamilyConfig>,
-    /// Keys that task ids are sealed with, of 32 characters or more; the first seals, all open.
+    /// Keys that encrypt task ids, of at least 32 characters; the first one encrypts, all decrypt.
     #[serde(default)]
     pub task_keys: Vec<Secret>,
     /// Named lists of filters, for `use` in routes.
     #[serde(default)]
     pub chains: BTreeMap<String, Vec<ChainStepConfig>>,
-    /// The routes; the first one that matches takes the request.
+    /// Routes; the first one that matches handles the request.
     pub routes: Vec<RouteConfig>,
 }
 
-/// Listeners and process limits.
+/// Listeners and limits of the process.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
@@ -60,20 +60,20 @@ pub struct ServerConfig {
     pub listen: String,
     /// Address of the admin pages, `host:port`.
     pub admin: String,
-    /// TLS of the gateway's listener; plain HTTP without.
+    /// TLS of the gateway's listener. Default: plain HTTP.
     pub tls: Option<ServerTlsConfig>,
-    /// Worker threads; the number of processors if absent.
+    /// Worker threads. Default: the number of processors.
     #[schemars(range(min = 1, max = 1024))]
     pub workers: Option<u16>,
-    /// Where access-log lines go.
+    /// Destination of the access log.
     pub access_log: AccessLogConfig,
-    /// Bounds on connections and on what a slow client may hold.
+    /// Limits on connections and slow clients.
     pub limits: ServerLimitsConfig,
-    /// Where large request bodies wait.
+    /// Spooling of large request bodies to files.
     pub spool: SpoolConfig,
-    /// How the names of providers become addresses.
+    /// DNS resolution of provider hosts.
     pub dns: DnsConfig,
-    /// Where the addresses of clients behind proxies are found.
+    /// How the address of a client behind proxies is determined.
     pub client_address: ClientAddressConfig,
 }
 
@@ -85,11 +85,11 @@ pub struct ServerTlsConfig {
     pub certificate: PathBuf,
     /// PEM file with the private key.
     pub key: PathBuf,
-    /// PEM file with the authorities that client certificates must come from; none are asked for if absent.
+    /// PEM file with the CA certificates for client certificates. Default: no client certificate is required.
     pub client_ca: Option<PathBuf>,
 }
 
-/// Where access-log lines go.
+/// Destination of the access log.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessLogConfig {
@@ -99,78 +99,78 @@ pub enum AccessLogConfig {
     Off,
 }
 
-/// Bounds on connections and on what a slow client may hold.
+/// Limits on connections and slow clients.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerLimitsConfig {
-    /// Open client connections, those in a TLS handshake too; further ones are closed at once.
+    /// Maximum open client connections, including those in a TLS handshake; further ones are closed.
     #[schemars(range(min = 1))]
     pub connections: u32,
-    /// Request line and headers of a request together; larger ones are answered 431. More than 1 MiB counts as
+    /// Maximum size of the request line and headers; larger ones get 431. More than 1 MiB counts as
     /// 1 MiB.
     pub header_size: ByteSize,
-    /// From the first byte of a request to the end of its headers; also for a TLS handshake.
+    /// Timeout from the first byte of a request to the end of its headers; also of a TLS handshake.
     pub header_deadline: HumanDuration,
-    /// From the end of the headers to the end of the request body.
+    /// Timeout from the end of the headers to the end of the request body.
     pub body_deadline: HumanDuration,
-    /// For one piece of an answer to be taken by the client.
+    /// Timeout for a client to read a part of a response.
     pub write_deadline: HumanDuration,
-    /// How long an idle client connection stays open.
+    /// Timeout of an idle client connection.
     pub keep_alive: HumanDuration,
-    /// How long connections are still taken after SIGTERM while `/readyz` says 503, so that load
-    /// balancers turn away first; not at all if absent.
+    /// How long connections are still accepted after SIGTERM while `/readyz` returns 503, so that load
+    /// balancers stop sending first. Default: none.
     pub drain_notice: Option<HumanDuration>,
-    /// How long open requests may go on once no connections are taken any more.
+    /// How long requests in flight may continue after the listener is closed.
     pub drain: HumanDuration,
 }
 
-/// Where large request bodies wait: in files instead of memory.
+/// Spooling of large request bodies to unlinked files.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpoolConfig {
-    /// Bodies above this size are held in a file without a name.
+    /// Bodies above this size are written to an unlinked file instead of memory.
     pub above: ByteSize,
-    /// Folder of these files; the system's for temporary files if absent.
+    /// Folder of these files. Default: the system's folder for temporary files.
     pub folder: Option<PathBuf>,
 }
 
-/// How the names of providers become addresses.
+/// DNS resolution of provider hosts.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct DnsConfig {
-    /// Name servers to ask, `address` or `address:port`; those of the system if there are none.
+    /// Name servers, `address` or `address:port`. Default: those of the system.
     #[schemars(length(max = 8))]
     pub servers: Vec<String>,
-    /// How long addresses are used that come without a time to live, as those of the hosts file do.
+    /// Refresh interval of addresses without a TTL, such as those of the hosts file.
     pub refresh: HumanDuration,
 }
 
-/// A holder of a gateway key.
+/// One caller, identified by its key.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallerConfig {
     /// The caller's name in logs and metrics.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// SHA-256 of the key, 64 hex digits; `headgate key new` makes both.
+    /// SHA-256 digest of the key, 64 hex digits; `headgate key new` prints both.
     #[schemars(regex(pattern = r"^[0-9a-fA-F]{64}$"))]
-    #[schemars(extend("patternErrorMessage" = "expected a SHA-256, 64 hex digits, as `headgate key new` prints it"))]
+    #[schemars(extend("patternErrorMessage" = "expected a SHA-256 digest of 64 hex digits, as `headgate key new` and `headgate key digest` print it"))]
     pub key_sha256: String,
-    /// Platform models this caller may use; `*` stands for any run of characters.
+    /// Platform models this caller may use; `*` matches any characters.
     pub models: Vec<String>,
-    /// What the caller may do at most; routes with `rate_limit` keep to it. No limit if absent.
+    /// Limits of the caller, enforced on routes with `rate_limit`. Default: none.
     #[serde(default)]
     pub limits: CallerLimitsConfig,
 }
 
-/// What a caller may do at most, and how much of that on single models.
+/// Limits of a caller, in total and by model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct CallerLimitsConfig {
     /// Requests in any 60 s.
     #[schemars(range(min = 1))]
     pub requests_per_minute: Option<u64>,
-    /// Tokens in any 60 s, input and output; taken on estimate, corrected by what was used.
+    /// Input and output tokens in any 60 s; reserved by estimate, settled by the reported usage.
     #[schemars(range(min = 1))]
     pub tokens_per_minute: Option<u64>,
     /// Requests at one time.
@@ -185,19 +185,19 @@ pub struct CallerLimitsConfig {
     /// Open client connections.
     #[schemars(range(min = 1))]
     pub connections: Option<u32>,
-    /// Platform model to further limits, counted for each model by itself. `*` stands for any run of
-    /// characters; the model's own name goes before patterns, and a longer pattern before a shorter.
+    /// Additional limits by platform model, counted separately for each model. `*` matches any
+    /// characters; an exact name takes precedence over patterns, a longer pattern over a shorter one.
     pub models: BTreeMap<String, ModelLimitsConfig>,
 }
 
-/// What a caller may do at most on a model.
+/// Limits of a caller for a model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelLimitsConfig {
     /// Requests in any 60 s.
     #[schemars(range(min = 1))]
     pub requests_per_minute: Option<u64>,
-    /// Tokens in any 60 s, input and output; taken on estimate, corrected by what was used.
+    /// Input and output tokens in any 60 s; reserved by estimate, settled by the reported usage.
     #[schemars(range(min = 1))]
     pub tokens_per_minute: Option<u64>,
     /// Requests at one time.
@@ -211,18 +211,18 @@ pub struct ModelLimitsConfig {
     pub tokens_per_month: Option<u64>,
 }
 
-/// What is known of a platform model.
+/// Properties of a platform model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
-    /// Name for people, in the messages protocol's model list.
+    /// Display name in the model list of the messages protocol.
     pub display_name: Option<String>,
     /// `owned_by` of the model list; `headgate` if absent.
     pub owned_by: Option<String>,
-    /// Unix seconds of the model list; 0 if absent.
+    /// Creation time in the model list, in Unix seconds. Default: 0.
     pub created: Option<u64>,
-    /// What the model takes of a protocol, as `family_a/2.0`: the name of a schema under `schemas`, which
-    /// is applied besides the protocol's own. A list where the model is served in several families.
+    /// Rules of the model, as `family_a/2.0`: the name of a schema in `schemas` that
+    /// is applied in addition to that of the protocol. A list if the model is served by several families.
     pub profile: OneOrMore,
 }
 
@@ -235,14 +235,14 @@ pub struct RouteConfig {
     pub name: String,
     /// `METHOD /path/{parameter}`, or several methods as `GET|DELETE /path`; or a list of them.
     pub r#match: OneOrMore,
-    /// The protocol callers speak here: it shapes errors and picks schemas.
+    /// Protocol of the callers; selects the error format and the schema.
     pub protocol: Option<Protocol>,
     /// Filters of the request, in order.
     pub request: Vec<ChainStepConfig>,
-    /// Filters of the answer, in order.
+    /// Filters of the response, in order.
     #[serde(default)]
     pub response: Vec<ChainStepConfig>,
-    /// Deadlines that override the channel's.
+    /// Timeouts that override those of the channel.
     #[serde(default)]
     pub timeouts: TimeoutsConfig,
     /// What happens when a channel fails.

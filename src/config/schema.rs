@@ -61,7 +61,7 @@ fn step_schema(filters: &[FilterSchema], definitions: &mut Map<String, Value>) -
     let mut properties = Map::new();
     properties.insert(
         USE.into(),
-        json!({ "description": "Puts the filters of a chain here.", "type": "string", "minLength": 1 }),
+        json!({ "description": "Inserts the filters of a chain.", "type": "string", "minLength": 1 }),
     );
     for filter in filters {
         let settings = settings_schema(filter, definitions);

@@ -59,7 +59,7 @@ fn read(path: &Path) -> Result<String, String> {
     let read = File::open(path).and_then(|file| file.take(LARGEST + 1).read_to_string(&mut text));
     if let Err(error) = read {
         return Err(format!(
-            "the secret's file cannot be read: {}",
+            "cannot read the secret's file: {}",
             io_words(&error)
         ));
     }
@@ -77,10 +77,10 @@ fn read(path: &Path) -> Result<String, String> {
 /// An I/O error without its number.
 pub fn io_words(error: &io::Error) -> String {
     match error.kind() {
-        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::NotFound => "no such file".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
-        io::ErrorKind::IsADirectory => "it is a folder".into(),
-        io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+        io::ErrorKind::IsADirectory => "is a directory".into(),
+        io::ErrorKind::InvalidData => "not UTF-8 text".into(),
         kind => kind.to_string(),
     }
 }

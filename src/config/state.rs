@@ -15,7 +15,7 @@ const SQLITE: &str = "sqlite:";
 /// A month: whoever goes on with an older conversation begins it anew.
 const KEEP: HumanDuration = HumanDuration::seconds(30 * 24 * 60 * 60);
 
-/// Where state is kept: `memory`, `sqlite:PATH`, the URL of a Redis, or a mapping with more to say.
+/// Where state is kept: `memory`, `sqlite:PATH`, the URL of a Redis, or a mapping with options.
 #[derive(Clone, Debug, PartialEq)]
 pub enum StateConfig {
     Memory,
@@ -27,44 +27,44 @@ pub enum StateConfig {
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SqliteConfig {
-    /// The file; made if there is none.
+    /// Path of the file; created if it does not exist.
     #[serde(default = "default_path")]
     #[schemars(with = "String", length(min = 1))]
     pub path: PathBuf,
-    /// How long an id is kept that nobody uses.
+    /// How long an unused id is kept.
     #[serde(default = "default_keep")]
     pub keep: HumanDuration,
 }
 
-/// A Redis: state that several gateways share.
+/// A Redis server: several gateways share the state.
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct RedisConfig {
-    /// `redis://HOST:PORT/DB`, or `rediss://…` for TLS; may hold user and password.
+    /// `redis://HOST:PORT/DB`, or `rediss://…` for TLS; may contain user and password.
     pub url: Secret,
-    /// User of its access lists; its default user if absent.
+    /// ACL user. Default: the default user of Redis.
     pub user: Option<String>,
-    /// Password; none is sent if absent.
+    /// Password. Default: none.
     pub password: Option<Secret>,
     /// PEM file with the authorities to trust instead of the system's, where the URL is `rediss`.
     pub ca: Option<PathBuf>,
-    /// Begins every key, so that several fleets may share a Redis.
+    /// Prefix of every key, so that several fleets can share a Redis.
     #[serde(default = "default_prefix")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9_.:-]{1,64}$"))]
     #[schemars(extend("patternErrorMessage" = "expected 1 to 64 letters, digits, `_`, `.`, `:` or `-`"))]
     pub prefix: String,
-    /// How long a request may wait for Redis.
+    /// Timeout of an operation on Redis.
     #[serde(default = "default_wait")]
     pub wait: HumanDuration,
-    /// How long an id is kept that nobody uses.
+    /// How long an unused id is kept.
     #[serde(default = "default_keep")]
     pub keep: HumanDuration,
-    /// What becomes of requests with limits while Redis is away.
+    /// What happens to requests with limits while Redis is unreachable.
     #[serde(default)]
     pub limits_when_away: OnStoreFailureConfig,
 }
 
-/// What becomes of requests with limits while these cannot be counted.
+/// What happens to requests with limits while these cannot be checked.
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum OnStoreFailureConfig {
@@ -128,15 +128,15 @@ impl JsonSchema for StateConfig {
         let mut sqlite = generator.subschema_for::<SqliteConfig>();
         sqlite.insert(
             "description".into(),
-            "An SQLite file: state that survives a restart.".into(),
+            "An SQLite file: state survives a restart.".into(),
         );
         let mut redis = generator.subschema_for::<RedisConfig>();
         redis.insert(
             "description".into(),
-            "A Redis: state that several gateways share.".into(),
+            "A Redis server: several gateways share the state.".into(),
         );
         json_schema!({
-            "description": "Where state is kept: `memory`, `sqlite:PATH`, `redis://…`, or a mapping with more to say.",
+            "description": "Where state is kept: `memory`, `sqlite:PATH`, `redis://…`, or a mapping with options.",
             "type": ["string", "object"],
             "pattern": r"^(memory|sqlite:.+|rediss?://.+)$",
             "patternErrorMessage": WORDS,

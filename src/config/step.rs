@@ -46,7 +46,7 @@ impl<'de> Visitor<'de> for ChainStepVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ChainStepConfig, A::Error> {
         let name: String = map
             .next_key()?
-            .ok_or_else(|| A::Error::custom("a step names a filter or a chain"))?;
+            .ok_or_else(|| A::Error::custom("expected the name of a filter, or `{use: chain}`"))?;
         let step = if name == USE {
             ChainStepConfig::Use(map.next_value()?)
         } else {
@@ -55,7 +55,7 @@ impl<'de> Visitor<'de> for ChainStepVisitor {
         };
         match map.next_key::<String>()? {
             None => Ok(step),
-            Some(_) => Err(A::Error::custom("a step has one key only")),
+            Some(_) => Err(A::Error::custom("a step has exactly one key")),
         }
     }
 }

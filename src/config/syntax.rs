@@ -53,15 +53,15 @@ fn reason(error: &Error) -> String {
     match error {
         Error::AliasError { error, .. } => reason(error),
         Error::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("key `{key}` is written twice in one mapping")
+            format!("duplicate key `{key}` in one mapping")
         }
-        Error::DuplicateMappingKey { .. } => "a key is written twice in one mapping".into(),
-        Error::MultipleDocuments { .. } => "the file holds more than one YAML document".into(),
-        Error::Eof { .. } => "the file ends too early".into(),
-        Error::UnknownAnchor { .. } => "this alias names no anchor above it".into(),
-        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` merges mappings only".into(),
-        Error::UnsupportedTag { .. } => "YAML tags have no meaning here".into(),
-        Error::NonFiniteFloat { .. } => "this is no finite number".into(),
+        Error::DuplicateMappingKey { .. } => "duplicate key in one mapping".into(),
+        Error::MultipleDocuments { .. } => "expected one YAML document, found several".into(),
+        Error::Eof { .. } => "unexpected end of file".into(),
+        Error::UnknownAnchor { .. } => "undefined alias: no line above defines this anchor".into(),
+        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` must refer to a mapping".into(),
+        Error::UnsupportedTag { .. } => "YAML tags are not supported".into(),
+        Error::NonFiniteFloat { .. } => "expected a finite number".into(),
         Error::Unexpected { .. } => "a key must be plain text".into(),
         Error::AliasReplayLimitExceeded { .. } => {
             format!("aliases repeat more than {ALIASED_EVENTS} values")
@@ -79,7 +79,7 @@ fn hint(error: &Error) -> Option<String> {
         Error::AliasError { error, .. } => return hint(error),
         Error::DuplicateMappingKey { .. } => "keep one of the two",
         Error::MultipleDocuments { .. } => "remove the `---` or `...` above",
-        Error::UnknownAnchor { .. } => "an anchor is written `&name` before the value it names",
+        Error::UnknownAnchor { .. } => "define the anchor above, as `&name` before a value",
         Error::UnsupportedTag { .. } => "remove the word that starts with `!`",
         _ => return None,
     };

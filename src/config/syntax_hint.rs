@@ -39,8 +39,8 @@ impl<'text> SyntaxErrorContext<'text> {
         }
         let start = line_start + tabbed.map_or(0, |line| line.start);
         let tab = start + self.text[start..].find('\t')?;
-        let hint = "indent with spaces: YAML allows no tabs there";
-        Some(finding(tab..tab + 1, "a tab where spaces belong", hint))
+        let hint = "indent with spaces; YAML does not allow tabs here";
+        Some(finding(tab..tab + 1, "tab in the indentation", hint))
     }
 
     fn bare_variable(&self) -> Option<ConfigFinding> {
@@ -52,13 +52,9 @@ impl<'text> SyntaxErrorContext<'text> {
         let end = line[variable..].find('}')? + variable;
         let name = line[variable + 2..end].split(":-").next()?;
         is_bare.then(|| {
-            let hint = format!("within {{ }} and [ ] a variable needs quotes: \"${{{name}}}\"");
+            let hint = format!("inside {{ }} and [ ] put the variable in quotes: \"${{{name}}}\"");
             let start = line_start + variable;
-            finding(
-                start..line_start + end + 1,
-                "a variable without quotes",
-                &hint,
-            )
+            finding(start..line_start + end + 1, "unquoted variable", &hint)
         })
     }
 
@@ -82,7 +78,7 @@ impl<'text> SyntaxErrorContext<'text> {
         let start = quoted.range.start;
         let quote = &self.text[start..=start];
         let hint = format!("close it with {quote} on this line");
-        Some(finding(start..start + 1, "this quote is not closed", &hint))
+        Some(finding(start..start + 1, "unclosed quote", &hint))
     }
 
     /// A bracket that was open when a line of the block around it followed.
@@ -91,7 +87,7 @@ impl<'text> SyntaxErrorContext<'text> {
         let start = *layout.unclosed_brackets.last()?;
         let open = &self.text[start..=start];
         let close = if open == "[" { "]" } else { "}" };
-        let reason = format!("`{open}` is not closed");
+        let reason = format!("unclosed `{open}`");
         let hint = format!("close it with `{close}` before the next key");
         Some(finding(start..start + 1, &reason, &hint))
     }
@@ -104,8 +100,8 @@ impl<'text> SyntaxErrorContext<'text> {
         let (above, line) = self.lines_at()?;
         let before = self.at.start.checked_sub(line.start + line.indent)?;
         if line.key_end().is_some_and(|end| end <= before) {
-            let hint = "put the value in quotes, since it has `: ` in it";
-            return Some(finding(self.at.clone(), "a second `: ` in one value", hint));
+            let hint = "put the value in quotes, since it contains `: `";
+            return Some(finding(self.at.clone(), "unquoted value with `: `", hint));
         }
         let above = above?;
         let start = above.start + above.indent;
@@ -115,11 +111,11 @@ impl<'text> SyntaxErrorContext<'text> {
         match (above.key_end(), colon) {
             (Some(_), _) if line.indent > above.indent => {
                 let indent = above.indent + above.content.len() - word.len();
-                let hint = format!("indent it with {indent} spaces, as the key above");
+                let hint = format!("indent it with {indent} spaces, like the key above");
                 let start = line.start + line.indent;
                 Some(finding(
                     start..start + first_word(line.content),
-                    "this line is indented deeper than the key above, which has a value already",
+                    "unexpected indentation: the key above already has a value",
                     &hint,
                 ))
             }
@@ -127,15 +123,11 @@ impl<'text> SyntaxErrorContext<'text> {
             (None, Some(colon)) => {
                 let at = word_start + colon;
                 let hint = "write `key: value`";
-                Some(finding(
-                    at..at + 1,
-                    "a space is missing behind the colon",
-                    hint,
-                ))
+                Some(finding(at..at + 1, "missing space after the colon", hint))
             }
             (None, None) => Some(finding(
                 word_start..word_start + first_word(word),
-                "a colon is missing behind this key",
+                "missing colon after this key",
                 "write `key: value`",
             )),
         }
@@ -156,19 +148,22 @@ impl<'text> SyntaxErrorContext<'text> {
         if glued.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_alphabetic())) {
             let at = above.start + above.indent;
             let hint = "write `- key: value`";
-            return Some(finding(at..at + 1, "a space is missing behind `-`", hint));
+            return Some(finding(at..at + 1, "missing space after `-`", hint));
         }
         if line.content.starts_with("- ") {
             let hint = "give each key a value, or make all of them items with `- `";
             return Some(finding(
                 range,
-                "a list item among the keys of a mapping",
+                "list item among the keys of a mapping",
                 hint,
             ));
         }
         let levels = self.levels_above(line.start, line.indent);
-        let reason = format!("{} fit no level above", spaces(line.indent));
-        let hint = format!("indent it with {levels}, as a key above");
+        let reason = format!(
+            "indentation of {} matches no line above",
+            spaces(line.indent)
+        );
+        let hint = format!("indent it with {levels}, like a key above");
         Some(finding(range, &reason, &hint))
     }
 
@@ -188,18 +183,20 @@ impl<'text> SyntaxErrorContext<'text> {
     fn special_character(&self) -> Option<ConfigFinding> {
         let hint = match self.message {
             message if message.contains("anchor or alias") => {
-                "put it in quotes: a bare `*` or `&` names an anchor"
+                "put it in quotes: unquoted, `*` and `&` begin an alias or anchor"
             }
             message if message.starts_with("unexpected character") => {
-                "put the value in quotes: it begins with a character that YAML reserves"
+                "put the value in quotes: its first character is reserved in YAML"
             }
             message if message.contains("unknown escape character") => {
                 "write `\\\\` for a backslash, or put the text in single quotes"
             }
             message if message.contains("expected ',' or") => {
-                "a comma is missing here, or a bracket before"
+                "add the missing comma here, or the missing bracket before it"
             }
-            message if message.starts_with("misplaced bracket") => "remove it, or open one before",
+            message if message.starts_with("misplaced bracket") => {
+                "remove it, or add the opening bracket"
+            }
             _ => return None,
         };
         let reason = format!("invalid YAML: {}", self.message);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "allow_ip",
-    summary: "Lets requests pass whose client's address is in one of the listed networks; 403 for all others.",
+    summary: "Allows requests whose client's address is in one of the listed networks; replies 403 to all others.",
     side: ChainSide::Request,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<Vec<String>>),

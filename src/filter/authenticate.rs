@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "authenticate",
-    summary: "Finds the caller by `Authorization: Bearer`, and by `x-api-key` on messages; 401 else.",
+    summary: "Authenticates the caller by `Authorization: Bearer`, and by `x-api-key` on messages; replies 401 otherwise.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         provides: &[FilterProvision::Caller],
@@ -62,7 +62,7 @@ impl AuthenticateFilter {
         };
         match (bearer, api_key) {
             (Some(one), Some(other)) if one != other => Err(refuse(
-                "`authorization` and `x-api-key` carry different keys; send one of them",
+                "`authorization` and `x-api-key` carry different keys; send one of the two headers",
             )),
             (Some(key), _) | (None, Some(key)) => Ok(key),
             (None, None) => {
@@ -87,17 +87,19 @@ fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
         .keys()
         .map(HeaderName::as_str)
         .find(|name| names_credential(name.as_bytes()) && !name.contains("cookie"))
-        .map(|name| (name, "the header"));
+        .map(|name| (name, "header"));
     let member = query
         .into_iter()
         .flat_map(|query| query.split('&'))
         .map(|member| member.split_once('=').map_or(member, |(name, _)| name))
         .find(|name| member_names_credential(name, &mut folded))
-        .map(|name| (name, "the query's"));
+        .map(|name| (name, "query parameter"));
     let (name, what) = header
         .or(member)
         .filter(|(name, _)| name.len() <= NAME_BYTES_MAX)?;
-    Some(format!("no key is read from {what} `{name}` here"))
+    Some(format!(
+        "no API key provided: this path does not read {what} `{name}`"
+    ))
 }
 
 fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
@@ -112,7 +114,9 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
     if scheme.eq_ignore_ascii_case(b"bearer") && !key.trim_ascii().is_empty() {
         Ok(Some(key.trim_ascii()))
     } else {
-        Err(refuse("`authorization` is not `Bearer <key>`"))
+        Err(refuse(
+            "header `authorization` must be `Bearer <key>`; another scheme or no key was received",
+        ))
     }
 }
 
@@ -122,7 +126,9 @@ fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h [u8]>, Fa
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => Ok(Some(value.as_bytes())),
-        (Some(_), Some(_)) => Err(refuse(format!("`{name}` was sent twice; send it once"))),
+        (Some(_), Some(_)) => Err(refuse(format!(
+            "header `{name}` was received more than once; send it once"
+        ))),
     }
 }
 

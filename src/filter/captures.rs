@@ -30,8 +30,9 @@ pub fn check(pattern: &Regex, template: &str, key: &str) -> Result<(), InvalidSe
             Err(_) => named(pattern).any(|name| name == capture),
         };
         if !known {
-            let reason =
-                format!("`{key}` names the capture `{capture}`, which `match` does not have");
+            let reason = format!(
+                "`{key}` refers to capture group `{capture}`, which `match` does not define"
+            );
             return Err(InvalidSettings::new(reason).hint(hint(pattern, capture)));
         }
     }
@@ -91,7 +92,9 @@ fn hint(pattern: &Regex, capture: &str) -> String {
     });
     if let Some((name, text)) = run_on {
         // The file's own `${…}` are variables, so that one dollar sign more is needed there.
-        return format!("write `$${{{name}}}{text}` for the capture `{name}` before `{text}`");
+        return format!(
+            "write `$${{{name}}}{text}` for capture group `{name}` followed by `{text}`"
+        );
     }
     if let Some(meant) = nearest(capture, named(pattern), 1).first() {
         return format!("did you mean `${meant}`?");
@@ -99,7 +102,7 @@ fn hint(pattern: &Regex, capture: &str) -> String {
     let numbers = (0..pattern.captures_len()).map(|number| format!("`${number}`"));
     let names = named(pattern).map(|name| format!("`${name}`"));
     let known: Vec<String> = numbers.chain(names).take(16).collect();
-    format!("`match` has {}", known.join(", "))
+    format!("`match` defines {}", known.join(", "))
 }
 
 fn named(pattern: &Regex) -> impl Iterator<Item = &str> {

@@ -17,11 +17,11 @@ impl ClientNetworks {
     pub fn read(settings: &Value) -> Result<Self, InvalidSettings> {
         let texts: Vec<String> = read_settings(settings)?;
         if texts.is_empty() {
-            return Err(InvalidSettings::new("the list is empty").hint(NETWORK_HINT));
+            return Err(InvalidSettings::new("must not be empty").hint(NETWORK_HINT));
         }
         let network = |(index, text): (usize, &String)| {
             Network::parse(text).ok_or_else(|| {
-                InvalidSettings::new(format!("`{text}` is neither a network nor an address"))
+                InvalidSettings::new(format!("`{text}` is not an IP address or network"))
                     .at(format!("/{index}"))
                     .hint(NETWORK_HINT)
             })
@@ -39,7 +39,7 @@ impl ClientNetworks {
 pub fn address_refused() -> Fault {
     Fault::new(
         FaultKind::Forbidden,
-        "requests from your address are not accepted here; ask the operator of this gateway",
+        "your IP address is not allowed on this path; ask the operator of this gateway",
     )
 }
 

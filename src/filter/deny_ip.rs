@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "deny_ip",
-    summary: "Refuses requests whose client's address is in one of the listed networks with 403.",
+    summary: "Replies 403 to requests whose client's address is in one of the listed networks.",
     side: ChainSide::Request,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<Vec<String>>),

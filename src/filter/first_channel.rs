@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "first_channel",
-    summary: "Sends a request that has no channel yet to the one of `pin`, else to the first (by tier, weight, name) that speaks the protocol and serves a model this caller may use.",
+    summary: "Routes a request without a channel to the channel of `pin`, or to the first one (by tier, weight, name) that speaks the protocol and serves a model the caller may use.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         after: &["follow_ids", "pin"],
@@ -74,7 +74,7 @@ impl FirstChannel {
                 Fault::new(
                     FaultKind::Forbidden,
                     format!(
-                        "this key may use no model over the {} protocol; ask the operator of this gateway for one",
+                        "this API key has no access to a model of the {} protocol; ask the operator of this gateway for access",
                         protocol.name()
                     ),
                 )

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "follow_ids",
-    summary: "Sends a request to the channel that made what it names: `{id}` in the path, or responses, conversations, files and containers in the body; 404 for ids that this caller did not get here.",
+    summary: "Routes a request to the channel that created the ids it refers to: `{id}` in the path, or responses, conversations, files and containers in the body; replies 404 for ids that were not issued to this caller.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         after: &["pin"],
@@ -93,7 +93,7 @@ impl FollowIds {
     ) -> Result<Arc<Channel>, Fault> {
         if named.len() > ids::NAMED_MAX {
             let message = format!(
-                "the request names more than {} ids; name fewer",
+                "the request refers to more than {} ids; send fewer",
                 ids::NAMED_MAX
             );
             return Err(Fault::new(FaultKind::Invalid, message));
@@ -130,7 +130,7 @@ impl FollowIds {
         match (made_on.map_err(store_fault)?, &request.pinned) {
             (Some(name), _) => self.catalog.channel(&name).cloned().ok_or_else(|| {
                 gone(*kind).detail(format!(
-                    "channel `{name}` made it and is no longer configured"
+                    "channel `{name}`, which created it, is not configured"
                 ))
             }),
             (None, Some(pinned)) if !self.is_of_another(caller, id).await? => Ok(pinned.clone()),
@@ -216,7 +216,7 @@ fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault
         (false, _) => Ok(()),
         (true, Some(_)) => Err(Fault::new(
             FaultKind::Invalid,
-            "what the request refers to was made where this model is not offered; name the model that made it",
+            "an id in this request belongs to a channel that does not serve this model; use the model that the id was created with",
         )
         .param("model")),
         (true, None) => Err(conflict_fault("body", "path")),
@@ -227,7 +227,7 @@ fn conflict_fault(one: &str, other: &str) -> Fault {
     Fault::new(
         FaultKind::Invalid,
         format!(
-            "the ids at `{other}` and `{one}` were made by different accounts, which do not know each other's; make one of them anew beside the other"
+            "`{other}` and `{one}` refer to ids of different provider accounts; use ids that were created together, or create one of them again"
         ),
     )
     .param(one)
@@ -238,7 +238,7 @@ fn unknown(kind: ResourceIdKind) -> Fault {
     Fault::new(
         FaultKind::UnknownId,
         format!(
-            "no {} with this id was made for this key here; check the id, or start anew without it",
+            "no {} with this id exists for this API key; check the id, or send the request without it",
             kind.name()
         ),
     )
@@ -248,7 +248,7 @@ fn gone(kind: ResourceIdKind) -> Fault {
     Fault::new(
         FaultKind::Gone,
         format!(
-            "the account that made this {} is no longer served here; start anew without it",
+            "the channel that created this {} was removed from this gateway; send the request without it, or create a new one",
             kind.name()
         ),
     )
@@ -258,7 +258,7 @@ fn gone(kind: ResourceIdKind) -> Fault {
 fn store_fault(unavailable: StoreUnavailable) -> Fault {
     Fault::new(
         FaultKind::Overloaded,
-        "the gateway cannot look up the id now; try again",
+        "the gateway cannot look up the id: its state store is unreachable; try again",
     )
     .source(unavailable)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "force_usage",
-    summary: "Asks chat streams for their usage, and removes the extra chunk for callers who did not ask.",
+    summary: "Requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Body],
@@ -22,7 +22,7 @@ pub const KIND: FilterKind = FilterKind {
     build: |_, context| match context.protocol {
         Some(Protocol::Chat) => Ok(Arc::new(ForceUsage)),
         _ => Err(InvalidSettings::new(
-            "`force_usage` is for the chat protocol; others always tell usage",
+            "`force_usage` requires a route with `protocol: chat`; streams of other protocols always report usage",
         )),
     },
 };

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 pub const KIND: FilterKind = FilterKind {
     name: "heartbeat",
-    summary: "Sends a comment between events while a stream's provider is silent, every 15 s or as `every` says.",
+    summary: "Sends keep-alive comments on a stream while its provider sends nothing, every 15 s or `every`.",
     side: ChainSide::Response,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<HeartbeatConfig>),
@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeartbeatConfig {
-    /// How long the provider is silent before each comment.
+    /// Interval of the comments while the provider sends nothing.
     pub every: HumanDuration,
 }
 

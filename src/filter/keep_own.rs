@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "keep_own",
-    summary: "Keeps of a list (`data`) only the entries whose `id` this caller got here.",
+    summary: "Filters a list response (`data`) down to the entries whose `id` was issued to this caller.",
     side: ChainSide::Response,
     placement: FilterPlacement::ANYWHERE,
     settings: None,
@@ -81,7 +81,7 @@ impl KeepOwn {
             let made_on = made_on.map_err(|unavailable| {
                 Fault::new(
                     FaultKind::Overloaded,
-                    "the gateway cannot look up the list's ids now; try again",
+                    "the gateway cannot look up the ids of the list: its state store is unreachable; try again",
                 )
                 .source(unavailable)
             })?;
@@ -125,6 +125,6 @@ fn rewritten(list: &JsonDocument, data: DocumentNode<'_>, own: &[DocumentNode<'_
 fn unreadable() -> Fault {
     Fault::new(
         FaultKind::Upstream,
-        "the provider's list cannot be read; try again, and tell the operator of this gateway if it stays so",
+        "the provider's list is not valid JSON or too large; try again, and tell the operator of this gateway if the error persists",
     )
 }

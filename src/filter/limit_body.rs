@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "limit_body",
-    summary: "Bounds the request body, as in `limit_body: 32MiB`, and each file in it; 413 beyond, before it is read where its length is declared.",
+    summary: "Limits the size of the request body, as in `limit_body: 32MiB`, and of each file in it; replies 413 above it, before the body is read if `content-length` is over the limit.",
     side: ChainSide::Request,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<LimitBodyConfig>),
@@ -37,7 +37,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum LimitBodyConfig {
-    /// The most bytes of a body.
+    /// Maximum size of a body.
     Body(ByteSize),
     BodyAndFiles(BodyAndFilesConfig),
 }
@@ -46,9 +46,9 @@ enum LimitBodyConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BodyAndFilesConfig {
-    /// The most bytes of a body.
+    /// Maximum size of a body.
     body: ByteSize,
-    /// The most bytes of a file in a form, or in a data URL; only the body bounds it if absent.
+    /// Maximum size of a file in a form or a data URL. Default: only `body` limits it.
     file: Option<ByteSize>,
 }
 
@@ -112,7 +112,7 @@ impl LimitBody {
         };
         large.map_or(Ok(()), |at| {
             let message = format!(
-                "the file in `{at}` is larger than the {most} bytes accepted here; send a smaller one"
+                "the file in `{at}` exceeds the limit of {most} bytes; send a smaller file"
             );
             Err(Fault::new(FaultKind::TooLarge, message).param(at))
         })
@@ -155,7 +155,7 @@ fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String>
 pub fn too_large(most: u64) -> Fault {
     Fault::new(
         FaultKind::TooLarge,
-        format!("the request body is larger than the {most} bytes accepted here; send less"),
+        format!("the request body exceeds the limit of {most} bytes; send a smaller body"),
     )
 }
 

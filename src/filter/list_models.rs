@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "list_models",
-    summary: "Answers with the models this caller may use, or the one that `{id}` names; in the messages protocol's shape when its version header is sent.",
+    summary: "Replies with the models this caller may use, or with the model `{id}`; in the format of the messages protocol if its version header is sent.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Caller],
@@ -40,7 +40,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ListModelsConfig {
-    /// The header by which callers of the messages protocol are told apart.
+    /// Header that identifies callers of the messages protocol.
     version_header: String,
 }
 
@@ -96,7 +96,7 @@ impl ListModels {
             .ok_or_else(|| {
                 Fault::new(
                     FaultKind::UnknownModel,
-                    "no model of this name is offered to this key; GET /v1/models lists those that are",
+                    "this model does not exist or your API key has no access to it; GET /v1/models lists the models you can use",
                 )
                 .param("model")
             })

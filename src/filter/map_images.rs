@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "map_images",
-    summary: "Sends image edits in the form that the channel wants, JSON or with files; sees to `response_format`, and adds to answers what the provider left out.",
+    summary: "Converts image edits to the format of the channel, JSON or multipart; handles `response_format`, and adds missing fields to responses.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         after: &["validate"],
@@ -28,7 +28,7 @@ pub const KIND: FilterKind = FilterKind {
             egress: context.egress.clone(),
         })),
         _ => Err(
-            InvalidSettings::new("`map_images` is for routes of image edits")
+            InvalidSettings::new("`map_images` requires a route with `protocol: image_edit`")
                 .hint("write `protocol: image_edit` in the route"),
         ),
     },

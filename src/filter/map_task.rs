@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "map_task",
-    summary: "Creates a video task, queries or cancels one with the channel's family, or says that tasks are not listed; ids are sealed, so that only their caller can ask, through any gateway with the same keys.",
+    summary: "Creates, queries or cancels a video task at a provider of any family; task ids are encrypted, so that every gateway with the same `task_keys` serves them, for their caller only.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Body, FilterNeed::Caller, FilterNeed::Model],
@@ -39,18 +39,15 @@ pub const KIND: FilterKind = FilterKind {
     build: |settings, context| {
         let MapTaskConfig { ask, unsupported } = read_settings(settings)?;
         if context.tasks.keys.is_none() {
-            return Err(
-                InvalidSettings::new("task ids cannot be sealed without `task_keys`")
-                    .hint(NO_KEYS_HINT),
-            );
+            return Err(InvalidSettings::new("`map_task` requires `task_keys`").hint(NO_KEYS_HINT));
         }
         let is_about_a_task = PARAMETERS.iter().any(|name| (context.has_parameter)(name));
         if matches!(ask, TaskOperation::Query | TaskOperation::Cancel) && !is_about_a_task {
-            return Err(InvalidSettings::new(
-                "no filter of this route finds a channel: its path names no task",
-            )
-            .at("/ask")
-            .hint("write `{id}` in the route's path"));
+            return Err(
+                InvalidSettings::new("the route's path has no parameter for the task id")
+                    .at("/ask")
+                    .hint("add `{id}` or `{task_id}` to the path of `match`"),
+            );
         }
         Ok(Arc::new(MapTask {
             ask,
@@ -71,7 +68,7 @@ pub const KIND: FilterKind = FilterKind {
 /// The route's parameter that holds a task's id, by either name.
 const PARAMETERS: [&str; 2] = ["id", "task_id"];
 
-/// What the route asks of providers.
+/// Operation of the route.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum TaskOperation {
@@ -85,7 +82,7 @@ enum TaskOperation {
     List,
 }
 
-/// What becomes of a field that the channel's family cannot do, or the generic protocol does not have.
+/// What happens to a field that the family does not support or the generic protocol does not define.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum UnsupportedFieldPolicyConfig {
@@ -98,10 +95,10 @@ enum UnsupportedFieldPolicyConfig {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct MapTaskConfig {
-    /// What the route asks of providers.
+    /// Operation of the route.
     ask: TaskOperation,
-    /// What becomes of a field that the channel's family cannot do, and of one that the generic protocol does
-    /// not have; `refuse` if absent.
+    /// What happens to a field that the family does not support, and to one that the generic protocol does
+    /// not define. Default: `refuse`.
     #[serde(default)]
     unsupported: UnsupportedFieldPolicyConfig,
 }
@@ -187,7 +184,7 @@ impl Filter for MapTask {
 fn no_list() -> Fault {
     Fault::new(
         FaultKind::NoRoute,
-        "lists of tasks are not offered here; ask for each task by its id",
+        "lists of tasks are not offered; query each task by its id",
     )
 }
 
@@ -195,7 +192,7 @@ fn no_list() -> Fault {
 fn no_family() -> Fault {
     Fault::new(
         FaultKind::Internal,
-        "this model is not set up for video tasks; tell the operator of this gateway",
+        "no video family is configured for this model; tell the operator of this gateway",
     )
     .detail("the channel has no `family`")
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "meter_usage",
-    summary: "Reads the tokens that the provider counted, for metrics and the access log.",
+    summary: "Reads the token usage that the provider reports, for metrics and the access log.",
     side: ChainSide::Response,
     placement: FilterPlacement::ANYWHERE,
     settings: None,

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "normalise",
-    summary: "Writes a string `tool_choice` of messages as its object, and `in-memory` cache retention as `in_memory`.",
+    summary: "Rewrites a string `tool_choice` of messages to an object, and cache retention `in-memory` to `in_memory`.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Body],

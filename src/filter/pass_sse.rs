@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "pass_sse",
-    summary: "Marks event streams as not to be buffered or cached on their way to the caller.",
+    summary: "Sets the response headers that stop proxies from buffering or caching event streams.",
     side: ChainSide::Response,
     placement: FilterPlacement::ANYWHERE,
     settings: None,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "pin",
-    summary: "Names the channel, for all callers or for each, where ids made elsewhere lead and where `first_channel` sends: `pin: channel`, or `pin: {caller: channel}`.",
+    summary: "Sets the channel, for all callers or by caller, for ids that were created without this gateway and for `first_channel`: `pin: channel`, or `pin: {caller: channel}`.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Caller],
@@ -100,7 +100,7 @@ fn channel(
 }
 
 fn unknown<'n>(what: &str, name: &str, names: impl Iterator<Item = &'n str>) -> InvalidSettings {
-    let invalid = InvalidSettings::new(format!("there is no {what} `{name}`"));
+    let invalid = InvalidSettings::new(format!("unknown {what} `{name}`"));
     match nearest(name, names, 1).first() {
         Some(near) => invalid.hint(format!("did you mean `{near}`?")),
         None => invalid,

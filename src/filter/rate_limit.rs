@@ -27,13 +27,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 pub const KIND: FilterKind = FilterKind {
     name: "rate_limit",
-    summary: "Keeps callers to their `limits`: 429 beyond, and headers that tell where they stand.",
+    summary: "Enforces the `limits` of callers: replies 429 above them, and sends rate limit headers.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Model],
         provides: &[FilterProvision::Limits],
         reason: ", since models have limits too",
-        hint: Some("put `rate_limit` last, so that requests which are refused count for nothing"),
+        hint: Some("put `rate_limit` last, so that refused requests do not count"),
         ..FilterPlacement::ANYWHERE
     },
     settings: Some(settings_schema::<RateLimitConfig>),
@@ -52,7 +52,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RateLimitConfig {
-    /// Tokens that an answer is expected to have where the request sets no bound. 1024 if absent.
+    /// Estimated output tokens of a request that sets no maximum. Default: 1024.
     #[schemars(range(min = 1))]
     output_tokens: u64,
 }
@@ -163,7 +163,7 @@ impl RateLimit {
     ) -> Result<FilterAction, Fault> {
         let on_store_failure = self.state.on_store_failure();
         if may_warn() {
-            tracing::warn!(%error, ?on_store_failure, "limits cannot be looked at");
+            tracing::warn!(%error, ?on_store_failure, "state store is unreachable; limits not checked");
         }
         match on_store_failure {
             OnStoreFailure::Allow => {
@@ -172,7 +172,7 @@ impl RateLimit {
             }
             OnStoreFailure::Deny => Err(Fault::new(
                 FaultKind::Overloaded,
-                "the gateway cannot look at this key's limits now; try again",
+                "the gateway cannot check the limits of this API key: its state store is unreachable; try again",
             )
             .source(error)),
         }

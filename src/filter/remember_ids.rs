@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "remember_ids",
-    summary: "Keeps which channel made the response, conversation, file or container of an answer, for `follow_ids`; forgets what was deleted.",
+    summary: "Stores which channel created the response, conversation, file or container of a response, for `follow_ids`; removes what was deleted.",
     side: ChainSide::Response,
     placement: FilterPlacement::ANYWHERE,
     settings: None,

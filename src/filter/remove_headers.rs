@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "remove_headers",
-    summary: "Removes the named headers.",
+    summary: "Removes the listed headers.",
     side: ChainSide::Either,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<Vec<String>>),

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "require_json",
-    summary: "Refuses bodies that are not plain `application/json` with 415; with `{or: form}` image edits may also be a form with files.",
+    summary: "Replies 415 to bodies other than `application/json`; with `{or: form}` also accepts `multipart/form-data` for image edits.",
     side: ChainSide::Request,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RequireJsonConfig>),
@@ -23,11 +23,11 @@ pub const KIND: FilterKind = FilterKind {
     build: |settings, context| {
         let RequireJsonConfig { or } = read_settings_or_default(settings)?;
         if or.is_some() && context.protocol != Some(Protocol::ImageEdit) {
-            return Err(
-                InvalidSettings::new("only image edits may be sent as a form")
-                    .at("/or")
-                    .hint("write `protocol: image_edit` in the route, or leave `or` out"),
-            );
+            return Err(InvalidSettings::new(
+                "`or: form` requires a route with `protocol: image_edit`",
+            )
+            .at("/or")
+            .hint("write `protocol: image_edit` in the route, or leave `or` out"));
         }
         Ok(Arc::new(RequireJson { or }))
     },
@@ -37,11 +37,11 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RequireJsonConfig {
-    /// What callers may send instead; nothing else if absent.
+    /// Content type that is accepted in addition to JSON. Default: none.
     or: Option<AlternativeContentType>,
 }
 
-/// What callers may send instead of JSON.
+/// Content type that is accepted in addition to JSON.
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum AlternativeContentType {
@@ -87,11 +87,11 @@ impl RequireJson {
             (Some(only), None) if only.to_str().is_ok_and(is_json) => return Ok(()),
             (Some(only), None) => format!("is `{}`", start_of(only)),
             (None, _) => "is missing".into(),
-            (Some(_), Some(_)) => "was sent twice".into(),
+            (Some(_), Some(_)) => "was received more than once".into(),
         };
         Err(Fault::new(
             FaultKind::UnsupportedMedia,
-            format!("content-type {problem}; {wanted}, once"),
+            format!("content-type {problem}; {wanted}"),
         )
         .param("content-type"))
     }

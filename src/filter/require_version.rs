@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "require_version",
-    summary: "Wants a `YYYY-MM-DD` version header (`anthropic-version` unless `header` names another); any date is forwarded.",
+    summary: "Requires a version header with a date `YYYY-MM-DD` (`anthropic-version`, or the one in `header`); any date is forwarded.",
     side: ChainSide::Request,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RequireVersionConfig>),
@@ -51,9 +51,9 @@ impl Filter for RequireVersion {
         let fault = match request.header(name) {
             Some(version) if is_date(version) => return HookResult::next(),
             Some(_) => {
-                format!("header `{name}` is not a date; send it as YYYY-MM-DD, such as 2023-06-01")
+                format!("header `{name}` must be a date, YYYY-MM-DD, such as 2023-06-01")
             }
-            None => format!("header `{name}` is missing; send a date such as 2023-06-01"),
+            None => format!("missing required header `{name}`; send a date such as 2023-06-01"),
         };
         HookResult::fail(Fault::new(FaultKind::BadHeader, fault).param(name))
     }

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "restore_model",
-    summary: "Puts the platform model's name into JSON answers, and into streams with `{streams: true}`.",
+    summary: "Replaces the channel's model name in JSON responses with the platform model, and in streams with `{streams: true}`.",
     side: ChainSide::Response,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RestoreModelConfig>),
@@ -30,7 +30,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RestoreModelConfig {
-    /// Also in streamed answers, whose events are then no longer the provider's byte for byte.
+    /// Also replace the model in streams, whose events are then no longer byte-identical to the provider's.
     streams: bool,
 }
 

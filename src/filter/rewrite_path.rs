@@ -40,9 +40,9 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct RewritePathConfig {
-    /// Regular expression over the caller's path; a path that it does not match stays.
+    /// Regular expression on the request path, unanchored; a path that does not match is not changed.
     r#match: String,
-    /// The new path, with `$1` or `$name` for captures.
+    /// The new path, with `$1` or `$name` for capture groups.
     to: String,
 }
 
@@ -54,7 +54,7 @@ fn unforwarded(template: &str) -> Option<InvalidSettings> {
         .find(|character| !is_forwarded(*character))?
         .escape_default();
     let reason = format!(
-        "every path that `match` matches is refused with 400: `to` has `{refused}`, which a path cannot have"
+        "`to` contains `{refused}`, which is not allowed in a path: every request that matches gets 400"
     );
     let hint = match refused.to_string().as_str() {
         "?" => "remove the query: the caller's own is appended to the new path",
@@ -81,7 +81,7 @@ impl Filter for RewritePath {
         } else {
             HookResult::fail(Fault::new(
                 FaultKind::BadHead,
-                "the path has characters that cannot be forwarded",
+                "the rewritten path has characters that are not allowed in a path; percent-encode them in the request",
             ))
         }
     }

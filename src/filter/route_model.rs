@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "route_model",
-    summary: "Finds the channels that serve the body's `model` (404 with the nearest names, 403 where this caller may not), and gives the model its name there.",
+    summary: "Selects the channels that serve the `model` of the body, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Body, FilterNeed::Caller],
@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
     bare: true,
     build: |_, context| {
         let protocol = context.protocol.ok_or_else(|| {
-            InvalidSettings::new("`route_model` needs the route's `protocol`")
+            InvalidSettings::new("`route_model` requires a route with `protocol`")
                 .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
         Ok(Arc::new(RouteModel {
@@ -96,7 +96,7 @@ impl RouteModel {
     fn model(&self, name: &str, caller: Option<&Caller>) -> Result<&Arc<Model>, Fault> {
         let Some(model) = self.catalog.get(name) else {
             return Err(unknown(
-                format!("model `{}` does not exist here", shortened(name)),
+                format!("model `{}` does not exist", shortened(name)),
                 self.nearest_names(name, caller),
             ));
         };
@@ -104,7 +104,7 @@ impl RouteModel {
             Some(caller) if !caller.may_use_model(&model.name) => Err(Fault::new(
                 FaultKind::Forbidden,
                 format!(
-                    "this key may not use model `{name}`; ask the operator of this gateway for it"
+                    "this API key has no access to model `{name}`; ask the operator of this gateway for access"
                 ),
             )
             .param("model")),
@@ -115,7 +115,7 @@ impl RouteModel {
     /// A model that exists, and that no channel serves over this protocol: where to send the request.
     fn not_here(&self, model: &Model, caller: Option<&Caller>) -> Fault {
         let what = format!(
-            "model `{}` is not offered over the {} protocol",
+            "model `{}` does not support {} requests",
             model.name,
             self.protocol.name()
         );
@@ -127,7 +127,7 @@ impl RouteModel {
             .collect();
         match serving.as_slice() {
             [] => unknown(what, self.nearest_names(&model.name, caller)),
-            endpoints => unknown_model(format!("{what}; send it to {}", endpoints.join(" or "))),
+            endpoints => unknown_model(format!("{what}; use {}", endpoints.join(" or "))),
         }
     }
 
@@ -148,26 +148,29 @@ fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> 
     let is_like_model = |name: &str| name != "model" && name.eq_ignore_ascii_case("model");
     let mut names = body.root().members().map(|(name, _)| name);
     if let Some(other) = names.find(|name| is_like_model(name)) {
-        let message = format!(
-            "`{other}` could be taken for `model`, in which letters some providers see no difference; leave it out"
-        );
+        let message =
+            format!("unknown field `{other}`; field names are case-sensitive, use `model`");
         return Err(Fault::new(FaultKind::Invalid, message).param(&*other));
     }
     let missing = || {
-        let message = "missing required field `model`; name the model to use";
+        let message = "missing required field `model`; set it to the name of a model";
         Fault::new(FaultKind::Missing, message).param("model")
     };
     let model = body.root().get("model").ok_or_else(missing)?;
     match model.as_str() {
         Some(name) if !name.is_empty() => Ok(name),
-        Some(_) => Err(wanted("`model` is empty; name the model to use")),
-        None => Err(wanted("`model` is not a string; name the model to use")),
+        Some(_) => Err(wanted(
+            "`model` must not be empty; set it to the name of a model",
+        )),
+        None => Err(wanted(
+            "`model` must be a string; set it to the name of a model",
+        )),
     }
 }
 
 fn unknown(what: String, nearest: Vec<&str>) -> Fault {
     let advice = match nearest.as_slice() {
-        [] => "; GET /v1/models lists those you may use".to_string(),
+        [] => "; GET /v1/models lists the models you can use".to_string(),
         names => format!("; did you mean `{}`?", names.join("`, `")),
     };
     unknown_model(what + &advice)

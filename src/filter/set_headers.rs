@@ -37,15 +37,15 @@ enum HeaderValueConfig {
     Captured(CaptureValueConfig),
 }
 
-/// A value made from captures of a regular expression; nothing is set where it does not match.
+/// A value built from capture groups of a regular expression; not set if it does not match.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct CaptureValueConfig {
-    /// What is matched: `path`, or the name of a request header.
+    /// Input of the match: `path`, or the name of a request header.
     of: String,
-    /// The regular expression, unanchored.
+    /// Regular expression, unanchored.
     r#match: String,
-    /// The value, with `$1` or `$name` for captures.
+    /// The value, with `$1` or `$name` for capture groups.
     value: String,
 }
 
@@ -144,7 +144,7 @@ pub fn header_name(name: &str) -> Result<HeaderName, InvalidSettings> {
     match parsed.as_str() {
         "connection" | "content-length" | "host" | "keep-alive" | "proxy-connection" | "te"
         | "trailer" | "transfer-encoding" | "upgrade" => Err(InvalidSettings::new(format!(
-            "`{name}` belongs to the connection and is set by the gateway"
+            "`{name}` is a connection header that the gateway sets; it cannot be changed here"
         ))),
         _ => Ok(parsed),
     }
@@ -155,7 +155,9 @@ fn source(config: HeaderValueConfig) -> Result<HeaderValueSource, InvalidSetting
         HeaderValueConfig::Plain(value) => HeaderValue::from_str(&value)
             .map(HeaderValueSource::Plain)
             .map_err(|_| {
-                InvalidSettings::new("the value has characters that headers cannot carry")
+                InvalidSettings::new(
+                    "not a valid header value: use visible ASCII characters, spaces and tabs",
+                )
             }),
         HeaderValueConfig::Captured(CaptureValueConfig { of, r#match, value }) => {
             let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
@@ -166,7 +168,7 @@ fn source(config: HeaderValueConfig) -> Result<HeaderValueSource, InvalidSetting
                     header => CaptureSubject::Header(
                         HeaderName::from_bytes(header.as_bytes()).map_err(|_| {
                             InvalidSettings::new(format!(
-                                "`{header}` is neither `path` nor a header name"
+                                "expected `path` or a header name, found `{header}`"
                             ))
                             .at("/of")
                         })?,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "validate",
-    summary: "Checks the body against the protocol's JSON Schema, or the one that `schema` names, and against that of the model's `profile`; 400 with every error's pointer and rule.",
+    summary: "Validates the body against the JSON Schema of the protocol, or `schema`, and against the schema of the model's `profile`; replies 400 with each invalid field.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterNeed::Body, FilterNeed::Model],
@@ -37,9 +37,9 @@ pub const KIND: FilterKind = FilterKind {
             (None, Some(protocol)) => format!("schemas/{}.schema.json", protocol.name()).into(),
             (None, None) => {
                 return Err(InvalidSettings::new(
-                    "`validate` needs a `schema`, since the route has no `protocol`",
+                    "`validate` requires `schema` on a route without `protocol`",
                 )
-                .hint("write `validate: {schema: path}`"));
+                .hint("add a protocol to the route, or write `validate: {schema: path}`"));
             }
         };
         Ok(Arc::new(ValidateFilter {
@@ -56,7 +56,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ValidateConfig {
-    /// Path of a JSON Schema, relative to the folder of `routes.yaml`; the protocol's own if absent.
+    /// Path of a JSON Schema, relative to the folder of `routes.yaml`. Default: the schema of the protocol.
     schema: Option<PathBuf>,
 }
 

@@ -374,6 +374,8 @@ fn incomplete(deadline: Duration) -> Fault {
     let seconds = deadline.as_secs();
     Fault::new(
         FaultKind::RequestTimeout,
-        format!("the body was not complete after {seconds} s; send it faster"),
+        format!(
+            "request body not received within {seconds} s; send it faster, or send a smaller body"
+        ),
     )
 }

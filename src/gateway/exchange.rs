@@ -149,7 +149,7 @@ impl Exchange<'_> {
         self.downstream.close_after_response();
         Err(Fault::new(
             FaultKind::TooManyRequests,
-            format!("this key may have {most} connections open; use those it has, or try again when one is closed"),
+            format!("rate limit reached: this API key may have {most} open connections; reuse connections, or try again when one is closed"),
         )
         .retry_after(CONNECTION_RETRY))
     }
@@ -312,7 +312,11 @@ async fn read(reading: BodyReadMode, body: Bytes) -> Result<RequestBody, Fault> 
         true => tokio::task::spawn_blocking(move || reading.read(body))
             .await
             .map_err(|error| {
-                Fault::new(FaultKind::Internal, "the gateway could not read the body").source(error)
+                Fault::new(
+                    FaultKind::Internal,
+                    "internal error: the request body could not be processed",
+                )
+                .source(error)
             })?,
     }
 }

@@ -26,8 +26,8 @@ pub fn upstream(error: Box<Error>) -> Fault {
     };
     let message = match kind {
         FaultKind::Connect => "the provider could not be reached; try again",
-        FaultKind::UpstreamTimeout => "the provider did not answer in time; try again",
-        _ => "the provider's connection broke; try again",
+        FaultKind::UpstreamTimeout => "the provider did not respond in time; try again",
+        _ => "the connection to the provider was closed; try again",
     };
     Fault::new(kind, message)
         .detail(describe(&error))
@@ -46,11 +46,14 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
         ),
         ErrorType::InvalidHTTPHeader => {
             // Pingora's words quote the head, which holds the caller's key.
-            Fault::new(FaultKind::BadHead, "the request's head is not valid HTTP")
+            Fault::new(
+                FaultKind::BadHead,
+                "malformed HTTP request: invalid header field",
+            )
         }
         ErrorType::ReadTimedout => Fault::new(
             FaultKind::RequestTimeout,
-            "the request came too slowly; send it again",
+            "request not received in time; send it again",
         ),
         // Bad chunks reach us as read errors of this name.
         ErrorType::Custom("InvalidChunk" | "InvalidTrailerEnd") => {
@@ -67,7 +70,7 @@ pub fn downstream_write(error: Box<Error>) -> Fault {
             FaultKind::WriteDeadline,
             "the client did not take the response in time",
         )
-        .detail("a piece of the response was not taken within `write_deadline`"),
+        .detail("the client read nothing within `server.limits.write_deadline`"),
         _ => gone().source(error),
     }
 }
@@ -79,9 +82,12 @@ pub fn inspection(refused: InspectionError) -> Fault {
             FaultKind::HeadTooLarge,
             "the request line and header fields are too large; send fewer or shorter ones",
         ),
-        InspectionError::HeadEnd => (FaultKind::BadHead, "the request's head is not valid HTTP"),
+        InspectionError::HeadEnd => (
+            FaultKind::BadHead,
+            "malformed HTTP request: the end of the header section is ambiguous",
+        ),
         InspectionError::Chunks | InspectionError::BodyEnd => {
-            (FaultKind::BadHead, "the body's chunks are malformed")
+            (FaultKind::BadHead, "malformed chunked request body")
         }
     };
     Fault::new(kind, message).detail(refused.to_string())
@@ -107,7 +113,7 @@ pub fn gone() -> Fault {
 pub fn ending() -> Fault {
     Fault::new(
         FaultKind::Ending,
-        "the gateway is being restarted; send the request again",
+        "the gateway is restarting; send the request again",
     )
 }
 
@@ -115,7 +121,7 @@ pub fn ending() -> Fault {
 /// follows it, secrets included.
 fn describe(error: &Error) -> String {
     match error.etype() {
-        ErrorType::InvalidHTTPHeader => "the head is not valid HTTP".into(),
+        ErrorType::InvalidHTTPHeader => "malformed header section".into(),
         _ => error.to_string().trim().to_owned(),
     }
 }

@@ -46,7 +46,7 @@ fn check_http1(
     let request = session.req_header();
     let raw = match session.as_http1() {
         Some(h1) => h1.get_headers_raw_bytes(),
-        None => return Err(bad("the request has no head")),
+        None => return Err(bad("malformed HTTP request: no header section")),
     };
     let RawHeadInfo {
         bytes,
@@ -54,11 +54,13 @@ fn check_http1(
     } = inspection.head();
     if !valid_request_line {
         return Err(bad(
-            "the request line is not a method, a target and a version with one space between them; percent-encode blanks and other special characters of the target",
+            "malformed request line: expected a method, a target and a version, separated by single spaces; percent-encode spaces and special characters in the target",
         ));
     }
     if raw.len() != bytes {
-        return Err(bad("the end of the request's head is ambiguous"));
+        return Err(bad(
+            "malformed HTTP request: the end of the header section is ambiguous",
+        ));
     }
     check_request_line(&raw)?;
     check_host(request.version, &request.headers)?;
@@ -76,7 +78,9 @@ fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
         start.is_some_and(|start| start.eq_ignore_ascii_case(scheme))
     };
     if target.contains(&b'#') {
-        return Err(bad("the request target has a fragment"));
+        return Err(bad(
+            "the request target must not have a fragment; remove `#` and what follows",
+        ));
     }
     if target.starts_with(b"/") || is_absolute(b"http://") || is_absolute(b"https://") {
         return Ok(());
@@ -91,7 +95,7 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<Bo
     } = BodyLengthHeaders::sent(raw);
     if lookalikes > 0 {
         return Err(bad(
-            "`content-length` and `transfer-encoding` have a hyphen",
+            "header names `content_length` and `transfer_encoding` are refused; write them with a hyphen",
         ));
     }
     let length = match headers.get(header::CONTENT_LENGTH) {
@@ -99,21 +103,23 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<Bo
         None => Some(0),
     };
     let (Some(length), 0..=1) = (length, hyphened) else {
-        return Err(bad("`content-length` is not one number; send it once"));
+        return Err(bad(
+            "`content-length` must be one decimal number; send it once",
+        ));
     };
     let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
     let Some(coding) = codings.next() else {
         return Ok(BodyFraming::Length(length));
     };
     if version != Version::HTTP_11 {
-        return Err(bad("`transfer-encoding` needs HTTP/1.1"));
+        return Err(bad("`transfer-encoding` requires HTTP/1.1"));
     }
     if codings.next().is_some() || !coding.as_bytes().eq_ignore_ascii_case(b"chunked") {
-        return Err(bad("`transfer-encoding` is not `chunked`"));
+        return Err(bad("`transfer-encoding` must be `chunked`"));
     }
     if hyphened > 0 {
         return Err(bad(
-            "`content-length` and `transfer-encoding` exclude each other; send one",
+            "`content-length` and `transfer-encoding` must not both be sent; send one",
         ));
     }
     Ok(BodyFraming::Chunked)
@@ -164,10 +170,12 @@ fn check_host(version: Version, headers: &HeaderMap) -> Result<(), Fault> {
     match (hosts.next(), hosts.next()) {
         (Some(host), None) => is_host(host.as_bytes())
             .then_some(())
-            .ok_or_else(|| bad("`host` is not a host name")),
+            .ok_or_else(|| bad("header `host` must be a host name, with a port or without")),
         (None, _) if version == Version::HTTP_10 => Ok(()),
-        (None, _) => Err(bad("`host` is missing")),
-        (Some(_), Some(_)) => Err(bad("`host` was sent twice")),
+        (None, _) => Err(bad("missing required header `host`")),
+        (Some(_), Some(_)) => Err(bad(
+            "header `host` was received more than once; send it once",
+        )),
     }
 }
 
@@ -193,12 +201,12 @@ fn target(uri: &http::Uri) -> Result<RequestTarget, Fault> {
             .any(|segment| segment == "." || segment == "..")
     {
         return Err(bad(
-            "the path has empty or dot segments; send it in its normal form",
+            "the path has empty or dot segments; remove `//`, `.` and `..`",
         ));
     }
     if has_ambiguous_escape(path) {
         return Err(bad(
-            "the path has an encoded dot, slash, backslash or control character; send it in its normal form",
+            "the path has a percent-encoded dot, slash, backslash or control character; send it without",
         ));
     }
     Ok(RequestTarget {

@@ -275,7 +275,7 @@ fn unknown_path(snapshot: &Snapshot, method: &Method, path: &str) -> Fault {
     const SHOWN_CHARS_MAX: usize = 128;
     let advice = match snapshot.router.nearest(method, path) {
         Some(pattern) => format!("did you mean `{pattern}`?"),
-        None => "check the path".into(),
+        None => "check the base URL, which ends in `/v1` for most SDKs, and the path".into(),
     };
     // A head check has refused paths that are not ASCII.
     let shown = path.get(..SHOWN_CHARS_MAX).unwrap_or(path);
@@ -288,7 +288,7 @@ fn method_not_allowed(methods: &[Method]) -> (Fault, HeaderMap) {
     let names = allow.to_str().unwrap_or_default().to_string();
     let fault = Fault::new(
         FaultKind::MethodNotAllowed,
-        format!("this path takes {names} only"),
+        format!("method not allowed on this path; use {names}"),
     );
     (fault, HeaderMap::from_iter([(header::ALLOW, allow)]))
 }

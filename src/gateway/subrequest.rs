@@ -147,7 +147,7 @@ impl Gateway {
                 response.discard().await;
                 Err(Fault::new(
                     FaultKind::UnreadableResponse,
-                    "the provider's response is too long; tell the operator of this gateway",
+                    "the provider's response is too large; tell the operator of this gateway",
                 )
                 .detail(format!("more than {ERROR_BYTES_MAX} bytes")))
             }

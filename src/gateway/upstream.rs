@@ -159,7 +159,7 @@ impl UpstreamClient {
     ) -> Result<Arc<ProviderPeers>, Fault> {
         let host = &channel.origin.host;
         let addresses = self.addresses.of(host).await.map_err(|error| {
-            no_connection(format!("`{host}` does not resolve: {error}")).source(error)
+            no_connection(format!("DNS lookup of `{host}` failed: {error}")).source(error)
         })?;
         let pool = credential.map_or(channel.fingerprint, |credential| credential.fingerprint);
         let known = self
@@ -254,7 +254,7 @@ impl Drop for DialLogGuard<'_> {
             tracing::info!(
                 channel = self.channel,
                 addresses = addresses.join(", "),
-                "no address connected in time"
+                "could not connect to any address in time"
             );
         }
     }

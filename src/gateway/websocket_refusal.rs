@@ -47,7 +47,7 @@ impl UnroutedRequest<'_> {
         let fault = Fault::new(
             FaultKind::UpgradeRequired,
             format!(
-                "WebSockets are not served at this path; send {names} over plain HTTP, whose answer may stream as server-sent events"
+                "WebSockets are not supported on this path; send {names} over HTTP, the response can stream as server-sent events"
             ),
         );
         let request = session.req_header();

@@ -124,9 +124,9 @@ struct WaitTimesJson {
     upstream_ms: f64,
     client_ms: f64,
     gateway_ms: f64,
-    upstream_silence_ms: f64,
-    client_silence_ms: f64,
-    gateway_silence_ms: f64,
+    upstream_longest_wait_ms: f64,
+    client_longest_wait_ms: f64,
+    gateway_longest_wait_ms: f64,
 }
 
 impl AccessLog {
@@ -225,9 +225,9 @@ impl From<WaitTimes> for WaitTimesJson {
             upstream_ms: milliseconds(upstream.total),
             client_ms: milliseconds(client.total),
             gateway_ms: milliseconds(gateway.total),
-            upstream_silence_ms: milliseconds(upstream.longest),
-            client_silence_ms: milliseconds(client.longest),
-            gateway_silence_ms: milliseconds(gateway.longest),
+            upstream_longest_wait_ms: milliseconds(upstream.longest),
+            client_longest_wait_ms: milliseconds(client.longest),
+            gateway_longest_wait_ms: milliseconds(gateway.longest),
         }
     }
 }

@@ -30,22 +30,22 @@ impl ChannelMetrics {
                 IntCounterVec::new(
                     Opts::new(
                         "headgate_cool_downs_total",
-                        "How often a channel, a model on it or one of its keys was left alone, and why.",
+                        "Cool-downs of a channel, of a model on it or of one of its credentials, by reason.",
                     ),
-                    &["channel", "why"],
+                    &["channel", "reason"],
                 ),
             ),
             credentials: FlagGauges::new(
                 registry,
                 "headgate_credential_refused",
-                "1 while the provider refuses a key or its account, by the key's place in the list.",
+                "1 while the provider refuses a credential or its account, by the index of the credential in the channel, else 0.",
                 &["channel", "credential"],
             ),
             retries_denied: registered(
                 registry,
                 IntCounter::new(
                     "headgate_retries_denied_total",
-                    "Further attempts that the budget did not allow.",
+                    "Retries that the retry budget did not allow.",
                 ),
             ),
             probes: registered(
@@ -53,7 +53,7 @@ impl ChannelMetrics {
                 IntCounterVec::new(
                     Opts::new(
                         "headgate_probes_total",
-                        "Probes of channels, by what came of them.",
+                        "Health probes of channels, by outcome.",
                     ),
                     &["channel", "outcome"],
                 ),
@@ -61,7 +61,7 @@ impl ChannelMetrics {
             usable: FlagGauges::new(
                 registry,
                 "headgate_channel_usable",
-                "1 if a request could be given to the channel now, else 0.",
+                "1 if the channel can take a request for at least one model now, else 0.",
                 &["channel"],
             ),
         }

@@ -105,72 +105,75 @@ impl Metrics {
         Self {
             requests: counter(
                 "headgate_requests_total",
-                "Finished exchanges.",
+                "Finished requests, by status class.",
                 &["route", "channel", "model", "status_class"],
             ),
             durations: histogram(
                 "headgate_request_duration_seconds",
-                "From the head of a request to the end of its answer.",
+                "Time from the request header to the end of the response, in seconds.",
                 &labelled,
             ),
             first_bytes: histogram(
                 "headgate_first_byte_seconds",
-                "From the head of a request to the first byte of its answer's body.",
+                "Time from the request header to the first byte of the response body, in seconds.",
                 &labelled,
             ),
             tokens: TokenMetrics::new(&registry),
             attempts: counter(
                 "headgate_attempts_total",
-                "Attempts on channels, by what came of them.",
+                "Attempts on channels, by outcome.",
                 &["channel", "outcome"],
             ),
             settlements: counter(
                 "headgate_settlements_total",
-                "How exchanges ended; adds up to the requests.",
+                "Finished requests by how they ended; the sum equals headgate_requests_total.",
                 &["route", "settlement"],
             ),
             validation_failures: counter(
                 "headgate_validation_failures_total",
-                "Requests that broke their schema.",
+                "Requests that failed schema validation.",
                 &["route"],
             ),
             dns_lookups: counter(
                 "headgate_dns_lookups_total",
-                "Lookups of providers' names.",
+                "DNS lookups of provider hosts, by result.",
                 &["host", "result"],
             ),
             rate_limited: counter(
                 "headgate_rate_limited_total",
-                "Requests that a limit of their caller refused.",
+                "Requests refused by a limit of their caller.",
                 &["caller", "limit"],
             ),
             limits_unchecked: counter(
                 "headgate_limits_unchecked_total",
-                "Requests that went on without a look at their caller's limits, since the state store was away.",
+                "Requests whose limits were not checked because the state store was unreachable.",
                 &["caller"],
             ),
-            in_flight: gauge("headgate_in_flight", "Exchanges now under way."),
+            in_flight: gauge("headgate_in_flight", "Requests in flight."),
             connections: gauge("headgate_connections", "Open client connections."),
             reloads: counter(
                 "headgate_config_reloads_total",
-                "Attempts to load the configuration.",
+                "Configuration loads, by result.",
                 &["result"],
             ),
             reload_succeeded: gauge(
                 "headgate_config_last_reload_successful",
-                "1 if the last load was good, else 0.",
+                "1 if the last configuration load succeeded, else 0.",
             ),
             reload_time: registered(
                 &registry,
                 Gauge::new(
                     "headgate_config_last_reload_timestamp_seconds",
-                    "Unix time of the last good load.",
+                    "Unix time of the last successful configuration load, in seconds.",
                 ),
             ),
             revision: registered(
                 &registry,
                 GaugeVec::new(
-                    Opts::new("headgate_config_info", "1 for the revision in use."),
+                    Opts::new(
+                        "headgate_config_info",
+                        "1 for the configuration revision in use.",
+                    ),
                     &["revision"],
                 ),
             ),
@@ -178,7 +181,7 @@ impl Metrics {
                 &registry,
                 IntCounter::new(
                     "headgate_access_log_dropped_total",
-                    "Access-log lines that nobody took.",
+                    "Dropped access log lines.",
                 ),
             ),
             channels: ChannelMetrics::new(&registry),

@@ -13,7 +13,7 @@ impl PollMetrics {
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_task_queries_total",
-            "Questions how a video task stands: asked of the provider, shared with others at the same time, answered by what was fresh, or over the account's budget.",
+            "Status queries for video tasks, by how they were answered: by the provider, by a query already in flight, by the status cache, or over the channel's query limit.",
         );
         Self {
             queries: registered(registry, IntCounterVec::new(opts, &["outcome"])),

@@ -47,10 +47,10 @@ pub fn start() -> LineWriter {
         .with(lines)
         .init();
     if !is_readable {
-        tracing::warn!("RUST_LOG cannot be read; it is taken for `{DEFAULT_DIRECTIVES}`");
+        tracing::warn!("invalid RUST_LOG; using `{DEFAULT_DIRECTIVES}`");
     } else if wanted.as_deref().is_some_and(asks_too_much) {
         tracing::warn!(
-            "RUST_LOG asks for events of libraries that contain credentials; libraries are logged at `error` only"
+            "RUST_LOG asks for library events that contain credentials; libraries are logged at level `error` only"
         );
     }
     log

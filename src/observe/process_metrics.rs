@@ -38,7 +38,10 @@ impl ProcessMetrics {
             gauge.set(most);
         }
         let build = GaugeVec::new(
-            Opts::new("headgate_build_info", "1; what this program was built as."),
+            Opts::new(
+                "headgate_build_info",
+                "1, labelled with the version, operating system and architecture of the build.",
+            ),
             &["version", "os", "arch"],
         );
         registered(registry, build)

@@ -22,18 +22,18 @@ impl StateMetrics {
                 IntGaugeVec::new(
                     Opts::new(
                         "headgate_state_up",
-                        "1 while the state store can be asked and keeps what it is given, else 0.",
+                        "1 while the state store is reachable and accepts writes, else 0.",
                     ),
                     &["store"],
                 ),
             ),
             failed: counter(
                 "headgate_state_failures_total",
-                "Operations of the state store that failed.",
+                "Failed operations on the state store.",
             ),
             dropped: counter(
                 "headgate_state_dropped_total",
-                "Operations of the state store that were dropped, since too many waited.",
+                "Operations on the state store dropped because its queue was full.",
             ),
         }
     }

@@ -21,7 +21,7 @@ impl TokenMetrics {
     pub fn new(registry: &Registry) -> Self {
         let opts = Opts::new(
             "headgate_tokens_total",
-            "Tokens as providers counted them; details by the names of the protocol's usage.",
+            "Tokens reported by providers, by kind; kinds beyond input and output have the names of the protocol's usage fields.",
         );
         Self(registered(
             registry,

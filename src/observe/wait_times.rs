@@ -53,12 +53,12 @@ impl WaitTimeMetrics {
         };
         Self {
             totals: histogram(
-                "headgate_waited_seconds",
-                "Time of an exchange by whom it was spent with: upstream, client or gateway.",
+                "headgate_wait_seconds",
+                "Time a request spent waiting for a side: upstream, client or gateway, in seconds.",
             ),
             longest: histogram(
-                "headgate_silence_seconds",
-                "The longest time in one piece that a side kept an exchange waiting.",
+                "headgate_longest_wait_seconds",
+                "Longest single wait of a request for a side, in seconds.",
             ),
         }
     }

@@ -25,10 +25,10 @@ impl PollOutcome {
     /// The word for metrics.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Queried => "asked",
+            Self::Queried => "provider",
             Self::Shared => "shared",
-            Self::Fresh => "fresh",
-            Self::OverBudget => "over_budget",
+            Self::Fresh => "cached",
+            Self::OverBudget => "over_limit",
         }
     }
 }

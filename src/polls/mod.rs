@@ -231,7 +231,7 @@ impl TaskStatusPoller {
         let note = match status_query.state.get_note(key).get().await {
             Ok(note) => note?,
             Err(unavailable) => {
-                tracing::debug!(%unavailable, "no note of a task can be looked up");
+                tracing::debug!(%unavailable, "cannot look up the final status of a task");
                 return None;
             }
         };
@@ -302,12 +302,10 @@ impl TaskStatusPoller {
         match state.take_per_second(channel, per_second).get().await {
             Ok(pace) => Ok(pace),
             Err(unavailable) => match state.on_store_failure() {
-                OnStoreFailure::Allow => {
-                    Ok(lock(&self.local_limiter).take(channel, per_second, steady_ms()))
-                }
+                OnStoreFailure::Allow => Ok(lock(&self.local_limiter).take(channel, per_second, steady_ms())),
                 OnStoreFailure::Deny => Err(Fault::new(
                     FaultKind::Overloaded,
-                    "the gateway cannot look at its provider's limits now; try again",
+                    "the gateway cannot check the provider's query limit: its state store is unreachable; try again",
                 )
                 .retry_after(NO_ROOM_RETRY)
                 .source(unavailable)),
@@ -361,23 +359,23 @@ fn key(task: &TaskId) -> Arc<str> {
 fn budget_exhausted_fault(wait: Duration) -> Fault {
     Fault::new(
         FaultKind::TooManyRequests,
-        "the provider may not be asked more often now; ask for this task again later",
+        "too many status queries for this provider; query this task again later",
     )
     .retry_after(wait)
-    .detail("the channel's queries of this second are used up")
+    .detail("the family's `per_second` is reached")
 }
 
 fn unreadable_status_fault() -> Fault {
     Fault::new(
         FaultKind::UnreadableResponse,
-        "the provider's answer says nothing of this task; ask again",
+        "the provider's response has no status of this task; query it again",
     )
 }
 
 fn aborted_query_fault() -> Fault {
     Fault::new(
         FaultKind::Internal,
-        "the gateway could not ask for this task; ask again",
+        "internal error: the query was aborted; query the task again",
     )
 }
 

@@ -169,7 +169,7 @@ impl Reloader {
                     report: invalid.to_string(),
                     files: invalid.files,
                 };
-                tracing::error!(file = %self.path.display(), "configuration refused, the last good one stays in use\n{}", refusal.report);
+                tracing::error!(file = %self.path.display(), "configuration rejected; the previous one stays in use\n{}", refusal.report);
                 self.metrics.reload_refused();
                 *last = Some(refusal.clone());
                 ReloadOutcome::Refused(refusal)
@@ -184,10 +184,7 @@ impl Reloader {
         let revision = snapshot.revision.clone();
         let unchanged = revision == old.revision && snapshot.files.is_empty();
         for setting in needing_restart.iter().filter(|_| !unchanged) {
-            tracing::warn!(
-                setting,
-                "this setting differs from that of the process: it needs a restart"
-            );
+            tracing::warn!(setting, "this setting has changed; restart to apply it");
         }
         self.current.store(Arc::new(snapshot));
         self.replaced
@@ -195,7 +192,7 @@ impl Reloader {
             .unwrap_or_else(PoisonError::into_inner)
             .push(Arc::downgrade(&old));
         self.metrics.reloaded(&revision);
-        tracing::info!(%revision, "configuration in use");
+        tracing::info!(%revision, "configuration loaded");
         match unchanged {
             true => ReloadOutcome::Unchanged { needing_restart },
             false => ReloadOutcome::Swapped {
@@ -211,6 +208,9 @@ fn log_warnings(warnings: &ConfigWarnings) {
         tracing::warn!(line = warning.line, path = %warning.path, "{}", warning.reason);
     }
     if warnings.more > 0 {
-        tracing::warn!(count = warnings.more, "the configuration has more warnings");
+        tracing::warn!(
+            count = warnings.more,
+            "more configuration warnings not logged; run `headgate check`"
+        );
     }
 }

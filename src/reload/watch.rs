@@ -51,7 +51,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
                 reloader.reload();
                 // A new configuration may name files in other folders.
                 if let Err(error) = watch_folders(&mut watcher, &reloader, &mut watched) {
-                    tracing::warn!(%error, "a folder cannot be watched, its files are looked at every few seconds");
+                    tracing::warn!(%error, "cannot watch a directory; its files are checked every few seconds");
                 }
             }
         }

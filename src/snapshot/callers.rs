@@ -26,14 +26,14 @@ pub(crate) fn build(
         if !names.insert(&config.name) {
             problems.error(
                 &format!("{at}/name"),
-                format!("caller `{}` is declared twice", config.name),
+                format!("duplicate caller `{}`", config.name),
                 None,
             );
         }
         let Some(digest) = KeyDigest::from_hex(&config.key_sha256) else {
             problems.error(
                 &format!("{at}/key_sha256"),
-                "not a SHA-256 in 64 hex digits",
+                "expected a SHA-256 digest of 64 hex digits",
                 Some("`headgate key new` prints a key and its digest"),
             );
             continue;
@@ -83,7 +83,7 @@ pub(crate) fn check_enforced(
         if config.limits != of_connections {
             problems.warning(
                 &format!("/callers/{index}/limits"),
-                format!("no route keeps to limits: none has {keeper}"),
+                format!("limits are not enforced: no route has {keeper}"),
                 Some(&format!("put {keeper} last in the `request` of routes")),
             );
         }

@@ -96,7 +96,7 @@ fn build_one(
     if tls_given && !base.tls {
         problems.error(
             &format!("{at}/tls"),
-            "`tls` has no meaning where `base_url` is http",
+            "`tls` requires a `base_url` with https",
             None,
         );
     }
@@ -110,7 +110,7 @@ fn build_one(
     let secrets = Arc::new(credentials::secrets(&credentials, &headers));
     if models.is_empty() && !retired {
         let hint = "add them as `platform model: provider's model`, or write `retired: true`";
-        problems.error(at, "the channel serves no `models`", Some(hint));
+        problems.error(at, "the channel has no `models`", Some(hint));
     }
     let models = models
         .iter()
@@ -188,7 +188,7 @@ fn build_headers(
             (Err(invalid), _) => problems.error(&pointer, invalid.reason, None),
             (_, Err(_)) => problems.error(
                 &pointer,
-                "the value has characters that a header cannot carry",
+                "not a valid header value: use visible ASCII characters, spaces and tabs",
                 None,
             ),
         }
@@ -231,14 +231,14 @@ fn build_tls(
         })
     });
     if certificate.is_some() != key.is_some() {
-        problems.error(&at, "`certificate` and `key` go together", None);
+        problems.error(&at, "`certificate` and `key` must be set together", None);
     }
     let server_name = server_name.clone().unwrap_or_else(|| base.host.to_string());
     // Above all not an empty name, which would switch verification off.
     if ServerName::try_from(server_name.as_str()).is_err() {
         problems.error(
             &format!("{at}/server_name"),
-            format!("`{server_name}` is neither a host name nor an address"),
+            format!("`{server_name}` is not a host name or IP address"),
             None,
         );
     }
@@ -267,7 +267,7 @@ fn check_image_edits(
     if config != ImageEditConfig::default() && !protocols.contains(&Protocol::ImageEdit) {
         problems.error(
             &format!("{at}/image_edit"),
-            "`image_edit` has no meaning for a channel whose `protocols` have no `image_edit`",
+            "`image_edit` requires `image_edit` in the `protocols` of the channel",
             None,
         );
     }

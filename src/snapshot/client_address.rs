@@ -21,14 +21,16 @@ pub(crate) fn build(
     match (source, trusted.is_empty()) {
         (AddressSource::Socket, false) => problems.warning(
             &format!("{AT}/trusted"),
-            "`trusted` has no meaning where `from` is `socket`: no proxy is asked",
-            Some("name the source in `from`, such as `x_forwarded_for`, or remove `trusted`"),
+            "`trusted` has no effect while `from` is `socket`",
+            Some("set `from`, for example to `x_forwarded_for`, or remove `trusted`"),
         ),
         (AddressSource::Socket, true) | (_, false) => {}
         (_, true) => problems.error(
             AT,
-            "`trusted` is missing: clients' addresses are taken from trusted proxies only",
-            Some("list the networks of the proxies before the gateway, such as `[10.0.0.0/8]`"),
+            "missing required key `trusted`: addresses are read from trusted proxies only",
+            Some(
+                "list the networks of the proxies in front of the gateway, such as `[10.0.0.0/8]`",
+            ),
         ),
     }
     let networks = trusted.iter().enumerate().filter_map(|(index, text)| {
@@ -36,7 +38,7 @@ pub(crate) fn build(
         if network.is_none() {
             problems.error(
                 &format!("{AT}/trusted/{index}"),
-                format!("`{text}` is neither a network nor an address"),
+                format!("`{text}` is not an IP address or network"),
                 Some(NETWORK_HINT),
             );
         }

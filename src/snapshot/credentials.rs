@@ -18,8 +18,8 @@ pub(crate) fn build(
     if config.credential.is_some() && !config.credentials.is_empty() {
         problems.error(
             &format!("{at}/credentials"),
-            "`credential` and `credentials` exclude each other",
-            Some("move the one to the top of the list"),
+            "`credential` and `credentials` are mutually exclusive",
+            Some("move `credential` to the first place of `credentials`"),
         );
         return None;
     }
@@ -37,12 +37,12 @@ pub(crate) fn build(
     for (at, config) in one.chain(several) {
         match build_one(config, channel_fingerprint) {
             Ok(credential) if built.iter().any(|known| known.value == credential.value) => {
-                problems.error(&at, "this key is in the list already", None);
+                problems.error(&at, "duplicate credential", None);
                 complete = false;
             }
             Ok(credential) => {
                 if credential.secret.expose().len() < SECRET_BYTES_MIN {
-                    let reason = "the secret is so short that responses are not searched for it";
+                    let reason = "the secret is too short to be masked in responses";
                     let hint = format!("use one of {SECRET_BYTES_MIN} bytes or more");
                     problems.warning(&at, reason, Some(&hint));
                 }
@@ -105,7 +105,7 @@ fn build_one(config: &CredentialConfig, channel_fingerprint: u64) -> Result<Cred
         ),
     };
     let mut value = HeaderValue::from_str(&text)
-        .map_err(|_| "the credential has characters that a header cannot carry".to_string())?;
+        .map_err(|_| "the credential is not a valid header value".to_string())?;
     value.set_sensitive(true);
     let mut hasher = DefaultHasher::new();
     (channel_fingerprint, name.as_str(), secret.expose()).hash(&mut hasher);

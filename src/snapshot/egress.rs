@@ -13,7 +13,7 @@ pub(crate) fn build(config: &EgressConfig, problems: &mut ProblemCollector<'_>) 
         if allowed.is_none() {
             problems.error(
                 &format!("/egress/allow/{index}"),
-                format!("`{text}` is neither a host nor a network"),
+                format!("`{text}` is not a host, `host:port` or network"),
                 Some("write `media.example.com`, `127.0.0.1:9092`, `[::1]:9092` or `10.0.0.0/8`"),
             );
         }

@@ -112,18 +112,14 @@ pub(crate) fn health(
     if cool_down_max < cool_down {
         problems.error(
             &format!("{at}/cool_down_max"),
-            "the longest cool-down is shorter than the first",
+            "`cool_down_max` must not be less than `cool_down`",
             None,
         );
     }
     if let Some(probe) = probe
         && probe.every.duration() < PROBE_EVERY_MIN
     {
-        problems.error(
-            &format!("{at}/probe/every"),
-            "a provider is not asked more often than every 100ms",
-            None,
-        );
+        problems.error(&format!("{at}/probe/every"), "must be at least 100ms", None);
     }
     HealthPolicy {
         failures: failures.unwrap_or(base.failures),

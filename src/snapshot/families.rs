@@ -80,7 +80,7 @@ impl FamilyLookup<'_> {
             let (spoken, other) = (spoken.name(), other.name());
             problems.error(
                 &child(at, "protocols"),
-                format!("family `{name}` is spoken over `{spoken}`, not over `{other}`"),
+                format!("family `{name}` uses the protocol `{spoken}`, not `{other}`"),
                 Some(&format!("write `{spoken}` here, or name another `family`")),
             );
         }
@@ -98,7 +98,7 @@ impl FamilyLookup<'_> {
         let family = families.get(name);
         if family.is_none() && !self.declared.contains_key(name) {
             let hint = did_you_mean(name, families.keys().map(|name| &**name));
-            problems.error(at, format!("there is no family `{name}`"), hint.as_deref());
+            problems.error(at, format!("unknown family `{name}`"), hint.as_deref());
         }
         family.cloned()
     }
@@ -120,7 +120,7 @@ fn complete(
             let at = child(&child("/families", name), "like");
             problems.error(
                 &at,
-                format!("no family `{like}` comes with the program"),
+                format!("unknown shipped family `{like}`"),
                 hint.as_deref(),
             );
             continue;
@@ -140,7 +140,7 @@ fn key_ring(secrets: &[Secret], problems: &mut ProblemCollector<'_>) -> Option<T
             .iter()
             .any(|other| other.expose() == secret.expose())
         {
-            problems.error(&at, "this key is in the list already", None);
+            problems.error(&at, "duplicate task key", None);
         }
         match TaskKey::new(secret.expose()) {
             Ok(key) => keys.push(key),

@@ -90,8 +90,9 @@ fn profiles(
                     .iter()
                     .any(|other| other.protocol == profile.protocol) =>
             {
-                let reason = format!("`{name}` is the second profile of its protocol");
-                problems.error(at, reason, Some("a model has one for each protocol"));
+                let reason =
+                    format!("duplicate profile: `{name}` is the second one of its protocol");
+                problems.error(at, reason, Some("keep one profile for each protocol"));
             }
             Ok(profile) => profiles.push(profile),
             Err((reason, hint)) => problems.error(at, reason, Some(&hint)),
@@ -110,7 +111,8 @@ fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelProfile, (Stri
         Protocol::named(word).filter(|_| is_plain)
     });
     let Some(protocol) = named else {
-        let reason = format!("`{name}` does not begin with a protocol");
+        let reason =
+            format!("a profile must begin with a protocol, as `family_a/2.0`; found `{name}`");
         return Err((reason, known_profiles(name)));
     };
     let path = format!("schemas/{name}.schema.json");

@@ -31,10 +31,10 @@ pub fn parse(url: &str) -> Result<BaseUrl, String> {
         .authority()
         .ok_or_else(|| format!("`{url}` has no host"))?;
     if authority.as_str().contains('@') {
-        return Err("a URL must not carry a user or password; use `credential`".into());
+        return Err("the URL must not contain a user or password; use `credential`".into());
     }
     if uri.query().is_some() || url.contains('#') {
-        return Err("a base URL has neither query nor fragment".into());
+        return Err("the base URL must not have a query or fragment".into());
     }
     let host = authority
         .host()
@@ -47,8 +47,9 @@ pub fn parse(url: &str) -> Result<BaseUrl, String> {
         tls,
         host: host.into(),
         port: authority.port_u16().unwrap_or(if tls { 443 } else { 80 }),
-        authority: HeaderValue::from_str(authority.as_str())
-            .map_err(|_| format!("`{url}` has characters that a Host header cannot carry"))?,
+        authority: HeaderValue::from_str(authority.as_str()).map_err(|_| {
+            format!("the host of `{url}` has characters that are not allowed in a Host header")
+        })?,
         path: uri.path().trim_end_matches('/').into(),
     })
 }

@@ -21,11 +21,15 @@ pub fn certificates(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     for der in &certificates {
         // What is no certificate inside would only be found when a connection is made.
         let der = CertificateDer::from(der.as_slice());
-        ParsedCertificate::try_from(&der)
-            .map_err(|error| format!("`{}` holds a broken certificate: {error}", path.display()))?;
+        ParsedCertificate::try_from(&der).map_err(|error| {
+            format!(
+                "`{}` contains an invalid certificate: {error}",
+                path.display()
+            )
+        })?;
     }
     if certificates.is_empty() {
-        return Err(format!("`{}` holds no certificate in PEM", path.display()));
+        return Err(format!("`{}` contains no PEM certificate", path.display()));
     }
     Ok(certificates)
 }
@@ -39,7 +43,12 @@ pub fn private_key(path: &Path) -> Result<Vec<u8>, String> {
     default_provider()
         .key_provider
         .load_private_key(key.clone_key())
-        .map_err(|error| format!("`{}` holds no usable key: {error}", path.display()))?;
+        .map_err(|error| {
+            format!(
+                "`{}` contains no usable private key: {error}",
+                path.display()
+            )
+        })?;
     Ok(key.secret_der().to_vec())
 }
 
@@ -52,7 +61,12 @@ pub fn authorities(path: &Path) -> Result<RootCertStore, String> {
     for der in certificates(path)? {
         authorities
             .add(CertificateDer::from(der))
-            .map_err(|error| format!("`{}` holds no usable authority: {error}", path.display()))?;
+            .map_err(|error| {
+                format!(
+                    "`{}` contains no usable CA certificate: {error}",
+                    path.display()
+                )
+            })?;
     }
     Ok(authorities)
 }
@@ -65,7 +79,7 @@ pub fn certified_key(chain: &[Vec<u8>], key: &[u8]) -> Result<CertifiedKey, Stri
     let chain = chain.iter().cloned().map(CertificateDer::from).collect();
     let key = PrivateKeyDer::try_from(key.to_vec()).map_err(String::from)?;
     CertifiedKey::from_der(chain, key, &default_provider())
-        .map_err(|error| format!("`key` does not belong to `certificate`: {error}"))
+        .map_err(|error| format!("`key` does not match `certificate`: {error}"))
 }
 
 fn unreadable(path: &Path, error: &rustls_pki_types::pem::Error) -> String {

@@ -123,7 +123,7 @@ impl RoutePattern {
     pub fn parse(text: &str) -> Result<Self, String> {
         let (methods, path) = text
             .split_once(' ')
-            .ok_or("a match is `METHOD /path`, such as `POST /v1/messages`")?;
+            .ok_or("expected `METHOD /path`, such as `POST /v1/messages`")?;
         let methods = methods
             .split('|')
             .map(|method| match method {
@@ -131,7 +131,7 @@ impl RoutePattern {
                     Ok(method.parse().expect("a standard method"))
                 }
                 _ => Err(format!(
-                    "`{method}` is not a method that can be routed; write GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS"
+                    "unknown method `{method}`; expected GET, POST, PUT, PATCH, DELETE, HEAD or OPTIONS"
                 )),
             })
             .collect::<Result<_, _>>()?;
@@ -238,7 +238,7 @@ impl PathSegment {
             {
                 Ok(Self::Parameter(name.into()))
             }
-            Some(_) => Err(format!("`{text}` is not a parameter such as `{{id}}`")),
+            Some(_) => Err(format!("`{text}` is not a path parameter such as `{{id}}`")),
             None if text
                 .bytes()
                 .all(|b| b.is_ascii_graphic() && !b"{}?#%\\".contains(&b)) =>
@@ -246,7 +246,7 @@ impl PathSegment {
                 Ok(Self::Literal(text.into()))
             }
             None => Err(format!(
-                "`{text}` has characters that a path segment cannot have here"
+                "`{text}` has characters that are not allowed in a path segment; write a parameter as `{{id}}`"
             )),
         }
     }

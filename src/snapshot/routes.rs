@@ -65,7 +65,7 @@ impl RouteBuilder<'_> {
             if !names.insert(&config.name) {
                 problems.error(
                     &format!("{at}/name"),
-                    format!("route `{}` is declared twice", config.name),
+                    format!("duplicate route `{}`", config.name),
                     None,
                 );
             }
@@ -82,7 +82,7 @@ impl RouteBuilder<'_> {
         {
             problems.warning(
                 &child("/chains", name),
-                format!("chain `{name}` is used nowhere"),
+                format!("chain `{name}` is never used"),
                 None,
             );
         }
@@ -213,7 +213,7 @@ impl RouteBuilder<'_> {
                 .map(|known| format!("did you mean `{known}`?"));
             return problems.error(
                 &format!("{at}/use"),
-                format!("there is no chain `{name}`"),
+                format!("unknown chain `{name}`"),
                 hint.as_deref(),
             );
         };
@@ -226,7 +226,7 @@ impl RouteBuilder<'_> {
             let names = used.iter().map(|used| used.trim_start_matches("/chains/"));
             let circle: Vec<&str> = names.chain([name]).collect();
             let reason = format!("circular reference {}", circle.join(" → "));
-            return problems.error(at, reason, Some("remove one of these `use`"));
+            return problems.error(at, reason, Some("remove one of the `use` steps"));
         }
         if trail.len() > USE_DEPTH_MAX {
             let reason = format!("chains use each other deeper than {USE_DEPTH_MAX} levels");
@@ -247,7 +247,7 @@ impl RouteBuilder<'_> {
         let at = trail.last().map_or("", String::as_str);
         // The configuration's schema has refused unknown names already.
         let Some(kind) = registry::find(name) else {
-            return problems.error(at, format!("there is no filter `{name}`"), None);
+            return problems.error(at, format!("unknown filter `{name}`"), None);
         };
         let belongs = match kind.side {
             ChainSide::Either => true,
@@ -260,8 +260,8 @@ impl RouteBuilder<'_> {
             };
             return problems.error(
                 at,
-                format!("`{name}` is a filter of the {there}, not of the {here}"),
-                Some(&format!("move it to the route's `{there}` list")),
+                format!("`{name}` is a {there} filter and cannot be used in `{here}`"),
+                Some(&format!("move it to `{there}` of the route")),
             );
         }
         let warnings = RefCell::default();
@@ -340,8 +340,11 @@ fn warn_if_taken(pattern: &str, earlier: &[Route], at: &str, problems: &mut Prob
     if let Some(first) = earlier.find(|first| first.pattern.covers(&pattern)) {
         problems.warning(
             at,
-            format!("route `{}` takes all of these requests already", first.name),
-            Some("put this route before it, or remove this one"),
+            format!(
+                "unreachable: route `{}` above matches all of these requests",
+                first.name
+            ),
+            Some("move this route above it, or remove it"),
         );
     }
 }

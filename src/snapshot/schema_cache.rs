@@ -84,7 +84,7 @@ impl SchemaCache {
                     error.kind() == ErrorKind::NotFound && Path::new(carried) == path
                 })
                 .map(|(_, _, text)| text.to_string())
-                .ok_or_else(|| format!("schema `{}` cannot be read: {error}", file.display())),
+                .ok_or_else(|| format!("cannot read schema `{}`: {error}", file.display())),
         }
     }
 }
@@ -102,11 +102,15 @@ impl SchemaLookup for SchemaCache {
         }
         let text = self.text(path)?;
         let value = serde_json::from_str(&text)
-            .map_err(|error| format!("schema `{}` is not JSON: {error}", path.display()))?;
+            .map_err(|error| format!("schema `{}` is not valid JSON: {error}", path.display()))?;
         let schema = CompiledSchema::compile(&value)
             .map(Arc::new)
             .map_err(|invalid| {
-                format!("`{}{}", path.display(), place_and_reason(text, &invalid))
+                format!(
+                    "invalid JSON Schema `{}{}",
+                    path.display(),
+                    place_and_reason(text, &invalid)
+                )
             })?;
         self.compiled
             .lock()
@@ -129,8 +133,5 @@ fn place_and_reason(text: String, invalid: &InvalidSchema) -> String {
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         format!(":{line}:{}", before[start..].chars().count() + 1)
     });
-    format!(
-        "{}` is not a JSON Schema: at `{pointer}`: {reason}",
-        place.unwrap_or_default()
-    )
+    format!("{}`, at `{pointer}`: {reason}", place.unwrap_or_default())
 }

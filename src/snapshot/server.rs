@@ -203,17 +203,13 @@ fn check_addresses(config: &ServerConfig, problems: &mut ProblemCollector<'_>) {
         if !has_port {
             problems.error(
                 &format!("/server/{member}"),
-                format!("`{address}` is not an address"),
+                format!("`{address}` is not `host:port`"),
                 Some("write host and port, such as `127.0.0.1:8080`"),
             );
         }
     }
     if config.listen == config.admin && !config.listen.ends_with(":0") {
-        problems.error(
-            "/server/admin",
-            "the admin pages cannot be at the gateway's own address",
-            None,
-        );
+        problems.error("/server/admin", "`admin` must differ from `listen`", None);
     }
 }
 
@@ -234,7 +230,7 @@ fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSett
                 &format!("/server/dns/servers/{index}"),
                 format!("`{server}` is not the address of a name server"),
                 Some(
-                    "write an address, with a port or without, such as `10.0.0.2` or `[::1]:5353`",
+                    "write an IP address, with or without a port, such as `10.0.0.2` or `[::1]:5353`",
                 ),
             ),
         }

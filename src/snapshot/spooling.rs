@@ -32,17 +32,17 @@ pub(crate) fn build(
     };
     if let Err(error) = nameless_file(&spool_folder) {
         let shown = spool_folder.display();
-        let reason = format!("no file can be made in {shown}: {error}");
+        let reason = format!("cannot create files in {shown}: {error}");
         match named {
             Some(_) => problems.error(
                 "/server/spool/folder",
                 reason,
-                Some("make this folder, writable for the user that headgate runs as"),
+                Some("create this folder and make it writable for the user that runs headgate"),
             ),
             None => problems.warning(
                 "",
-                format!("{reason}; bodies above {above} will be refused"),
-                Some("name a folder in `server.spool.folder`"),
+                format!("{reason}; request bodies above {above} will get 503"),
+                Some("set `server.spool.folder`"),
             ),
         }
     }

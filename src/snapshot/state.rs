@@ -34,7 +34,7 @@ fn build_file(
         problems.error(
             "/state",
             "the folder of this file does not exist",
-            Some("make it first; the path is relative to the folder of routes.yaml"),
+            Some("create it; the path is relative to the folder of routes.yaml"),
         );
     }
     StoreSettings::File(SqliteSettings {

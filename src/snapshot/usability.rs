@@ -16,7 +16,7 @@ use crate::protocol::secret_shape;
 use std::collections::{BTreeMap, HashSet};
 
 const SECRET_NAME: &str = "this name looks like a secret";
-const SECRET_NAME_HINT: &str = "names are in logs, metrics and on admin pages; write another one";
+const SECRET_NAME_HINT: &str = "names appear in logs, metrics and admin pages; use another name";
 /// Names are compared for this many warnings at most: a long file would take minutes.
 const SUGGESTIONS_MAX: usize = 100;
 /// Paths that a `base_url` of a provider's documentation is often pasted with.
@@ -50,7 +50,7 @@ impl UsabilityCheck<'_> {
             problems.warning(
                 "/callers",
                 format!(
-                    "there are no callers: routes with `{}` refuse every request",
+                    "`callers` is empty: routes with `{}` refuse every request",
                     filter.name
                 ),
                 Some("add a caller; `headgate key new` prints a key and its `key_sha256`"),
@@ -61,7 +61,7 @@ impl UsabilityCheck<'_> {
             ("routes", self.declared_routes.is_empty()),
         ] {
             if is_empty {
-                let reason = format!("there are no {section}: every request is refused");
+                let reason = format!("`{section}` is empty: every request is refused");
                 problems.warning(&format!("/{section}"), reason, None);
             }
         }
@@ -111,7 +111,7 @@ impl UsabilityCheck<'_> {
         if caller.models.is_empty() {
             problems.warning(
                 &at,
-                format!("caller `{}` may use no model", caller.name),
+                format!("caller `{}` has no `models`", caller.name),
                 Some("list its models, or `[\"*\"]` for all"),
             );
         }
@@ -119,11 +119,15 @@ impl UsabilityCheck<'_> {
         for (position, name) in caller.models.iter().enumerate() {
             let at = child(&at, position);
             if !names.insert(name) {
-                let reason = format!("caller `{}` lists `{name}` twice", caller.name);
+                let reason = format!("caller `{}` has duplicate model `{name}`", caller.name);
                 problems.warning(&at, reason, Some("keep one of the two"));
             } else if !self.is_served(name) {
                 let hint = self.meant_model(name, suggestions);
-                problems.warning(&at, format!("no channel serves `{name}`"), Some(&hint));
+                problems.warning(
+                    &at,
+                    format!("no channel serves model `{name}`"),
+                    Some(&hint),
+                );
             }
         }
     }
@@ -164,13 +168,15 @@ impl UsabilityCheck<'_> {
             let at = child(&format!("{at}/models"), model);
             if model.contains('*') {
                 let reason = format!(
-                    "`{model}` is taken as a model's name: in a channel's `models`, `*` stands for nothing else"
+                    "`{model}` is a literal model name: patterns with `*` are not supported in the `models` of a channel"
                 );
                 let hint = "list each model as `platform model: provider's model`";
                 problems.key_warning(&at, reason, Some(hint));
             } else if channel_model.contains('*') {
-                let reason = format!("the provider is asked for a model named `{channel_model}`");
-                problems.warning(&at, reason, Some("write the provider's name of the model"));
+                let reason = format!(
+                    "`{channel_model}` is sent to the provider literally: patterns are not supported here"
+                );
+                problems.warning(&at, reason, Some("write the provider's model name"));
             }
         }
         self.check_base_url(&at, channel, problems);
@@ -183,7 +189,7 @@ impl UsabilityCheck<'_> {
         if !channel.retired && !routes.is_empty() && !channel.protocols.iter().any(is_routed) {
             problems.warning(
                 &format!("{at}/protocols"),
-                format!("no route leads to channel `{name}`: none has a protocol that it speaks"),
+                format!("channel `{name}` is unreachable: no route has one of its `protocols`"),
                 Some("add a route with this `protocol`, or remove the channel"),
             );
         }
@@ -204,7 +210,7 @@ impl UsabilityCheck<'_> {
         if let Some(endpoint) = pasted {
             problems.warning(
                 &format!("{at}/base_url"),
-                format!("requests go to `…{endpoint}{endpoint}`: the caller's path is appended to `base_url`"),
+                format!("requests would go to `…{endpoint}{endpoint}`: the request path is appended to `base_url`"),
                 Some(&format!("write the URL without `{endpoint}`")),
             );
         }
@@ -235,7 +241,7 @@ impl UsabilityCheck<'_> {
             problems.warning(
                 &child("/routes", index.unwrap_or_default()),
                 format!(
-                    "no caller may use route `{}`: none may use a model that a channel serves over {}",
+                    "no caller can use route `{}`: no caller has a model that a channel serves over {}",
                     route.name,
                     protocol.name()
                 ),
@@ -275,7 +281,7 @@ fn check_credentials(at: &str, channel: &ChannelConfig, problems: &mut ProblemCo
         };
         problems.warning(
             &at,
-            "this is sent as it is: a variable has braces",
+            "sent literally: a variable needs braces",
             Some("write `\"${NAME}\"`"),
         );
     }

@@ -51,14 +51,14 @@ impl StoreOperation {
     /// The word for logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Remember => "remember",
-            Self::ChannelOf => "channel_of",
-            Self::Forget => "forget",
+            Self::Remember => "set_owner",
+            Self::ChannelOf => "get_owner",
+            Self::Forget => "delete_owner",
             Self::Admit => "admit",
             Self::Settle => "settle",
-            Self::TakePerSecond => "pace",
-            Self::PutNote => "note",
-            Self::GetNote => "noted",
+            Self::TakePerSecond => "admit_query",
+            Self::PutNote => "set_final_status",
+            Self::GetNote => "get_final_status",
         }
     }
 }

@@ -80,7 +80,7 @@ pub trait StateStore: Send + Sync {
     fn flush(&self, _patience: Duration) {}
 }
 
-/// What becomes of requests with limits while these cannot be counted.
+/// What happens to requests with limits while these cannot be checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStoreFailure {
     /// They pass, uncounted.
@@ -98,7 +98,7 @@ pub enum StoreFuture<'a, T> {
 
 /// The store cannot be asked now.
 #[derive(Debug, Error)]
-#[error("the state store is away: {0}")]
+#[error("the state store is unreachable: {0}")]
 pub struct StoreUnavailable(pub String);
 
 impl<T> StoreFuture<'_, T> {

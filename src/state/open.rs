@@ -19,7 +19,7 @@ impl StoreSettings {
                     Err(reason) => {
                         tracing::warn!(
                             file = %path.display(), %reason,
-                            "the state file cannot be used: state is kept in memory, and forgotten when headgate stops"
+                            "cannot use the state file; state is kept in memory and lost when headgate stops"
                         );
                         Arc::new(MemoryStore::fallback_for("sqlite"))
                     }
@@ -32,7 +32,7 @@ impl StoreSettings {
                 match opened {
                     Ok(store) => Arc::new(store),
                     Err(reason) => {
-                        tracing::error!(reason, "Redis cannot be used: state is kept in memory");
+                        tracing::error!(reason, "cannot use Redis; state is kept in memory");
                         Arc::new(MemoryStore::fallback_for("redis"))
                     }
                 }

@@ -19,7 +19,7 @@ pub enum StoreSettings {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqliteSettings {
     pub path: PathBuf,
-    /// How long an id is kept that nobody uses.
+    /// How long an unused id is kept.
     pub keep: Duration,
 }
 
@@ -36,7 +36,7 @@ pub struct RedisSettings {
     pub prefix: String,
     /// How long a request waits for an answer.
     pub wait: Duration,
-    /// How long an id is kept that nobody uses.
+    /// How long an unused id is kept.
     pub keep: Duration,
     pub limits_when_away: OnStoreFailure,
 }
@@ -60,14 +60,14 @@ impl RedisSettings {
         let url = self.url.expose();
         let is_tls = url.starts_with("rediss://");
         if !is_tls && !url.starts_with("redis://") {
-            return Err("the URL of a Redis begins with `redis://` or `rediss://`".into());
+            return Err("the URL must begin with `redis://` or `rediss://`".into());
         }
         if url.contains('#') {
-            return Err("a fragment (`#…`) has no meaning in the URL of a Redis".into());
+            return Err("the URL must not have a fragment (`#…`)".into());
         }
         let info = url
             .into_connection_info()
-            .map_err(|error| format!("this is no URL of a Redis: {}", error.category()))?;
+            .map_err(|error| format!("not a Redis URL: {}", error.category()))?;
         let mut login = info.redis_settings().clone().set_skip_set_lib_name();
         if let Some(user) = &self.user {
             login = login.set_username(user);
@@ -77,7 +77,7 @@ impl RedisSettings {
         }
         let info = info.set_redis_settings(login);
         let client = match &self.ca {
-            Some(_) if !is_tls => return Err("`ca` has no meaning without `rediss://`".into()),
+            Some(_) if !is_tls => return Err("`ca` requires a `rediss://` URL".into()),
             Some(ca) => {
                 let certificates = TlsCertificates {
                     client_tls: None,

@@ -11,32 +11,32 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
-/// A family of video providers: how tasks are created, asked for and read.
+/// A family of video providers: how tasks are created, queried and mapped.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct VideoFamilyConfig {
-    /// A shipped family, whose sections stand where this one has none of its own.
+    /// A shipped family whose sections are used where this one has none.
     pub like: Option<String>,
-    /// The protocol of callers who speak the family themselves. Requests that were mapped from the generic
-    /// protocol are checked against its schema, too.
+    /// The native protocol of the family. Requests mapped from the generic
+    /// protocol are validated against its schema, too.
     pub protocol: Option<Protocol>,
     /// How a task is created.
     pub create: Option<TaskCreateConfig>,
-    /// How a task is asked for.
+    /// How a task is queried.
     pub query: Option<TaskQueryConfig>,
-    /// How a task is cancelled; tasks cannot be, if absent.
+    /// How a task is cancelled. Default: not supported.
     pub cancel: Option<TaskCancelConfig>,
-    /// Where the fields of a generic request go; a field without a line is refused.
+    /// Where the fields of a generic request go; a field without an entry is refused.
     pub request: Option<RequestMappingConfig>,
-    /// Where answers hold the provider's task id.
+    /// Where responses have the provider's task id.
     pub task_id: Option<ValueSourcesConfig>,
-    /// Where answers hold the status, and what its words mean.
+    /// Where responses have the status, and how it is mapped.
     pub status: Option<StatusMappingConfig>,
-    /// Where the answer to a query holds what callers of the generic protocol get.
+    /// Where the response to a query has the fields of the generic task status.
     pub answer: Option<ResponseMappingConfig>,
-    /// Where answers hold errors.
+    /// Where responses have errors.
     pub errors: Option<ErrorMappingConfig>,
-    /// What is replaced in answers that callers get in the family's own shape.
+    /// What is replaced in responses to callers of the family's native protocol.
     pub native: Option<NativeMappingConfig>,
 }
 
@@ -48,7 +48,7 @@ pub struct TaskCreateConfig {
     pub method: String,
     /// Path that is appended to the channel's `base_url`.
     pub path: String,
-    /// Headers that the provider wants for it.
+    /// Headers of the request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// Other paths for creates, each with the fields of a request (JSON pointers) that only it takes. A create
@@ -58,25 +58,25 @@ pub struct TaskCreateConfig {
     pub other_paths: BTreeMap<String, ValueSourcesConfig>,
 }
 
-/// A request that asks how a task stands, and how often that is asked.
+/// A request that queries the status of a task, and how long its result is cached.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TaskQueryConfig {
     /// HTTP method.
     pub method: String,
-    /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
+    /// Path, appended to the channel's `base_url`; `{id}` is replaced by the provider's task id.
     pub path: String,
-    /// Headers that the provider wants for it.
+    /// Headers of the request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// How long an answer is told again while the task is under way, before the provider is asked anew.
+    /// How long the status of an unfinished task is cached.
     #[serde(default = "fresh")]
     pub fresh: HumanDuration,
-    /// The same once the task is over.
+    /// How long the status of a finished task is cached.
     #[serde(default = "fresh_when_done")]
     pub fresh_when_done: HumanDuration,
-    /// Most queries and cancels of one channel in any second, by all gateways that share their state; as
-    /// many as come, if absent.
+    /// Maximum queries and cancels of one channel in any second, for all gateways that share their state.
+    /// Default: no limit.
     #[schemars(range(min = 1, max = 1000))]
     pub per_second: Option<u16>,
 }
@@ -87,13 +87,13 @@ pub struct TaskQueryConfig {
 pub struct TaskCancelConfig {
     /// HTTP method.
     pub method: String,
-    /// Path that is appended to the channel's `base_url`; `{id}` is the provider's task id.
+    /// Path, appended to the channel's `base_url`; `{id}` is replaced by the provider's task id.
     pub path: String,
-    /// Headers that the provider wants for it.
+    /// Headers of the request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// States in which a task can be cancelled. In others the provider is not asked, which may mean
-    /// something else by the same request. Any state that is not the last one, if absent.
+    /// Statuses in which a task can be cancelled. In others no cancel is sent, since the same request may
+    /// have another meaning there. Default: every status that is not final.
     #[serde(default)]
     pub only: Vec<TaskState>,
 }
@@ -102,62 +102,62 @@ pub struct TaskCancelConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestMappingConfig {
-    /// What every request begins with.
+    /// JSON object that every request starts from.
     pub base: Map<String, Value>,
     /// The provider's model.
     pub model: Option<FieldMappingConfig>,
-    /// Text of what to show.
+    /// Prompt.
     pub prompt: Option<FieldMappingConfig>,
-    /// Text of what not to show.
+    /// Negative prompt.
     pub negative_prompt: Option<FieldMappingConfig>,
-    /// Images, videos and sound to start from, by their kind.
+    /// Images, videos and audio, by kind.
     pub medias: MediaMappingConfig,
-    /// Whole seconds.
+    /// Duration in seconds, an integer.
     pub duration: Option<FieldMappingConfig>,
-    /// Tier in lower case: 480p, 720p, 1080p, 4k.
+    /// Resolution tier in lower case: 480p, 720p, 1080p, 4k.
     pub resolution: Option<FieldMappingConfig>,
-    /// Width to height, such as 16:9; or adaptive.
+    /// Aspect ratio, such as 16:9, or adaptive.
     pub ratio: Option<FieldMappingConfig>,
-    /// Whether there is sound.
+    /// Whether the video has sound.
     pub generate_audio: Option<FieldMappingConfig>,
-    /// Whether there is a mark on the video.
+    /// Whether the video has a watermark.
     pub watermark: Option<FieldMappingConfig>,
     /// Random seed.
     pub seed: Option<FieldMappingConfig>,
-    /// URL that is told of changes.
+    /// URL that is notified of status changes.
     pub callback_url: Option<FieldMappingConfig>,
 }
 
-/// Where media of a generic request go, by their kind; `{}` is the URL.
+/// Where the media of a generic request go, by kind; `{}` is the URL.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct MediaMappingConfig {
-    /// Image that the video begins with.
+    /// First frame of the video.
     pub first_frame: Option<FieldMappingConfig>,
-    /// Image that the video ends with.
+    /// Last frame of the video.
     pub last_frame: Option<FieldMappingConfig>,
-    /// Image to take something from.
+    /// Reference image.
     pub reference_image: Option<FieldMappingConfig>,
-    /// Video to take something from, to edit or to extend.
+    /// Reference video, or a video to edit or extend.
     pub reference_video: Option<FieldMappingConfig>,
-    /// Sound to take something from.
+    /// Reference audio.
     pub reference_audio: Option<FieldMappingConfig>,
 }
 
-/// The status of a task, and what the provider's words for it mean.
+/// The status of a task and its mapping.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct StatusMappingConfig {
-    /// Where answers hold the status.
+    /// Where responses have the status.
     pub at: ValueSourcesConfig,
-    /// The provider's words to those of the generic protocol.
+    /// Mapping of the provider's statuses to those of the generic protocol.
     pub map: BTreeMap<String, TaskState>,
-    /// What a word means that is not in `map`.
+    /// Meaning of a status that is not in `map`.
     #[serde(default)]
     pub unknown: UnknownStatusConfig,
 }
 
-/// What an unknown status means.
+/// Meaning of an unknown status.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownStatusConfig {
@@ -168,31 +168,31 @@ pub enum UnknownStatusConfig {
     Fail,
 }
 
-/// Where the answer to a query holds what callers of the generic protocol get.
+/// Where the response to a query has the fields of the generic task status.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ResponseMappingConfig {
-    /// URL of the video; a success without it is a failure.
+    /// URL of the video. A success without it is reported as a failure.
     pub video_url: ValueSourcesConfig,
-    /// Length of the video in seconds; rounded.
+    /// Length of the video in seconds, rounded.
     #[serde(default)]
     pub video_duration: ValueSourcesConfig,
-    /// Tier of the video.
+    /// Resolution tier of the video.
     #[serde(default)]
     pub resolution: ValueSourcesConfig,
-    /// Width to height; what was asked for, if the answer has none.
+    /// Aspect ratio; the requested one if the response has none.
     #[serde(default)]
     pub ratio: ValueSourcesConfig,
     /// When the task was created.
     #[serde(default)]
     pub created: ValueSourcesConfig,
-    /// When it changed last.
+    /// When the task was last updated.
     #[serde(default)]
     pub updated: ValueSourcesConfig,
     /// How `created` and `updated` are written.
     #[serde(default)]
     pub times: TimeFormatConfig,
-    /// What the task used.
+    /// Usage of the task.
     #[serde(default)]
     pub usage: UsageMappingConfig,
 }
@@ -203,7 +203,7 @@ pub struct ResponseMappingConfig {
 pub struct TimeFormatConfig {
     /// How a time is written.
     pub unit: TimeUnitConfig,
-    /// Zone of a `text` that names none, as `+08:00`; UTC if absent.
+    /// UTC offset of a `text` without one, such as `+08:00`. Default: UTC.
     #[schemars(regex(pattern = r"^[+-][0-9]{2}:[0-9]{2}$"))]
     #[schemars(extend("patternErrorMessage" = "expected an offset from UTC, such as +08:00"))]
     pub offset: Option<String>,
@@ -222,21 +222,21 @@ pub enum TimeUnitConfig {
     Text,
 }
 
-/// What a task used, in whole numbers; rounded.
+/// Usage of a task, in integers; rounded.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct UsageMappingConfig {
-    /// Seconds of video that were put in.
+    /// Seconds of input video.
     pub input_video_duration: ValueSourcesConfig,
-    /// Seconds of video that were made.
+    /// Seconds of output video.
     pub output_video_duration: ValueSourcesConfig,
-    /// Tokens in all.
+    /// Total tokens.
     pub total_tokens: ValueSourcesConfig,
-    /// Seconds that are billed.
+    /// Billed seconds.
     pub duration: ValueSourcesConfig,
 }
 
-/// Where answers hold errors.
+/// Where responses have errors.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ErrorMappingConfig {
@@ -244,20 +244,20 @@ pub struct ErrorMappingConfig {
     pub code: ValueSourcesConfig,
     /// The error's message.
     pub message: ValueSourcesConfig,
-    /// Codes with which a create was refused for reasons of the account or the moment, so that
-    /// another channel may take it; `*` at the end stands for the rest of a code.
+    /// Codes of refusals that concern the account or are temporary, so that
+    /// a create may go to another channel; a trailing `*` matches any rest.
     pub elsewhere: Vec<String>,
 }
 
-/// What is replaced in answers that callers get in the family's own shape, beside the task id.
+/// What is replaced in responses to callers of the native protocol, besides the task id.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct NativeMappingConfig {
-    /// Where answers hold the provider's model, for which the platform model stands.
+    /// Where responses have the provider's model, which is replaced by the platform model.
     pub model: ValueSourcesConfig,
-    /// Where requests hold ids of other tasks; `*` stands for all elements of a list.
+    /// Where requests have ids of other tasks; `*` matches all elements of an array.
     pub ids_in_request: ValueSourcesConfig,
-    /// Where answers hold ids of other tasks; `*` stands for all elements of a list.
+    /// Where responses have ids of other tasks; `*` matches all elements of an array.
     pub ids_in_answer: ValueSourcesConfig,
 }
 

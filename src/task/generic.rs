@@ -67,7 +67,12 @@ impl<'a> GenericRequest<'a> {
         }
         let medias = root.get("medias").filter(is_given);
         Ok(Self {
-            model: model.ok_or_else(|| FieldError::new("model", "`model` must name a model"))?,
+            model: model.ok_or_else(|| {
+                FieldError::new(
+                    "model",
+                    "`model` must be the name of a model, as a non-empty string",
+                )
+            })?,
             fields,
             medias: media::read(medias)?,
             unknown: UnknownField::all(root, medias),
@@ -121,18 +126,17 @@ impl GenericField {
 
     fn read(self, node: DocumentNode<'_>) -> Result<JsonFragment<'_>, FieldError> {
         let (fragment, wanted) = match self {
-            Self::Resolution => (node.as_str().map(lower_case), "text"),
+            Self::Resolution => (node.as_str().map(lower_case), "a string"),
             Self::Duration => {
                 let seconds = whole_number(node).filter(|_| node.as_f64() != Some(0.0));
-                (seconds, "a whole number of seconds from 1, or -1")
+                (seconds, "an integer number of seconds, at least 1, or -1")
             }
-            Self::Seed => (whole_number(node), "a whole number"),
-            Self::GenerateAudio | Self::Watermark => (
-                node.as_bool().map(|_| JsonFragment::of(node)),
-                "true or false",
-            ),
+            Self::Seed => (whole_number(node), "an integer"),
+            Self::GenerateAudio | Self::Watermark => {
+                (node.as_bool().map(|_| JsonFragment::of(node)), "a boolean")
+            }
             Self::Prompt | Self::NegativePrompt | Self::Ratio | Self::CallbackUrl => {
-                (node.as_str().map(|_| JsonFragment::of(node)), "text")
+                (node.as_str().map(|_| JsonFragment::of(node)), "a string")
             }
         };
         let name = self.name();

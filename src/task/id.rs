@@ -53,12 +53,12 @@ pub struct TaskKeyRing {
 
 /// The text is no id that this gateway made: forged, cut, altered, or sealed with a key it does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("no such task")]
+#[error("unknown task id")]
 pub struct UnknownTask;
 
 /// A key is too short to be one: it has fewer than [`KEY_CHARS_MIN`] characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a task key has {KEY_CHARS_MIN} characters or more")]
+#[error("a task key must have at least {KEY_CHARS_MIN} characters; `headgate key task` prints one")]
 pub struct TaskKeyTooShort;
 
 /// A text made into the two keys of AES-256-SIV (RFC 5297).

@@ -25,11 +25,11 @@ pub struct TaskSettings {
 
 /// Task ids cannot be sealed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("task ids cannot be sealed: there are no `task_keys`")]
+#[error("missing `task_keys`: task ids cannot be encrypted")]
 pub struct MissingTaskKeys;
 
 /// What to do about missing or bad keys.
-pub const NO_KEYS_HINT: &str = "`headgate key task` makes one; keep it in a variable, as in `task_keys: [\"${HEADGATE_TASK_KEY}\"]`";
+pub const NO_KEYS_HINT: &str = "run `headgate key task`, put the key in an environment variable and write `task_keys: [\"${HEADGATE_TASK_KEY}\"]`";
 
 impl TaskSettings {
     /// The keys, for what cannot work without.

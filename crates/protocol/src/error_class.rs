@@ -182,12 +182,12 @@ impl ErrorClass {
     /// The word for metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
-            Self::InvalidRequest => "caller",
-            Self::RateLimited => "busy",
-            Self::ServerError => "provider_error",
-            Self::RefusedCredential => "credential_refused",
-            Self::RefusedAccount => "account_refused",
-            Self::ModelNotFound => "not_here",
+            Self::InvalidRequest => "client_error",
+            Self::RateLimited => "rate_limited",
+            Self::ServerError => "server_error",
+            Self::RefusedCredential => "refused_credential",
+            Self::RefusedAccount => "refused_account",
+            Self::ModelNotFound => "model_unavailable",
         }
     }
 

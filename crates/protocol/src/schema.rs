@@ -182,7 +182,7 @@ fn reason(error: &ValidationError<'_>) -> String {
     {
         let known = options.iter().filter(|option| !option.is_null());
         let known: Vec<String> = known.map(Value::to_string).collect();
-        return format!("the value is not one of {}", known.join(", "));
+        return format!("must be one of {}", known.join(", "));
     }
     error.masked_with("the value").to_string()
 }

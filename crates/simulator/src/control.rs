@@ -38,7 +38,7 @@ pub fn respond(simulator: &Simulator, request: &Request<Bytes>) -> SimulatedResp
         (&Method::GET, ["requests", n, "body"]) => record(simulator, n, true),
         (&Method::GET, ["tasks"]) => ok(simulator.tasks.records()),
         (&Method::GET, ["open"]) => ok(JsonText::of(&request_log.open())),
-        _ => refuse(StatusCode::NOT_FOUND, "no such control endpoint"),
+        _ => refuse(StatusCode::NOT_FOUND, "unknown control endpoint"),
     }
 }
 
@@ -51,7 +51,7 @@ fn directives(simulator: &Simulator) -> JsonText {
 
 fn put_directives(simulator: &Simulator, body: &Bytes) -> SimulatedResponse {
     let Ok(text) = std::str::from_utf8(body) else {
-        return refuse(StatusCode::BAD_REQUEST, "directives are text in UTF-8");
+        return refuse(StatusCode::BAD_REQUEST, "directives must be UTF-8 text");
     };
     match simulator.directives.set_default(text.trim()) {
         Ok(()) => ok(directives(simulator)),
@@ -62,10 +62,10 @@ fn put_directives(simulator: &Simulator, body: &Bytes) -> SimulatedResponse {
 fn record(simulator: &Simulator, n: &str, only_body: bool) -> SimulatedResponse {
     let record = n.parse().ok().and_then(|n| simulator.request_log.record(n));
     match record {
-        None => refuse(StatusCode::NOT_FOUND, "no such request on record"),
+        None => refuse(StatusCode::NOT_FOUND, "no recorded request with this id"),
         Some(record) if only_body => match record.body() {
             Some(body) => SimulatedResponse::full(StatusCode::OK, "application/octet-stream", body),
-            None => refuse(StatusCode::GONE, "of this body only the hash is kept"),
+            None => refuse(StatusCode::GONE, "only the hash of this body is recorded"),
         },
         Some(record) => ok(record.json()),
     }

@@ -58,13 +58,13 @@ impl DirectiveValue<'_> {
 
     pub fn number(self) -> Result<u64, DirectiveError> {
         let number = self.value.parse();
-        number.map_err(|_| self.refuse("a whole number"))
+        number.map_err(|_| self.refuse("an integer"))
     }
 
     pub fn size(self) -> Result<usize, DirectiveError> {
         match self.value.parse() {
             Ok(size) if size <= MAX_TEXT_BYTES => Ok(size),
-            _ => Err(self.refuse("a whole number up to 268435456")),
+            _ => Err(self.refuse("an integer up to 268435456")),
         }
     }
 
@@ -87,7 +87,7 @@ impl DirectiveValue<'_> {
         match self.value {
             "" | "true" => Ok(true),
             "false" => Ok(false),
-            _ => Err(self.refuse("left out, true or false")),
+            _ => Err(self.refuse("no value, true or false")),
         }
     }
 

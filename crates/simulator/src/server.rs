@@ -118,7 +118,7 @@ async fn respond(
         Err(error) if error.is::<http_body_util::LengthLimitError>() => SimulatedResponse::full(
             StatusCode::PAYLOAD_TOO_LARGE,
             "text/plain",
-            "the request's body is larger than 1 GiB\n",
+            "request body exceeds 1 GiB\n",
         ),
         Err(left) => return Err(left),
     };
@@ -139,7 +139,7 @@ enum HyperBody {
 
 /// The connection is torn down on purpose.
 #[derive(Debug, thiserror::Error)]
-#[error("the answer is cut off, as a directive asks")]
+#[error("response cut off by a directive")]
 struct AbortedBody;
 
 impl From<SimulatedBody> for HyperBody {

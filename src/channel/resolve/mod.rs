@@ -70,7 +70,7 @@ impl DnsResolver {
             Ok(resolution) => Ok(resolution),
             // It may know other sources of names.
             Err(error) => {
-                tracing::debug!(host, %error, "no addresses from the name servers, asking the system");
+                tracing::debug!(host, %error, "name servers returned no addresses; asking the system's resolver");
                 resolve_with_system(host).await
             }
         }
@@ -174,7 +174,7 @@ async fn query_in_turn(
     name: &Name,
     family: RecordType,
 ) -> io::Result<Option<ResolvedAddresses>> {
-    let mut failure = io::Error::new(io::ErrorKind::NotFound, "there is no name server");
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "no name server is configured");
     for server in std::iter::repeat_n(servers, ROUNDS).flatten() {
         match name_server::query(*server, name.clone(), family).await {
             Ok(resolution) => return Ok(resolution),
@@ -185,7 +185,7 @@ async fn query_in_turn(
 }
 
 fn no_address() -> io::Error {
-    io::Error::new(io::ErrorKind::NotFound, "the name has no address")
+    io::Error::new(io::ErrorKind::NotFound, "the name has no A or AAAA record")
 }
 
 #[cfg(test)]

@@ -46,7 +46,7 @@ pub(super) async fn inline(
             Ok(base64) => mismatched.inline(edits, base64),
             Err(reason) => {
                 all_are_in = false;
-                tracing::warn!(id = request_id, reason, "an edited image cannot be fetched");
+                tracing::warn!(id = request_id, reason, "cannot fetch an edited image");
             }
         }
     }
@@ -58,7 +58,7 @@ fn base64_of(fetched: &FetchedFile) -> Result<Bytes, String> {
     let declared = fetched.content_type.as_deref();
     let found = type_of(&fetched.content, declared);
     if !found.starts_with("image/") {
-        return Err(format!("it is no image but {found}"));
+        return Err(format!("expected an image, received {found}"));
     }
     let mut json = vec![b'"'];
     encode_onto(&mut json, &fetched.content);

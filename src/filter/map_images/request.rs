@@ -23,10 +23,11 @@ enum BodyConversion {
 /// There is none; it says what is in the way.
 pub(super) fn retain_capable(request: &mut RequestView) -> Result<(), Fault> {
     let Some(destination) = &request.destination else {
-        return Err(
-            Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
-                .detail("no filter before `map_images` found a channel"),
-        );
+        return Err(Fault::new(
+            FaultKind::Internal,
+            "internal error: no channel was selected for this request",
+        )
+        .detail("no filter before `map_images` found a channel"));
     };
     let mut able = Vec::new();
     let mut in_the_way = None;

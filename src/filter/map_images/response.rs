@@ -47,7 +47,7 @@ pub(super) async fn finish(
         Err(_) if serde_json::from_slice::<IgnoredAny>(body).is_ok() => {
             tracing::warn!(
                 id = &*request.id,
-                "the answer to an image edit is no strict JSON"
+                "the response to an image edit is not strict JSON"
             );
             return Ok(());
         }
@@ -84,7 +84,7 @@ fn no_images(body: &[u8]) -> Fault {
     let beginning = redact(&body[..body.len().min(SHOWN_BYTES)], &[]).into_owned();
     Fault::new(
         FaultKind::UnreadableResponse,
-        "the provider took the request, but its answer has no images; tell the operator of this gateway",
+        "the provider's response has no images, and the edit may have been billed; tell the operator of this gateway",
     )
-    .detail(format!("it answered: {}", String::from_utf8_lossy(&beginning)))
+    .detail(format!("response: {}", String::from_utf8_lossy(&beginning)))
 }

@@ -67,7 +67,9 @@ impl MapTask {
         };
         let polled = self.polled_task(request)?;
         let Some(cancel) = &polled.family().cancel else {
-            return Err(not_cancellable("tasks of this model cannot be cancelled"));
+            return Err(not_cancellable(
+                "this model does not support cancelling tasks",
+            ));
         };
         let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call));
         // Nothing is sent before this is awaited.
@@ -162,7 +164,7 @@ impl MapTask {
                 if refused.status.is_client_error()
                     && refused.status != StatusCode::TOO_MANY_REQUESTS =>
             {
-                let why = "the provider does not cancel this task; ask how it stands";
+                let why = "the provider refused to cancel this task; query its status";
                 let said = String::from_utf8_lossy(&refused.body);
                 Err(not_cancellable(why).detail(format!("{}: {said}", refused.status)))
             }
@@ -283,7 +285,7 @@ fn too_late(cancel: &TaskCancel, state: TaskState) -> Fault {
     let states: Vec<&str> = cancel.only.iter().map(|state| state.name()).collect();
     let (state, when) = (state.name(), states.join(" or "));
     not_cancellable(format!(
-        "the task is {state}; tasks of this model can be cancelled while they are {when}"
+        "the task is {state}; it can be cancelled only while it is {when}"
     ))
 }
 

@@ -18,7 +18,7 @@ impl MapTask {
         let channel = self.catalog.channel(&task.channel).ok_or_else(|| {
             Fault::new(
                 FaultKind::Gone,
-                "the account that this task was made with is no longer served here",
+                "the channel that created this task was removed from this gateway; ask its operator",
             )
             .detail(format!("channel `{}` is not configured", task.channel))
         })?;
@@ -57,10 +57,11 @@ impl MapTask {
     /// Keeps the candidates that can do what the create asks for, and those that know what it names.
     pub(super) fn retain_capable(&self, request: &mut RequestView) -> Result<(), Fault> {
         let Some(destination) = &request.destination else {
-            return Err(
-                Fault::new(FaultKind::Internal, "the gateway's chain is out of order")
-                    .detail("no filter before `map_task` found a channel"),
-            );
+            return Err(Fault::new(
+                FaultKind::Internal,
+                "internal error: no channel was selected for this request",
+            )
+            .detail("no filter before `map_task` found a channel"));
         };
         let mut able = Vec::new();
         let mut refused = None;
@@ -216,6 +217,6 @@ fn invalid(refused: FieldError) -> Fault {
 pub(super) fn unknown() -> Fault {
     Fault::new(
         FaultKind::UnknownId,
-        "no task with this id was made for this key here; check the id",
+        "no task with this id exists for this API key; check the id",
     )
 }

@@ -36,8 +36,8 @@ impl MapTask {
                 Some((document, upstream))
             })
             .ok_or_else(|| {
-                unreadable("the provider took the request, but names no task; tell the operator of this gateway")
-                    .detail(format!("it answered: {}", String::from_utf8_lossy(body)))
+                unreadable("the provider's response has no task id, and the task may have been created and billed; tell the operator of this gateway")
+                    .detail(format!("response: {}", String::from_utf8_lossy(body)))
             })?;
         let task = self.new_task(response, &family, upstream)?;
         let keys = self

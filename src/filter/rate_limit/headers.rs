@@ -37,28 +37,28 @@ pub fn refusal(limit: &CallerLimit, tokens: u64, left: u64, wait: Duration) -> F
     let budget = |period: &str| {
         let on = on("on");
         format!(
-            "this key has used up its {most} tokens a {period}{on}; try again in {when}, or ask the operator of this gateway for more"
+            "quota exceeded: this API key may use {most} tokens per {period}{on}; try again in {when}, or ask the operator of this gateway for more"
         )
     };
     let (kind, message) = match limit.measure {
         LimitKind::RequestsPerMinute => (
             FaultKind::TooManyRequests,
             format!(
-                "this key may send {most} requests a minute{}; try again in {when}",
+                "rate limit reached: this API key may send {most} requests per minute{}; try again in {when}",
                 on("to")
             ),
         ),
         LimitKind::Concurrent => (
             FaultKind::TooManyRequests,
             format!(
-                "this key may have {most} requests under way at a time{}; try again when one has ended",
+                "rate limit reached: this API key may have {most} concurrent requests{}; try again when one has finished",
                 on("to")
             ),
         ),
         LimitKind::TokensPerMinute => (
             FaultKind::TooManyTokens,
             format!(
-                "this key may use {most} tokens a minute{}, and has {left} left where this request needs about {tokens}; try again in {when}",
+                "rate limit reached: this API key may use {most} tokens per minute{}, {left} are left and this request needs about {tokens}; try again in {when}",
                 on("on")
             ),
         ),

@@ -116,12 +116,12 @@ impl<'s> RequestBodyBuffer<'s> {
 
     fn no_room(&self, error: io::Error) -> Fault {
         let folder = self.spooling.map(|spooling| spooling.folder.display());
-        tracing::error!(folder = folder.map(tracing::field::display), %error, "a large body could not be spooled");
+        tracing::error!(folder = folder.map(tracing::field::display), %error, "cannot write a request body to the spool folder");
         Fault::new(
             FaultKind::Overloaded,
-            "the gateway has no room for a request body of this size at the moment; try again later",
+            "the gateway cannot store a request body of this size at the moment; try again later",
         )
-        .detail(format!("the body could not be spooled: {error}"))
+        .detail(format!("cannot write to the spool folder: {error}"))
         .source(error)
     }
 }

@@ -326,7 +326,7 @@ impl LastAttempt {
 pub(in crate::gateway) fn no_channel(none: &NoUsableChannel) -> Fault {
     let mut fault = Fault::new(
         FaultKind::NoChannel,
-        "no channel can serve this request now; try again later",
+        "no channel is available for this request; try again later",
     )
     .detail(none.to_string());
     fault.retry_after = none.retry_after();

@@ -58,20 +58,24 @@ impl Attempts<'_> {
         if let Some(end) = end {
             let outcome = AttemptOutcome::failure(FailureReason::ServerError);
             lease.report(outcome);
-            self.log_failure(&lease, "no_answer_of_its_protocol", None);
+            self.log_failure(&lease, "invalid_response", None);
             return failed_attempt(response, lease, self.policy.verdict(end), outcome);
         }
         match self.first_event_of(&mut response, kind, &lease).await {
             Ok(FirstEvent::Content) => {
                 lease.report_committed();
                 let channel = &lease.candidate.channel.name;
-                self.gateway.metrics.attempt(channel, "answered");
+                self.gateway.metrics.attempt(channel, "success");
                 keep(response, lease)
             }
             Ok(FirstEvent::Error(error_class)) => {
                 let outcome = AttemptOutcome::of(error_class, None);
                 lease.report(outcome);
-                self.log_failure(&lease, error_class.name(), Some("as the first event"));
+                self.log_failure(
+                    &lease,
+                    error_class.name(),
+                    Some("error in the first event of the stream"),
+                );
                 match error_class {
                     // A stream like any other.
                     ErrorClass::InvalidRequest => keep(response, lease),
@@ -104,7 +108,7 @@ impl Attempts<'_> {
             tracing::debug!(
                 id = &*self.request.id,
                 detail = fault.detail,
-                "half an error"
+                "the provider's error response was cut off"
             );
         }
         response.put_back(&body);
@@ -130,7 +134,7 @@ impl Attempts<'_> {
             }
             NextAttempt::FreshConnection | NextAttempt::Stop => {
                 let channel = &lease.candidate.channel.name;
-                self.gateway.metrics.attempt(channel, "answered");
+                self.gateway.metrics.attempt(channel, "success");
             }
         }
         failed_attempt(response, lease, verdict, outcome)
@@ -255,7 +259,7 @@ fn failed_attempt(
 fn ended_early() -> Fault {
     Fault::new(
         FaultKind::Upstream,
-        "the provider's answer ended before it began; try again",
+        "the provider's stream ended before its first content; try again",
     )
-    .detail("the stream ended before any event with content")
+    .detail("the stream ended before an event with content")
 }

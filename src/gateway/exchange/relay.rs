@@ -367,7 +367,7 @@ pub(super) fn is_channel_fault(fault: &Fault) -> bool {
 fn too_slow(max_wait: Duration) -> Fault {
     Fault::new(
         FaultKind::UpstreamTimeout,
-        "the provider fell silent; try again",
+        "the provider stopped sending its response; try again",
     )
     .detail(format!("the response was not ready after {max_wait:?}"))
 }

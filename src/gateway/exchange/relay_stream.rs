@@ -189,9 +189,9 @@ impl Exchange<'_> {
 fn ended_early() -> Fault {
     Fault::new(
         FaultKind::Upstream,
-        "the provider's stream ended early; try again",
+        "the provider's stream ended before its last event; try again",
     )
-    .detail("it ended without the last event of its protocol")
+    .detail("no final event of the protocol")
 }
 
 fn joined(mut pieces: Vec<Bytes>) -> Bytes {

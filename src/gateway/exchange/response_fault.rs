@@ -8,15 +8,18 @@ use http::StatusCode;
 pub(in crate::gateway) fn refused_account_fault(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
-        "the provider does not accept this gateway's account; tell the operator of this gateway",
+        "the provider refused the gateway's credential or account; tell the operator of this gateway",
     )
-    .detail(format!("it answered {status}"))
+    .detail(format!("provider status {status}"))
 }
 
 /// The fault of an error response that callers do not get.
 pub(super) fn failed_response_fault(status: StatusCode) -> Fault {
-    Fault::new(FaultKind::Upstream, "the provider failed; try again")
-        .detail(format!("it answered {status}"))
+    Fault::new(
+        FaultKind::Upstream,
+        "the provider returned an error; try again",
+    )
+    .detail(format!("provider status {status}"))
 }
 
 /// The fault of an answer that is not the protocol's; its beginning is for the log.
@@ -25,18 +28,18 @@ pub(in crate::gateway) fn foreign_body_fault(body: &[u8]) -> Fault {
     let beginning = &body[..body.len().min(SHOWN_BYTES)];
     Fault::new(
         FaultKind::Upstream,
-        "the provider's answer is not JSON; try again, and tell the operator of this gateway if it stays so",
+        "the provider's response is not JSON; try again, and tell the operator of this gateway if the error persists",
     )
-    .detail(format!("it begins with: {}", String::from_utf8_lossy(&redact(beginning, &[]))))
+    .detail(format!("response begins with: {}", String::from_utf8_lossy(&redact(beginning, &[]))))
 }
 
 /// The fault of a redirect and the like: a base URL is wrong more often than a provider.
 pub(in crate::gateway) fn unexpected_status_fault(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
-        "the provider did not answer the request; tell the operator of this gateway",
+        "the provider's response does not follow the protocol; tell the operator of this gateway",
     )
     .detail(format!(
-        "it answered {status}; is the channel's `base_url` right?"
+        "provider status {status}; check the channel's `base_url`"
     ))
 }

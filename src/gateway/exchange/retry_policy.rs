@@ -217,8 +217,8 @@ impl RetryDecision {
     }
 }
 
-const OUTCOME_UNKNOWN: &str = "the provider may have taken the request, and did not say; look whether it did, by the id of this request, before you send it again";
-const PAID_FAILURE: &str = "the provider failed, and may have taken the request; look whether it did, by the id of this request, before you send it again";
+const OUTCOME_UNKNOWN: &str = "outcome unknown: the provider may have processed and billed this request; check by its request id before you send it again";
+const PAID_FAILURE: &str = "the provider returned an error and may have processed and billed this request; check by its request id before you send it again";
 
 impl RetrySafety {
     /// Of a request, by its protocol and body.

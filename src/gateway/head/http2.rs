@@ -9,7 +9,10 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
     if let Some(digit) = headers.get(MALFORMED) {
         // The field that the connection's inspection appends; nobody else has a reason to send it.
         let malformed = MalformedHead::of_digit(digit.as_bytes());
-        let message = malformed.map_or("the head is malformed", MalformedHead::message);
+        let message = malformed.map_or(
+            "malformed HTTP/2 request: invalid header section",
+            MalformedHead::message,
+        );
         return Err(bad(message));
     }
     let authority = uri
@@ -18,16 +21,20 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
     let host = headers.get(header::HOST).map(|host| host.as_bytes());
     // Where there are both, they are equal.
     if !authority.or(host).is_some_and(is_host) {
-        return Err(bad("`:authority` is not a host name"));
+        return Err(bad(
+            "`:authority` must be a host name, with a port or without",
+        ));
     }
     let mut lengths = headers.get_all(header::CONTENT_LENGTH).iter();
     let length = lengths.next().map(|length| decimal(length.as_bytes()));
     if length == Some(None) || lengths.next().is_some() {
-        return Err(bad("`content-length` is not one number; send it once"));
+        return Err(bad(
+            "`content-length` must be one decimal number; send it once",
+        ));
     }
     if headers.contains_key("content_length") || headers.contains_key("transfer_encoding") {
         return Err(bad(
-            "`content-length` and `transfer-encoding` have a hyphen",
+            "header names `content_length` and `transfer_encoding` are refused; write them with a hyphen",
         ));
     }
     Ok(())

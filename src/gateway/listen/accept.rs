@@ -108,13 +108,13 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
                 Err(error) if is_out_of_file_descriptors(&error) && spare.pop().is_some() => {}
                 Err(error) if is_out_of_file_descriptors(&error) => {
                     if last_logged.is_none_or(|at| at.elapsed() > LOG_INTERVAL) {
-                        tracing::warn!(listener = self.name, %error, "no connection can be taken");
+                        tracing::warn!(listener = self.name, %error, "out of file descriptors; connections wait to be accepted");
                         last_logged = Some(Instant::now());
                     }
                     starved = true;
                 }
                 // The client left before it was taken.
-                Err(error) => tracing::debug!(listener = self.name, %error, "not accepted"),
+                Err(error) => tracing::debug!(listener = self.name, %error, "accept failed"),
             }
         }
         self.accept_backlog(listener);
@@ -195,7 +195,7 @@ impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
         match fast_timeout(self.handshake_deadline, secured).await {
             Ok(stream) => stream,
             Err(_) => {
-                tracing::debug!("a client's PROXY header or TLS handshake took too long");
+                tracing::debug!("PROXY header or TLS handshake of a client timed out");
                 None
             }
         }
@@ -220,7 +220,7 @@ impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
         match tls.tls_handshake(stream).await {
             Ok(stream) => Some(Box::new(stream)),
             Err(error) => {
-                tracing::debug!(%error, "no TLS with a client");
+                tracing::debug!(%error, "TLS handshake with a client failed");
                 None
             }
         }

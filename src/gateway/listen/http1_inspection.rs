@@ -29,13 +29,13 @@ pub(in crate::gateway) struct RawHeadInfo {
 /// Why a client's bytes are not passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(in crate::gateway) enum InspectionError {
-    #[error("the head is larger than `server.limits.header_size`")]
+    #[error("the header section is larger than `server.limits.header_size`")]
     HeadTooLarge,
-    #[error("the head has an end that the HTTP parser does not see")]
+    #[error("the HTTP parser and the inspection disagree about the end of the header section")]
     HeadEnd,
-    #[error("the chunks of the body break the grammar of RFC 9112, section 7.1")]
+    #[error("the chunked body violates RFC 9112, section 7.1")]
     Chunks,
-    #[error("the body has an end that the HTTP parser does not see")]
+    #[error("the HTTP parser and the inspection disagree about the end of the body")]
     BodyEnd,
 }
 

@@ -30,7 +30,7 @@ pub(super) enum ProxyHeaderError {
     Malformed,
     #[error("the PROXY header has more than {HEADER_BYTES_MAX} bytes")]
     TooLong,
-    #[error("the connection broke off")]
+    #[error("the connection was closed before the PROXY header was complete")]
     Cut(#[from] io::Error),
 }
 

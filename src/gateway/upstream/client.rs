@@ -104,9 +104,9 @@ impl UpstreamClient {
         Err(SendError {
             fault: Fault::new(
                 FaultKind::Upstream,
-                "the provider's connection broke; try again",
+                "the connection to the provider was closed; try again",
             )
-            .detail("every pooled connection was closed"),
+            .detail("all pooled connections were closed by the provider"),
             progress: SendProgress::Sent,
         })
     }
@@ -125,7 +125,7 @@ impl UpstreamClient {
             .unwrap_or_else(|_| {
                 Err(Fault::new(
                     FaultKind::UpstreamTimeout,
-                    "the provider could not be reached in time; try again",
+                    "could not connect to the provider in time; try again",
                 )
                 .detail(format!("no connection after {timeout:?}")))
             })
@@ -286,7 +286,7 @@ impl ResponseHeadError {
         Self {
             fault: Fault::new(
                 FaultKind::UpstreamTimeout,
-                "the provider did not answer in time; try again",
+                "the provider did not respond in time; try again",
             )
             .detail(format!("no response after {after:?}")),
             processing: ProcessingLikelihood::Possible,

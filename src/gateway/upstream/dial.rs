@@ -43,7 +43,7 @@ impl Dialer {
                 Ok(Some(session)) => return Some(HttpSession::H2(session)),
                 Ok(None) => {}
                 // The connection has left the pool by that.
-                Err(error) => tracing::debug!(%error, "a pooled connection takes no request"),
+                Err(error) => tracing::debug!(%error, "a pooled connection accepts no requests"),
             }
         }
         if peer.options.alpn.get_min_http_version() == 2 {

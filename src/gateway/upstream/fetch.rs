@@ -72,7 +72,7 @@ impl HttpFileFetcher {
                 FetchResponse::Redirect(next) => target = next,
             }
         }
-        Err(unfetched("it is redirected too often"))
+        Err(unfetched("too many redirects"))
     }
 
     async fn connect(
@@ -81,8 +81,7 @@ impl HttpFileFetcher {
         egress: &EgressPolicy,
     ) -> Result<HttpSession, FetchError> {
         let found = self.addresses.of(&target.host).await;
-        let found =
-            found.map_err(|error| unfetched(format!("its host does not resolve: {error}")))?;
+        let found = found.map_err(|error| unfetched(format!("DNS lookup failed: {error}")))?;
         let permitted = found
             .iter()
             .filter(|address| egress.allows(target.egress_target(), **address));
@@ -103,7 +102,7 @@ impl HttpFileFetcher {
             Err(faults) => Err(faults
                 .into_iter()
                 .next_back()
-                .map_or_else(|| unfetched("its host has no address"), broken)),
+                .map_or_else(|| unfetched("the host has no A or AAAA record"), broken)),
         }
     }
 }
@@ -119,7 +118,7 @@ impl FileFetcher for HttpFileFetcher {
             let fetched = timeout(bounds.within, self.follow(url, egress, bounds.bytes));
             fetched.await.unwrap_or_else(|_| {
                 Err(unfetched(format!(
-                    "it was not there after {:?}",
+                    "no complete response within {:?}",
                     bounds.within
                 )))
             })
@@ -129,19 +128,21 @@ impl FileFetcher for HttpFileFetcher {
 
 impl FetchTarget {
     fn parse(url: &str) -> Result<Self, FetchError> {
-        let uri: Uri = url.parse().map_err(|_| unfetched("it is no URL"))?;
+        let uri: Uri = url.parse().map_err(|_| unfetched("not a URL"))?;
         let is_https = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
             Some(scheme) if *scheme == Scheme::HTTP => false,
-            _ => return Err(unfetched("it is neither https nor http")),
+            _ => return Err(unfetched("the scheme is not https or http")),
         };
-        let authority = uri.authority().ok_or_else(|| unfetched("it has no host"))?;
+        let authority = uri
+            .authority()
+            .ok_or_else(|| unfetched("the URL has no host"))?;
         let host = authority
             .host()
             .trim_start_matches('[')
             .trim_end_matches(']');
         if host.is_empty() || authority.as_str().contains('@') {
-            return Err(unfetched("it has no host, or a user"));
+            return Err(unfetched("the URL has no host, or has user information"));
         }
         let value = HeaderValue::from_str(authority.as_str());
         Ok(Self {
@@ -150,7 +151,7 @@ impl FetchTarget {
             port: authority
                 .port_u16()
                 .unwrap_or(if is_https { 443 } else { 80 }),
-            authority: value.map_err(|_| unfetched("its host is no text"))?,
+            authority: value.map_err(|_| unfetched("the host is not ASCII text"))?,
             path_and_query: uri
                 .path_and_query()
                 .map_or("/", |path| path.as_str())
@@ -181,7 +182,7 @@ impl FetchTarget {
         parts.method = Method::GET;
         parts.version = Version::HTTP_11;
         let uri = Uri::try_from(self.path_and_query.as_str());
-        parts.uri = uri.map_err(|_| unfetched("its path cannot be sent"))?;
+        parts.uri = uri.map_err(|_| unfetched("the path has characters that cannot be sent"))?;
         parts.headers.insert(header::HOST, self.authority.clone());
         for (name, value) in [
             (header::ACCEPT, "*/*"),
@@ -220,7 +221,7 @@ async fn request_file(
     read.map_err(|error| broken(fault_from::upstream(error)))?;
     let head = session
         .response_header()
-        .ok_or_else(|| unfetched("there is no answer"))?;
+        .ok_or_else(|| unfetched("no response"))?;
     let text = |name| {
         head.headers
             .get(name)
@@ -230,16 +231,16 @@ async fn request_file(
         StatusCode::OK => {}
         status if status.is_redirection() => {
             let location =
-                text(header::LOCATION).ok_or_else(|| unfetched("it is redirected to nowhere"))?;
+                text(header::LOCATION).ok_or_else(|| unfetched("redirect without a `location`"))?;
             return target.redirected(location).map(FetchResponse::Redirect);
         }
-        status => return Err(unfetched(format!("its server answers {}", status.as_u16()))),
+        status => return Err(unfetched(format!("status {}", status.as_u16()))),
     }
     let content_type = text(header::CONTENT_TYPE).map(str::to_owned);
     let declared = text(header::CONTENT_LENGTH)
         .and_then(|length| length.parse().ok())
         .unwrap_or(0);
-    let too_large = || unfetched(format!("it is larger than {bytes_max} bytes"));
+    let too_large = || unfetched(format!("larger than {bytes_max} bytes"));
     if declared > bytes_max {
         return Err(too_large());
     }

@@ -198,7 +198,7 @@ impl UpstreamResponse {
     fn silent(&self) -> Fault {
         Fault::new(
             FaultKind::UpstreamTimeout,
-            "the provider fell silent; try again",
+            "the provider stopped sending its response; try again",
         )
         .detail(format!(
             "no byte for {:?}, or the request's total time is over",

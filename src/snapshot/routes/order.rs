@@ -19,7 +19,7 @@ pub(super) fn check(
         let knows = registry::providers(FilterProvision::Caller);
         problems.warning(
             at,
-            format!("anybody may use this route: it has no {knows}"),
+            format!("this route is open to everyone: it has no {knows}"),
             Some(&format!("put {knows} first")),
         );
     }
@@ -33,7 +33,7 @@ pub(super) fn check(
     if !order.finds_channel(patterns) {
         problems.error(
             at,
-            "no filter of this route finds a channel or answers by itself",
+            "this route has no filter that selects a channel or replies",
             Some(&format!("add {}", ways_to_a_channel())),
         );
     }
@@ -89,7 +89,7 @@ impl FilterOrderCheck<'_> {
         let replying = self.filters[..keeper].iter().position(Self::replies_always);
         if let Some(replying) = replying {
             let reason = format!(
-                ": on this route `{}` answers by itself, and no filter behind it runs",
+                ": on this route `{}` replies itself, and no filter after it runs",
                 self.filters[replying].name()
             );
             self.report(keeper, replying, &reason, None, problems);
@@ -123,7 +123,7 @@ impl FilterOrderCheck<'_> {
         problems: &mut ProblemCollector<'_>,
     ) {
         let (wanted, early) = (self.filters[earlier].name(), self.filters[later].name());
-        let own_hint = format!("move `{early}` behind `{wanted}`");
+        let own_hint = format!("move `{early}` after `{wanted}`");
         problems.error(
             self.step_to_move(later, earlier),
             format!("`{early}` requires an earlier `{wanted}`{reason}"),

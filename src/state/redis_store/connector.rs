@@ -21,7 +21,7 @@ const RETRY: Duration = Duration::from_millis(250);
 const PING_EVERY: Duration = Duration::from_secs(1);
 /// For writes, which nobody waits for.
 const WRITE_WAIT: Duration = Duration::from_secs(2);
-const SLOW: &str = "no answer in time";
+const SLOW: &str = "no response in time";
 
 /// The way to Redis.
 pub struct RedisConnector {
@@ -91,7 +91,7 @@ impl RedisConnector {
                 connection: connection.clone(),
                 number: current.number,
             }),
-            None => Err(StoreUnavailable("there is no connection to Redis".into())),
+            None => Err(StoreUnavailable("no connection to Redis".into())),
         }
     }
 
@@ -174,14 +174,11 @@ impl RedisConnector {
         let mut log_outcome = |outcome: Result<(), &str>| match outcome {
             Ok(()) if is_told => {
                 is_told = false;
-                tracing::info!("Redis is back");
+                tracing::info!("Redis is reachable again");
             }
             Err(reason) if !is_told => {
                 is_told = true;
-                tracing::error!(
-                    reason,
-                    "Redis is away: {policy}; it is tried again and again"
-                );
+                tracing::error!(reason, "Redis is unreachable; {policy}; retrying");
             }
             _ => {}
         };
@@ -271,7 +268,7 @@ impl RedisConnector {
         }
         let count = self.errors.fetch_add(1, Ordering::Relaxed);
         if count.is_multiple_of(1000) {
-            tracing::error!(%error, errors = count + 1, "Redis answers with an error");
+            tracing::error!(%error, errors = count + 1, "Redis returned an error");
         }
     }
 }

@@ -210,8 +210,9 @@ impl RedisStoreInner {
         };
         let command = self.scripts.admit(&keys, &name, demand);
         let answer: Vec<i64> = self.connector.query(connection, &command).await?;
-        let admission = scripts::admission(&answer, demand, lease)
-            .ok_or_else(|| StoreUnavailable("Redis gave no answer of the script".into()))?;
+        let admission = scripts::admission(&answer, demand, lease).ok_or_else(|| {
+            StoreUnavailable("Redis returned an unexpected result of the script".into())
+        })?;
         let taken = std::mem::take(&mut perhaps.keys);
         if matches!(admission.decision, AdmissionDecision::Granted(_)) && !taken.is_empty() {
             self.leases.hold(lease, taken);
@@ -345,10 +346,10 @@ fn leases_among(limits: &[CallerLimit], keys: &[String]) -> Vec<String> {
 fn policy(on_store_failure: OnStoreFailure) -> &'static str {
     match on_store_failure {
         OnStoreFailure::Allow => {
-            "requests with limits pass uncounted, those about earlier responses are refused"
+            "limits are not checked, requests that refer to earlier responses are refused"
         }
         OnStoreFailure::Deny => {
-            "requests with limits and those about earlier responses are refused"
+            "requests with limits and requests that refer to earlier responses are refused"
         }
     }
 }

@@ -76,7 +76,7 @@ pub enum StateFileError {
     Io(#[from] io::Error),
     #[error("{0}")]
     Sqlite(#[from] rusqlite::Error),
-    #[error("it was written by a newer headgate")]
+    #[error("the file was written by a newer version of headgate")]
     Newer,
 }
 
@@ -100,8 +100,8 @@ impl StateFile {
             Err(StateFileError::Sqlite(error)) if is_broken(&error) => {
                 let aside = set_aside(path)?;
                 tracing::error!(
-                    file = %path.display(), set_aside = %aside.display(), %error,
-                    "the state file was broken; it was set aside and a new one begun"
+                    file = %path.display(), renamed_to = %aside.display(), %error,
+                    "corrupt state file renamed; started a new one"
                 );
                 create(path)?;
                 Self::open_sound(path)

@@ -97,13 +97,15 @@ impl StateFileReader {
         request: ReadRequest,
         response: oneshot::Receiver<Result<Option<T>, StoreUnavailable>>,
     ) -> Result<Option<T>, StoreUnavailable> {
-        self.request_sender
-            .try_send(request)
-            .map_err(|_| StoreUnavailable("too many look-ups wait for the state file".into()))?;
+        self.request_sender.try_send(request).map_err(|_| {
+            StoreUnavailable("too many lookups are waiting for the state file".into())
+        })?;
         match tokio::time::timeout(MAX_WAIT, response).await {
             Ok(Ok(found)) => found,
-            Ok(Err(_)) => Err(StoreUnavailable("the state file's reader has ended".into())),
-            Err(_) => Err(StoreUnavailable("the state file is slow".into())),
+            Ok(Err(_)) => Err(StoreUnavailable(
+                "the reader thread of the state file has stopped".into(),
+            )),
+            Err(_) => Err(StoreUnavailable("timeout reading the state file".into())),
         }
     }
 }
@@ -116,7 +118,7 @@ fn serve_requests(mut file: StateFile, path: &Path, requests: &Receiver<ReadRequ
         };
         if let Err(error) = &read {
             if is_readable {
-                tracing::error!(file = %path.display(), %error, "the state file cannot be read");
+                tracing::error!(file = %path.display(), %error, "cannot read the state file");
             }
             if is_broken(error)
                 && let Ok(anew) = StateFile::open(path)

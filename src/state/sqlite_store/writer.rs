@@ -142,7 +142,7 @@ impl StateFileWriter {
                 Ok(totals) => {
                     self.reconcile(&totals);
                     if self.tally.set_up(true) {
-                        tracing::info!(file = %self.path.display(), "the state file takes writes again");
+                        tracing::info!(file = %self.path.display(), "writes to the state file succeed again");
                     }
                     return true;
                 }
@@ -170,13 +170,13 @@ impl StateFileWriter {
             }
             tracing::error!(
                 file = %self.path.display(), %error,
-                "the state file takes no writes; memory serves meanwhile, and they are tried again"
+                "cannot write to the state file; state is kept in memory and writes are retried"
             );
         }
         if is_broken(error) {
             match StateFile::open(&self.path) {
                 Ok(file) => self.file = file,
-                Err(error) => tracing::debug!(%error, "the state file cannot be opened anew"),
+                Err(error) => tracing::debug!(%error, "cannot reopen the state file"),
             }
         }
     }
@@ -190,7 +190,7 @@ impl StateFileWriter {
             Ok(true) => Duration::from_millis(100),
             Ok(false) => PRUNE_EVERY,
             Err(error) => {
-                tracing::warn!(file = %self.path.display(), %error, "the state file cannot be pruned");
+                tracing::warn!(file = %self.path.display(), %error, "cannot remove expired entries from the state file");
                 PRUNE_EVERY
             }
         }

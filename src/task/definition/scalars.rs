@@ -37,17 +37,17 @@ enum ShortOrFullFieldMapping {
 struct FullFieldMapping {
     /// JSON pointer of the field's place in the provider's request; `-` at its end appends to a list.
     to: Option<String>,
-    /// What is put there; `{}` stands for the field's value, which goes there as it is if absent.
+    /// Value to write; `{}` stands for the value of the field. Default: the value itself.
     value: Option<Value>,
-    /// Values that the provider knows; others are refused. Any value if absent.
+    /// Allowed values; others are refused. Default: any value.
     #[serde(default)]
     only: Vec<String>,
-    /// Values of the field to those of the provider; others are refused. Any value if absent.
+    /// Mapping of values to those of the provider; others are refused. Default: any value, unchanged.
     #[serde(default)]
     map: BTreeMap<String, Value>,
-    /// Why the family cannot do it, as in "model `x` …": requests with the field are refused.
+    /// Reason why the field is refused, as it reads after "model `x`".
     refuse: Option<String>,
-    /// Why the family does nothing with it, as in "model `x` …": the field is left out.
+    /// Reason why the field is ignored, as it reads after "model `x`".
     ignore: Option<String>,
 }
 
@@ -108,7 +108,7 @@ impl JsonSchema for ValueSourcesConfig {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A JSON pointer, `/a - /b`, `/a / /b` (rounded down) or text as `{/a}p`; or a list, of which the first that is there counts.",
+            "description": "A JSON pointer, `/a - /b`, `/a / /b` (rounded down) or text as `{/a}p`; or a list of these, tried in order.",
             "type": ["string", "array"],
             "minLength": 1,
             "items": {"type": "string", "minLength": 1}

@@ -52,8 +52,8 @@ impl FamilyErrors {
     /// A section that a family must have.
     fn section<'c, T>(&mut self, name: &str, section: &'c Option<T>) -> Option<&'c T> {
         if section.is_none() {
-            let hint = "add it, or take the rest from a shipped family by `like`";
-            self.add("", format!("the family has no `{name}`"), Some(hint));
+            let hint = "add it, or set `like` to a shipped family to take its sections";
+            self.add("", format!("missing required key `{name}`"), Some(hint));
         }
         section.as_ref()
     }
@@ -122,7 +122,7 @@ impl FamilyErrors {
         if known.is_none() {
             self.add(
                 &format!("{at}/method"),
-                "this is no HTTP method",
+                "not an HTTP method",
                 Some("such as GET or POST"),
             );
         }
@@ -138,15 +138,19 @@ impl FamilyErrors {
         let is_path =
             path.starts_with('/') && path.replace(ID, "id").parse::<PathAndQuery>().is_ok();
         if !is_path || path.replace(ID, "").contains(['{', '}', '#']) {
-            self.add(at, "this is no path", Some("such as /tasks/{id}"));
+            self.add(at, "not a path", Some("such as /tasks/{id}"));
         } else if with_id && !path.contains(ID) {
             self.add(
                 at,
-                "the path has no `{id}`",
-                Some("it stands for the provider's task id"),
+                "the path must contain `{id}`",
+                Some("`{id}` is replaced by the provider's task id"),
             );
         } else if !with_id && path.contains(ID) {
-            self.add(at, "there is no `{id}` before a task is created", None);
+            self.add(
+                at,
+                "the path of `create` must not contain `{id}`: the task does not exist yet",
+                None,
+            );
         }
     }
 
@@ -159,9 +163,9 @@ impl FamilyErrors {
         for (name, value) in headers {
             match (name.parse(), value.parse()) {
                 (Ok(name), Ok(value)) => built.push((name, value)),
-                (Err(_), _) => self.add(at, format!("`{name}` is no name of a header"), None),
+                (Err(_), _) => self.add(at, format!("`{name}` is not a header name"), None),
                 (_, Err(_)) => {
-                    let reason = format!("a header cannot carry the value of `{name}`");
+                    let reason = format!("the value of `{name}` is not a valid header value");
                     self.add(&child(at, name), reason, None);
                 }
             }

@@ -144,7 +144,7 @@ impl<'a> RequestMapper<'a> {
                     let choices = choices.choices_text();
                     self.unsupported_field(
                         param,
-                        format!("`{param}` of model `{model}` is one of {choices}"),
+                        format!("`{param}` of model `{model}` must be one of {choices}"),
                     )
                 }
             },
@@ -172,7 +172,8 @@ impl<'a> RequestMapper<'a> {
             }
             Err(_) => {
                 let model = self.model;
-                let message = format!("`{param}`: model `{model}` takes one medium of this kind");
+                let message =
+                    format!("`{param}`: model `{model}` accepts only one entry of this kind");
                 self.unsupported_field(param, message)
             }
         }

@@ -12,11 +12,11 @@ use crate::task::status::{
 /// An answer that does not say what an answer must.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableResponse {
-    #[error("the provider's answer holds no task id")]
+    #[error("the provider's response has no task id")]
     NoTaskId,
-    #[error("the provider's answer holds no status")]
+    #[error("the provider's response has no status")]
     NoStatus,
-    #[error("the provider's answer is about another task")]
+    #[error("the provider's response is about another task")]
     OtherTask,
 }
 
@@ -118,11 +118,8 @@ impl VideoFamily {
 
     fn failure(&self, response: &JsonDocument, status: &TaskStatus) -> TaskError {
         let (code, message) = match status.upstream_word {
-            Some(_) => (
-                UNKNOWN_STATUS,
-                "the provider reported a status that is not known",
-            ),
-            None => (FAILED_UPSTREAM, "the provider gave no reason"),
+            Some(_) => (UNKNOWN_STATUS, "the provider reported an unknown status"),
+            None => (FAILED_UPSTREAM, "the provider gave no error message"),
         };
         match self.error(response) {
             Some(error) => TaskError {

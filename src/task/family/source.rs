@@ -127,13 +127,13 @@ fn parse_text(text: &str) -> Result<ValueSource, &'static str> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {
-        let (inner, after) = after.split_once('}').ok_or("a `{` is not closed")?;
+        let (inner, after) = after.split_once('}').ok_or("unclosed `{`")?;
         parts.push(SourceTextPart::Literal(literal.into()));
         parts.push(SourceTextPart::Pointer(pointer(inner)?));
         rest = after;
     }
     if parts.is_empty() {
-        return Err("this leads nowhere: a JSON pointer begins with `/`");
+        return Err("not a JSON pointer: it must begin with `/`");
     }
     parts.push(SourceTextPart::Literal(rest.into()));
     parts.retain(|part| *part != SourceTextPart::Literal(String::new()));
@@ -143,7 +143,9 @@ fn parse_text(text: &str) -> Result<ValueSource, &'static str> {
 fn pointer(text: &str) -> Result<String, &'static str> {
     match text.starts_with('/') && text.len() > 1 && !text.contains(char::is_whitespace) {
         true => Ok(text.into()),
-        false => Err("a JSON pointer begins with `/`, as in /output/task_id, and has no spaces"),
+        false => Err(
+            "a JSON pointer must begin with `/`, as in /output/task_id, and must not contain spaces",
+        ),
     }
 }
 

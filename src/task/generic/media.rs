@@ -70,7 +70,10 @@ pub(super) fn read(medias: Option<DocumentNode<'_>>) -> Result<Vec<InputMedia<'_
         return Ok(Vec::new());
     };
     if medias.kind() != ValueKind::Array {
-        return Err(FieldError::new("medias", "`medias` must be a list"));
+        return Err(FieldError::new(
+            "medias",
+            "`medias` must be an array of objects, each with `type`, `url` and `role`",
+        ));
     }
     let alone = medias.len() == 1;
     let elements = medias.elements().enumerate();
@@ -89,7 +92,7 @@ fn read_one<'a>(
         .get("url")
         .filter(|url| url.as_str().is_some_and(|url| !url.trim_ascii().is_empty()));
     let param = format!("{at}.url");
-    let message = format!("`{param}` must be a URL or a data URI");
+    let message = format!("`{param}` must be an http or https URL or a data URI, as a string");
     let url = url.ok_or_else(|| FieldError::new(param, message))?;
     Ok(InputMedia {
         kind,
@@ -116,7 +119,7 @@ fn kind(media: DocumentNode<'_>, at: &str, alone: bool) -> Result<MediaRole, Fie
         "image" | "image_url" => MediaType::Image,
         "video" | "video_url" => MediaType::Video,
         "audio" | "audio_url" => MediaType::Audio,
-        _ => return Err(wrong_type(at, "is not known")),
+        _ => return Err(wrong_type(at, "is unknown")),
     };
     match (role, media_type) {
         (Some(role), media_type) if role.media_type() != media_type => Err(contradiction(at, role)),
@@ -127,8 +130,8 @@ fn kind(media: DocumentNode<'_>, at: &str, alone: bool) -> Result<MediaRole, Fie
         (None, MediaType::Image) => Err(FieldError::new(
             format!("{at}.role"),
             format!(
-                "`{at}.role` is missing; among several media an image is \
-                 first_frame, last_frame or reference_image"
+                "missing required field `{at}.role`: among several media, an image must be \
+                 `first_frame`, `last_frame` or `reference_image`"
             ),
         )),
     }
@@ -140,7 +143,7 @@ fn word(media: DocumentNode<'_>, at: &str, name: &str) -> Result<Option<String>,
         return Ok(None);
     };
     let param = format!("{at}.{name}");
-    let message = format!("`{param}` must be text");
+    let message = format!("`{param}` must be a string");
     let word = node
         .as_str()
         .ok_or_else(|| FieldError::new(param, message))?;
@@ -151,12 +154,12 @@ fn wrong_role(at: &str) -> FieldError {
     let kinds = MediaRole::ALL.map(MediaRole::name).join(", ");
     FieldError::new(
         format!("{at}.role"),
-        format!("`{at}.role` is not known; it is one of {kinds}"),
+        format!("`{at}.role` must be one of {kinds}"),
     )
 }
 
 fn wrong_type(at: &str, what: &str) -> FieldError {
-    let message = format!("`{at}.type` {what}; it is one of image, video, audio");
+    let message = format!("`{at}.type` {what}; it must be one of image, video, audio");
     FieldError::new(format!("{at}.type"), message)
 }
 
@@ -164,6 +167,6 @@ fn contradiction(at: &str, role: MediaRole) -> FieldError {
     let role = role.name();
     FieldError::new(
         format!("{at}.role"),
-        format!("`{at}` has a `type` that cannot be a {role}"),
+        format!("`{at}.role` `{role}` does not match its `type`; remove one of them"),
     )
 }

@@ -97,7 +97,10 @@ impl<'a> UnknownField<'a> {
     pub fn message(&self) -> String {
         let what = match self.has_plain_name() {
             true => format!("unknown field `{}`", self.param()),
-            false => "unknown field, whose name is no plain word".to_owned(),
+            false => {
+                "unknown field with a name of other characters than letters, digits, `_` and `-`"
+                    .to_owned()
+            }
         };
         format!("{what}; {}", self.advice())
     }
@@ -105,9 +108,9 @@ impl<'a> UnknownField<'a> {
     fn advice(&self) -> String {
         match (self.media, self.nearest_known()) {
             (Some(_), Some(member)) => format!("did you mean `{member}`?"),
-            (Some(_), None) => format!("a media has {}", listed(MEDIA_MEMBERS)),
+            (Some(_), None) => format!("the fields of a media are {}", listed(MEDIA_MEMBERS)),
             (None, Some("medias")) => {
-                "images, videos and audio go into `medias`, as `{\"type\": \"image\", \"url\": …}`"
+                "send images, videos and audio in `medias`, as `[{\"type\": \"image\", \"url\": …}]`"
                     .to_owned()
             }
             (None, Some(field)) => format!("did you mean `{field}`?"),

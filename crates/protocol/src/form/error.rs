@@ -43,36 +43,42 @@ impl FormError {
 impl fmt::Display for FormError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let what = match self.reason {
-            FormErrorKind::LongBoundary => "its boundary has more than 70 characters",
-            FormErrorKind::NoBeginning => "it has no line of `--` and its boundary",
+            FormErrorKind::LongBoundary => "the boundary has more than 70 characters",
+            FormErrorKind::NoBeginning => "no line with `--` and the boundary of the content type",
             FormErrorKind::BadDelimiter => {
-                "the boundary stands where it separates no parts; begin and end its line with CR LF, and choose one that no file contains"
+                "the boundary occurs inside a part; put CR LF before and after each boundary line, and use a boundary that no file contains"
             }
             FormErrorKind::BytesBehind => {
-                "the boundary stands behind the form's end, or its last line has more than `--` behind it"
+                "the boundary occurs after the end of the form, or its last line has more than `--` after it"
             }
-            FormErrorKind::NoEnd => "it does not end with `--`, its boundary and `--`",
-            FormErrorKind::TooManyParts => "it has more than 128 parts",
+            FormErrorKind::NoEnd => {
+                "the form does not end with `--`, the boundary and `--`; the body may be truncated"
+            }
+            FormErrorKind::TooManyParts => "more than 128 parts",
             FormErrorKind::LongHead => {
-                "the headers of a part are longer than 8192 bytes, or have no end"
+                "the headers of a part exceed 8192 bytes or do not end with an empty line"
             }
-            FormErrorKind::BadHeader => "a part has a header that is no `name: value` in UTF-8",
-            FormErrorKind::RepeatedHeader => "a part has the same header twice",
+            FormErrorKind::BadHeader => "a part has a header that is not `name: value` in UTF-8",
+            FormErrorKind::RepeatedHeader => "a part has a duplicate header",
             FormErrorKind::NoDisposition => "a part has no `Content-Disposition`",
             FormErrorKind::BadDisposition => {
-                "the `Content-Disposition` of a part is no `form-data; name=\"…\"`, or can be read in two ways"
+                "the `Content-Disposition` of a part must be `form-data; name=\"…\"`, with each parameter once"
             }
             FormErrorKind::BadName => {
-                "the name of a part has escapes or no plain characters; send it as it is"
+                "the name of a part has escapes or control characters; send it unescaped"
             }
             FormErrorKind::Encoded => {
                 "a part has a `Content-Transfer-Encoding` or a charset; send files as they are, and text in UTF-8"
             }
             FormErrorKind::Nested => {
-                "a part is a multipart itself; send each file as a part of the form"
+                "a part is itself multipart; send each file as a separate part"
             }
         };
-        write!(f, "the form cannot be read at byte {}: {what}", self.offset)
+        write!(
+            f,
+            "malformed multipart form at byte {}: {what}",
+            self.offset
+        )
     }
 }
 

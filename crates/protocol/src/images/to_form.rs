@@ -184,19 +184,19 @@ fn is_field_name(name: &str) -> bool {
 
 fn no_place(name: &str) -> UnconvertibleField {
     let message = format!(
-        "`{name}` has no place in the form that the provider of this model takes; leave it out"
+        "`{name}` is not supported by the provider of this model, which takes multipart forms; remove it"
     );
     UnconvertibleField::new(name, message)
 }
 
 fn no_file(at: String, what: &str) -> UnconvertibleField {
     let message = format!(
-        "`{at}` is {what}, and the provider of this model takes the image itself; send it as a data URL such as `data:image/png;base64,…`, or as a form with files"
+        "`{at}` is {what}, and the provider of this model requires the image data; send it as a data URL such as `data:image/png;base64,…`, or as a form with files"
     );
     UnconvertibleField::new(at, message)
 }
 
 fn no_base64(at: &str) -> UnconvertibleField {
-    let message = format!("`{at}` is no data URL of base64; encode the image anew");
+    let message = format!("`{at}` must be a data URL with valid base64; encode the image again");
     UnconvertibleField::new(at, message)
 }

@@ -48,7 +48,7 @@ pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
         Some(part) => Err(UnconvertibleField::new(
             &part.name,
             format!(
-                "the form's field `{}` has no place in the JSON that the provider of this model takes; leave it out, or send JSON",
+                "form field `{}` is not supported by the provider of this model, which takes JSON; remove it, or send JSON",
                 part.name
             ),
         )),
@@ -98,7 +98,7 @@ impl<'f> EditFormFields<'f> {
                     return Err(UnconvertibleField::new(
                         &part.name,
                         format!(
-                            "the form's field `{}` is no file; give it a file name, or send JSON to name an image by URL",
+                            "form field `{}` must be a file; add a file name to the part, or send JSON to give an image by URL",
                             part.name
                         ),
                     ));
@@ -107,22 +107,20 @@ impl<'f> EditFormFields<'f> {
                     return Err(UnconvertibleField::new(
                         name,
                         format!(
-                            "the form's field `{name}` takes no file; images go into `image`, or `image[]` if there are several, and `mask`"
+                            "form field `{name}` must not be a file; send images in `image`, or `image[]` for several, and `mask`"
                         ),
                     ));
                 }
                 (name, false) if is_member_of_field(name) => {
                     return Err(UnconvertibleField::new(
                         name,
-                        format!(
-                            "the form's field `{name}` could be read as another one; leave it out"
-                        ),
+                        format!("form field `{name}` is ambiguous; remove it"),
                     ));
                 }
                 ("images" | "images[]", false) => {
                     return Err(UnconvertibleField::new(
                         &part.name,
-                        "a form has its images in `image`, or in `image[]` if there are several",
+                        "send images in `image`, or in `image[]` for several",
                     ));
                 }
                 (_, false) => members.add_text(part)?,
@@ -131,7 +129,7 @@ impl<'f> EditFormFields<'f> {
         match (members.images.is_empty(), members.background) {
             (true, _) => Err(UnconvertibleField::new(
                 "image",
-                "the form has no image; send it as `image`, or several as `image[]`",
+                "missing required form field `image`; send the image as a file in `image`, or several in `image[]`",
             )),
             (false, Some(background))
                 if members.texts.iter().any(|(name, _)| *name == "background") =>
@@ -161,14 +159,14 @@ impl<'f> EditFormFields<'f> {
             }
             (false, ImageFieldName::Indexed(index)) if name != ImageFieldName::Plain => {
                 let message = format!(
-                    "the form's field `{}` is out of order: `image[{index}]` is the next one",
+                    "form field `{}` is out of order: expected `image[{index}]`",
                     part.name
                 );
                 Err(UnconvertibleField::new(&part.name, message))
             }
             (false, _) => Err(UnconvertibleField::new(
                 "image",
-                "the form names its images in two ways; send them all as `image[]`",
+                "images must all have the same field name; send them all as `image[]`",
             )),
         }
     }
@@ -195,7 +193,7 @@ fn once<'f>(
 }
 
 fn twice(part: &FormPart) -> UnconvertibleField {
-    let message = format!("the form has the field `{}` twice; send it once", part.name);
+    let message = format!("duplicate form field `{}`; send it once", part.name);
     UnconvertibleField::new(&part.name, message)
 }
 
@@ -311,14 +309,14 @@ fn list<T>(out: &mut Vec<u8>, items: &[T], mut write: impl FnMut(&mut Vec<u8>, &
 
 fn text_of<'f>(form: &'f MultipartForm, part: &FormPart) -> Result<&'f str, UnconvertibleField> {
     let unfit = |what: &str| {
-        let message = format!("the form's field `{}` {what}", part.name);
+        let message = format!("form field `{}` {what}", part.name);
         UnconvertibleField::new(&part.name, message)
     };
     let value = &form.body()[part.value.clone()];
     if value.len() > TEXT_BYTES_MAX {
-        return Err(unfit("is longer than a text may be; send images as files"));
+        return Err(unfit("is too long for a text field; send images as files"));
     }
-    std::str::from_utf8(value).map_err(|_| unfit("is no text in UTF-8; send images as files"))
+    std::str::from_utf8(value).map_err(|_| unfit("is not UTF-8 text; send images as files"))
 }
 
 /// A whole number as JSON writes it.

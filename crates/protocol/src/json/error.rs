@@ -111,26 +111,32 @@ impl fmt::Display for JsonError {
 impl fmt::Display for JsonErrorKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Empty => f.write_str("is empty where JSON is needed"),
+            Self::Empty => f.write_str("is empty; send a JSON object"),
             Self::ByteOrderMark => {
-                f.write_str("begins with a byte order mark, send plain UTF-8 instead")
+                f.write_str("begins with a byte order mark; send UTF-8 without it")
             }
-            Self::Utf16 => f.write_str("is UTF-16, send UTF-8 instead"),
+            Self::Utf16 => f.write_str("is UTF-16; send UTF-8"),
             Self::InvalidUtf8 => f.write_str("invalid UTF-8"),
             Self::ControlCharacter(byte) => write!(f, "unescaped control character 0x{byte:02x}"),
             Self::BadEscape => f.write_str("unknown or incomplete escape"),
-            Self::LoneSurrogate => f.write_str("escaped surrogate without its other half"),
-            Self::BadNumber => f.write_str("number not written as JSON wants it"),
-            Self::BadLiteral => f.write_str("unquoted word other than true, false or null"),
-            Self::TrailingComma => f.write_str("comma with nothing after it"),
-            Self::TrailingBytes => f.write_str("more bytes after the end of the document"),
+            Self::LoneSurrogate => f.write_str("unpaired surrogate escape"),
+            Self::BadNumber => f.write_str("invalid number"),
+            Self::BadLiteral => f.write_str(
+                "invalid literal; expected true, false, null, a number, or text in double quotes",
+            ),
+            Self::TrailingComma => f.write_str("trailing comma"),
+            Self::TrailingBytes => {
+                f.write_str("unexpected data after the end of the JSON document")
+            }
             Self::Unexpected { wanted, found } => {
                 write!(f, "expected {wanted}, found {}", shown(*found))
             }
-            Self::UnexpectedEnd(wanted) => write!(f, "expected {wanted}, found the end"),
+            Self::UnexpectedEnd(wanted) => {
+                write!(f, "expected {wanted}, found the end of the body")
+            }
             Self::DuplicateKey(key) => write!(f, "duplicate key {:?}", shortened(key)),
             Self::TooDeep(limit) => {
-                write!(f, "more than {limit} objects and arrays inside each other")
+                write!(f, "nesting deeper than {limit} levels")
             }
             Self::TooManyValues(limit) => write!(f, "holds more than {limit} JSON values"),
             Self::TooLong => f.write_str("is longer than 4 GiB"),

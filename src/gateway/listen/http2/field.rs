@@ -81,13 +81,13 @@ impl MalformedHead {
 
     pub(in crate::gateway) fn message(self) -> &'static str {
         match self {
-            Self::Fragment => "the request target has a fragment",
-            Self::NoSlash => "`:path` does not begin with a slash",
+            Self::Fragment => "`:path` must not have a fragment; remove `#` and what follows",
+            Self::NoSlash => "`:path` must begin with `/`",
             Self::TargetCharacter => {
-                "`:path` has blanks or control characters, which must be percent-encoded"
+                "`:path` has spaces or control characters; percent-encode them"
             }
-            Self::Scheme => "`:scheme` is neither `http` nor `https`",
-            Self::ValueBlank => "a header value begins or ends with a blank",
+            Self::Scheme => "`:scheme` must be `http` or `https`",
+            Self::ValueBlank => "a header value begins or ends with whitespace; remove it",
         }
     }
 }

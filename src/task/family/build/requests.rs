@@ -28,14 +28,14 @@ impl FamilyErrors {
         if base.has_hole() {
             self.add(
                 "/request/base",
-                "there is no value that `{}` could stand for here",
+                "`{}` is not allowed here: `base` has no field value",
                 None,
             );
         }
         if model.is_none() {
             self.add(
                 "/request",
-                "the request has no `model`",
+                "missing required key `model`",
                 Some("such as `model: /model`"),
             );
         }
@@ -84,7 +84,7 @@ impl FamilyErrors {
     ) -> FieldMapping {
         let at = format!("{within}/{name}");
         let Some(config) = config else {
-            return FieldMapping::Refuse(format!("takes no {name}"));
+            return FieldMapping::Refuse(format!("does not support {name}"));
         };
         let FieldMappingConfig {
             to,
@@ -102,7 +102,7 @@ impl FamilyErrors {
                 if !value.has_hole() {
                     self.add(
                         &format!("{at}/value"),
-                        "there is no `{}` for the field's value",
+                        "`value` must contain `{}`, which stands for the value of the field",
                         None,
                     );
                 }
@@ -111,14 +111,14 @@ impl FamilyErrors {
                     Some(to) => return FieldMapping::Put { to, value, choices },
                     None => self.add(
                         &at,
-                        "this is no place in a request",
-                        Some("a JSON pointer such as /input/prompt; /content/- appends to a list"),
+                        "not a place in a request",
+                        Some("write a JSON pointer such as /input/prompt; /content/- appends to a list"),
                     ),
                 }
             }
             (None, Some(why), None) => return FieldMapping::Refuse(why.clone()),
             (None, None, Some(why)) => return FieldMapping::Ignore(why.clone()),
-            _ => self.add(&at, "a field has one of `to`, `refuse` and `ignore`", None),
+            _ => self.add(&at, "set exactly one of `to`, `refuse` and `ignore`", None),
         }
         FieldMapping::Refuse(String::new())
     }
@@ -138,7 +138,7 @@ impl FamilyErrors {
             (false, false) => {
                 self.add(
                     &format!("{at}/only"),
-                    "`only` and `map` exclude each other",
+                    "`only` and `map` are mutually exclusive",
                     None,
                 );
                 AllowedValues::Any
@@ -180,7 +180,11 @@ impl FamilyErrors {
             };
             let shared = is_media && of_medias.contains(&to);
             if !shared && body.put(to, BodyBuilder::Json(b"0"[..].into())).is_err() {
-                self.add(at, "another field or `base` goes to this place, too", None);
+                self.add(
+                    at,
+                    "duplicate place: another field or `base` writes it, too",
+                    None,
+                );
             }
             if is_media {
                 of_medias.push(to);

@@ -17,7 +17,7 @@ impl FamilyErrors {
     pub(super) fn status(&mut self, config: &StatusMappingConfig) -> StatusMapping {
         let StatusMappingConfig { at, map, unknown } = config;
         if !map.values().any(|state| *state == TaskState::Succeeded) {
-            self.add("/status/map", "no word means `succeeded`", None);
+            self.add("/status/map", "no status is mapped to `succeeded`", None);
         }
         StatusMapping {
             at: self.pointers("/status/at", at),
@@ -41,7 +41,7 @@ impl FamilyErrors {
             usage,
         } = config;
         if video_url.0.is_empty() {
-            self.add("/answer/video_url", "the video lies nowhere", None);
+            self.add("/answer/video_url", "missing place for `video_url`", None);
         }
         ResponseMapping {
             video_url: self.sources("/answer/video_url", video_url),
@@ -69,12 +69,12 @@ impl FamilyErrors {
     fn times(&mut self, config: &TimeFormatConfig) -> TimeFormat {
         let offset = config.offset.as_deref();
         if offset.is_some() && config.unit != TimeUnitConfig::Text {
-            let reason = "only times of the unit `text` have an offset";
+            let reason = "`offset` requires `unit: text`";
             self.add("/answer/times/offset", reason, None);
         }
         let offset = offset.map_or(Some(Utc.fix()), time::offset);
         if offset.is_none() {
-            let reason = "this is no offset from UTC";
+            let reason = "not an offset from UTC";
             self.add("/answer/times/offset", reason, Some("such as +08:00"));
         }
         match config.unit {
@@ -118,7 +118,7 @@ impl FamilyErrors {
         if config.0.is_empty()
             || !is_plain && self.0.iter().all(|fault| !fault.pointer.starts_with(at))
         {
-            let reason = "only JSON pointers can stand here, one or more";
+            let reason = "expected one or more JSON pointers";
             self.add(at, reason, Some("such as /output/task_id"));
         }
         sources
