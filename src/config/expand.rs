@@ -248,10 +248,10 @@ mod tests {
     fn every_invalid_reference_of_a_scalar_is_reported() {
         let (_, reasons) = expanded("a: '${ONE} ${T W O} ${HOST} ${'\nb: [\"${ONE}\"]");
         let expected = [
-            "the environment variable `ONE` is not set",
-            "this is no variable name",
-            "`${` is never closed",
-            "the environment variable `ONE` is not set",
+            "environment variable `ONE` is not set",
+            "invalid variable name",
+            "unclosed `${`",
+            "environment variable `ONE` is not set",
         ];
         assert_eq!(reasons, expected);
     }

@@ -40,7 +40,7 @@ mod tests {
         let known = ["primary", "second"];
         let cases = [
             ("primry", "did you mean `primary`?"),
-            ("other", "one of primary, second"),
+            ("other", "expected one of primary, second"),
         ];
         for (name, hint) in cases {
             assert_eq!(did_you_mean(name, known).unwrap(), hint);

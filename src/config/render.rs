@@ -13,7 +13,7 @@ impl Display for InvalidConfig {
         if self.more.total() > 0 {
             writeln!(
                 f,
-                "… and {}",
+                "{} not shown",
                 PluralCount(self.more.total(), "more problem")
             )?;
             writeln!(f)?;
@@ -153,16 +153,16 @@ warning: it is wrong
         let text = invalid.to_string();
         assert_eq!(text.matches("warning: ").count(), 99);
         assert_eq!(text.matches("error: ").count(), 1);
-        let end = "… and 51 more problems\n\n1 error and 150 warnings in f.yaml";
+        let end = "51 more problems not shown\n\n1 error and 150 warnings in f.yaml";
         assert!(text.ends_with(end), "{text}");
     }
 
     #[test]
     fn a_problem_of_the_whole_file_needs_no_line() {
-        let problem = ConfigProblem::of_file("there is no such file", Some("name one".into()));
+        let problem = ConfigProblem::of_file("no such file", Some("name one".into()));
         let invalid = InvalidConfig::new("f.yaml".into(), ConfigSource::default(), vec![problem]);
         let expected = "\
-error: there is no such file
+error: no such file
  --> f.yaml
   = name one
 

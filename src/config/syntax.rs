@@ -100,15 +100,18 @@ mod tests {
     #[test]
     fn yaml_errors_are_reported_in_plain_words() {
         let cases = [
-            ("a: 1\na: 2\n", "key `a` is written twice in one mapping"),
+            ("a: 1\na: 2\n", "duplicate key `a` in one mapping"),
             (
                 "a: 1\n---\nb: 2\n",
-                "the file holds more than one YAML document",
+                "expected one YAML document, found several",
             ),
-            ("a: *nope\n", "this alias names no anchor above it"),
-            ("<<: 3\n", "`<<` merges mappings only"),
-            ("a: !foo x\n", "YAML tags have no meaning here"),
-            ("a: .nan\n", "this is no finite number"),
+            (
+                "a: *nope\n",
+                "undefined alias: no line above defines this anchor",
+            ),
+            ("<<: 3\n", "`<<` must refer to a mapping"),
+            ("a: !foo x\n", "YAML tags are not supported"),
+            ("a: .nan\n", "expected a finite number"),
             ("? [a]\n: b\n", "a key must be plain text"),
             ("a: !!int sk-123\n", "invalid YAML"),
         ];
@@ -122,10 +125,10 @@ mod tests {
         let (_, tab) = refused("a:\n\tb: 1\n");
         assert_eq!(
             tab.unwrap(),
-            "indent with spaces: YAML allows no tabs there"
+            "indent with spaces; YAML does not allow tabs here"
         );
         let (_, variable) = refused("a: {bearer: ${KEY:-x}}\n");
-        let expected = "within { } and [ ] a variable needs quotes: \"${KEY}\"";
+        let expected = "inside { } and [ ] put the variable in quotes: \"${KEY}\"";
         assert_eq!(variable.unwrap(), expected);
     }
 

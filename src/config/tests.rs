@@ -159,8 +159,8 @@ fn problems_found_while_building_are_located() {
 #[test]
 fn a_file_that_cannot_be_read_says_why() {
     let cases = [
-        ("none.yaml", "cannot read the file: there is no such file"),
-        ("keys", "cannot read the file: it is a folder"),
+        ("none.yaml", "cannot read the file: no such file"),
+        ("keys", "cannot read the file: is a directory"),
     ];
     for (name, reason) in cases {
         let invalid = load_fixture(name).unwrap_err();

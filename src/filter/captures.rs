@@ -125,15 +125,18 @@ mod tests {
         for (template, hint) in [
             ("$verson", "did you mean `$version`?"),
             ("${Version}", "did you mean `$version`?"),
-            ("$1x", "write `$${1}x` for the capture `1` before `x`"),
+            (
+                "$1x",
+                "write `$${1}x` for capture group `1` followed by `x`",
+            ),
             (
                 "$version_2",
-                "write `$${version}_2` for the capture `version` before `_2`",
+                "write `$${version}_2` for capture group `version` followed by `_2`",
             ),
-            ("$7", "`match` has `$0`, `$1`, `$2`, `$version`"),
+            ("$7", "`match` defines `$0`, `$1`, `$2`, `$version`"),
             (
                 "$something_else",
-                "`match` has `$0`, `$1`, `$2`, `$version`",
+                "`match` defines `$0`, `$1`, `$2`, `$version`",
             ),
         ] {
             assert_eq!(

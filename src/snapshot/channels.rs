@@ -312,7 +312,7 @@ mod tests {
         let stated = |member: &str| {
             let text = schema["properties"][member]["description"].as_str();
             let text = text.unwrap_or_else(|| panic!("{member} has a description"));
-            let before = text.strip_suffix(" if absent.").unwrap_or(text);
+            let before = text.trim_end_matches('.');
             let span: HumanDuration = before.rsplit(' ').next().unwrap().parse().unwrap();
             Some(span.duration())
         };

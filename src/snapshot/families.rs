@@ -120,7 +120,7 @@ fn complete(
             let at = child(&child("/families", name), "like");
             problems.error(
                 &at,
-                format!("unknown shipped family `{like}`"),
+                format!("unknown built-in family `{like}`"),
                 hint.as_deref(),
             );
             continue;

@@ -85,7 +85,7 @@ mod tests {
             ("api.provider.example/v1", "must start with"),
             ("ftp://host/", "must start with"),
             ("https://user:pw@host/", "credential"),
-            ("https://host/v1?key=1", "neither query nor fragment"),
+            ("https://host/v1?key=1", "query or fragment"),
             ("https://", "not a URL"),
         ] {
             let refusal = parse(url).unwrap_err();

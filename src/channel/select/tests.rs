@@ -157,7 +157,7 @@ fn a_channel_at_its_limit_is_skipped_and_reported_as_such() {
         .err()
         .unwrap();
     assert!(none.is_full());
-    assert_eq!(none.to_string(), "small: has reached its in_flight");
+    assert_eq!(none.to_string(), "small: at its limit `in_flight`");
     drop(held);
     assert!(channels.choose(&candidates, &[], MonotonicTime(0)).is_ok());
 }
@@ -231,7 +231,8 @@ fn a_channel_whose_keys_are_all_refused_is_not_used() {
         .err()
         .unwrap();
     assert!(
-        none.to_string().contains("credential account_refused"),
+        none.to_string()
+            .contains("credential cooling down (refused_account)"),
         "{none}"
     );
     // Nothing else serves the model.

@@ -117,25 +117,25 @@ mod tests {
                 RequestsPerMinute,
                 None,
                 FaultKind::TooManyRequests,
-                "this key may send 60 requests a minute; try again in 12s",
+                "rate limit reached: this API key may send 60 requests per minute; try again in 12s",
             ),
             (
                 Concurrent,
                 Some("large"),
                 FaultKind::TooManyRequests,
-                "this key may have 60 requests under way at a time to model `large`; try again when one has ended",
+                "rate limit reached: this API key may have 60 concurrent requests to model `large`; try again when one has finished",
             ),
             (
                 TokensPerMinute,
                 Some("large"),
                 FaultKind::TooManyTokens,
-                "this key may use 60 tokens a minute on model `large`, and has 5 left where this request needs about 40; try again in 12s",
+                "rate limit reached: this API key may use 60 tokens per minute on model `large`, 5 are left and this request needs about 40; try again in 12s",
             ),
             (
                 TokensPerDay,
                 None,
                 FaultKind::OverBudget,
-                "this key has used up its 60 tokens a day; try again in 12s, or ask the operator of this gateway for more",
+                "quota exceeded: this API key may use 60 tokens per day; try again in 12s, or ask the operator of this gateway for more",
             ),
         ] {
             let fault = refusal(

@@ -74,12 +74,12 @@ fn every_mistake_has_its_line_and_column() {
         (
             "families:\n  family-b:\n    create: {method: POST, path: tasks}\n    status: {at: [/a, b], map: {x: succeeded}}\n",
             vec![
-                (3, 34, "families.family-b.create.path", "this is no path"),
+                (3, 34, "families.family-b.create.path", "not a path"),
                 (
                     4,
                     23,
                     "families.family-b.status.at[1]",
-                    "this leads nowhere: a JSON pointer begins with `/`",
+                    "not a JSON pointer: it must begin with `/`",
                 ),
             ],
         ),
@@ -89,17 +89,17 @@ fn every_mistake_has_its_line_and_column() {
                 3,
                 11,
                 "families.mirror.like",
-                "no family `family-c` comes with the program",
+                "unknown built-in family `family-c`",
             )],
         ),
         (
             "families:\n  studio:\n    create: {method: POST, path: /tasks}\n",
             vec![
-                (2, 3, "families.studio", "the family has no `query`"),
-                (2, 3, "families.studio", "the family has no `request`"),
-                (2, 3, "families.studio", "the family has no `task_id`"),
-                (2, 3, "families.studio", "the family has no `status`"),
-                (2, 3, "families.studio", "the family has no `answer`"),
+                (2, 3, "families.studio", "missing required key `query`"),
+                (2, 3, "families.studio", "missing required key `request`"),
+                (2, 3, "families.studio", "missing required key `task_id`"),
+                (2, 3, "families.studio", "missing required key `status`"),
+                (2, 3, "families.studio", "missing required key `answer`"),
             ],
         ),
         (
@@ -109,7 +109,7 @@ fn every_mistake_has_its_line_and_column() {
                     3,
                     34,
                     "families.family-a.status.map.done",
-                    "`suceeded` is not",
+                    "unknown value `suceeded`",
                 ),
                 (4, 5, "families.family-a.times", "unknown key `times`"),
             ],
@@ -163,7 +163,7 @@ fn a_channel_with_an_unknown_family_is_refused() {
     let unknown = found(&channel("famly-b"));
     let expected = (
         "channels.c.family".to_string(),
-        "there is no family `famly-b`".to_string(),
+        "unknown family `famly-b`".to_string(),
         Some("did you mean `family-b` or `family-a`?".to_string()),
     );
     assert_eq!(unknown, [expected]);
@@ -204,12 +204,12 @@ fn a_channel_without_a_family_speaks_that_of_its_protocol_and_none_against_it() 
         (
             "models: {m: n}, protocols: [video, family_a], family: family-b",
             "channels.c.protocols",
-            "family `family-b` is spoken over `family_b`, not over `family_a`",
+            "family `family-b` uses the protocol `family_b`, not `family_a`",
         ),
         (
             "protocols: [chat]",
             "channels.c",
-            "the channel serves no `models`",
+            "the channel has no `models`",
         ),
     ] {
         let problems = with(channel).err().unwrap();
@@ -235,8 +235,8 @@ fn task_keys_are_long_and_different_and_never_shown() {
     ));
     let reasons: Vec<&str> = found.iter().map(|(.., reason)| &**reason).collect();
     let expected = [
-        "this key is in the list already",
-        "a task key has 32 characters or more",
+        "duplicate task key",
+        "a task key must have at least 32 characters; `headgate key task` prints one",
     ];
     assert_eq!(reasons, expected);
     assert_eq!(

@@ -46,7 +46,7 @@ async fn is_unreachable(store: &dyn StateStore) -> Result<(), StoreUnavailable> 
 }
 
 async fn wait_until_back(store: &dyn StateStore) {
-    eventually("Redis is back", async || {
+    eventually("Redis is reachable again", async || {
         is_unreachable(store).await.is_ok() && store.health().up
     })
     .await;
@@ -224,7 +224,7 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
         // Not one of them waited for the 500 ms that a request may.
         assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
         assert!(!store.health().up);
-        // What is remembered meanwhile is known here, and there once Redis is back.
+        // What is remembered meanwhile is known here, and there once Redis is reachable again.
         let id = format!("resp_{round}");
         store.remember(&ann, &id, &Arc::from("primary"));
         assert_eq!(
@@ -365,9 +365,9 @@ async fn the_outbox_is_bounded_and_counts_dropped_writes() {
 #[test]
 fn an_invalid_redis_url_is_reported_without_its_password() {
     let cases = [
-        ("http://user:s3cret@host", "begins with"),
-        ("redis://user:s3cret@host/x", "no URL"),
-        ("redis://user:s3cret@", "no URL"),
+        ("http://user:s3cret@host", "must begin with"),
+        ("redis://user:s3cret@host/x", "not a Redis URL"),
+        ("redis://user:s3cret@", "not a Redis URL"),
         ("rediss://user:s3cret@host/#insecure", "fragment"),
     ];
     for (url, expected) in cases {

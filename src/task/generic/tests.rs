@@ -215,7 +215,7 @@ fn an_empty_text_is_nothing_in_every_optional_field() {
 
 #[test]
 fn an_unknown_field_is_named_with_the_one_that_is_probably_meant() {
-    let medias = "go into `medias`";
+    let medias = "in `medias`";
     for (field, advice) in [
         ("image_url", medias),
         ("image", medias),
@@ -256,7 +256,7 @@ fn an_unknown_field_is_named_with_the_one_that_is_probably_meant() {
         ("image_url", "`url`"),
         ("URL", "`url`"),
         ("rol", "`role`"),
-        ("weight", "a media has `type`, `url`, `role`"),
+        ("weight", "the fields of a media are `type`, `url`, `role`"),
     ] {
         let media = json!({"type": "image", "url": "u", field: 1});
         let body = document(&json!({"model": "m", "medias": [media]}));

@@ -78,7 +78,7 @@ async fn a_cool_down_is_shown_with_reason_and_time() {
     let large = named(busy, "models", "demo-large");
     assert_eq!(
         (&large["standing"], &large["why"]),
-        (&json!("cooling"), &json!("busy"))
+        (&json!("cooling"), &json!("rate_limited"))
     );
     let left = large["seconds_left"].as_f64().unwrap();
     assert!((1.0..=600.0).contains(&left), "{left}");
@@ -91,7 +91,7 @@ async fn a_cool_down_is_shown_with_reason_and_time() {
     );
     let reason = first["reason"].as_str().unwrap();
     assert!(
-        reason.starts_with("model busy, left alone for "),
+        reason.starts_with("model cooling down (rate_limited), "),
         "{reason}"
     );
     for other in &candidates.as_array().unwrap()[1..] {
@@ -119,7 +119,7 @@ async fn a_refused_credential_is_shown_by_its_index() {
         assert_eq!(key["place"], place + 1);
         assert_eq!(
             (&key["standing"], &key["why"]),
-            (&json!("cooling"), &json!("credential_refused"))
+            (&json!("cooling"), &json!("refused_credential"))
         );
     }
     assert_eq!(busy["usable"], false);
@@ -147,7 +147,7 @@ async fn a_channel_that_is_full_says_which_limit_it_has_reached() {
     );
     assert_eq!(busy["limits_reached"], json!(["in_flight"]));
     let first = &named(&during, "models", "demo-large")["candidates"][0];
-    assert_eq!(first["reason"], "has reached its in_flight");
+    assert_eq!(first["reason"], "at its limit `in_flight`");
     assert_eq!(usable(&gateway, "busy").await, [0.0]);
     assert!(reply.rest().await.whole);
     eventually("room", async || {
@@ -196,7 +196,7 @@ async fn explain_asks_the_running_gateway_what_is_usable_now() {
         .filter_map(|line| line.strip_prefix("   now      "))
         .collect();
     assert!(
-        now[0].starts_with("not usable: model busy, left alone for "),
+        now[0].starts_with("not usable: model cooling down (rate_limited), "),
         "{text}"
     );
     assert_eq!(now[1..], ["usable"], "{text}");
@@ -228,16 +228,16 @@ async fn explain_says_so_where_no_gateway_answers() {
     let nobody = format!("http://{}", kept.local_addr().unwrap());
     let another = format!("http://{}", gateway.address);
     for (live, told) in [
-        (vec!["--live", &nobody], "error: no gateway answers at "),
+        (
+            vec!["--live", &nobody],
+            "error: cannot reach the admin pages at ",
+        ),
         (
             vec!["--live", &another],
-            "is no gateway of this version: HTTP/1.1 404",
+            "is not an admin page of this version of headgate: HTTP/1.1 404",
         ),
-        (
-            vec!["--live"],
-            "leaves the port of the admin pages to the system",
-        ),
-        (vec!["--live", "/v1/models"], "write --live behind the path"),
+        (vec!["--live"], "`server.admin` has port 0"),
+        (vec!["--live", "/v1/models"], "put --live after the path"),
     ] {
         let args = [&[CHAT, "-c", file, "-d", &body], live.as_slice()].concat();
         let said = explain(&args);

@@ -216,7 +216,7 @@ async fn a_provider_that_names_a_time_is_not_asked_again_before() {
     }
     assert_eq!(busy.records().await.len(), 1);
     let metrics = world.gateway.metrics().await;
-    let why = [("channel", "bad"), ("why", "busy")];
+    let why = [("channel", "bad"), ("reason", "rate_limited")];
     assert_eq!(metrics.sum("headgate_cool_downs_total", &why), 1.0);
 }
 
@@ -257,8 +257,8 @@ async fn a_failing_channel_cools_down_and_is_retried() {
 #[tokio::test]
 async fn a_refused_key_is_the_operators_trouble_and_not_the_callers() {
     for (directives, code) in [
-        ("status=401", "credential_refused"),
-        ("status=429;code=insufficient_quota", "account_refused"),
+        ("status=401", "refused_credential"),
+        ("status=429;code=insufficient_quota", "refused_account"),
     ] {
         let provider = Simulator::start().await;
         let mut config = config::standard(&provider.url_obeying(directives));

@@ -87,7 +87,7 @@ async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it()
     let probe = json!({"every": "200ms", "timeout": "2s"});
     let gateway = gateway_with(&down.url(), &good, health(Some(probe))).await;
     stands(&gateway, "cooling").await;
-    assert_eq!(probed(&gateway).await["why"], "unreachable");
+    assert_eq!(probed(&gateway).await["why"], "connect_error");
     // Far longer than the cool-down: without the probe it would be tried again.
     for _ in 0..10 {
         assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(1)));
@@ -106,8 +106,8 @@ async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it()
     let metrics = gateway.metrics().await;
     let cool_downs = [("channel", "probed")];
     assert_eq!(metrics.sum("headgate_cool_downs_total", &cool_downs), 1.0);
-    assert!(probes(&gateway, "unreachable").await >= 2.0);
-    assert!(probes(&gateway, "well").await >= 1.0);
+    assert!(probes(&gateway, "connect_error").await >= 2.0);
+    assert!(probes(&gateway, "success").await >= 1.0);
 }
 
 #[tokio::test]
@@ -129,20 +129,20 @@ async fn without_a_probe_a_request_tries_it() {
     assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(2)));
     stands(&gateway, "on_probation").await;
     assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(2)));
-    assert_eq!(probes(&gateway, "unreachable").await, 0.0);
+    assert_eq!(probes(&gateway, "connect_error").await, 0.0);
 }
 
 #[tokio::test]
 async fn a_probe_response_counts_for_the_channel_or_the_credential() {
     for (directives, outcome, whole, key) in [
-        ("", "well", "well", "well"),
-        ("status=404", "well", "well", "well"),
-        ("status=429", "busy", "well", "well"),
-        ("status=500", "provider_error", "cooling", "well"),
-        ("stall", "silent", "cooling", "well"),
-        ("cut", "well", "well", "well"),
-        ("status=401", "credential_refused", "well", "cooling"),
-        ("status=403", "credential_refused", "well", "cooling"),
+        ("", "success", "well", "well"),
+        ("status=404", "success", "well", "well"),
+        ("status=429", "rate_limited", "well", "well"),
+        ("status=500", "server_error", "cooling", "well"),
+        ("stall", "timeout", "cooling", "well"),
+        ("cut", "success", "well", "well"),
+        ("status=401", "refused_credential", "well", "cooling"),
+        ("status=403", "refused_credential", "well", "cooling"),
     ] {
         let (provider, good) = (Simulator::start().await, Simulator::start().await);
         let probe = json!({"every": "1h", "timeout": "1s"});
@@ -181,8 +181,8 @@ async fn a_refused_key_that_is_mended_is_found_by_a_probe() {
     let url = provider.url_obeying("status=401;times=2");
     let gateway = gateway_with(&url, &good, health).await;
     eventually("the key", async || {
-        let refused = probes(&gateway, "credential_refused").await;
-        (refused == 2.0 && probes(&gateway, "well").await >= 1.0).then_some(())
+        let refused = probes(&gateway, "refused_credential").await;
+        (refused == 2.0 && probes(&gateway, "success").await >= 1.0).then_some(())
     })
     .await;
     let metrics = gateway.metrics().await;
@@ -198,12 +198,12 @@ async fn probes_follow_each_other_over_both_versions_of_http() {
         let health = health(Some(json!({"every": "100ms"})));
         let gateway = gateway_over(http, &provider.url(), &good, health).await;
         eventually("probes", async || {
-            (probes(&gateway, "well").await >= 5.0).then_some(())
+            (probes(&gateway, "success").await >= 5.0).then_some(())
         })
         .await;
         let metrics = gateway.metrics().await;
         let sum = |labels: &[_]| metrics.sum("headgate_probes_total", labels);
-        assert_eq!(sum(&[]), sum(&[("outcome", "well")]), "{http}");
+        assert_eq!(sum(&[]), sum(&[("outcome", "success")]), "{http}");
         let record = provider.last().await;
         assert_eq!(
             record["headers"]["host"].is_null(),
@@ -224,7 +224,7 @@ async fn probes_begin_change_and_end_with_a_reload() {
         gateway.folder.write("routes.yaml", config.to_string());
         assert_eq!(gateway.page("POST", "/reload").await.status, 200);
     };
-    let well = async || probes(&gateway, "well").await;
+    let well = async || probes(&gateway, "success").await;
     sleep(Duration::from_millis(700)).await;
     assert_eq!(well().await, 0.0);
     reload(Some(json!({"every": "1h"}))).await;

@@ -10,12 +10,12 @@ use tokio::time::Instant;
 /// A first cool-down of a key that alone serves a model is at most this long.
 const FIRST: f64 = 2.0;
 
-/// The line that says that the provider refused a credential of `channel`.
+/// The line that says that provider refused a credential of `channel`.
 async fn warning(gateway: &Gateway, channel: &str) -> Value {
     eventually("the warning", async || {
         let lines = gateway.process.stderr.json();
         lines.into_iter().find(|line| {
-            line["message"] == "the provider refused a credential" && line["channel"] == channel
+            line["message"] == "provider refused a credential" && line["channel"] == channel
         })
     })
     .await
@@ -44,12 +44,12 @@ async fn a_refused_key_that_alone_serves_a_model_is_tried_again_within_seconds()
             (&json!("WARN"), &json!(1)),
             "{line}"
         );
-        let seconds = line["seconds"].as_f64().unwrap();
+        let seconds = line["cool_down_seconds"].as_f64().unwrap();
         assert!((FIRST / 2.0..=FIRST).contains(&seconds), "{line}");
         let said = world.gateway.process.stderr.all().concat();
         assert!(!said.contains(CREDENTIALS[0]), "{said}");
         let metrics = world.gateway.metrics().await;
-        let why = [("channel", "openai"), ("why", "credential_refused")];
+        let why = [("channel", "openai"), ("reason", "refused_credential")];
         assert_eq!(metrics.sum("headgate_cool_downs_total", &why), 1.0);
 
         let during = world.ask(&chat).await;
@@ -76,13 +76,16 @@ async fn a_refused_key_that_alone_serves_a_model_is_tried_again_within_seconds()
             let lines = world.gateway.process.stderr.json();
             let mut lines = lines
                 .into_iter()
-                .filter(|line| line["message"] == "the provider refused a credential");
+                .filter(|line| line["message"] == "provider refused a credential");
             lines
                 .next_back()
                 .filter(|last| last["timestamp"] != line["timestamp"])
         })
         .await;
-        assert!(twice["seconds"].as_f64() <= Some(2.0 * FIRST), "{twice}");
+        assert!(
+            twice["cool_down_seconds"].as_f64() <= Some(2.0 * FIRST),
+            "{twice}"
+        );
     }
 }
 
@@ -103,7 +106,9 @@ async fn cool_down(directives: &str, change: impl FnOnce(&mut Value, &Value, &Va
     change(&mut config, &bad, &good);
     let gateway = Gateway::start(&config).await;
     gateway.ask(&Request::ask(Protocol::Chat)).await;
-    warning(&gateway, "bad").await["seconds"].as_f64().unwrap()
+    warning(&gateway, "bad").await["cool_down_seconds"]
+        .as_f64()
+        .unwrap()
 }
 
 #[tokio::test]
@@ -181,8 +186,8 @@ async fn of_two_refused_channels_the_last_is_tried_again_within_seconds() {
     simulator.obey("status=401").await;
     let chat = Request::ask(Protocol::Chat);
     assert_eq!(gateway.ask(&chat).await.status, 502);
-    assert!(warning(&gateway, "first").await["seconds"].as_f64() > Some(40.0));
-    assert!(warning(&gateway, "second").await["seconds"].as_f64() <= Some(FIRST));
+    assert!(warning(&gateway, "first").await["cool_down_seconds"].as_f64() > Some(40.0));
+    assert!(warning(&gateway, "second").await["cool_down_seconds"].as_f64() <= Some(FIRST));
     simulator.obey("").await;
     let again = async || (gateway.ask(&chat).await.status == 200).then_some(());
     eventually("the model is served again", again).await;

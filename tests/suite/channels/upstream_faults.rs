@@ -202,10 +202,10 @@ async fn the_next_channel_answers_where_the_first_one_cannot() {
     let faulty = Simulator::start().await;
     for (first, attempt) in [
         (refused, "upstream_unreachable"),
-        (faulty.url_obeying("status=503"), "busy"),
-        (faulty.url_obeying("status=429"), "busy"),
-        (faulty.url_obeying("status=500"), "provider_error"),
-        (faulty.url_obeying("status=401"), "credential_refused"),
+        (faulty.url_obeying("status=503"), "rate_limited"),
+        (faulty.url_obeying("status=429"), "rate_limited"),
+        (faulty.url_obeying("status=500"), "server_error"),
+        (faulty.url_obeying("status=401"), "refused_credential"),
         (mute.url(), "upstream_timeout"),
     ] {
         let mut config = config::standard(&good.url());
@@ -248,7 +248,7 @@ async fn the_next_channel_answers_where_the_first_one_cannot() {
             6.0
         );
         assert_eq!(
-            metrics.sum("headgate_attempts_total", &[("outcome", "answered")]),
+            metrics.sum("headgate_attempts_total", &[("outcome", "success")]),
             6.0
         );
     }

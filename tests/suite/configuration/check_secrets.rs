@@ -210,12 +210,12 @@ fn what_variables_and_files_hold_is_not_repeated() {
         (
             "listen: 127.0.0.1:0",
             "listen: ${KEY}",
-            "`${KEY}` is not an address",
+            "`${KEY}` is not `host:port`",
         ),
         (
             "listen: 127.0.0.1:0",
             "listen: \"${KEY}:x\"",
-            "`${KEY}:x` is not an address",
+            "`${KEY}:x` is not `host:port`",
         ),
         (
             "name: legacy",
@@ -230,7 +230,7 @@ fn what_variables_and_files_hold_is_not_repeated() {
         (
             CREDENTIAL,
             "credential: {bearer: {file: key}}",
-            "a header cannot carry",
+            "not a valid header value",
         ),
     ] {
         let said = check_in(&folder, &changed(old, new));

@@ -6,7 +6,7 @@ use super::check::check;
 fn each_mistake_is_shown_where_it_was_made() {
     let mistakes: &[(&str, &[(&str, &str)])] = &[
         (
-            "this quote is not closed",
+            "unclosed quote",
             &[
                 (
                     "2:11",
@@ -24,7 +24,7 @@ fn each_mistake_is_shown_where_it_was_made() {
             ],
         ),
         (
-            "a tab where spaces belong",
+            "tab in the indentation",
             &[
                 ("2:1", "a:\n\tb: c\n"),
                 ("3:1", "a:\n  b: c\n\td: e\n"),
@@ -33,14 +33,14 @@ fn each_mistake_is_shown_where_it_was_made() {
             ],
         ),
         (
-            "`[` is not closed",
+            "unclosed `[`",
             &[
                 ("2:6", "a:\n  b: [x\n  c: y\n"),
                 ("2:6", "a:\n  b: [\n    x,\n    y\n  c: z\n"),
             ],
         ),
         (
-            "`{` is not closed",
+            "unclosed `{`",
             &[("2:6", "a:\n  b: {x: y\n  c: [z]\nd: e\n")],
         ),
         ("unclosed bracket '['", &[("1:4", "a: [\n")]),
@@ -50,39 +50,39 @@ fn each_mistake_is_shown_where_it_was_made() {
             &[("1:4", "a: [b}\n")],
         ),
         (
-            "indented deeper than the key above",
+            "unexpected indentation: the key above already has a value",
             &[("3:4", "a:\n  b: c\n   d: e\nf: g\n")],
         ),
         (
-            "3 spaces fit no level above",
+            "indentation of 3 spaces matches no line above",
             &[("3:4", "a:\n    b: c\n   d: e\n")],
         ),
         (
-            "a colon is missing behind this key",
+            "missing colon after this key",
             &[("2:3", "a:\n  b x\n  c: d\n"), ("1:1", "a\n  b: c\n")],
         ),
         (
-            "a space is missing behind the colon",
+            "missing space after the colon",
             &[("2:4", "a:\n  b:x\n  c: d\n")],
         ),
-        ("a second `: ` in one value", &[("2:7", "a:\n  b: c: d\n")]),
+        ("unquoted value with `: `", &[("2:7", "a:\n  b: c: d\n")]),
         (
-            "a space is missing behind `-`",
+            "missing space after `-`",
             &[("2:3", "a:\n  -b: c\n  - b: d\n")],
         ),
         (
-            "a list item among the keys of a mapping",
+            "list item among the keys of a mapping",
             &[("3:3", "a:\n  b: c\n  - d: e\n")],
         ),
         (
-            "key `a` is written twice in one mapping",
+            "duplicate key `a` in one mapping",
             &[("3:1", "a: 1\nb: 2\na: 3\n")],
         ),
         ("put it in quotes", &[("1:5", "a: [*]\n")]),
         ("put the value in quotes", &[("1:4", "a: @b\n")]),
-        ("a variable without quotes", &[("1:8", "a: {b: ${KEY}}\n")]),
+        ("unquoted variable", &[("1:8", "a: {b: ${KEY}}\n")]),
         (
-            "more than one YAML document",
+            "expected one YAML document, found several",
             &[("3:1", "a: 1\n...\nb: 2\n")],
         ),
     ];

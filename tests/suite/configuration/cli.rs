@@ -22,7 +22,7 @@ fn the_repositorys_own_configuration_is_good() {
     let said = run_with(&set, &["check", "routes.yaml"], "");
     assert!(said.success, "{}", said.stderr);
     assert!(
-        said.stdout.contains("routes.yaml is good"),
+        said.stdout.contains("routes.yaml is valid"),
         "{}",
         said.stdout
     );
@@ -33,7 +33,7 @@ fn the_repositorys_own_configuration_wants_a_key_for_task_ids_and_says_how_to_ge
     let said = run(&["check", "routes.yaml"], "");
     assert!(!said.success, "{}", said.stdout);
     for words in [
-        "the environment variable `HEADGATE_TASK_KEY` is not set",
+        "environment variable `HEADGATE_TASK_KEY` is not set",
         "export HEADGATE_TASK_KEY=$(headgate key task)",
         "1 error in routes.yaml",
     ] {
@@ -49,7 +49,10 @@ fn a_bad_key_for_task_ids_is_told_and_nothing_that_only_follows_from_it() {
         "",
     );
     assert!(!said.success, "{}", said.stdout);
-    assert!(said.stderr.contains("a task key has 32 characters or more"));
+    assert!(
+        said.stderr
+            .contains("a task key must have at least 32 characters")
+    );
     assert!(!said.stderr.contains("finds a channel"), "{}", said.stderr);
     // What is suggested can be pasted.
     assert!(
@@ -95,7 +98,7 @@ fn limits_that_nothing_keeps_to_are_told() {
         "no channel serves model `demo-lrge`",
         "did you mean `demo-large`?",
         "routes.yaml:8:11",
-        "no route keeps to limits",
+        "limits are not enforced: no route has `rate_limit`",
         "routes.yaml:5:7",
     ] {
         assert!(said.stdout.contains(line), "{line} in:\n{}", said.stdout);
@@ -116,12 +119,12 @@ fn a_profile_that_is_none_is_told_with_its_place_and_the_one_that_was_meant() {
     for (profile, reason, hint) in [
         (
             "family_a/2.O",
-            "cannot be read",
+            "cannot read schema",
             "did you mean `family_a/2.0`?",
         ),
-        ("2.0", "does not begin with a protocol", "family_a/2.0"),
-        ("family_c/1", "does not begin with a protocol", "`"),
-        ("family_a/../chat", "does not begin with a protocol", "`"),
+        ("2.0", "must begin with a protocol", "family_a/2.0"),
+        ("family_c/1", "must begin with a protocol", "`"),
+        ("family_a/../chat", "must begin with a protocol", "`"),
     ] {
         let mut config = standard("https://provider.test/v1");
         config["models"] = json!({"demo-large": {"profile": profile}});
@@ -156,12 +159,12 @@ fn a_folder_that_bodies_cannot_be_spooled_to_is_told_with_its_place() {
     let said = run(&["check", &path], "");
     assert!(!said.success);
     for words in [
-        "no file can be made in",
+        "cannot create files in",
         "not/there",
         "No such file",
         "(server.spool.folder)",
         "routes.yaml:",
-        "make this folder",
+        "create this folder",
     ] {
         assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
     }
@@ -213,7 +216,7 @@ fn what_becomes_of_a_bad_request_is_explained() {
     let chat = "/v1/chat/completions";
     let good = r#"{"model":"demo-large","messages":[{"role":"user","content":"x"}]}"#;
     for (args, told) in [
-        (vec!["/v1/nothing"], "no route takes GET /v1/nothing"),
+        (vec!["/v1/nothing"], "no route matches GET /v1/nothing"),
         (vec![chat], "POST"),
         (vec![chat, "-d", "{"], "refused with 400"),
         (

@@ -188,7 +188,7 @@ async fn a_refused_target_is_named_and_logged() {
     let line = world.gateway.log_line(|line| line["status"] == 400).await;
     assert!(
         line.to_string()
-            .contains("the request target has a fragment"),
+            .contains("`:path` must not have a fragment; remove `#` and what follows"),
         "{line}"
     );
 }

@@ -213,7 +213,7 @@ async fn what_could_not_work_is_refused_when_the_file_is_read() {
         (
             "/routes/0/protocol",
             json!("chat"),
-            "only image edits may be sent as a form",
+            "`or: form` requires a route with `protocol: image_edit`",
         ),
         (
             "/routes/0/request/0",
@@ -223,12 +223,12 @@ async fn what_could_not_work_is_refused_when_the_file_is_read() {
         (
             "/channels/images/protocols",
             json!(["chat"]),
-            "`image_edit` has no meaning for a channel",
+            "`image_edit` requires `image_edit` in the `protocols`",
         ),
         (
             "/egress",
             json!({"allow": ["https://media.example"]}),
-            "`https://media.example` is neither a host nor a network",
+            "`https://media.example` is not a host, `host:port` or network",
         ),
     ] {
         let mut config = good.clone();

@@ -345,10 +345,14 @@ async fn an_image_that_may_not_or_cannot_be_fetched_stays_where_it_is_and_the_an
             json!([at(&redirecting)]),
             "`egress` does not allow",
         ),
-        (&page, json!([at(&page)]), "no image but text/html"),
-        (&missing, json!([at(&missing)]), "answers 404"),
+        (
+            &page,
+            json!([at(&page)]),
+            "expected an image, received text/html",
+        ),
+        (&missing, json!([at(&missing)]), "status 404"),
         (&large, json!([at(&large)]), "larger than 52428800 bytes"),
-        (&circle, json!([at(&circle)]), "redirected too often"),
+        (&circle, json!([at(&circle)]), "too many redirects"),
         (&cut, json!([at(&cut)]), ""),
     ] {
         let urls = [format!("http://{}/secret-signature", server.address)];
@@ -362,7 +366,7 @@ async fn an_image_that_may_not_or_cannot_be_fetched_stays_where_it_is_and_the_an
             let lines = gateway.process.stderr.json();
             lines
                 .into_iter()
-                .find(|line| line.to_string().contains("cannot be fetched"))
+                .find(|line| line.to_string().contains("cannot fetch an edited image"))
         })
         .await;
         assert!(said.to_string().contains(reason), "{reason}: {said}");

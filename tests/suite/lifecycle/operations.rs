@@ -144,7 +144,7 @@ fn a_configuration_that_cannot_work_is_refused() {
         (
             with_addresses("127.0.0.1:8080", "127.0.0.1:9090"),
             true,
-            "is good",
+            "is valid",
         ),
         (
             with_addresses("127.0.0.1:8080", "127.0.0.1:8080"),
@@ -154,24 +154,28 @@ fn a_configuration_that_cannot_work_is_refused() {
         (
             with_addresses("8080", "127.0.0.1:9090"),
             false,
-            "`8080` is not an address",
+            "`8080` is not `host:port`",
         ),
         (
             with_addresses("127.0.0.1:8080", "127.0.0.1:99999"),
             false,
-            "`127.0.0.1:99999` is not an address",
+            "`127.0.0.1:99999` is not `host:port`",
         ),
-        (with_header(captured("$1")), true, "is good"),
+        (with_header(captured("$1")), true, "is valid"),
         (
             with_header(captured("$9")),
             false,
-            "names the capture `9`, which `match` does not have",
+            "refers to capture group `9`, which `match` does not define",
         ),
-        (with_header(captured("$name")), false, "capture `name`"),
+        (
+            with_header(captured("$name")),
+            false,
+            "capture group `name`",
+        ),
         // One dollar sign more, since `${}` is a variable of the environment.
         (with_header(captured("$1x")), false, "write `$${1}x`"),
-        (with_header(captured("$${1}x")), true, "is good"),
-        (with_header(captured("$${9}x")), false, "capture `9`"),
+        (with_header(captured("$${1}x")), true, "is valid"),
+        (with_header(captured("$${9}x")), false, "capture group `9`"),
     ] {
         let (success, said) = check(&config);
         assert_eq!(success, good, "{said}");
@@ -193,7 +197,7 @@ fn a_configuration_of_doubtful_sense_is_warned_of() {
         (changed(|_| {}), None),
         (
             twice,
-            Some("warning: route `chat` takes all of these requests already"),
+            Some("warning: unreachable: route `chat` above matches all of these requests"),
         ),
         (silent, Some("warning: no channel speaks messages")),
     ] {

@@ -223,7 +223,7 @@ async fn a_setting_that_needs_a_restart_is_reported_until_it_is_taken_back() {
     }
     let warned = async || {
         let said = gateway.process.stderr.all().join("\n");
-        (said.contains("it needs a restart") && said.contains("\"setting\":\"server.listen\""))
+        (said.contains("restart to apply it") && said.contains("\"setting\":\"server.listen\""))
             .then_some(())
     };
     eventually("the warning", warned).await;

@@ -128,9 +128,9 @@ async fn a_file_that_holds_no_secret_changes_nothing_until_it_does() {
     let too_large = "x".repeat(65 << 10);
     let cases = [
         (Some(""), "is empty"),
-        (None, "there is no such file"),
+        (None, "no such file"),
         (Some("\n"), "is empty"),
-        (Some("sk-bad\nsk-canary\n"), "a header cannot carry"),
+        (Some("sk-bad\nsk-canary\n"), "not a valid header value"),
         (Some(&*too_large), "is larger than 64 KiB"),
     ];
     for (n, (content, reason)) in cases.into_iter().enumerate() {

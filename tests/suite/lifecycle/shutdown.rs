@@ -163,7 +163,7 @@ async fn behind_the_time_to_drain_streams_end_with_an_error_event_and_without_a_
         assert!(!answer.whole, "{protocol:?}");
         answer.body.splice(..0, begin.into_bytes());
         assert_error_event(protocol, &answer);
-        assert!(answer.text().contains("being restarted"));
+        assert!(answer.text().contains("the gateway is restarting"));
     }
     let answer = waiting.answer().await.expect("an answer");
     assert_error_body(Protocol::Chat, &answer, 503);

@@ -103,7 +103,7 @@ async fn upgrades_under_load_fail_no_request_and_cut_no_stream() {
     for _ in 0..UPGRADES {
         sleep(Duration::from_millis(700)).await;
         let next = gateway.successor(&config).await;
-        gateway.process.said("a successor has taken over").await;
+        gateway.process.said("the new process has taken over").await;
         former.push(std::mem::replace(&mut gateway, next));
     }
     sleep(Duration::from_millis(700)).await;
@@ -140,7 +140,7 @@ async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end
     world
         .gateway
         .process
-        .said("a successor has taken over")
+        .said("the new process has taken over")
         .await;
     let revision = world.gateway.process.said("headgate is listening").await["revision"].clone();
     // Until the former process has closed its pages, it may answer, or close a connection that it took.
@@ -211,7 +211,7 @@ async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
     world
         .gateway
         .process
-        .said("nobody took over; this process goes on")
+        .said("upgrade failed: the new process did not take over; this process keeps serving")
         .await;
     world.gateway.process.signal(libc::SIGQUIT);
     for protocol in PROTOCOLS {
@@ -247,7 +247,7 @@ async fn where_nobody_is_to_be_replaced_a_process_starts_as_usual() {
     ends(&mut world.gateway.process).await;
     let mut next = world.gateway.successor(&world.gateway.config()).await;
     next.process
-        .said("there is no process to take over from")
+        .said("no running process found; starting as usual")
         .await;
     assert_eq!(next.ask(&Request::ask(Protocol::Chat)).await.status, 200);
 }
@@ -257,7 +257,7 @@ async fn a_process_starts_its_successor_when_it_is_told_to() {
     let simulator = Simulator::start().await;
     let mut gateway = at_fixed_addresses(&simulator).await;
     gateway.process.signal(libc::SIGUSR2);
-    let pid = gateway.process.said("a successor was started").await["pid"].clone();
+    let pid = gateway.process.said("started the new process").await["pid"].clone();
     let _successor = OrphanProcess(pid.as_i64().unwrap().try_into().unwrap());
     ends(&mut gateway.process).await;
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);

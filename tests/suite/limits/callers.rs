@@ -98,7 +98,7 @@ async fn requests_beyond_those_of_a_minute_are_refused_in_each_protocols_words()
         }
         let refused = world.ask(&Request::ask(protocol)).await;
         let message = assert_limited(protocol, &refused, "requests", "rate_limit_exceeded");
-        assert!(message.contains("3 requests a minute"), "{message}");
+        assert!(message.contains("3 requests per minute"), "{message}");
         assert_eq!(told(&refused, protocol, "requests", "remaining"), 0);
         assert_eq!(world.simulator.records().await.len(), 3);
         let line = world.gateway.log_of(&refused).await;
@@ -142,7 +142,7 @@ async fn tokens_are_taken_on_estimate_and_settled_on_what_was_used() {
         assert_eq!(connection.ask(&large).await.status, 200);
         let refused = connection.ask(&small).await;
         let message = assert_limited(protocol, &refused, "tokens", "rate_limit_exceeded");
-        assert!(message.contains("10000 tokens a minute"), "{message}");
+        assert!(message.contains("10000 tokens per minute"), "{message}");
         let left = told(&refused, protocol, "tokens", "remaining");
         assert!((1..1_000).contains(&left), "{left}");
         let tiny = Request::to(protocol, body_up_to(protocol, 1).to_string());
@@ -242,7 +242,7 @@ async fn refused_meanwhile(world: &TestSetup, protocol: Protocol) {
     for _ in 0..2 {
         let refused = world.ask(&Request::ask(protocol)).await;
         let message = assert_limited(protocol, &refused, "requests", "rate_limit_exceeded");
-        assert!(message.contains("under way at a time"), "{message}");
+        assert!(message.contains("concurrent requests"), "{message}");
     }
 }
 
@@ -273,7 +273,7 @@ async fn an_exhausted_budget_forbids_sdk_retries() {
         let refused = connection.ask(&Request::ask(protocol)).await;
         let quota = "insufficient_quota";
         let message = assert_limited(protocol, &refused, quota, quota);
-        assert!(message.contains("5 tokens a day"), "{message}");
+        assert!(message.contains("5 tokens per day"), "{message}");
         assert_eq!(told(&refused, protocol, "tokens", "remaining"), 0);
     }
 }
@@ -342,7 +342,7 @@ async fn a_caller_may_have_so_many_connections_open() {
         let mut further = world.gateway.connect().await;
         let refused = further.ask(request).await;
         let message = assert_limited(Protocol::Chat, &refused, "requests", "rate_limit_exceeded");
-        assert!(message.contains("2 connections open"), "{message}");
+        assert!(message.contains("2 open connections"), "{message}");
         assert!(further.is_over().await);
     }
     for connection in &mut open {

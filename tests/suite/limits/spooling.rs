@@ -265,7 +265,7 @@ async fn where_there_is_no_room_the_caller_is_told_and_the_gateway_lives_on() {
             let text = answer.text();
             assert_eq!(answer.status, 503, "{text}");
             assert_eq!(answer.json()["error"]["code"], "overloaded", "{text}");
-            assert!(text.contains("no room for a request body"), "{text}");
+            assert!(text.contains("cannot store a request body"), "{text}");
             let line = gateway.log_of(&answer).await.to_string();
             assert!(line.contains(reason), "{line}");
         }
@@ -273,9 +273,9 @@ async fn where_there_is_no_room_the_caller_is_told_and_the_gateway_lives_on() {
         assert_eq!(small.status, 200, "{}", small.text());
         let told = async || {
             let said = gateway.process.stderr.json();
-            let told = said
-                .iter()
-                .filter(|line| line["message"] == "a large body could not be spooled");
+            let told = said.iter().filter(|line| {
+                line["message"] == "cannot write a request body to the spool folder"
+            });
             (told.count() == 2 * (times + 1)).then_some(())
         };
         eventually("a line for each body", told).await;

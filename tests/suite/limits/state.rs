@@ -197,7 +197,7 @@ async fn an_unreachable_redis_causes_errors_but_no_restart() {
     let meanwhile = create(&gateway, None, true).await;
 
     redis.restart();
-    eventually("Redis is back", async || {
+    eventually("Redis is reachable again", async || {
         (up(&gateway).await == 1.0).then_some(())
     })
     .await;
@@ -212,12 +212,12 @@ async fn an_unreachable_redis_causes_errors_but_no_restart() {
     assert_eq!(ask(&other, Some(&id), false).await.status, 404);
     let failed = gateway.metrics().await.sum(
         "headgate_state_failures_total",
-        &[("operation", "channel_of")],
+        &[("operation", "get_owner")],
     );
     assert!(failed >= 2.0, "{failed}");
     let said = gateway.process.stderr.all().join("\n");
     assert!(
-        said.contains("Redis is away") && said.contains("Redis is back"),
+        said.contains("Redis is unreachable") && said.contains("Redis is reachable again"),
         "{said}"
     );
 }
@@ -238,7 +238,7 @@ async fn a_redis_that_hangs_is_found_away_and_used_again_when_it_wakes() {
     })
     .await;
     redis.stop(false);
-    eventually("Redis is back", async || {
+    eventually("Redis is reachable again", async || {
         (up(&gateway).await == 1.0).then_some(())
     })
     .await;
@@ -297,7 +297,7 @@ async fn a_reload_that_names_another_store_says_that_it_needs_a_restart() {
     gateway.page("POST", "/reload").await;
     let told = gateway
         .process
-        .said("this setting differs from that of the process: it needs a restart")
+        .said("this setting has changed; restart to apply it")
         .await;
     assert_eq!(told["setting"], "state");
     create(&gateway, Some(&id), false).await;
@@ -334,7 +334,7 @@ async fn a_folder_that_takes_no_file_is_told_and_memory_serves() {
         .await;
     gateway
         .process
-        .said("the state file cannot be used: state is kept in memory, and forgotten when headgate stops")
+        .said("cannot use the state file; state is kept in memory and lost when headgate stops")
         .await;
     assert_eq!(up(&gateway).await, 0.0);
     let id = create(&gateway, None, false).await;

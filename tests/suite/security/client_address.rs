@@ -316,10 +316,13 @@ fn explain_tells_whom_a_request_comes_from() {
 #[test]
 fn proxies_that_nobody_trusts_and_networks_that_are_none_are_refused() {
     for (client_address, expected) in [
-        (json!({"from": "proxy_protocol"}), "`trusted` is missing"),
+        (
+            json!({"from": "proxy_protocol"}),
+            "missing required key `trusted`",
+        ),
         (
             from("x_forwarded_for", &["10.0.0.0/33"]),
-            "is neither a network nor an address",
+            "is not an IP address or network",
         ),
         (from("x_real_ip", &["10.0.0.0/8"]), "from"),
     ] {

@@ -38,7 +38,7 @@ async fn ids_of_two_accounts_in_one_request_are_refused() {
     body["previous_response_id"] = response.into();
     let refused = world.ask(&ask(body)).await;
     let message = assert_error_body(Protocol::Responses, &refused, 400);
-    assert!(message.contains("different accounts"), "{message}");
+    assert!(message.contains("different provider accounts"), "{message}");
     for at in ["previous_response_id", "input.0.content.0.file_id"] {
         assert!(message.contains(at), "{message}");
     }
@@ -176,7 +176,10 @@ async fn what_a_removed_channel_made_is_gone() {
     ] {
         let gone = world.ask(&request.clone().key(BOB)).await;
         let message = assert_error_body(Protocol::Responses, &gone, 410);
-        assert!(message.contains("no longer served"), "{message}");
+        assert!(
+            message.contains("was removed from this gateway"),
+            "{message}"
+        );
         assert_eq!(gone.json()["error"]["code"], "id_gone");
         let theirs = world.ask(&request.key(ANN)).await;
         assert_error_body(Protocol::Responses, &theirs, 404);
@@ -246,11 +249,11 @@ async fn a_pin_or_an_order_that_cannot_work_is_refused_with_its_reason() {
     for (request, reason) in [
         (
             json!(["authenticate", {"pin": "secnd"}, "follow_ids", "first_channel"]),
-            "there is no channel `secnd`",
+            "unknown channel `secnd`",
         ),
         (
             json!(["authenticate", {"pin": {"anne": "second"}}, "follow_ids", "first_channel"]),
-            "there is no caller `anne`",
+            "unknown caller `anne`",
         ),
         (
             json!(["authenticate", {"pin": {"ann": "messages"}}, "follow_ids", "first_channel"]),
@@ -270,7 +273,7 @@ async fn a_pin_or_an_order_that_cannot_work_is_refused_with_its_reason() {
         ),
         (
             json!(["authenticate", "follow_ids"]),
-            "no filter of this route finds a channel",
+            "has no filter that selects a channel",
         ),
     ] {
         let mut config = world.config.clone();

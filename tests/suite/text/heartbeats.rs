@@ -116,7 +116,7 @@ async fn comments_do_not_extend_the_idle_timeout() {
     let line = gateway.log_of(&answer).await;
     assert_eq!(line["settlement"], "upstream_cut", "{line}");
     assert!(
-        line["upstream_silence_ms"].as_f64() >= Some(900.0),
+        line["upstream_longest_wait_ms"].as_f64() >= Some(900.0),
         "{line}"
     );
 }

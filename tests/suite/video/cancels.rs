@@ -187,7 +187,7 @@ async fn a_family_that_cannot_cancel_says_so_and_is_asked_nothing() {
     let answer = cancel(&gateway, GENERIC, &id).await;
     assert_error_body(Protocol::Chat, &answer, 409);
     assert!(
-        answer.text().contains("cannot be cancelled"),
+        answer.text().contains("does not support cancelling tasks"),
         "{}",
         answer.text()
     );

@@ -87,8 +87,8 @@ async fn many_polls_of_one_task_cause_few_queries() {
     assert!(queries <= took.as_secs() / 2 + 2, "{queries}");
     let metrics = gateway.metrics().await;
     let outcome = |outcome| metrics.sum("headgate_task_queries_total", &[("outcome", outcome)]);
-    assert_eq!(outcome("asked") as u64, queries);
-    let all = outcome("asked") + outcome("shared") + outcome("fresh");
+    assert_eq!(outcome("provider") as u64, queries);
+    let all = outcome("provider") + outcome("shared") + outcome("cached");
     assert_eq!(all as u64, answered);
 }
 
@@ -227,7 +227,7 @@ async fn gateways_that_share_a_redis_keep_an_account_to_its_queries_a_second() {
     assert!(times.len() >= 2 * MOST, "{times:?}");
     assert!(well > times.len(), "what is known is told meanwhile");
     let over = gateways[0].metrics().await;
-    assert!(over.sum("headgate_task_queries_total", &[("outcome", "over_budget")]) > 0.0);
+    assert!(over.sum("headgate_task_queries_total", &[("outcome", "over_limit")]) > 0.0);
 }
 
 #[tokio::test]

@@ -73,7 +73,7 @@ async fn a_profile_narrows_the_requests_of_its_protocol_and_of_no_other() {
         (
             Protocol::FamilyA,
             json!({"seed": 7}),
-            Some("generation 2.0 does not support `seed`"),
+            Some("`seed` is not supported by generation 2.0; remove it"),
         ),
         (Protocol::Video, json!({"seed": 7}), None),
     ] {
@@ -139,7 +139,7 @@ async fn each_error_of_a_body_comes_with_its_own_words_and_place() {
     let message = assert_error_body(Protocol::FamilyB, &answer, 400);
     for words in [
         "a `file` and a `link` cannot be combined at /input/media/1/type",
-        "`prompt_extend` must be true or left out",
+        "`prompt_extend` must be true or absent",
     ] {
         assert!(message.contains(words), "{message}");
     }

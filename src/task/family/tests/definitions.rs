@@ -19,59 +19,74 @@ fn each_mistake_is_found_at_its_place() {
             "/create/method",
             json!("post"),
             "/create/method",
-            "no HTTP method",
+            "not an HTTP method",
         ),
         (
             "/create/method",
             json!("A B"),
             "/create/method",
-            "no HTTP method",
+            "not an HTTP method",
         ),
-        ("/create/path", json!("tasks"), "/create/path", "no path"),
-        ("/create/path", json!("/tasks#x"), "/create/path", "no path"),
+        ("/create/path", json!("tasks"), "/create/path", "not a path"),
+        (
+            "/create/path",
+            json!("/tasks#x"),
+            "/create/path",
+            "not a path",
+        ),
         (
             "/create/path",
             json!("/tasks/{id}"),
             "/create/path",
-            "before a task is created",
+            "does not exist yet",
         ),
         (
             "/create/headers",
             json!({"a b": "c"}),
             "/create/headers",
-            "`a b` is no name",
+            "`a b`",
         ),
         (
             "/create/headers",
             json!({"a": "c\nd"}),
             "/create/headers/a",
-            "cannot carry",
+            "valid header value",
         ),
         (
             "/create/other_paths",
             json!({"tasks": ["/input/a"]}),
             "/create/other_paths/tasks",
-            "no path",
+            "not a path",
         ),
         (
             "/create/other_paths",
             json!({"/frames": ["a"]}),
             "/create/other_paths/~1frames",
-            "begins with `/`",
+            "begin with `/`",
         ),
-        ("/query/path", json!("/tasks"), "/query/path", "no `{id}`"),
+        (
+            "/query/path",
+            json!("/tasks"),
+            "/query/path",
+            "contain `{id}`",
+        ),
         (
             "/query/path",
             json!("/tasks/{task}"),
             "/query/path",
-            "no path",
+            "not a path",
         ),
-        ("/cancel/path", json!("/tasks"), "/cancel/path", "no `{id}`"),
+        (
+            "/cancel/path",
+            json!("/tasks"),
+            "/cancel/path",
+            "contain `{id}`",
+        ),
         (
             "/request/base",
             json!({"a": "{}"}),
             "/request/base",
-            "no value",
+            "no field value",
         ),
         (
             "/request/base",
@@ -83,7 +98,7 @@ fn each_mistake_is_found_at_its_place() {
             "/request/prompt",
             json!("input"),
             "/request/prompt",
-            "no place",
+            "not a place in a request",
         ),
         (
             "/request/prompt",
@@ -95,25 +110,25 @@ fn each_mistake_is_found_at_its_place() {
             "/request/prompt",
             json!({"to": "/p", "refuse": "no"}),
             "/request/prompt",
-            "one of `to`",
+            "exactly one of `to`",
         ),
         (
             "/request/prompt",
             json!({}),
             "/request/prompt",
-            "one of `to`",
+            "exactly one of `to`",
         ),
         (
             "/request/prompt",
             json!({"to": "/p", "value": {"a": 1}}),
             "/request/prompt/value",
-            "no `{}`",
+            "must contain `{}`",
         ),
         (
             "/request/ratio",
             json!({"to": "/p", "only": ["1:1"], "map": {"1:1": 1}}),
             "/request/ratio/only",
-            "exclude each other",
+            "mutually exclusive",
         ),
         (
             "/request/medias/last_frame",
@@ -121,57 +136,72 @@ fn each_mistake_is_found_at_its_place() {
             "/request/medias/last_frame",
             "another",
         ),
-        ("/task_id", json!("{/a}b"), "/task_id", "only JSON pointers"),
-        ("/task_id", json!([]), "/task_id", "only JSON pointers"),
-        ("/task_id", json!("id"), "/task_id", "begins with `/`"),
+        (
+            "/task_id",
+            json!("{/a}b"),
+            "/task_id",
+            "one or more JSON pointers",
+        ),
+        (
+            "/task_id",
+            json!([]),
+            "/task_id",
+            "one or more JSON pointers",
+        ),
+        ("/task_id", json!("id"), "/task_id", "begin with `/`"),
         (
             "/status/at",
             json!("/a - /b"),
             "/status/at",
-            "only JSON pointers",
+            "one or more JSON pointers",
         ),
         (
             "/status/map",
             json!({"DONE": "failed"}),
             "/status/map",
-            "no word means `succeeded`",
+            "no status is mapped to `succeeded`",
         ),
         (
             "/answer/video_url",
             json!([]),
             "/answer/video_url",
-            "lies nowhere",
+            "missing place",
         ),
-        ("/answer/ratio", json!("{/a"), "/answer/ratio", "not closed"),
+        (
+            "/answer/ratio",
+            json!("{/a"),
+            "/answer/ratio",
+            "unclosed `{`",
+        ),
         (
             "/answer/usage/duration",
             json!("/a / b"),
             "/answer/usage/duration",
-            "begins with `/`",
+            "begin with `/`",
         ),
         (
             "/answer/times",
             json!({"unit": "seconds", "offset": "+08:00"}),
             "/answer/times/offset",
-            "only times",
+            "requires `unit: text`",
         ),
         (
             "/answer/times",
             json!({"unit": "text", "offset": "+25:00"}),
             "/answer/times/offset",
-            "no offset",
+            "offset from UTC",
         ),
         (
             "/errors/code",
             json!("code"),
             "/errors/code",
-            "begins with `/`",
+            "begin with `/`",
         ),
         (
             "/native",
             json!({"model": "{/a}"}),
             "/native/model",
-            "only JSON pointers",
+            "one or more JSON pointers",
         ),
     ];
     for (at, value, place, reason) in table {
@@ -194,7 +224,7 @@ fn a_section_that_is_missing_is_named() {
         let found = faults(|family| {
             family.as_object_mut().unwrap().remove(section);
         });
-        let reason = format!("the family has no `{section}`");
+        let reason = format!("missing required key `{section}`");
         assert_eq!(found, [(String::new(), reason)]);
     }
     for section in ["cancel", "errors", "native"] {
@@ -210,7 +240,7 @@ fn a_section_that_is_missing_is_named() {
         found,
         [(
             "/request".to_string(),
-            "the request has no `model`".to_string()
+            "missing required key `model`".to_string()
         )]
     );
 }
