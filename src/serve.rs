@@ -1,18 +1,18 @@
-//! What an HTTP application of the gateway's own (the admin pages) is, without naming the server that runs it.
+//! The interface of an HTTP application that the gateway serves itself (the admin pages), independent of the server.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use std::future::Future;
 
-/// Answers requests whose body was read whole.
+/// An HTTP application. It gets requests with complete bodies.
 ///
-/// When the client leaves, the future of [`HttpApp::respond`] is dropped.
+/// If the client disconnects, the future of [`HttpApp::respond`] is dropped.
 pub trait HttpApp: Send + Sync + 'static {
-    /// Answers one request.
+    /// Responds to one request.
     fn respond(&self, request: Request<Bytes>) -> impl Future<Output = AppResponse> + Send;
 }
 
-/// An answer: status, headers and body.
+/// A response: status, headers and body.
 pub struct AppResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
@@ -29,7 +29,7 @@ impl AppResponse {
         }
     }
 
-    /// An answer with a JSON body.
+    /// A response with a JSON body.
     pub fn json(status: StatusCode, body: &serde_json::Value) -> Self {
         Self::full(status, "application/json", body.to_string())
     }

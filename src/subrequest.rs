@@ -1,5 +1,4 @@
-//! Subrequests: requests of the gateway's own to a channel, which filters make beside the attempts of an exchange,
-//! such as how a task stands.
+//! Subrequests: requests that a filter sends to a channel in addition to the exchange's attempts, such as a task query.
 
 use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::model::Candidate;
@@ -11,23 +10,21 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Sends subrequests, within the timeouts of the route whose filter made them. Filters hold this, and know
-/// nothing of connections.
+/// Sends subrequests, with the timeouts of the filter's route. Filters hold this client instead of a connection.
 #[derive(Clone)]
 pub struct SubrequestClient {
     sender: Arc<dyn SubrequestSender>,
     timeouts: TimeoutOverrides,
 }
 
-/// Whoever sends subrequests: the gateway, or `headgate explain`, which only prints them.
+/// Sends subrequests: implemented by the gateway, and by `headgate explain`, which only prints them.
 pub trait SubrequestSender: Send + Sync {
-    /// A future that sends the subrequest once, with the channel's credential, when it is first polled; the
-    /// outcome counts for the channel's health as that of an attempt. Whoever drops the future gives the
-    /// subrequest up at once.
+    /// A future that sends the subrequest once, with the channel's credential, when it is first polled. The outcome
+    /// counts for the channel's health like an attempt's. Dropping the future cancels the subrequest.
     ///
     /// # Errors
-    /// There was no response, none of a provider, or the provider does not accept the channel's account. What
-    /// the provider refuses for other reasons is a response.
+    /// There was no response, the response is not of the protocol, or the provider refused the channel's credential or
+    /// account. Other error responses of the provider are returned as `Ok`.
     fn send(
         self: Arc<Self>,
         subrequest: Subrequest,
@@ -35,48 +32,48 @@ pub trait SubrequestSender: Send + Sync {
     ) -> SubrequestFuture;
 }
 
-/// The response to a subrequest, still to come.
+/// The future response to a subrequest.
 pub type SubrequestFuture = Pin<Box<dyn Future<Output = Result<SubrequestResponse, Fault>> + Send>>;
 
-/// A provider's id of a subrequest, for the log of the request that it was made for.
+/// Receives the provider's request id of a subrequest, for the access log of the original request.
 pub type UpstreamRequestIdSlot = Arc<Mutex<Option<HeaderValue>>>;
 
-/// A request of the gateway's own to a channel.
+/// A request of a filter to a channel.
 #[derive(Clone, Debug)]
 pub struct Subrequest {
-    /// The id of the request that it is made for, which providers get and logs have.
+    /// The id of the original request, for the provider and for logs.
     pub id: Arc<str>,
     pub candidate: Candidate,
     pub method: Method,
     /// Appended to the channel's `base_url`.
     pub path: String,
-    /// Besides the gateway's own and the channel's.
+    /// Headers in addition to the gateway's and the channel's.
     pub headers: HeaderMap,
-    /// Empty for none.
+    /// The body; empty for none.
     pub body: Bytes,
-    /// Where the provider's own id of this request is put once there is a response.
+    /// Set to the provider's request id when the response arrives.
     pub upstream_request_id: UpstreamRequestIdSlot,
-    /// How long it may wait for room on a channel that is at its limits.
+    /// Maximum wait while the channel is at its limits.
     pub max_wait: Duration,
 }
 
-/// A provider's response to a subrequest, without the channel's credential should it have repeated it.
+/// A provider's response to a subrequest, with the channel's credential masked.
 #[derive(Clone, Debug)]
 pub struct SubrequestResponse {
     pub status: StatusCode,
-    /// Those that callers may see.
+    /// The headers that callers may see.
     pub headers: HeaderMap,
-    /// The whole of it; at most 1 MiB.
+    /// The whole body, 1 MiB at most.
     pub body: Bytes,
 }
 
 impl SubrequestClient {
-    /// Sends with `sender`, within `timeouts` where the route sets them.
+    /// Sends with `sender`; `timeouts` of the route override those of the channel.
     pub fn new(sender: Arc<dyn SubrequestSender>, timeouts: TimeoutOverrides) -> Self {
         Self { sender, timeouts }
     }
 
-    /// As [`SubrequestSender::send`].
+    /// Like [`SubrequestSender::send`].
     pub fn send(&self, subrequest: Subrequest) -> SubrequestFuture {
         self.sender.clone().send(subrequest, self.timeouts)
     }

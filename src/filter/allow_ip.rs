@@ -1,4 +1,4 @@
-//! `allow_ip`: only requests from the listed networks go on; 403 for all others.
+//! `allow_ip`: allows requests from the listed networks only; 403 for all others.
 
 use super::client_networks::{ClientNetworks, address_refused};
 use super::kind::{ChainSide, FilterKind, FilterPlacement, settings_schema};

@@ -1,4 +1,4 @@
-//! `authenticate`: finds the caller by its key, before a byte of the body is read.
+//! `authenticate`: identifies the caller by its API key, before the body is read.
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterProvision};
 use super::view::RequestView;
@@ -30,7 +30,7 @@ pub const KIND: FilterKind = FilterKind {
 
 struct AuthenticateFilter {
     callers: Arc<Callers>,
-    /// The messages protocol's SDKs carry the key in `x-api-key`; the model list serves them too.
+    /// SDKs of the messages protocol send the key in `x-api-key`. Their requests for the model list do too.
     also_api_key: bool,
 }
 
@@ -46,7 +46,7 @@ impl Filter for AuthenticateFilter {
 impl AuthenticateFilter {
     fn caller_of(&self, headers: &HeaderMap, query: Option<&str>) -> Result<Arc<Caller>, Fault> {
         let key = self.key(headers, query)?;
-        // SDKs and people look for the words of the first half.
+        // SDKs and developers search for "Incorrect API key provided".
         self.callers.holder_of(key).cloned().ok_or_else(|| {
             refuse(
                 "Incorrect API key provided; check it, or ask the operator of this gateway for one",
@@ -79,7 +79,7 @@ impl AuthenticateFilter {
     }
 }
 
-/// Where a key seems to have been sent that is not looked for there.
+/// Describes a header or query parameter that seems to hold the key but is not read.
 fn sent_elsewhere(headers: &HeaderMap, query: Option<&str>) -> Option<String> {
     const NAME_BYTES_MAX: usize = 64;
     let mut folded = Vec::new();
@@ -120,7 +120,7 @@ fn bearer(headers: &HeaderMap) -> Result<Option<&[u8]>, Fault> {
     }
 }
 
-/// The one value of a header; two would let two readers see two callers.
+/// The only value of a header. Two values are an error: different readers could authenticate different callers.
 fn single<'h>(headers: &'h HeaderMap, name: &str) -> Result<Option<&'h [u8]>, Fault> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {

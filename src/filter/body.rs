@@ -1,4 +1,4 @@
-//! A request's body: none, JSON, a form whose fields are read, or bytes that no filter looks into.
+//! A request's body: absent, JSON, a parsed form, or bytes that no filter parses.
 
 use super::body_stream::BodyStream;
 use crate::protocol::form::MultipartForm;
@@ -8,23 +8,23 @@ use bytes::Bytes;
 /// The body as the caller sent it.
 #[derive(Default)]
 pub enum RequestBody {
-    /// There is none, or it has not been read yet.
+    /// The request has no body, or it is not read yet.
     #[default]
     Absent,
     Json(JsonDocument),
-    /// A form, and its fields as JSON, with stand-ins for files. Edits apply to the form itself.
+    /// A form, and its fields as JSON with stand-ins for files. Edits apply to the form.
     Form {
         form: MultipartForm,
         described: JsonDocument,
     },
-    /// Bytes that pass unread.
+    /// Bytes that pass unparsed.
     Opaque(Bytes),
-    /// Passes unread to the provider while it comes in; it can be sent once.
+    /// Passes unparsed to the provider while it arrives from the caller. It can be sent only once.
     Streamed(BodyStream),
 }
 
 impl RequestBody {
-    /// What it says in JSON, if it was scanned.
+    /// The body as JSON, if it was scanned.
     pub fn document(&self) -> Option<&JsonDocument> {
         match self {
             Self::Json(document) => Some(document),
@@ -33,16 +33,16 @@ impl RequestBody {
         }
     }
 
-    /// What it says in JSON, for filters whose kind needs the body.
+    /// The body as JSON, for filters whose kind needs the body.
     ///
     /// # Panics
-    /// If no filter of the route needs it.
+    /// No filter of the route needs the body.
     pub fn scanned(&self) -> &JsonDocument {
         self.document()
             .expect("a filter that needs the body runs on routes that scan it")
     }
 
-    /// A form whose fields are known.
+    /// The parsed form, if the body is one.
     pub fn form(&self) -> Option<&MultipartForm> {
         match self {
             Self::Form { form, .. } => Some(form),
@@ -50,7 +50,7 @@ impl RequestBody {
         }
     }
 
-    /// The caller's bytes, where they are held.
+    /// The caller's bytes, unless the body streams.
     pub fn bytes(&self) -> Option<&Bytes> {
         match self {
             Self::Absent | Self::Streamed(_) => None,
@@ -60,7 +60,7 @@ impl RequestBody {
         }
     }
 
-    /// How many bytes are held.
+    /// Number of bytes in memory.
     pub fn len(&self) -> usize {
         self.bytes().map_or(0, Bytes::len)
     }

@@ -1,4 +1,4 @@
-//! How a body is read once it is complete, by what the filters of its route need.
+//! How a complete body is parsed, according to what the filters of its route need.
 
 use super::BodyNeed;
 use super::body::RequestBody;
@@ -9,13 +9,13 @@ use crate::protocol::images::{self, FileEncoding, ImageRequestRewrite};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use bytes::Bytes;
 
-/// How a body is to be read.
+/// How to parse a body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum BodyReadMode {
-    /// There is none, and nobody needs one.
+    /// The body is empty, and no filter needs one.
     Absent,
     Json,
-    /// A form whose fields somebody needs to know.
+    /// A form whose fields a filter needs.
     Form {
         boundary: String,
     },
@@ -23,7 +23,7 @@ pub enum BodyReadMode {
 }
 
 impl BodyReadMode {
-    /// What is to be done with `body`, which came with `request`.
+    /// How to parse `body` of `request`, given what the filters of the route need.
     pub fn of(request: &RequestView, body: &[u8], need: BodyNeed) -> Self {
         match (need, request.form_boundary()) {
             (BodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
@@ -37,10 +37,10 @@ impl BodyReadMode {
         }
     }
 
-    /// Reads the body. A large one takes its time.
+    /// Parses the body. Takes long for a large one: call it off the worker threads.
     ///
     /// # Errors
-    /// It is not what its type says, or could be read in two ways.
+    /// The body is malformed or ambiguous.
     pub fn read(self, body: Bytes) -> Result<RequestBody, Fault> {
         let scan = |body| JsonDocument::parse(body, &JsonLimits::default()).map_err(Fault::from);
         match self {
@@ -49,7 +49,7 @@ impl BodyReadMode {
             Self::Json => scan(body).map(RequestBody::Json),
             Self::Form { boundary } => {
                 let form = MultipartForm::parse(body, &boundary)?;
-                // Image edits are the only requests that are read as a form.
+                // Only image edits are parsed as a form.
                 let described =
                     images::encode_json(&form, FileEncoding::StandIns, ImageRequestRewrite::NONE)?;
                 Ok(RequestBody::Form {
@@ -62,10 +62,10 @@ impl BodyReadMode {
 }
 
 impl RequestView {
-    /// Takes the body as it was read.
+    /// Sets the parsed body.
     pub fn take(&mut self, body: RequestBody) {
         if let Some(form) = body.form() {
-            // Every reader at the provider finds the same parts under the same names.
+            // Normalised, so that every parser at the provider finds the same parts under the same names.
             form.normalise(&mut self.edits);
             images::name_as_list(form, &mut self.edits);
         }

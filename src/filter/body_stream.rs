@@ -1,6 +1,6 @@
-//! A request's body that passes to the provider piece by piece while it comes in.
+//! A request body that passes to the provider piece by piece while it arrives.
 //!
-//! One piece at most waits between the two sides: a provider that reads slowly slows its caller down.
+//! At most one piece waits between the two sides, so that a provider that reads slowly slows down the caller.
 
 use bytes::Bytes;
 use std::future::poll_fn;
@@ -8,32 +8,32 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-/// The caller's side: puts pieces in. Dropped before [`Self::end`], it leaves a body that is truncated.
+/// The caller's side: adds pieces. If it is dropped before [`Self::end`], the body is truncated.
 pub struct BodySender(Arc<Mutex<PieceSlot>>);
 
-/// The provider's side: takes pieces out. All clones share one body, and each piece is taken once.
+/// The provider's side: takes pieces. All clones share one body, and each piece is taken once.
 #[derive(Clone)]
 pub struct BodyStream {
     length: Option<u64>,
     slot: Arc<Mutex<PieceSlot>>,
 }
 
-/// The caller's side is gone, and the body not at its end.
+/// The caller's side was dropped before the end of the body.
 #[derive(Debug, thiserror::Error)]
 #[error("the request's body broke off")]
 pub struct TruncatedBody;
 
-/// What both sides share.
+/// State that both sides share.
 #[derive(Default)]
 struct PieceSlot {
     content: SlotContent,
-    /// Whether the caller's side is gone; a body that is complete has its end in `content` then.
+    /// Whether the caller's side was dropped. After a complete body, `content` holds the end by then.
     is_abandoned: bool,
     sender: Option<Waker>,
     receiver: Option<Waker>,
-    /// Whether a piece, or the end, was taken.
+    /// Whether a piece or the end was taken.
     is_begun: bool,
-    /// Since when the provider's side waits for a piece.
+    /// Since when the provider's side has waited for a piece.
     waiting_since: Option<Instant>,
     waited: Duration,
 }
@@ -46,7 +46,7 @@ enum SlotContent {
     End,
 }
 
-/// Both sides of a body of `length` bytes, if the caller declares how many.
+/// Both sides of a body. `length` is the declared length in bytes, if the caller declares one.
 pub fn body_stream(length: Option<u64>) -> (BodySender, BodyStream) {
     let slot = Arc::<Mutex<PieceSlot>>::default();
     let sender = BodySender(slot.clone());
@@ -54,7 +54,7 @@ pub fn body_stream(length: Option<u64>) -> (BodySender, BodyStream) {
 }
 
 impl BodySender {
-    /// Puts a piece in once the one before was taken. An empty one is left out: in chunks it would be the end.
+    /// Adds a piece as soon as the previous one was taken. Ignores an empty piece, which would end a chunked body.
     pub async fn send(&self, piece: Bytes) {
         if piece.is_empty() {
             return;
@@ -62,7 +62,7 @@ impl BodySender {
         self.until_empty().await.put(SlotContent::Piece(piece));
     }
 
-    /// Marks the end: the body was complete.
+    /// Marks the end of a complete body.
     pub async fn end(self) {
         self.until_empty().await.put(SlotContent::End);
     }
@@ -91,12 +91,12 @@ impl Drop for BodySender {
 }
 
 impl BodyStream {
-    /// Bytes that the caller declares.
+    /// The declared length in bytes.
     pub fn length(&self) -> Option<u64> {
         self.length
     }
 
-    /// Whether something of it was taken: it cannot be sent from its begin any more.
+    /// Whether any piece was taken. The body can then no longer be sent from its start.
     pub fn is_begun(&self) -> bool {
         lock(&self.slot).is_begun
     }
@@ -106,15 +106,15 @@ impl BodyStream {
         lock(&self.slot).waited
     }
 
-    /// The next piece; `None` behind the last one.
+    /// The next piece; `None` after the last one.
     ///
     /// # Errors
-    /// The caller's side is gone before the end.
+    /// The caller's side was dropped before the end.
     pub async fn next(&self) -> Result<Option<Bytes>, TruncatedBody> {
         poll_fn(|context| self.poll_next(context)).await
     }
 
-    /// As [`Self::next`].
+    /// Like [`Self::next`].
     pub fn poll_next(
         &self,
         context: &mut Context<'_>,

@@ -1,13 +1,13 @@
-//! Templates with captures of a regular expression, checked when the configuration is read.
+//! Templates with capture groups of a regular expression, checked when the configuration is read.
 
 use super::kind::InvalidSettings;
 use crate::protocol::nearest::nearest;
 use regex::Regex;
 
-/// Reads a regular expression.
+/// Compiles a regular expression.
 ///
 /// # Errors
-/// What is wrong with it, in one line.
+/// The regular expression is invalid; the reason is one line.
 pub fn pattern(text: &str) -> Result<Regex, InvalidSettings> {
     Regex::new(text).map_err(|error| {
         let error = error.to_string();
@@ -17,12 +17,12 @@ pub fn pattern(text: &str) -> Result<Regex, InvalidSettings> {
     })
 }
 
-/// Refuses a template that names a capture which `pattern` does not have: it would always be empty.
+/// Checks that `pattern` defines every capture group that the template names. An undefined group would always be empty.
 ///
-/// `key` is that of the template.
+/// `key` is the setting that holds the template.
 ///
 /// # Errors
-/// The capture, and those that there are.
+/// The template names an undefined capture group; the hint lists the defined ones.
 pub fn check(pattern: &Regex, template: &str, key: &str) -> Result<(), InvalidSettings> {
     for capture in mentioned(template) {
         let known = match capture.parse::<usize>() {
@@ -39,7 +39,7 @@ pub fn check(pattern: &Regex, template: &str, key: &str) -> Result<(), InvalidSe
     Ok(())
 }
 
-/// The template without its captures, each replaced by one ordinary character.
+/// The template with each capture group replaced by `x`.
 pub fn fixed_text(template: &str) -> String {
     let mut text = String::new();
     let mut rest = template;
@@ -57,7 +57,7 @@ pub fn fixed_text(template: &str) -> String {
     text + rest
 }
 
-/// The captures that a template names: `$1`, `$name`, `${name}`; `$$` is a plain `$`.
+/// The capture groups that a template names: `$1`, `$name`, `${name}`. `$$` is a literal `$`.
 fn mentioned(template: &str) -> Vec<&str> {
     let mut captures = Vec::new();
     let mut rest = template;
@@ -84,14 +84,14 @@ fn capture_length(text: &str) -> usize {
 }
 
 fn hint(pattern: &Regex, capture: &str) -> String {
-    // `$1x` is the capture `1x`; longer prefixes are meant before shorter ones.
+    // The template syntax reads `$1x` as group `1x`. Longest prefixes are tried first.
     let prefixes = (1..capture.len()).rev().map(|end| capture.split_at(end));
     let run_on = prefixes.into_iter().find(|(name, _)| match name.parse() {
         Ok(number) => (1..pattern.captures_len()).contains(&number),
         Err(_) => named(pattern).any(|known| known == *name),
     });
     if let Some((name, text)) = run_on {
-        // The file's own `${…}` are variables, so that one dollar sign more is needed there.
+        // `${…}` in the configuration file is a variable, so the template needs a second dollar sign.
         return format!(
             "write `$${{{name}}}{text}` for capture group `{name}` followed by `{text}`"
         );

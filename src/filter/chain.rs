@@ -1,4 +1,4 @@
-//! Chains: the filters of a route in order, each hook run only where a filter declares it.
+//! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
 use super::kind::{FilterKind, FilterNeed, FilterProvision};
 use super::settlement::Settlement;
@@ -9,21 +9,21 @@ use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A filter, and the kind it was built from.
+/// A filter with the kind that it was built from.
 #[derive(Clone)]
 pub struct NamedFilter {
     pub kind: &'static FilterKind,
     pub filter: Arc<dyn Filter>,
 }
 
-/// The filters of a request, in order.
+/// The filters of a route's request chain, in order.
 #[derive(Clone, Default)]
 pub struct RequestChain {
     filters: Vec<NamedFilter>,
     body_need: BodyNeed,
 }
 
-/// The filters of a response, in order: those of the response chain, then those of the request chain backwards.
+/// The filters whose response hooks run: those of the response chain, then those of the request chain in reverse order.
 #[derive(Clone, Default)]
 pub struct ResponseChain {
     filters: Vec<NamedFilter>,
@@ -53,12 +53,12 @@ impl RequestChain {
         Self { filters, body_need }
     }
 
-    /// The filters in order, for telling what a route does.
+    /// All filters of the chain, in order.
     pub fn filters(&self) -> &[NamedFilter] {
         &self.filters
     }
 
-    /// The chain without the filters that provide something which is known by other means.
+    /// The chain without the filters that have this provision. The caller of this function supplies the value itself.
     pub fn without(&self, provision: FilterProvision) -> Self {
         let others = self.filters.iter();
         let others = others.filter(|named| !named.kind.provides(provision));
@@ -68,13 +68,13 @@ impl RequestChain {
         }
     }
 
-    /// The first filter that provides this.
+    /// The first filter with this provision.
     pub fn provider_of(&self, provision: FilterProvision) -> Option<&'static FilterKind> {
         let mut kinds = self.filters.iter().map(|named| named.kind);
         kinds.find(|kind| kind.provides(provision))
     }
 
-    /// The most that any filter needs of the body.
+    /// The largest body need of any filter in the chain.
     pub fn body_need(&self) -> BodyNeed {
         self.body_need
     }
@@ -116,8 +116,8 @@ impl RequestChain {
 }
 
 impl ResponseChain {
-    /// `request_filters` are those of the same route: one that changed the request may have to change the
-    /// response back, the first of them last.
+    /// `request_filters` are the filters of the same route's request chain. They are appended in reverse order, since a
+    /// filter that changed the request may have to change the response back.
     pub fn new(filters: Vec<NamedFilter>, request_filters: &[NamedFilter]) -> Self {
         let all: Vec<_> = filters
             .iter()
@@ -142,12 +142,12 @@ impl ResponseChain {
         }
     }
 
-    /// The filters that were written in the response chain, for telling what a route does.
+    /// The filters of the configured response chain, without the request chain's.
     pub fn filters(&self) -> &[NamedFilter] {
         &self.filters
     }
 
-    /// What is done with a complete response body.
+    /// The highest access of any filter to complete response bodies.
     pub fn body_access(&self) -> BodyAccess {
         match (
             self.body_replacers.is_empty(),
@@ -159,12 +159,12 @@ impl ResponseChain {
         }
     }
 
-    /// What is done with the events of a streamed response.
+    /// The highest access of any filter to the events of a streamed response.
     pub fn event_access(&self) -> BodyAccess {
         self.events
     }
 
-    /// How often a caller is sent a comment while the provider is silent; the shortest counts.
+    /// The shortest heartbeat of any filter: the interval of keep-alive comments while the provider is silent.
     pub fn heartbeat(&self) -> Option<Duration> {
         self.heartbeat
     }
@@ -175,10 +175,10 @@ impl ResponseChain {
         }
     }
 
-    /// Before a response body is sent: filters that may change it.
+    /// Runs the filters that may change a response body, before it is sent.
     ///
     /// # Errors
-    /// A filter refuses the response.
+    /// A filter rejects the response.
     pub async fn replace_body(
         &self,
         response: &mut ResponseView<'_>,
@@ -190,7 +190,7 @@ impl ResponseChain {
         Ok(())
     }
 
-    /// After a response body was sent: filters that only look, and so have nothing to wait for.
+    /// Runs the filters that only read a response body. The body may already be sent; these filters never wait.
     pub fn observe_body(&self, response: &mut ResponseView<'_>, mut body: Bytes) {
         for filter in &self.body_observers {
             match filter.on_response_body(response, &mut body) {
@@ -205,7 +205,7 @@ impl ResponseChain {
         }
     }
 
-    /// One event; filters behind one that dropped it do not see it.
+    /// Runs the event filters. Once a filter drops the event, later filters do not see it.
     pub fn on_event(&self, event: &mut EventView<'_>) {
         for filter in &self.event_filters {
             filter.on_event(event);
@@ -229,7 +229,7 @@ mod tests {
     use crate::filter::view::ResponseBodyKind;
     use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
 
-    /// Adds its name to each header that a hook may change, and to bodies.
+    /// Appends its name to each header that a hook may change, and to bodies.
     struct RecordingFilter(&'static str);
 
     const SEEN: HeaderName = HeaderName::from_static("x-seen");

@@ -1,4 +1,4 @@
-//! The networks that a filter lists, and the fault of a request whose client's address they keep out.
+//! Networks that a filter's settings list, and the error for a client address that is not allowed.
 
 use super::kind::{InvalidSettings, read_settings};
 use crate::catalog::client_address::DownstreamClient;
@@ -6,14 +6,14 @@ use crate::catalog::network::{NETWORK_HINT, Network};
 use crate::protocol::fault::{Fault, FaultKind};
 use serde_json::Value;
 
-/// Networks as a filter's settings list them; never none.
+/// Networks from a filter's settings; never empty.
 pub struct ClientNetworks(Vec<Network>);
 
 impl ClientNetworks {
-    /// Reads the settings of a filter.
+    /// Parses the settings of a filter.
     ///
     /// # Errors
-    /// The list is empty, or an entry is no network; with its place in the list.
+    /// The list is empty, or an entry is not a network; with the index of the entry.
     pub fn read(settings: &Value) -> Result<Self, InvalidSettings> {
         let texts: Vec<String> = read_settings(settings)?;
         if texts.is_empty() {
@@ -35,7 +35,7 @@ impl ClientNetworks {
     }
 }
 
-/// The fault of a request whose client's address is not accepted.
+/// The error for a request whose client address is not allowed.
 pub fn address_refused() -> Fault {
     Fault::new(
         FaultKind::Forbidden,

@@ -1,4 +1,4 @@
-//! `deny_ip`: requests from the listed networks are refused with 403.
+//! `deny_ip`: rejects requests from the listed networks with 403.
 
 use super::client_networks::{ClientNetworks, address_refused};
 use super::kind::{ChainSide, FilterKind, FilterPlacement, settings_schema};
@@ -26,7 +26,7 @@ struct DenyIp {
 
 impl Filter for DenyIp {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        // An address that is not known may be any.
+        // An unknown address may be one of the listed ones.
         let may_be_listed = request
             .client
             .is_none_or(|client| self.networks.contain(&client));

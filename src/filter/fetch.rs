@@ -1,4 +1,4 @@
-//! What a filter may ask the gateway to fetch: a file at a URL that a provider gave, bounded.
+//! The interface by which a filter fetches a file from a URL in a provider's response, within limits.
 
 use crate::catalog::egress::EgressPolicy;
 use bytes::Bytes;
@@ -6,10 +6,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-/// Fetches files. Whoever implements it goes only where [`EgressPolicy`] permits, to the very address that was
-/// looked at, and shows no credential of anybody.
+/// Fetches files. An implementation connects only to addresses that [`EgressPolicy`] permits, to exactly the address
+/// that it checked, and sends no credentials.
 pub trait FileFetcher: Send + Sync {
-    /// The file at `url`.
+    /// Fetches the file at `url`.
     fn fetch<'a>(
         &'a self,
         url: &'a str,
@@ -18,26 +18,26 @@ pub trait FileFetcher: Send + Sync {
     ) -> FetchFuture<'a>;
 }
 
-/// A file that is on its way.
+/// A fetch in progress.
 pub type FetchFuture<'a> =
     Pin<Box<dyn Future<Output = Result<FetchedFile, FetchError>> + Send + 'a>>;
 
-/// How large a file may be, and how long it may take.
+/// Limits of a fetch: file size in bytes, and time.
 #[derive(Clone, Copy, Debug)]
 pub struct FetchLimits {
     pub bytes: usize,
     pub within: Duration,
 }
 
-/// A file.
+/// A fetched file.
 #[derive(Debug)]
 pub struct FetchedFile {
-    /// As its server declares it.
+    /// The media type that the server declared.
     pub content_type: Option<String>,
     pub content: Bytes,
 }
 
-/// Why there is no file, in words for the operator; without the URL, which may be a secret.
+/// Why a file could not be fetched, for the operator. Omits the URL, which may hold a secret.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct FetchError(pub String);

@@ -1,4 +1,4 @@
-//! `first_channel`: a request that names neither model nor id goes where its caller is at home.
+//! `first_channel`: routes a request that names neither model nor id to the pinned or the first usable channel.
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterProvision};
 use super::view::{RequestView, RouteDestination};
@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-/// By which callers of the messages protocol are told apart on routes for both.
+/// On routes without `protocol`, this header identifies callers of the messages protocol.
 const VERSION_HEADER: &str = "anthropic-version";
 
 struct FirstChannel {

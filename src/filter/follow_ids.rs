@@ -1,4 +1,4 @@
-//! `follow_ids`: a request about what a provider made goes to the channel where it was made.
+//! `follow_ids`: routes a request that refers to ids to the channel that created them.
 
 use super::body::RequestBody;
 use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision};
@@ -34,11 +34,11 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-/// The route's parameter that holds an id.
+/// The path parameter that holds an id.
 const PARAMETER: &str = "id";
-/// Members of the query by which a list goes on behind, or before, one of its entries.
+/// Query parameters that continue a list after or before one of its entries.
 const CURSORS: &[&str] = &["after", "before", "after_id", "before_id"];
-/// Providers' ids have a few dozen; what a form holds in an id's place may be a file.
+/// Maximum length of an id in a form field, in bytes. Providers' ids have a few dozen; the field may hold a file.
 const FORM_ID_BYTES_MAX: usize = 256;
 
 struct FollowIds {
@@ -85,7 +85,7 @@ impl Filter for FollowIds {
 }
 
 impl FollowIds {
-    /// The channel that made all of these.
+    /// The channel that created all of these ids.
     async fn one_channel(
         &self,
         request: &RequestView,
@@ -138,7 +138,7 @@ impl FollowIds {
         }
     }
 
-    /// Whether a caller other than this one got the id here: no pin leads there.
+    /// Whether the gateway issued the id to another caller. A pin does not apply to such an id.
     async fn is_of_another(&self, caller: &Caller, id: &str) -> Result<bool, Fault> {
         for other in self.callers.iter() {
             let is_theirs = other.name != caller.name
@@ -157,7 +157,7 @@ impl FollowIds {
     }
 }
 
-/// The path's id; where it has none, the entry that a list shall go on from.
+/// The id in the path; without one, the list cursors of the query.
 fn named_in_head(request: &RequestView) -> Vec<ReferencedId> {
     if let Some(id) = request.param(PARAMETER) {
         return vec![ReferencedId {
@@ -205,7 +205,7 @@ fn named_in_form(request: &RequestView) -> Vec<ReferencedId> {
         .collect()
 }
 
-/// Leaves `channel` as the only one that the request may go to.
+/// Reduces the destination to `channel`.
 fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault> {
     let Some(destination) = &mut request.destination else {
         request.destination = Some(RouteDestination::bound_to(channel));
@@ -233,7 +233,7 @@ fn conflict_fault(one: &str, other: &str) -> Fault {
     .param(one)
 }
 
-/// The same words for what never was and for what another caller has.
+/// The same message for an id that never existed and for another caller's id.
 fn unknown(kind: ResourceIdKind) -> Fault {
     Fault::new(
         FaultKind::UnknownId,
@@ -254,7 +254,7 @@ fn gone(kind: ResourceIdKind) -> Fault {
     )
 }
 
-/// Another channel would know nothing of the id: better no answer than a wrong one.
+/// The request fails: another channel does not know the id, and would respond wrongly.
 fn store_fault(unavailable: StoreUnavailable) -> Fault {
     Fault::new(
         FaultKind::Overloaded,

@@ -1,4 +1,4 @@
-//! `force_usage`: asks chat streams for their usage, and takes the extra chunk out again for callers who did not.
+//! `force_usage`: requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.
 
 use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings};
 use super::view::{EventAction, EventView, RequestView};
@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
 
 struct ForceUsage;
 
-/// The chunk with the usage was the filter's wish, not the caller's.
+/// Marks a request whose usage chunk was requested by the filter, not by the caller.
 struct ForcedUsageMarker;
 
 impl Filter for ForceUsage {
@@ -55,7 +55,7 @@ impl Filter for ForceUsage {
     }
 }
 
-/// Makes a stream tell its usage; `false` where it does already, or is no stream.
+/// Requests usage for a stream; `false` if the caller requested it already, or the response is not a stream.
 fn request_usage(body: &JsonDocument, edits: &mut JsonEdits) -> bool {
     const ASKING: &[u8] = br#"{"include_usage":true}"#;
     let root = body.root();
@@ -76,7 +76,7 @@ fn request_usage(body: &JsonDocument, edits: &mut JsonEdits) -> bool {
     true
 }
 
-/// The extra chunk has no choices; every other chunk says `"usage":null`.
+/// The usage chunk has no choices; every other chunk has `"usage":null`.
 fn without_usage(data: &[u8]) -> EventAction {
     if memchr::memmem::find(data, b"\"usage\"").is_none() {
         return EventAction::Pass;

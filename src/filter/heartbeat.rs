@@ -1,4 +1,4 @@
-//! `heartbeat`: a comment now and then, for callers and proxies that give up a silent stream.
+//! `heartbeat`: keep-alive comments for callers and proxies that close an idle stream.
 
 use super::kind::{
     ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,

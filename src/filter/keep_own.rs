@@ -1,4 +1,4 @@
-//! `keep_own`: of a list, a caller sees what was made for it.
+//! `keep_own`: filters a list response down to the entries that were issued to the caller.
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement};
 use super::view::ResponseView;
@@ -49,7 +49,7 @@ impl Filter for KeepOwn {
             let list = JsonDocument::parse(body.clone(), &JsonLimits::default())
                 .map_err(|malformed| unreadable().source(malformed))?;
             let Some(data) = list.root().get("data") else {
-                // The answer to a POST on the same path is what was made, and no list.
+                // A POST on the same path responds with the created object, not with a list.
                 return match list.root().get("id") {
                     Some(_) => Ok(()),
                     None => Err(unreadable()),
@@ -93,7 +93,7 @@ impl KeepOwn {
     }
 }
 
-/// The list with these entries alone; its first and last id are theirs.
+/// The list with only these entries; `first_id` and `last_id` are set to match.
 fn rewritten(list: &JsonDocument, data: DocumentNode<'_>, own: &[DocumentNode<'_>]) -> Bytes {
     let mut entries = BytesMut::from(&b"["[..]);
     for (index, entry) in own.iter().enumerate() {
@@ -121,7 +121,7 @@ fn rewritten(list: &JsonDocument, data: DocumentNode<'_>, own: &[DocumentNode<'_
     body.freeze()
 }
 
-/// What cannot be looked through cannot be shown.
+/// A list that cannot be parsed cannot be filtered, so the caller gets an error.
 fn unreadable() -> Fault {
     Fault::new(
         FaultKind::Upstream,

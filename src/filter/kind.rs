@@ -1,4 +1,4 @@
-//! What the registry knows of a filter: its name, its settings, its place and how it is built.
+//! What the registry knows of a filter: its name, its settings, its placement and how it is built.
 
 use super::Filter;
 use crate::catalog::caller::Callers;
@@ -16,24 +16,24 @@ use std::cell::RefCell;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A filter as the registry knows it: its name, its settings, where it may stand, and how it is built.
+/// A filter type: its name, its settings, its placement in a chain, and how it is built.
 pub struct FilterKind {
     pub name: &'static str,
-    /// One sentence for the reference and for editors.
+    /// One sentence for the reference pages and for editors.
     pub summary: &'static str,
     pub side: ChainSide,
     pub placement: FilterPlacement,
-    /// JSON Schema of its settings; none if it takes none.
+    /// JSON Schema of the settings; `None` if the filter has no settings.
     pub settings: Option<fn() -> Value>,
-    /// Whether it may be written without settings.
+    /// Whether the filter may be configured by its name alone, without settings.
     pub bare: bool,
     pub build: FilterBuildFn,
 }
 
-/// Builds a filter from its settings and what the configuration offers.
+/// Builds a filter from its settings and the build context.
 pub type FilterBuildFn = fn(&Value, &BuildContext<'_>) -> Result<Arc<dyn Filter>, InvalidSettings>;
 
-/// The chain that a filter may stand in.
+/// The chains in which a filter may be placed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChainSide {
     Request,
@@ -41,46 +41,46 @@ pub enum ChainSide {
     Either,
 }
 
-/// Where a filter may stand among those of its route, checked when a snapshot is built
-/// (`snapshot/routes/order.rs`). All of it counts only where a route has both filters.
+/// Where a filter may be placed among the filters of its route, checked when a snapshot is built
+/// (`snapshot/routes/order.rs`). A rule about two filters applies only if a route has both.
 pub struct FilterPlacement {
-    /// Filters that must stand before it.
+    /// Filters that must be placed before this one.
     pub after: &'static [&'static str],
-    /// What must be known before its hooks run, and so which filters must stand before it.
+    /// What must be known before this filter's hooks run, and so which filters must be placed before it.
     pub needs: &'static [FilterNeed],
-    /// What is known behind it.
+    /// What is known after this filter ran.
     pub provides: &'static [FilterProvision],
-    /// Ends the message of one that stands too early: "`x` requires an earlier `y`", then this.
+    /// The end of the error message about a filter that is placed too early: "`x` requires an earlier `y`", then this.
     pub reason: &'static str,
-    /// Where to put one that stands too early, if that is not just behind the other.
+    /// Where to move a filter that is placed too early, if not directly after the other one.
     pub hint: Option<&'static str>,
 }
 
-/// What a filter works with.
+/// What a filter requires before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterNeed {
-    /// The whole body, scanned: nobody reads a body that no filter needs.
+    /// The whole body, scanned. A body that no filter needs is not scanned.
     Body,
     Caller,
     Model,
 }
 
-/// What a filter finds out or decides for all behind it.
+/// What a filter determines for all later filters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FilterProvision {
     Caller,
     Model,
-    /// Where the request goes.
+    /// The channel that the request goes to.
     Channel,
-    /// Where a request goes that has this parameter in its path.
+    /// The channel of requests whose route has this path parameter.
     ChannelOf(&'static str),
-    /// The caller's limits are kept.
+    /// Enforcement of the caller's limits.
     Limits,
-    /// A reply to every request.
+    /// A local reply to every request.
     Reply,
 }
 
-/// What a configuration offers to the filters built from it.
+/// What the configuration provides for building filters.
 pub struct BuildContext<'a> {
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
@@ -90,17 +90,17 @@ pub struct BuildContext<'a> {
     pub polls: &'a Arc<TaskStatusPoller>,
     pub egress: &'a Arc<EgressPolicy>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
-    /// Of the route whose chain is built.
+    /// Protocol of the route whose chain is built.
     pub protocol: Option<Protocol>,
     pub side: ChainSide,
     /// Whether every path of the route has a `{parameter}` of this name.
     pub has_parameter: &'a dyn Fn(&str) -> bool,
-    /// Where warnings go: settings that are allowed but cannot work.
+    /// Receives warnings about settings that are valid but have no effect.
     pub warnings: &'a RefCell<Vec<InvalidSettings>>,
 }
 
 impl FilterKind {
-    /// Whether filters behind it can rely on this.
+    /// Whether later filters can rely on this.
     pub fn provides(&self, provision: FilterProvision) -> bool {
         self.placement.provides.contains(&provision)
     }
@@ -111,7 +111,7 @@ impl FilterKind {
 }
 
 impl FilterPlacement {
-    /// Of a filter that neither needs others nor is needed.
+    /// For a filter without requirements and provisions.
     pub const ANYWHERE: Self = Self {
         after: &[],
         needs: &[],
@@ -122,7 +122,7 @@ impl FilterPlacement {
 }
 
 impl FilterNeed {
-    /// What meets it; a body needs no filter.
+    /// The provision that meets the need. No filter provides the body.
     pub fn satisfied_by(self) -> Option<FilterProvision> {
         match self {
             Self::Body => None,
@@ -133,33 +133,33 @@ impl FilterNeed {
 }
 
 impl BuildContext<'_> {
-    /// Warns whoever checks the configuration; the filter is built all the same.
+    /// Adds a warning to the report about the configuration; the filter is built nevertheless.
     pub fn warn(&self, warning: InvalidSettings) {
         self.warnings.borrow_mut().push(warning);
     }
 }
 
-/// Where requests of a protocol that name a model go.
+/// An endpoint of a protocol whose requests name a model.
 #[derive(Debug)]
 pub struct ModelEndpoint {
     pub protocol: Protocol,
-    /// Method and path: `POST /v1/images/edits`.
+    /// Method and path, such as `POST /v1/images/edits`.
     pub pattern: String,
 }
 
-/// Compiled request schemas, by the path they have in `routes.yaml`.
+/// Compiled request schemas by their path in `routes.yaml`.
 pub trait SchemaLookup {
     /// The schema at `path`, relative to the configuration's folder.
     ///
     /// # Errors
-    /// A sentence that says why the file cannot be read or is no schema.
+    /// The file cannot be read or is not a valid schema; the text is a sentence for the operator.
     fn schema(&self, path: &Path) -> Result<Arc<CompiledSchema>, String>;
 }
 
-/// Settings that a filter cannot be built from.
+/// An error in a filter's settings.
 #[derive(Debug)]
 pub struct InvalidSettings {
-    /// JSON pointer within the settings; empty for the whole.
+    /// JSON pointer within the settings; empty for the settings as a whole.
     pub pointer: String,
     pub reason: String,
     pub hint: Option<String>,
@@ -170,19 +170,19 @@ pub fn settings_schema<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }
 
-/// Reads settings that the schema has accepted already.
+/// Parses settings that the schema accepted.
 ///
 /// # Errors
-/// What serde says, where the schema was more lenient than the type.
+/// The settings do not fit the type, where the schema is less strict; with serde's message.
 pub fn read_settings<T: DeserializeOwned>(settings: &Value) -> Result<T, InvalidSettings> {
     serde_json::from_value(settings.clone())
         .map_err(|error| InvalidSettings::new(error.to_string()))
 }
 
-/// As [`read_settings`]; absent settings read as the type's default.
+/// Like [`read_settings`], with the type's default if there are no settings.
 ///
 /// # Errors
-/// As [`read_settings`].
+/// Like [`read_settings`].
 pub fn read_settings_or_default<T: DeserializeOwned + Default>(
     settings: &Value,
 ) -> Result<T, InvalidSettings> {
@@ -201,13 +201,13 @@ impl InvalidSettings {
         }
     }
 
-    /// Says where in the settings.
+    /// Sets the JSON pointer of the error.
     pub fn at(mut self, pointer: impl Into<String>) -> Self {
         self.pointer = pointer.into();
         self
     }
 
-    /// Says what to do.
+    /// Sets the hint: what to change.
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self

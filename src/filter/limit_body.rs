@@ -1,4 +1,4 @@
-//! `limit_body`: the most bytes of body that this route reads; 413 beyond.
+//! `limit_body`: the largest request body, and optionally the largest file in it; 413 above.
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement, read_settings, settings_schema};
 use super::view::RequestView;
@@ -52,7 +52,7 @@ struct BodyAndFilesConfig {
     file: Option<ByteSize>,
 }
 
-/// One schema for both, since alternatives could only say that neither fits.
+/// One schema for both forms: with `anyOf`, an error could only say that no alternative matches.
 impl JsonSchema for LimitBodyConfig {
     fn schema_name() -> Cow<'static, str> {
         "LimitBodyConfig".into()
@@ -119,13 +119,14 @@ impl LimitBody {
     }
 }
 
-/// The name of the first file over `most` bytes.
+/// The name of the first file above `most` bytes.
 fn large_file(form: &MultipartForm, most: u64) -> Option<String> {
     let is_large = |part: &&FormPart| part.is_file && part.value.len() as u64 > most;
     Some(form.parts().iter().find(is_large)?.name.clone())
 }
 
-/// Where the first data URL over `most` bytes of data stands, at or below a value that is at `at`.
+/// The place of the first data URL with more than `most` bytes of data, in `node` or below; `at` is the place of
+/// `node`.
 fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String> {
     if node.span().len() as u64 <= most {
         return None;
@@ -134,7 +135,7 @@ fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String>
         ValueKind::String => {
             let is_url = node.raw().starts_with(b"\"data:");
             let comma = memchr::memchr(b',', node.raw())?;
-            // The comma is before the data, a quote behind it.
+            // A comma before the data, and a quote after it.
             let data = node.raw().len() - comma - 2;
             let bytes = data as u64 / 4 * 3;
             (is_url && bytes > most).then(|| at.to_owned())
@@ -151,7 +152,7 @@ fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String>
     }
 }
 
-/// The fault of a body over its limit of `most` bytes.
+/// The error for a body above the limit of `most` bytes.
 pub fn too_large(most: u64) -> Fault {
     Fault::new(
         FaultKind::TooLarge,

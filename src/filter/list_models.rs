@@ -1,4 +1,4 @@
-//! `list_models`: answers with the models this caller may use, in the shape of the protocol it speaks.
+//! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
 use super::kind::{
     ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, read_settings_or_default,

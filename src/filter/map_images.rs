@@ -1,4 +1,4 @@
-//! `map_images`: image edits in the form that the channel wants, answered with what the protocol promises.
+//! `map_images`: converts image edits to the channel's format, and completes the responses.
 
 mod inline;
 mod request;
@@ -35,7 +35,7 @@ pub const KIND: FilterKind = FilterKind {
 };
 
 struct MapImages {
-    /// Where images may be fetched.
+    /// Where images may be fetched from.
     egress: Arc<EgressPolicy>,
 }
 

@@ -1,6 +1,6 @@
-//! `map_task`: video tasks, asked for in the caller's words and answered in them, whatever the channel's family.
+//! `map_task`: creates, queries and cancels video tasks of any provider family.
 //!
-//! What differs between families is data; this filter only opens and seals ids and applies it.
+//! The differences between families are data; this filter applies them, and opens and seals task ids.
 
 mod mapped_create;
 mod poll;
@@ -65,7 +65,7 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-/// The route's parameter that holds a task's id, by either name.
+/// The path parameter that holds a task id; both names are accepted.
 const PARAMETERS: [&str; 2] = ["id", "task_id"];
 
 /// Operation of the route.
@@ -106,7 +106,7 @@ struct MapTaskConfig {
 struct MapTask {
     ask: TaskOperation,
     unsupported: UnsupportedFieldPolicy,
-    /// Whether callers speak the generic protocol; else the channel's family.
+    /// Whether callers use the generic protocol, not that of the channel's family.
     is_generic: bool,
     rules: schema_check::FamilySchemas,
     tasks: Arc<TaskSettings>,
@@ -158,7 +158,7 @@ impl Filter for MapTask {
     ) -> HookResult<'a, ()> {
         HookResult::from(match self.ask {
             TaskOperation::Create => self.prepare_create(request, attempt),
-            // Answered by subrequests, which are no attempts.
+            // Queries and cancels are subrequests, not attempts.
             TaskOperation::Query | TaskOperation::Cancel => Ok(()),
             TaskOperation::List => Err(no_list()),
         })
@@ -180,7 +180,7 @@ impl Filter for MapTask {
     }
 }
 
-/// The gateway has no table of tasks, and the provider's list has those of all callers.
+/// The gateway stores no list of tasks, and the provider's list holds the tasks of all callers.
 fn no_list() -> Fault {
     Fault::new(
         FaultKind::NoRoute,
@@ -188,7 +188,7 @@ fn no_list() -> Fault {
     )
 }
 
-/// A channel that speaks no family is none that a task can be mapped for.
+/// A task cannot be mapped for a channel without a family.
 fn no_family() -> Fault {
     Fault::new(
         FaultKind::Internal,

@@ -1,4 +1,4 @@
-//! `meter_usage`: reads the tokens that the provider counted, from JSON answers and from streams.
+//! `meter_usage`: reads the token usage that the provider reports in JSON responses and streams.
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement};
 use super::stream_info::UsageReport;

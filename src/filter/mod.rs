@@ -1,6 +1,6 @@
-//! What a filter is: one step of a chain, built once per snapshot and shared by every request.
+//! The `Filter` trait: one step of a route's chain, built once per snapshot and shared by all requests.
 //!
-//! Each built-in filter has a file of its own here; [`registry`] is the only place that names them all.
+//! Each built-in filter has its own file in this folder; only [`registry`] lists them all.
 
 #[macro_use]
 pub mod registry;
@@ -34,39 +34,39 @@ use std::pin::Pin;
 use std::time::Duration;
 use view::{AttemptView, EventView, RequestView, ResponseView};
 
-/// One step of a chain. Every hook does nothing by default.
+/// One step of a chain. The default implementation of every hook does nothing.
 ///
-/// One rule says which hooks run, and in which order:
+/// Which hooks run, and in which order:
 ///
-/// - Hooks of the request (`on_head`, `on_body`, `on_attempt`) run for the filters of the request chain, in the
-///   order written.
-/// - Hooks of the response (`on_response_head`, `on_response_body`, `on_event`, `on_response_end`) run for the
-///   filters of the response chain in the order written, then for those of the request chain in the reverse
-///   order: the first that changed the request is the last to change its response. Bodies and events are shown
-///   to filters that declare it.
-/// - `on_done` runs for all filters of both chains, in the order written.
+/// - Request hooks (`on_head`, `on_body`, `on_attempt`) run for the filters of the request chain, in the configured
+///   order.
+/// - Response hooks (`on_response_head`, `on_response_body`, `on_event`, `on_response_end`) run for the filters of the
+///   response chain in the configured order, then for the filters of the request chain in reverse order: the first
+///   filter that changed the request is the last to change the response. Only filters that declare access see bodies
+///   and events.
+/// - `on_done` runs for all filters of both chains, in the configured order.
 ///
-/// Each hook runs through its whole chain before the next hook begins. What a filter must know again in a later hook
-/// it keeps in [`RequestView::state`], in a type of its own.
+/// Each hook runs for the whole chain before the next hook starts. A filter stores data for its later hooks in
+/// [`RequestView::state`], under a type that only this filter names.
 pub trait Filter: Send + Sync {
-    /// What the filter, with these settings, asks of its route. Asked once, when the snapshot is built.
+    /// What the filter, with its settings, requires of its route. Called once, while the snapshot is built.
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration::default()
     }
 
-    /// Before a byte of the body is read: may reply or fail, so that a stranger never fills memory.
+    /// Runs before the body is read. May reply or fail, so that an unauthenticated request never fills memory.
     fn on_head<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a> {
         HookResult::next()
     }
 
-    /// The body is complete, and read where a filter of the route needs it; one that streams has not begun. May
-    /// propose edits, name the destination, reply or fail.
+    /// Runs when the body is complete, and parsed if a filter of the route needs that. For a body that streams, it runs
+    /// before the first byte is read. May propose edits, set the destination, reply or fail.
     fn on_body<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a> {
         HookResult::next()
     }
 
-    /// Once per channel tried, on a fresh copy of head and edits, which it may change, or fail. The credential
-    /// comes after this.
+    /// Runs once for each channel that is tried, before the credential is set. May change this attempt's copy of head
+    /// and edits, or fail.
     fn on_attempt<'a>(
         &'a self,
         _request: &'a RequestView,
@@ -75,12 +75,12 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
-    /// Status and headers of the response that the caller gets: may change headers.
+    /// Sees the status and the headers of the response to the caller, and may change the headers.
     fn on_response_head(&self, _response: &mut ResponseView<'_>) {}
 
-    /// A complete response body: JSON, or an error whatever its status. A filter that declares
-    /// [`BodyAccess::Replace`] gets it before it is sent, and may change it or fail. One that declares
-    /// [`BodyAccess::Observe`] gets successful ones only, decides at once, and changes nothing: it may have been sent.
+    /// Sees a complete response body, not a stream. A filter with [`BodyAccess::Replace`] runs before the body is sent,
+    /// also for errors, and may change it or fail. A filter with [`BodyAccess::Observe`] sees only JSON of successful
+    /// responses, must return `Ready`, and must not change the body, which may already be sent.
     fn on_response_body<'a>(
         &'a self,
         _response: &'a mut ResponseView<'_>,
@@ -89,66 +89,67 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
-    /// An event of a streamed response: may replace or drop it where the filter declares [`BodyAccess::Replace`].
-    /// Pure, and never waits.
+    /// Sees one event of a streamed response. A filter with [`BodyAccess::Replace`] may replace or drop the event.
+    /// Cannot wait.
     fn on_event(&self, _event: &mut EventView<'_>) {}
 
-    /// A provider's response ended, whole or not: what was learned of it goes into [`RequestView::info`].
+    /// Runs when a provider's response has ended, complete or not. Puts what the filter learned into
+    /// [`RequestView::info`].
     fn on_response_end(&self, _request: &mut RequestView) {}
 
-    /// Once per exchange, whatever its end was: gives back what the filter holds.
+    /// Runs once per exchange, however the exchange ends. Releases what the filter holds.
     fn on_done(&self, _request: &mut RequestView, _settlement: Settlement) {}
 }
 
-/// What a filter asks of the routes it stands in, by its settings.
+/// What a filter requires of its routes, according to its settings.
 #[derive(Clone, Copy, Default)]
 pub struct FilterDeclaration {
-    /// Its settings leave the body alone, though its kind needs one.
+    /// With these settings the filter does not read the body, although its kind has [`kind::FilterNeed::Body`].
     pub ignores_body: bool,
-    /// It looks at the body where there is one, though its kind needs none.
+    /// The filter reads the body of a request that has one, although its kind does not need a body.
     pub reads_body: bool,
-    /// What it does with complete response bodies.
+    /// Access to complete response bodies.
     pub response_body: BodyAccess,
-    /// What it does with the events of a streamed response.
+    /// Access to the events of a streamed response.
     pub events: BodyAccess,
-    /// How long a stream's provider may be silent until the caller is sent a comment.
+    /// How long the provider of a stream may be silent before the caller gets a keep-alive comment.
     pub heartbeat: Option<Duration>,
-    /// It replies to every request, so that its route needs no channel, and no `on_body` behind it runs.
+    /// The filter replies to every request: its route needs no channel, and later filters never run `on_body`.
     pub replies_always: bool,
 }
 
-/// How much of the request's body the filters of a route need.
+/// How much of the request body the filters of a route need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BodyNeed {
-    /// None of it: a large one streams to the provider, unless the request is a paid create.
+    /// None: a large body streams to the provider, unless the request is a paid create.
     #[default]
     Untouched,
-    /// All of it: scanned as strict JSON unless it is a form, which nobody reads.
+    /// The whole body, scanned as strict JSON unless it is a form. A form passes unread.
     Whole,
-    /// All of it, scanned as strict JSON.
+    /// The whole body, scanned as strict JSON.
     Scanned,
 }
 
-/// What a filter does with a response's body or events.
+/// Access of a filter to the body or the events of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum BodyAccess {
     #[default]
     None,
-    /// Looks at it, never delays or changes it.
+    /// Reads them, without delay or change.
     Observe,
-    /// May change it.
+    /// May change them.
     Replace,
 }
 
-/// What a hook decided.
+/// What the exchange does after a hook.
 pub enum FilterAction {
-    /// Goes on to the next filter.
+    /// Continues with the next filter.
     Continue,
-    /// Ends the exchange with an answer of ours.
+    /// Ends the exchange with a local reply.
     LocalReply(LocalReply),
 }
 
-/// An answer made by us.
+/// A response that the gateway makes itself.
 #[derive(Debug)]
 pub struct LocalReply {
     pub status: StatusCode,
@@ -156,28 +157,29 @@ pub struct LocalReply {
     pub body: Bytes,
 }
 
-/// A hook's result: there already, or still to come.
+/// The result of a hook: ready, or a future.
 ///
-/// Most filters decide at once; they then cost no allocation. A hook that cannot reply has no [`FilterAction`] to give.
+/// Most filters decide at once, which costs no allocation. Hooks that cannot reply have `()` in place of
+/// [`FilterAction`].
 pub enum HookResult<'a, T = FilterAction> {
     Ready(Result<T, Fault>),
     Later(Pin<Box<dyn Future<Output = Result<T, Fault>> + Send + 'a>>),
 }
 
 impl HookResult<'_> {
-    /// Goes on to the next filter.
+    /// Continues with the next filter.
     pub fn next() -> Self {
         Self::Ready(Ok(FilterAction::Continue))
     }
 
-    /// Ends the exchange with an answer of ours.
+    /// Ends the exchange with a local reply.
     pub fn reply(reply: LocalReply) -> Self {
         Self::Ready(Ok(FilterAction::LocalReply(reply)))
     }
 }
 
 impl HookResult<'_, ()> {
-    /// Goes on to the next filter.
+    /// Continues with the next filter.
     pub fn done() -> Self {
         Self::Ready(Ok(()))
     }
@@ -189,12 +191,12 @@ impl<'a, T> HookResult<'a, T> {
         Self::Ready(Err(fault))
     }
 
-    /// Decides once `future` is done.
+    /// Decides when `future` completes.
     pub fn later(future: impl Future<Output = Result<T, Fault>> + Send + 'a) -> Self {
         Self::Later(Box::pin(future))
     }
 
-    /// Waits for the decision.
+    /// Waits for the result.
     pub async fn decided(self) -> Result<T, Fault> {
         match self {
             Self::Ready(outcome) => outcome,

@@ -1,4 +1,4 @@
-//! `normalise`: writes older spellings the way every provider reads them.
+//! `normalise`: rewrites outdated spellings to the ones that all providers accept.
 
 use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement};
 use super::view::RequestView;

@@ -1,4 +1,4 @@
-//! `pass_sse`: streams go straight through, and proxies before us are told not to hold them back.
+//! `pass_sse`: stops proxies in front of the gateway from buffering or caching event streams.
 
 use super::Filter;
 use super::kind::{ChainSide, FilterKind, FilterPlacement};

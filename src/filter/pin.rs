@@ -1,4 +1,4 @@
-//! `pin`: names the channel of what was made elsewhere, and of what names no other.
+//! `pin`: sets the channel for ids that the gateway did not issue, and for requests without a channel.
 
 use super::kind::{
     BuildContext, ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings,

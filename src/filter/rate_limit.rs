@@ -1,4 +1,4 @@
-//! `rate_limit`: admits a request on its caller's limits, and settles them on what was really used.
+//! `rate_limit`: admits requests within their caller's limits, and settles on the actual usage.
 
 mod headers;
 mod reservation;
@@ -68,7 +68,7 @@ impl Default for RateLimitConfig {
 struct RateLimit {
     state: Arc<dyn StateStore>,
     output_tokens: u64,
-    /// Whether the route's bodies tell how many tokens they may use.
+    /// Whether the route has a protocol, whose bodies allow an estimate of the tokens.
     estimates_tokens: bool,
 }
 
@@ -139,7 +139,7 @@ impl RateLimit {
         }
     }
 
-    /// Nothing where only requests are counted: the look at the body is saved.
+    /// The estimate is zero if only requests are limited: that saves reading the body.
     fn estimate(&self, request: &RequestView, limits: &[CallerLimit]) -> TokenEstimate {
         let counts_tokens = |limit: &CallerLimit| match limit.measure {
             LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
@@ -155,7 +155,7 @@ impl RateLimit {
         }
     }
 
-    /// What the operator chose for requests whose limits cannot be looked at.
+    /// Applies the operator's choice (`on_store_failure`) when the limits cannot be checked.
     fn decide_without_store(
         &self,
         request: &mut RequestView,
@@ -179,7 +179,7 @@ impl RateLimit {
     }
 }
 
-/// Once a second: a store that is away would fill the log otherwise.
+/// At most one warning per second, so that an unreachable store does not flood the log.
 fn may_warn() -> bool {
     static LAST: AtomicU64 = AtomicU64::new(0);
     let second = unix_ms() / 1000;
@@ -198,7 +198,7 @@ mod tests {
     use bytes::Bytes;
     use http::{HeaderMap, Method};
 
-    /// A store that nobody reaches.
+    /// A store that never responds.
     struct UnreachableStore(OnStoreFailure);
 
     impl StateStore for UnreachableStore {

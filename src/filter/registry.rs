@@ -1,8 +1,8 @@
-//! The one list of filters. A filter is added by its file and one line here.
+//! The list of all filters. A new filter needs its file and one line here.
 
 use super::kind::{FilterKind, FilterProvision};
 
-/// Hands the name of every filter to the macro `$then`, in alphabetic order.
+/// Calls the macro `$then` with the names of all filters, in alphabetical order.
 macro_rules! filters {
     ($then:ident) => {
         $then! {
@@ -38,19 +38,19 @@ macro_rules! filters {
 
 macro_rules! list_kinds {
     ($($filter:ident)*) => {
-        /// Every filter, in alphabetic order.
+        /// All filters, in alphabetical order.
         pub const FILTERS: &[FilterKind] = &[$(super::$filter::KIND),*];
     };
 }
 
 filters!(list_kinds);
 
-/// The filter of this name.
+/// The filter with this name.
 pub fn find(name: &str) -> Option<&'static FilterKind> {
     FILTERS.iter().find(|kind| kind.name == name)
 }
 
-/// The filters that provide this, for a sentence: `` `one` or `other` ``.
+/// The filters with this provision, formatted for a sentence: `` `one` or `other` ``.
 pub fn providers(provision: FilterProvision) -> String {
     let providers = FILTERS.iter().filter(|kind| kind.provides(provision));
     let names: Vec<String> = providers.map(|kind| format!("`{}`", kind.name)).collect();

@@ -1,4 +1,4 @@
-//! `remember_ids`: keeps which channel made what, read from the passing answer.
+//! `remember_ids`: stores which channel created the ids in a response.
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement};
 use super::view::{EventView, RequestView, ResponseView};
@@ -26,18 +26,18 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-/// Providers' ids have a few dozen.
+/// Maximum length of a stored id, in bytes. Providers' ids have a few dozen.
 const ID_BYTES_MAX: usize = 256;
-/// An answer names a handful; of one that names very many the rest is made up.
+/// Maximum number of ids that are stored for one response besides its own. A regular response has only a few.
 const OTHERS_MAX: usize = 64;
 
-/// Ids that the response named besides its own.
+/// Ids in the response other than its own.
 #[derive(Default)]
 struct RelatedIds(Vec<String>);
 
 struct RememberIds {
     state: Arc<dyn StateStore>,
-    /// The streams of routes without one are not read.
+    /// Streams of routes without a protocol are not read.
     protocol: Option<Protocol>,
 }
 
@@ -107,14 +107,14 @@ impl RememberIds {
     }
 }
 
-/// The id that the request deletes: the one its path ends with.
+/// The id that the request deletes: the last segment of the path.
 fn deleted(request: &RequestView) -> Option<&str> {
     let id = request.param("id")?;
     let ends_with_it = request.path.strip_suffix(id)?.ends_with('/');
     (request.method == Method::DELETE && ends_with_it).then_some(id)
 }
 
-/// Ids are kept and logged; one of no sensible shape is none that a caller will send again.
+/// Ids are stored and logged, so long or non-printable ones are skipped.
 fn is_sensible(id: &str) -> bool {
     !id.is_empty() && id.len() <= ID_BYTES_MAX && id.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -1,4 +1,4 @@
-//! `remove_headers`: removes headers on the way to the provider, or to the caller in the response chain.
+//! `remove_headers`: removes request headers for the provider, or response headers for the caller.
 
 use super::kind::{
     ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings, settings_schema,

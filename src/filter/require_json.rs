@@ -1,4 +1,4 @@
-//! `require_json`: 415 unless the body is `application/json` (or a form, where the route takes one) and not compressed.
+//! `require_json`: 415 unless the body is uncompressed `application/json`, or a form if the route accepts forms.
 
 use super::kind::{
     ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings_or_default,
@@ -97,7 +97,7 @@ impl RequireJson {
     }
 }
 
-/// No line of several may name a coding: some readers look at the first one only, some at the last.
+/// No content-encoding line may name a coding: some parsers read only the first line, some only the last.
 fn check_coding(headers: &HeaderMap) -> Result<(), Fault> {
     let is_coded = |value: &&HeaderValue| {
         !value
@@ -119,22 +119,22 @@ fn check_coding(headers: &HeaderMap) -> Result<(), Fault> {
     }
 }
 
-/// A header's value may be of any length; an error message need not.
+/// The start of a header value, at most 100 characters: values in error messages are bounded.
 fn start_of(value: &HeaderValue) -> String {
     const MOST: usize = 100;
     let text = String::from_utf8_lossy(value.as_bytes());
     text.chars().take(MOST).collect()
 }
 
-/// Whether all readers take this for JSON in UTF-8. What one reader could read otherwise than another is
-/// not: a charset twice or in pieces (RFC 2231), and quoted text with separators or escapes in it.
+/// Whether every parser reads this content type as JSON in UTF-8. Rejects what parsers read differently: a repeated or
+/// segmented charset (RFC 2231), and quoted strings with separators or escapes.
 fn is_json(content_type: &str) -> bool {
     let mut pieces = content_type.split(';').map(trimmed);
     let is_type = |essence: &str| essence.eq_ignore_ascii_case("application/json");
     let mut has_charset = false;
     pieces.next().is_some_and(is_type)
         && pieces.all(|parameter| match parameter.split_once('=') {
-            // Some write the value alone.
+            // Some clients send the charset without a name.
             None => parameter.is_empty() || is_utf8(parameter),
             Some((name, value)) => {
                 let (name, value) = (trimmed(name), trimmed(value));
@@ -159,7 +159,7 @@ fn is_utf8(charset: &str) -> bool {
         .any(|known| charset.eq_ignore_ascii_case(known))
 }
 
-/// The value of a parameter: a token, or what is quoted.
+/// The value of a parameter: a token or a quoted string.
 fn unquoted(value: &str) -> Option<&str> {
     match value.strip_prefix('"') {
         None => Some(value).filter(|value| is_token(value)),

@@ -1,4 +1,4 @@
-//! `require_version`: the protocol-version header of the messages protocol, a date; 400 without.
+//! `require_version`: 400 unless the messages protocol's version header is a date.
 
 use super::kind::{
     ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,

@@ -1,4 +1,4 @@
-//! `restore_model`: answers name the platform model again, instead of the channel's.
+//! `restore_model`: replaces the channel's model name in responses with the platform model.
 
 use super::kind::{
     ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,

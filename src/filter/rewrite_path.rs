@@ -1,4 +1,4 @@
-//! `rewrite_path`: another path for the provider than the caller's.
+//! `rewrite_path`: rewrites the path that is sent to the provider.
 
 use super::captures;
 use super::kind::{
@@ -46,7 +46,7 @@ struct RewritePathConfig {
     to: String,
 }
 
-/// What a template has that no path may have.
+/// A warning if the template has a character that a path must not have.
 fn unforwarded(template: &str) -> Option<InvalidSettings> {
     let fixed = captures::fixed_text(template);
     let refused = fixed
@@ -87,7 +87,7 @@ impl Filter for RewritePath {
     }
 }
 
-/// Whether a path may have this character on its way to a provider.
+/// Whether an upstream path may have this character.
 fn is_forwarded(character: char) -> bool {
     character.is_ascii_graphic() && !matches!(character, '?' | '#')
 }

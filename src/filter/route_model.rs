@@ -1,4 +1,4 @@
-//! `route_model`: platform model to candidates, and its name to the channel's, byte for byte.
+//! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
 use super::kind::{
     ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, InvalidSettings,
@@ -40,7 +40,7 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-/// Nearest names told to a caller that named an unknown model.
+/// Maximum number of similar names in the error for an unknown model.
 const NEAREST_MAX: usize = 3;
 
 struct RouteModel {
@@ -112,7 +112,7 @@ impl RouteModel {
         }
     }
 
-    /// A model that exists, and that no channel serves over this protocol: where to send the request.
+    /// The error for a model that no channel serves over this protocol. It names the endpoints that serve the model.
     fn not_here(&self, model: &Model, caller: Option<&Caller>) -> Fault {
         let what = format!(
             "model `{}` does not support {} requests",
@@ -131,7 +131,7 @@ impl RouteModel {
         }
     }
 
-    /// Only names that this caller may use and that speak this protocol: others would be no help.
+    /// The nearest names among the models that this caller may use over this protocol.
     fn nearest_names(&self, name: &str, caller: Option<&Caller>) -> Vec<&str> {
         let usable = self
             .catalog
@@ -180,7 +180,7 @@ fn unknown_model(message: String) -> Fault {
     Fault::new(FaultKind::UnknownModel, message).param("model")
 }
 
-/// A made-up name may be of any length; an error message need not.
+/// The start of an unknown model name, at most 128 characters: values in error messages are bounded.
 fn shortened(name: &str) -> &str {
     const MOST: usize = 128;
     match name.char_indices().nth(MOST) {

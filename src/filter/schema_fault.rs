@@ -1,14 +1,14 @@
-//! What callers are told of a body that breaks its schema.
+//! The error for a request body that violates its schema.
 
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::schema::SchemaViolation;
 use std::fmt::Write;
 
-/// Violations told at once; more would help nobody.
+/// Maximum number of violations in one error.
 pub const VIOLATIONS_MAX: usize = 8;
 
-/// The error that tells every violation; none if there is none. `named` turns a JSON pointer, which is not
-/// empty, into the caller's name for the place, for the message and for the error's `param`.
+/// The error that lists all violations; `None` if there are none. `named` turns a non-empty JSON pointer into the
+/// caller's name for the place: the first text is for the message, the second for the error's `param`.
 pub fn from_violations(
     violations: &[SchemaViolation],
     named: impl Fn(&str) -> (String, String),
@@ -39,10 +39,10 @@ pub fn from_violations(
     })
 }
 
-/// How the reason begins where a schema has no words of its own for a missing field.
+/// The start of the reason if a schema has no message of its own for a missing field.
 const LACKS: &str = "missing required field";
 
-/// The pointer to the field that is missing.
+/// The JSON pointer of the missing field.
 fn missing_field(violation: &SchemaViolation) -> Option<String> {
     let member = violation.missing.as_ref()?;
     let member = member.replace('~', "~0").replace('/', "~1");

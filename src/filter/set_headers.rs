@@ -1,4 +1,4 @@
-//! `set_headers`: sets headers for the provider, or for the caller when it stands in the response chain.
+//! `set_headers`: sets request headers for the provider, or response headers for the caller.
 
 use super::captures;
 use super::kind::{
@@ -134,10 +134,10 @@ fn build(
     }))
 }
 
-/// A header name that operators may set: framing and connection headers are the gateway's own.
+/// Parses a header name that operators may set or remove. The gateway itself sets framing and connection headers.
 ///
 /// # Errors
-/// Names that are no header names, and those that would break a message's framing.
+/// The name is not a header name, or it is a framing or connection header.
 pub fn header_name(name: &str) -> Result<HeaderName, InvalidSettings> {
     let parsed = HeaderName::from_bytes(name.as_bytes())
         .map_err(|_| InvalidSettings::new(format!("`{name}` is not a header name")))?;

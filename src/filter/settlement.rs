@@ -1,26 +1,26 @@
-//! How an exchange ended.
+//! How an exchange ended, as one value for filters, metrics and logs.
 
-/// How an exchange ended: exactly one of these, whatever happened.
+/// How an exchange ended. Every exchange has exactly one settlement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Settlement {
-    /// The provider's answer reached the caller whole.
+    /// The caller received the provider's whole response.
     Complete,
-    /// The caller left first.
+    /// The caller closed the connection, or reset the stream, before the end.
     ClientCancelled,
-    /// The caller did not take its response within `write_deadline`.
+    /// The caller did not read its response within `write_deadline`.
     WriteDeadline,
-    /// The provider's answer broke off.
+    /// The provider's response broke off.
     UpstreamCut,
-    /// The provider answered with an error, or not at all.
+    /// The provider sent an error response, or none.
     UpstreamError,
-    /// The gateway answered by itself.
+    /// The gateway sent a local reply.
     GatewayReply,
-    /// As `Complete`, but the provider told no usage where one was expected.
+    /// Like `Complete`, but the provider did not report the expected token usage.
     UsageMissing,
 }
 
 impl Settlement {
-    /// The word for metrics and logs.
+    /// The value in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Complete => "complete",

@@ -1,13 +1,13 @@
-//! What filters keep of a request from one hook to a later one: each in a type of its own, which only it can name.
+//! Values that filters keep between hooks of one request, each under a type private to its filter.
 
 use std::any::Any;
 
-/// Values of different types, at most one of each. A request has a handful, so that a search is short.
+/// At most one value of each type. A request has only a few, so a linear search is fast.
 #[derive(Default)]
 pub struct FilterState(Vec<Box<dyn Any + Send + Sync>>);
 
 impl FilterState {
-    /// Keeps a value, in the place of an earlier one of its type.
+    /// Stores a value; replaces an earlier one of the same type.
     pub fn set<T: Any + Send + Sync>(&mut self, value: T) {
         match self.get_mut() {
             Some(kept) => *kept = value,
@@ -23,7 +23,7 @@ impl FilterState {
         self.0.iter_mut().find_map(|value| value.downcast_mut())
     }
 
-    /// The value, or its type's default from now on.
+    /// The value of this type; inserts the default if there is none.
     pub fn get_or_default<T: Any + Default + Send + Sync>(&mut self) -> &mut T {
         let at = self.0.iter().position(|value| value.is::<T>());
         let at = at.unwrap_or_else(|| {

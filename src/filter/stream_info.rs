@@ -7,48 +7,48 @@ use crate::state::admission::LimitKind;
 use crate::subrequest::UpstreamRequestIdSlot;
 use std::sync::OnceLock;
 
-/// What the exchange and its filters found out. What only one filter needs again is in its own
+/// What the exchange and its filters learned. Data that only one filter uses is in
 /// [`FilterState`](super::state::FilterState).
 #[derive(Default)]
 pub struct StreamInfo {
     pub usage: UsageReport,
-    /// The provider's id of what the response is.
+    /// The provider's id of the response object.
     pub response_id: Option<String>,
-    /// What became of the request at its caller's limits.
+    /// Whether the caller's limits admitted the request.
     pub quota: QuotaDecision,
-    /// The channel that was asked by a filter, where no attempt was made.
+    /// The channel of a filter's subrequest, if the exchange made no attempt.
     pub subrequest_candidate: Option<Candidate>,
-    /// The provider's id of the last subrequest that was made for this exchange.
+    /// The provider's request id of the exchange's last subrequest.
     pub subrequest_id: OnceLock<UpstreamRequestIdSlot>,
-    /// Index of the channel's credential that the last attempt showed.
+    /// Index of the channel's credential in the last attempt.
     pub credential: Option<usize>,
-    /// A provider took the request, and is not known to have refused it: tokens may be spent.
+    /// A provider may have processed the request, so tokens may have been used.
     pub may_have_cost: bool,
-    /// Events of the stream so far.
+    /// Number of events of the stream so far.
     pub events: u64,
-    /// Whose fault an error event at the end of the stream is.
+    /// Error class of the error event that ended the stream.
     pub stream_error: Option<ErrorClass>,
 }
 
-/// The tokens of a response.
+/// Token usage of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UsageReport {
-    /// Nobody looks for them.
+    /// No filter meters tokens.
     #[default]
     NotMetered,
-    /// The provider was expected to name them, and has not done so.
+    /// Token usage was expected, and the provider has not reported it.
     Missing,
     Counted(TokenUsage),
 }
 
-/// What became of a request at its caller's limits.
+/// Outcome of the check against the caller's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuotaDecision {
-    /// It was admitted, or no limit applied.
+    /// The limits admitted the request, or no limit applied.
     #[default]
     Admitted,
     Refused(LimitKind),
-    /// The store could not be asked, and the request went on without.
+    /// The store was unreachable, and the request continued without a check.
     Unchecked,
 }
 

@@ -1,4 +1,4 @@
-//! `validate`: the body against its JSON Schema; every error with pointer and rule, a few at a time.
+//! `validate`: checks the request body against JSON Schemas; the error lists the violations.
 
 use super::kind::{
     ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings, read_settings_or_default,
@@ -73,7 +73,7 @@ impl Filter for ValidateFilter {
 }
 
 impl ValidateFilter {
-    /// The schema of the model's profile, if it has one for this protocol.
+    /// The schema of the model's profile for this protocol, if there is one.
     fn profile<'r>(&self, request: &'r RequestView) -> Option<&'r CompiledSchema> {
         Some(request.model()?.profile(self.protocol?)?)
     }
@@ -100,7 +100,7 @@ impl ValidateFilter {
     }
 }
 
-/// The field of a form that a pointer into what it says leads to.
+/// The form field of a JSON pointer into the form's JSON description.
 fn field_at(pointer: &str, form: &MultipartForm) -> String {
     let mut steps = pointer.split('/').skip(1);
     let name = steps.next().unwrap_or_default();
@@ -115,8 +115,8 @@ fn field_at(pointer: &str, form: &MultipartForm) -> String {
     }
 }
 
-/// `/messages/0/role` as a protocol's own errors spell it: `messages.0.role` in the messages protocol, and
-/// `messages[0].role` in the others.
+/// A JSON pointer in the spelling of the protocol's own errors: `/messages/0/role` is `messages.0.role` in the messages
+/// protocol, and `messages[0].role` in the others.
 fn spelled(pointer: &str, protocol: Option<Protocol>) -> String {
     let has_brackets = protocol != Some(Protocol::Messages);
     let mut path = String::new();

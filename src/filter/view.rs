@@ -1,4 +1,4 @@
-//! What filters see of an exchange: the request, one attempt, the answer, one event. Never a connection.
+//! What filters see of an exchange: the request, an attempt, the response, an event. Never a connection.
 
 use super::body::RequestBody;
 use super::fetch::FileFetcher;
@@ -17,83 +17,82 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::sync::Arc;
 
-/// The request as the caller sent it, and what the chain decided about it.
+/// The caller's request, and what the filters of the chain decided about it.
 pub struct RequestView {
-    /// Ours, unique; in every answer, log line and error.
+    /// Unique id that the gateway assigns; in every response, log line and error.
     pub id: Arc<str>,
     pub method: Method,
-    /// In normal form: routing, filters and providers see the same path.
+    /// Normalised: the router, filters and providers see the same path.
     pub path: String,
     pub query: Option<String>,
-    /// What the caller sent, hop-by-hop headers included; what goes upstream is made from it.
+    /// The caller's headers, hop-by-hop headers included. The upstream headers are derived from them.
     pub headers: HeaderMap,
     /// Values of the route's `{parameters}`.
     pub params: Vec<(Arc<str>, String)>,
     pub protocol: Option<Protocol>,
-    /// Whom it comes from, as far as the proxies before the gateway are trusted.
+    /// The client's address, as far as the proxies before the gateway are trusted.
     pub client: Option<DownstreamClient>,
     pub caller: Option<Arc<Caller>>,
-    /// Most bytes of body that will be read.
+    /// Largest body that is read, in bytes.
     pub body_limit: u64,
-    /// Whether the route takes a form where it would take JSON.
+    /// Whether the route accepts a form in place of JSON.
     pub takes_form: bool,
-    /// Read before `on_body`, as far as a filter of the route needs it.
+    /// The body; set before `on_body`, parsed as far as a filter of the route needs it.
     pub body: RequestBody,
-    /// Changes to the body, as spans of the caller's bytes.
+    /// Edits of the body, as spans of the caller's bytes.
     pub edits: JsonEdits,
-    /// Headers for the provider, set and removed after those of the caller were looked through.
+    /// Headers to set and remove for the provider, applied after the caller's headers were filtered.
     pub header_edits: HeaderEdits,
-    /// Path for the provider, where `rewrite_path` changed it.
+    /// Path for the provider, if `rewrite_path` changed it.
     pub upstream_path: Option<String>,
     pub destination: Option<RouteDestination>,
-    /// Where `pin` sends ids made elsewhere, and requests that name neither id nor model.
+    /// The channel of `pin`: for requests that name no id and no model, and for ids that the gateway did not issue.
     pub pinned: Option<Arc<Channel>>,
-    /// For filters that need a file which an answer only names; none where nothing may be sent.
+    /// Fetches files that a response names by URL; `None` if nothing may be sent (dry run).
     pub fetch: Option<Arc<dyn FileFetcher>>,
-    /// Headers of the answer, whoever makes it; they replace those of the same name.
+    /// Headers of the response to the caller, also of a local reply. They replace headers of the same name.
     pub response_headers: HeaderMap,
     pub info: StreamInfo,
-    /// What each filter keeps for its later hooks.
+    /// Values that filters keep for their later hooks.
     pub state: FilterState,
-    /// For filters that ask providers themselves; none in their unit tests.
+    /// Sends requests of filters to providers; `None` in unit tests of filters.
     pub subrequests: Option<SubrequestClient>,
 }
 
-/// What the operator sets and removes among the headers for a provider, in the order written.
+/// Upstream headers that the operator's settings set and remove, in the configured order.
 #[derive(Default)]
 pub struct HeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
 
-/// Where a request goes.
+/// The destination of a request.
 #[derive(Clone, Debug)]
 pub struct RouteDestination {
-    /// Absent where a request is bound to a channel by an id instead of a model.
+    /// `None` if an id, not a model, binds the request to a channel.
     pub model: Option<Arc<Model>>,
-    /// Channels that may be tried, lower tiers first; never empty. Which of them, and in which order,
-    /// is decided by how they are when an attempt is made.
+    /// Channels that may be tried, lowest tier first; never empty. Each attempt chooses among them by their state at
+    /// that time.
     pub candidates: Arc<[Candidate]>,
 }
 
-/// One attempt on one channel, before it is sent.
+/// One attempt on one channel, before the request is sent.
 pub struct AttemptView {
     pub candidate: Candidate,
     pub headers: HeaderMap,
     pub edits: JsonEdits,
-    /// What is sent instead of the caller's method, path and body, for providers that are asked in
-    /// another way.
+    /// Replaces the caller's method, path and body, for providers with another protocol.
     pub request_override: UpstreamRequestOverride,
 }
 
-/// A request to a provider that is not the caller's own.
+/// Parts of an upstream request that replace the caller's.
 #[derive(Debug, Default)]
 pub struct UpstreamRequestOverride {
     pub method: Option<Method>,
-    /// Appended to the channel's `base_url` as it is, a query included.
+    /// Appended to the channel's `base_url` unchanged, with its query.
     pub path: Option<String>,
-    /// In the place of the body and of all edits; empty for none.
+    /// Replaces the body and all edits; empty for no body.
     pub body: Option<Bytes>,
 }
 
-/// The answer that is kept.
+/// The response that goes to the caller.
 pub struct ResponseView<'a> {
     pub request: &'a mut RequestView,
     pub candidate: Option<&'a Candidate>,
@@ -102,20 +101,20 @@ pub struct ResponseView<'a> {
     pub kind: ResponseBodyKind,
 }
 
-/// How an answer's body comes.
+/// The kind of a response body, by its media type and content coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseBodyKind {
     /// `text/event-stream`
     Stream,
     /// `application/json`
     Json,
-    /// No answer of the protocol: a page for people, or in a coding that nobody asked for.
+    /// Not a response of the protocol: for example an HTML page, or a content coding that was not requested.
     Foreign,
     Other,
 }
 
 impl ResponseBodyKind {
-    /// Whether an error that came so is in a protocol's shape; others come from something before the
+    /// Whether an error body of this kind has a protocol's shape. Other errors come from a proxy in front of the
     /// provider.
     pub fn is_protocols_error(self, body: &[u8]) -> bool {
         match self {
@@ -126,7 +125,7 @@ impl ResponseBodyKind {
     }
 }
 
-/// An event of a streamed answer.
+/// One event of a streamed response.
 pub struct EventView<'a> {
     pub request: &'a mut RequestView,
     pub candidate: Option<&'a Candidate>,
@@ -134,7 +133,7 @@ pub struct EventView<'a> {
     pub action: EventAction,
 }
 
-/// What becomes of an event.
+/// What happens to an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EventAction {
     Pass,
@@ -143,7 +142,7 @@ pub enum EventAction {
 }
 
 impl RouteDestination {
-    /// A channel alone, for requests that name no model.
+    /// A destination with one channel and no model.
     pub fn bound_to(channel: Arc<Channel>) -> Self {
         Self {
             model: None,
@@ -151,7 +150,7 @@ impl RouteDestination {
         }
     }
 
-    /// Leaves `channel` as the only one to try.
+    /// Removes all candidates but those on `channel`.
     pub fn keep(&mut self, channel: &Channel) {
         self.candidates = self
             .candidates
@@ -171,7 +170,8 @@ impl HeaderEdits {
         self.0.push((name.clone(), None));
     }
 
-    /// Makes the edits; a caller's look-alike of a name, with underscores, goes with it.
+    /// Applies the edits. Each edit also removes the spelling of its name with underscores, which some servers treat as
+    /// the same header.
     pub fn apply(&self, headers: &mut HeaderMap) {
         for (name, value) in &self.0 {
             if name.as_str().contains('-') {
@@ -185,11 +185,11 @@ impl HeaderEdits {
     }
 }
 
-/// Bodies of routes without `limit_body`.
+/// Largest body on routes without `limit_body`: 32 MiB.
 const BODY_LIMIT_DEFAULT: u64 = 32 << 20;
 
 impl RequestView {
-    /// A request of which only the head is known.
+    /// A request whose head is known and whose body is not read.
     pub fn new(
         id: Arc<str>,
         method: Method,
@@ -233,7 +233,7 @@ impl RequestView {
             .map(|(_, value)| value.as_str())
     }
 
-    /// Whether `body` is a form, which is taken as it is: the header says so, and the body begins as one.
+    /// Whether the content type declares a form and `body` begins as one.
     pub fn is_form(&self, body: &[u8]) -> bool {
         let begins = |boundary: &str| {
             let first_line = body.trim_ascii_start().strip_prefix(b"--");
@@ -242,7 +242,7 @@ impl RequestView {
         self.form_boundary().is_some_and(begins)
     }
 
-    /// What separates the parts of the body, if the header says that it is a form.
+    /// The boundary of the form that the content type declares; `None` unless there is exactly one content type.
     pub fn form_boundary(&self) -> Option<&str> {
         let mut types = self.headers.get_all(header::CONTENT_TYPE).iter();
         match (types.next(), types.next()) {
@@ -251,12 +251,12 @@ impl RequestView {
         }
     }
 
-    /// The value of a header, if it is there and plain text.
+    /// The value of a header, if it is visible ASCII.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 
-    /// The platform model that the request goes to.
+    /// The model that the request goes to.
     pub fn model(&self) -> Option<&Arc<Model>> {
         self.destination.as_ref()?.model.as_ref()
     }

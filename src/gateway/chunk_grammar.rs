@@ -1,64 +1,64 @@
-//! The grammar of a chunked body, RFC 9112, section 7.1, to the byte: Pingora's decoder takes more than it allows.
+//! Strict grammar of chunked bodies (RFC 9112, section 7.1): Pingora's decoder accepts more than the RFC allows.
 
 #[cfg(test)]
 mod tests;
 
-/// Hexadecimal digits of a chunk's size.
+/// Maximum number of hexadecimal digits of a chunk size.
 const DIGITS_MAX: u32 = 16;
-/// A line with a chunk's size and extensions.
+/// Maximum length of a chunk size with its extensions, in bytes.
 const SIZE_LINE_MAX: usize = 8 << 10;
-/// Extensions and trailers of one body.
+/// Maximum size of all extensions and trailers of a body, in bytes.
 const EXTRAS_MAX: usize = 32 << 10;
 
-/// A chunked body of which some has come.
+/// State of a chunked body that is arriving.
 #[derive(Default)]
 pub(super) struct ChunkGrammar {
     state: ChunkState,
-    /// Of the current chunk.
+    /// Size of the current chunk.
     size: u64,
     digits: u32,
-    /// Of the current line of a size.
+    /// Length of the current size line.
     line_bytes: usize,
     extra_bytes: usize,
 }
 
-/// What a piece of a chunked body was.
+/// Result of scanning a piece of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ChunkProgress {
-    /// The end is still to come.
+    /// The body continues in the next piece.
     Open,
-    /// The body ends before this byte of the piece.
+    /// The body ends before this index of the piece.
     End(usize),
-    /// The bytes break the grammar, or a bound of ours.
+    /// The bytes violate the grammar, or exceed a limit of the gateway.
     Violation,
 }
 
-/// What comes next.
+/// The next element of the grammar.
 #[derive(Clone, Copy, Default)]
 enum ChunkState {
-    /// `chunk-size`, of which nothing has come.
+    /// `chunk-size`, before its first digit.
     #[default]
     SizeBegin,
     Size,
-    /// Blanks behind a size or a value, which only `;` may follow.
+    /// Blanks after a size or a value; only `;` may follow.
     BeforeSemicolon,
-    /// `BWS chunk-ext-name`, behind `;`.
+    /// `BWS chunk-ext-name`, after `;`.
     NameBegin,
     Name,
-    /// Blanks behind a name.
+    /// Blanks after a name.
     AfterName,
-    /// `BWS chunk-ext-val`, behind `=`.
+    /// `BWS chunk-ext-val`, after `=`.
     ValueBegin,
     Token,
     Quoted,
-    /// Behind `\` in a quoted string.
+    /// After `\` in a quoted string.
     QuotedPair,
     QuotedEnd,
     SizeLineFeed,
     Data(u64),
     DataReturn,
     DataLineFeed,
-    /// A trailer, or the empty line behind the last one.
+    /// A trailer field, or the empty line after the last one.
     TrailerBegin,
     TrailerName,
     TrailerValue,
@@ -67,12 +67,12 @@ enum ChunkState {
 }
 
 impl ChunkGrammar {
-    /// Whether the body has neither extensions nor trailers so far.
+    /// Whether the body has had neither extensions nor trailers so far.
     pub fn is_plain(&self) -> bool {
         self.extra_bytes == 0
     }
 
-    /// Takes the next piece.
+    /// Scans the next piece.
     pub fn scan(&mut self, piece: &[u8]) -> ChunkProgress {
         let mut at = 0;
         while at < piece.len() {
@@ -172,7 +172,7 @@ impl ChunkGrammar {
         }
     }
 
-    /// `trailer-section = *( field-line CRLF )`, and the line break that ends the body.
+    /// `trailer-section = *( field-line CRLF )`, and the CRLF that ends the body.
     fn trailer(&mut self, byte: u8) -> Option<ChunkState> {
         if let (ChunkState::TrailerBegin, b'\r') = (self.state, byte) {
             return Some(ChunkState::LastLineFeed);

@@ -1,19 +1,19 @@
-//! Deadlines of waits on sockets.
+//! Deadlines for waits on sockets.
 
 use pingora_timeout::fast_timeout::fast_sleep;
 use std::time::Duration;
 
-/// The time is over, and the work not done.
+/// The deadline passed before the work was done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeadlineElapsed;
 
-/// Waits for `work`, no longer than `max_wait`.
+/// Waits for `work`, for `max_wait` at most.
 ///
-/// The timers are Pingora's, which look at the clock a hundred times a second: a timer of tokio's would
-/// wake the event loop, and cost a system call, on every request.
+/// Uses Pingora's timers, which check the clock every 10 ms: a tokio timer would wake the event loop, and cost a system
+/// call, for every request.
 ///
 /// # Errors
-/// The time was over first; `work` is then dropped, which cancels it.
+/// The deadline passed first; `work` is dropped, which cancels it.
 pub async fn in_time<T>(
     max_wait: Duration,
     work: impl Future<Output = T>,

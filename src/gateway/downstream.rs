@@ -1,4 +1,4 @@
-//! The caller's side of an exchange: reads the body, writes the answer, notices when the caller leaves.
+//! The caller's side of an exchange: reads the body, writes the response, and notices when the caller leaves.
 
 mod body_buffer;
 pub mod early_reply;
@@ -29,19 +29,19 @@ use std::task::Poll;
 use std::time::Duration;
 pub use wait_times::WaitTimeRecorder;
 
-/// In HTTP/2 a reset overtakes whatever of the answer still waits to be sent, and nothing tells when
-/// that has left: so long it gets.
+/// Delay before an HTTP/2 stream is reset: a reset would discard response data that is not sent yet, and h2 does not
+/// report when it is sent.
 const BEFORE_RESET: Duration = Duration::from_millis(100);
 
-/// The caller's connection, for the time of one request.
+/// The caller's connection during one request.
 pub struct Downstream {
     /// Boxed, since it is large and moves with the exchange.
     session: Box<ServerSession>,
-    /// Of a caller's HTTP/1.1 connection.
+    /// Inspection state of the caller's HTTP/1.1 connection.
     inspection: Option<Http1Inspection>,
     drain_state: Arc<DrainState>,
     body: RequestBodyState,
-    /// A whole reply was sent, but for what [`Downstream::refuse`] left unsent.
+    /// Whether a complete reply was sent, except for the part that [`Downstream::refuse`] left in `unsent`.
     replied: bool,
     unsent: Option<UnsentBody>,
     pub bytes_in: u64,
@@ -55,13 +55,13 @@ enum RequestBodyState {
     Read,
 }
 
-/// Why waiting for a provider ended without its response.
+/// Why the wait for a provider ended without a response.
 #[derive(Debug)]
 pub enum WaitInterruption {
     ClientGone,
-    /// A streamed body is malformed, too large or too slow, or the caller left within it.
+    /// A streamed body is malformed, too large or too slow, or the caller left before its end.
     BadBody(Box<Fault>),
-    /// The process ends, and has waited as long as it may.
+    /// The process ends, and its drain deadline has passed.
     Ending,
 }
 
@@ -77,7 +77,7 @@ impl From<WaitInterruption> for Fault {
 
 impl Downstream {
     pub fn new(mut session: Box<ServerSession>, drain_state: Arc<DrainState>) -> Self {
-        // Asked now, since a body that turns out malformed counts as empty afterwards.
+        // Read before the body, since a malformed body is reported as empty afterwards.
         let body = match session.is_body_empty() {
             true => RequestBodyState::Read,
             false => RequestBodyState::Unread,
@@ -100,23 +100,23 @@ impl Downstream {
         &self.session
     }
 
-    /// Lets no request follow this one on an HTTP/1.1 connection.
+    /// Closes an HTTP/1.1 connection after this response.
     pub fn close_after_response(&mut self) {
         self.session.set_keepalive(None);
     }
 
-    /// Whether the answer's head went out already.
+    /// Whether the head of the response was sent.
     pub fn is_committed(&self) -> bool {
         self.session
             .response_written()
             .is_some_and(|head| !head.status.is_informational())
     }
 
-    /// Reads the whole body; all of it stays in memory without `spooling`.
+    /// Reads the whole body. Without `spooling`, it stays in memory.
     ///
     /// # Errors
-    /// Over `bytes_max` (413), not complete after `deadline` (408), malformed framing (400), no room for it
-    /// (503), or the caller left.
+    /// The body exceeds `bytes_max` (413), is not complete after `deadline` (408), has malformed framing (400) or
+    /// cannot be stored (503), or the caller left.
     pub async fn read_body(
         &mut self,
         bytes_max: u64,
@@ -135,12 +135,12 @@ impl Downstream {
         Ok(body)
     }
 
-    /// Whether the caller sends a body that has not been read.
+    /// Whether the caller sends a body that is not read yet.
     pub fn has_unread_body(&self) -> bool {
         self.body == RequestBodyState::Unread
     }
 
-    /// How many bytes of body the caller declares.
+    /// Length of the body in bytes, as the caller declares it.
     pub fn declared_length(&self) -> Option<u64> {
         let length = self.session.get_header(header::CONTENT_LENGTH)?;
         length.to_str().ok()?.parse().ok()
@@ -148,7 +148,7 @@ impl Downstream {
 
     async fn send_continue(&mut self) -> Result<(), Fault> {
         let request = self.session.req_header();
-        // RFC 9110, section 15.2: a client of HTTP/1.0 knows no informational responses.
+        // RFC 9110, section 15.2: a server must not send informational responses to HTTP/1.0 clients.
         let expects = request.version > Version::HTTP_10
             && request
                 .headers
@@ -168,7 +168,7 @@ impl Downstream {
         let Some(first) = self.read_chunk().await? else {
             return Ok(Bytes::new());
         };
-        // Most bodies come in one piece, which then is the body without a copy.
+        // Most bodies arrive in one piece, which is used without a copy.
         if buffer.is_whole(&first) {
             self.session
                 .read_request_body()
@@ -190,10 +190,10 @@ impl Downstream {
             .map_err(fault_from::downstream_read)
     }
 
-    /// Waits for `work`, and not beyond the caller's leaving.
+    /// Waits for `work`, until the caller leaves.
     ///
     /// # Errors
-    /// What interrupted it; `work` is then dropped, which cancels it.
+    /// The reason of the interruption; `work` is dropped, which cancels it.
     pub async fn until_client_gone<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -204,17 +204,17 @@ impl Downstream {
         done
     }
 
-    /// As [`Downstream::until_client_gone`], no longer than `max_wait`.
+    /// Like [`Downstream::until_client_gone`], for `max_wait` at most.
     ///
     /// # Errors
-    /// What interrupted it.
+    /// The reason of the interruption.
     pub async fn until_client_gone_within<T>(
         &mut self,
         max_wait: Duration,
         work: impl Future<Output = T>,
     ) -> Result<Result<T, DeadlineElapsed>, WaitInterruption> {
         let mut wait_times = std::mem::take(&mut self.wait_times);
-        // Whoever waits on behind a deadline waits in the same silence.
+        // The next wait after an elapsed deadline continues the same wait for the provider.
         let ends_silence = |done: &_| !matches!(done, Ok(Err(DeadlineElapsed)));
         let work = self.race(in_time(max_wait, work));
         let done = wait_times.upstream(pin!(work), ends_silence).await;
@@ -222,15 +222,15 @@ impl Downstream {
         done
     }
 
-    /// As [`Downstream::until_client_gone`], for work that measures by itself whom it waits for.
+    /// Like [`Downstream::until_client_gone`], for work that measures its own wait times.
     ///
     /// # Errors
-    /// What interrupted it.
+    /// The reason of the interruption.
     pub async fn race<T>(&mut self, work: impl Future<Output = T>) -> Result<T, WaitInterruption> {
-        // A body that nobody has read is not idle input; its reader notices the caller's leaving.
+        // Input is idle only after the body was read. Before, the body's reader notices that the caller left.
         let body_read = self.body == RequestBodyState::Read;
         let drain_state = &self.drain_state;
-        // Whoever runs the exchange wakes it then.
+        // The task that runs the exchange is woken when the drain deadline passes.
         let over = poll_fn(|_| match drain_state.is_over() {
             true => Poll::Ready(()),
             false => Poll::Pending,
@@ -243,7 +243,7 @@ impl Downstream {
         }
     }
 
-    /// Sends a local reply whole.
+    /// Sends a complete local reply.
     ///
     /// # Errors
     /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
@@ -257,8 +257,8 @@ impl Downstream {
         Ok(())
     }
 
-    /// Sends a local reply to a client that no key vouches for. On HTTP/2 the request is not kept in
-    /// memory until that client takes the reply: what waits for its window outlives the exchange.
+    /// Sends a local reply to an unauthenticated client. On HTTP/2, the rest of a reply that waits for the client's
+    /// flow control window outlives the exchange, so that the request does not stay in memory.
     ///
     /// # Errors
     /// [`FaultKind::ClientGone`].
@@ -273,7 +273,7 @@ impl Downstream {
         Ok(())
     }
 
-    /// Returns the body, which is still to be sent.
+    /// Writes the head of a reply, and returns its body.
     async fn write_reply_head(&mut self, reply: LocalReply) -> Result<Bytes, Fault> {
         let LocalReply {
             status,
@@ -285,7 +285,7 @@ impl Downstream {
         Ok(body)
     }
 
-    /// Sends the answer's head. Without a Content-Length an HTTP/1.1 answer is chunked.
+    /// Sends the head of the response. On HTTP/1.1, a response without `content-length` is chunked.
     ///
     /// # Errors
     /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
@@ -303,7 +303,7 @@ impl Downstream {
         parts.status = status;
         parts.headers = headers;
         if bodiless {
-            // A length there would make strict clients wait for a body.
+            // Strict clients would wait for the body that this length declares.
             parts.headers.remove(header::CONTENT_LENGTH);
         }
         if h1 && !bodiless && !parts.headers.contains_key(header::CONTENT_LENGTH) {
@@ -319,7 +319,7 @@ impl Downstream {
             .map_err(fault_from::downstream_write)
     }
 
-    /// Sends a piece of the answer's body; an HTTP/1.1 answer in chunks is flushed at once.
+    /// Sends a piece of the response body. A chunked HTTP/1.1 response is flushed at once.
     ///
     /// # Errors
     /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
@@ -331,13 +331,13 @@ impl Downstream {
             .map_err(fault_from::downstream_write)
     }
 
-    /// Gives the connection back for the next request, where it can carry one.
+    /// Returns the connection for the next request, if it can carry one.
     pub async fn finish(mut self) -> ConnectionRemainder {
         let is_unread = self.body == RequestBodyState::Unread;
         if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
             return ConnectionRemainder::Stream(EarlyReply::new(self.session, self.unsent));
         }
-        // Pingora would wait for the rest of the body, which may never come.
+        // Pingora would wait for the rest of the body, which may never arrive.
         if is_unread {
             if self.is_committed() && !self.replied {
                 discard_h1(&mut self.session).await;
@@ -353,18 +353,19 @@ impl Downstream {
         }
     }
 
-    /// Tears the connection down, so that a broken answer cannot be taken for a whole one. On HTTP/2
-    /// that is the stream, and a whole reply on it stays one.
+    /// Closes the connection, so that a client cannot take a broken response for a complete one. On HTTP/2 only the
+    /// stream is closed; a complete reply on it stays complete.
     pub async fn abort(mut self) -> ConnectionRemainder {
         if self.session.is_http2() && self.replied {
             return ConnectionRemainder::Stream(EarlyReply::new(self.session, self.unsent));
         }
         if self.session.is_http2() && self.is_committed() {
-            // A caller that left ends the waiting.
+            // The wait ends early if the caller leaves.
             let waiting = in_time(BEFORE_RESET, std::future::pending::<()>());
             let _ = self.race(waiting).await;
         }
-        // A caller who does not read would have its last bytes waited for: dropping closes, too.
+        // `shutdown` waits for a caller that does not read; after the timeout, dropping the session closes the
+        // connection.
         let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
         ConnectionRemainder::Nothing
     }

@@ -1,4 +1,4 @@
-//! One request with all its attempts: chain, body, attempts, answer, and what is told of it afterwards.
+//! One exchange: request chain, body, attempts, response, settlement.
 
 pub(super) mod attempts;
 pub(super) mod body_kind;
@@ -46,26 +46,27 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
-/// A connection is closed when its client likes, and nobody knows when that is.
+/// Suggested in `retry-after`: when a client will close a connection is unknown.
 const CONNECTION_RETRY: Duration = Duration::from_secs(1);
 
-/// Bodies of a declared length up to this are held, also where no filter needs them: they can be sent again.
+/// Bodies with a declared length up to this many bytes are buffered even if no filter needs them, so that further
+/// attempts can send them again.
 const HELD_BYTES_MAX: u64 = 64 << 10;
 
-/// One request from its head to its settlement.
+/// One exchange, from the request head to the settlement.
 pub(super) struct Exchange<'g> {
     pub gateway: &'g Gateway,
-    /// Loaded once: the whole exchange sees one configuration.
+    /// Loaded once, so that the whole exchange sees one configuration.
     pub snapshot: Arc<Snapshot>,
     pub route: Arc<Route>,
     pub request: RequestView,
     pub downstream: Downstream,
     pub record: ExchangeRecord,
-    /// Computed once, when the body is known; nothing is sent to a provider before.
+    /// Computed once the body is known, before anything is sent to a provider.
     pub retry_policy: RetryPolicy,
-    /// The body, if it streams and nothing was sent yet.
+    /// The body, if it streams and no part of it was sent yet.
     pub upload: Option<StreamingUpload>,
-    /// What the client's connection counts as.
+    /// Counts the client's connection against its caller's quota.
     pub connection_quota: &'g ConnectionQuota,
 }
 
@@ -80,7 +81,7 @@ impl Exchange<'_> {
         self.settle(settlement);
     }
 
-    /// Gives the connection back where it can be used again.
+    /// Closes the connection, or returns it for reuse.
     pub async fn finish(self) -> ConnectionRemainder {
         match self.record.broken {
             true => self.downstream.abort().await,
@@ -123,7 +124,7 @@ impl Exchange<'_> {
                 _ => report_health(&mut lease, &relayed),
             }
         }
-        // What a stream told before it broke off was spent all the same.
+        // A stream that broke off may have reported usage, which counts nevertheless.
         route.response.on_response_end(&mut self.request);
         if let Some(usage) = self.request.info.usage.counted() {
             lease.count_tokens(usage.total(self.request.protocol));
@@ -132,7 +133,7 @@ impl Exchange<'_> {
         Ok(self.settlement_of(status))
     }
 
-    /// Counts the connection to the caller, as soon as its key has told who that is.
+    /// Counts the client's connection against the caller's quota, as soon as the caller is authenticated.
     fn count_connection(&mut self) -> Result<(), Fault> {
         let Some(caller) = &self.request.caller else {
             return Ok(());
@@ -172,8 +173,8 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// Whether the body passes to the provider while it comes in: no filter needs it, it is too large to be held
-    /// for a further attempt, and no money is spent where it is sent in vain.
+    /// Whether the body streams to the provider: no filter needs it, it is too large to be buffered for further
+    /// attempts, and a failed request costs no money.
     fn streams_body(&self) -> bool {
         let length = self.downstream.declared_length();
         let needs_none = self.route.request.body_need() == BodyNeed::Untouched;
@@ -200,7 +201,7 @@ impl Exchange<'_> {
         Ok(())
     }
 
-    /// What filters wait for is given up with the caller.
+    /// Runs `on_body`. If the caller leaves, the wait for the filters is cancelled.
     async fn run_on_body(&mut self, route: &Route) -> Result<FilterAction, Fault> {
         let bytes = self.request.body.len();
         let mut work = pin!(offload(bytes, route.request.on_body(&mut self.request)));
@@ -218,7 +219,7 @@ impl Exchange<'_> {
         Ok(Settlement::GatewayReply)
     }
 
-    /// Tells the caller of a fault, where it still can be told.
+    /// Ends the exchange with an error, and sends the error to the caller if a response can still be sent.
     async fn fail(&mut self, fault: Fault) -> Settlement {
         let settlement = match fault.kind {
             FaultKind::ClientGone => Settlement::ClientCancelled,
@@ -251,7 +252,7 @@ impl Exchange<'_> {
             if fault.kind == FaultKind::BadHead {
                 self.downstream.close_after_response();
             }
-            // Where a body's end is in doubt, what follows it cannot be trusted either.
+            // If the end of a request body is in doubt, the bytes after it cannot be trusted either.
             let sent = match self.request.caller {
                 Some(_) => self.downstream.reply(answer).await,
                 None => self.downstream.refuse(answer).await,
@@ -294,7 +295,7 @@ impl Exchange<'_> {
     }
 }
 
-/// A response that was good to its end speaks for its channel; one that broke off against it.
+/// Reports to the channel's health whether the response was complete or broke off.
 fn report_health(lease: &mut ChannelLease, relayed: &Result<(), Fault>) {
     match relayed {
         Ok(()) => lease.report(AttemptOutcome::Success),

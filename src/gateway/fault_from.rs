@@ -1,11 +1,11 @@
-//! The one place where Pingora's errors become faults.
+//! Converts Pingora's errors to faults; no other file does.
 
 use super::listen::http1_inspection::InspectionError;
 use crate::protocol::fault::{Fault, FaultKind};
 use pingora_error::{Error, ErrorType};
 use std::io;
 
-/// What a provider's side reported, before or during its answer.
+/// Converts an error on the provider's side, before or during the response.
 pub fn upstream(error: Box<Error>) -> Fault {
     let kind = match error.etype() {
         ErrorType::ConnectTimedout
@@ -34,7 +34,7 @@ pub fn upstream(error: Box<Error>) -> Fault {
         .source(error)
 }
 
-/// What the caller's side reported while its request was read.
+/// Converts an error while the caller's request was read.
 pub fn downstream_read(error: Box<Error>) -> Fault {
     if let Some(refused) = refused_bytes(&error) {
         return inspection(refused);
@@ -45,7 +45,7 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
             "the request has too many header fields; send fewer",
         ),
         ErrorType::InvalidHTTPHeader => {
-            // Pingora's words quote the head, which holds the caller's key.
+            // Pingora's error text quotes the head, which holds the caller's key.
             Fault::new(
                 FaultKind::BadHead,
                 "malformed HTTP request: invalid header field",
@@ -55,7 +55,7 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
             FaultKind::RequestTimeout,
             "request not received in time; send it again",
         ),
-        // Bad chunks reach us as read errors of this name.
+        // Pingora reports malformed chunks as read errors with these names.
         ErrorType::Custom("InvalidChunk" | "InvalidTrailerEnd") => {
             inspection(InspectionError::Chunks)
         }
@@ -63,7 +63,7 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
     }
 }
 
-/// What the caller's side reported while the response was written.
+/// Converts an error while the response was written to the caller.
 pub fn downstream_write(error: Box<Error>) -> Fault {
     match error.etype() {
         ErrorType::WriteTimedout => Fault::new(
@@ -75,7 +75,7 @@ pub fn downstream_write(error: Box<Error>) -> Fault {
     }
 }
 
-/// Why our own inspection of an HTTP/1.1 connection passed nothing on.
+/// Converts an error of the gateway's own inspection of an HTTP/1.1 connection.
 pub fn inspection(refused: InspectionError) -> Fault {
     let (kind, message) = match refused {
         InspectionError::HeadTooLarge => (
@@ -98,18 +98,18 @@ fn refused_bytes(error: &Error) -> Option<InspectionError> {
     cause.get_ref()?.downcast_ref::<InspectionError>().copied()
 }
 
-/// Pingora's HTTP parser takes 256 fields.
+/// Pingora's HTTP parser accepts 256 fields.
 fn has_too_many_fields(error: &Error) -> bool {
     let cause = error.cause.as_deref();
     cause.is_some_and(|cause| cause.to_string() == "too many headers")
 }
 
-/// The caller left.
+/// The caller closed the connection.
 pub fn gone() -> Fault {
     Fault::new(FaultKind::ClientGone, "the client closed the connection")
 }
 
-/// The process ends, and its time to drain is over.
+/// The process ends, and its drain deadline has passed.
 pub fn ending() -> Fault {
     Fault::new(
         FaultKind::Ending,
@@ -117,8 +117,8 @@ pub fn ending() -> Fault {
     )
 }
 
-/// What went wrong, without Pingora's words on malformed heads: they quote the head and what
-/// follows it, secrets included.
+/// The text of an error. Omits Pingora's text about malformed heads, which quotes the head and the bytes after it,
+/// secrets included.
 fn describe(error: &Error) -> String {
     match error.etype() {
         ErrorType::InvalidHTTPHeader => "malformed header section".into(),

@@ -1,4 +1,4 @@
-//! The strict check of a request's head: what two readers could read differently is refused.
+//! Strict check of a request head: rejects what two parsers could read differently.
 
 mod http2;
 
@@ -9,17 +9,17 @@ use http::{HeaderMap, Version, header};
 use memchr::memchr_iter;
 use pingora_core::protocols::http::ServerSession;
 
-/// Path and query in the one form that routing, filters and providers see.
+/// Path and query, normalised: the router, filters and providers see the same.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RequestTarget {
     pub path: String,
     pub query: Option<String>,
 }
 
-/// Checks the head that `session` has read and takes its target apart.
+/// Checks the head that `session` has read, and returns its target.
 ///
 /// # Errors
-/// [`FaultKind::BadHead`], with a sentence on what is ambiguous.
+/// [`FaultKind::BadHead`]; the message names what is ambiguous.
 pub fn check(session: &ServerSession) -> Result<RequestTarget, Fault> {
     let uri = &session.req_header().uri;
     if session.is_http2() {
@@ -30,7 +30,7 @@ pub fn check(session: &ServerSession) -> Result<RequestTarget, Fault> {
         return target(uri);
     };
     let checked = check_http1(session, &inspection).and_then(|framing| Ok((target(uri)?, framing)));
-    // The body is read by what was checked, and by nothing else.
+    // The inspection reads the body by the framing that was checked here.
     let framing = match &checked {
         Ok((_, framing)) => *framing,
         Err(_) => BodyFraming::Refused,
@@ -67,9 +67,9 @@ fn check_http1(
     check_framing(request.version, &request.headers, &raw)
 }
 
-/// The target as it was sent: Pingora's own reading of it is more lenient.
+/// Checks the target as it was sent; Pingora parses it more leniently.
 fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
-    // Empty lines before a request are to be ignored.
+    // Empty lines before the request line are ignored (RFC 9112, section 2.2).
     let raw = raw.trim_ascii_start();
     let line = raw.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let target = line.split(|byte| *byte == b' ').nth(1).unwrap_or_default();
@@ -125,19 +125,19 @@ fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<Bo
     Ok(BodyFraming::Chunked)
 }
 
-/// A number of digits and nothing else.
+/// Parses a number that has only digits.
 fn decimal(digits: &[u8]) -> Option<u64> {
     let are_digits = digits.iter().all(u8::is_ascii_digit);
     let digits = std::str::from_utf8(digits).ok().filter(|_| are_digits)?;
     digits.parse().ok()
 }
 
-/// How often a head tells the body's length, by its bytes: Pingora may have merged or removed some.
+/// Counts the body length headers in the raw head: Pingora may have merged or removed some.
 #[derive(Default)]
 struct BodyLengthHeaders {
-    /// `content-length`
+    /// Lines with the name `content-length`.
     hyphened: usize,
-    /// Names that some readers take for `content-length` or `transfer-encoding`.
+    /// Lines with names that some parsers take for `content-length` or `transfer-encoding`.
     lookalikes: usize,
 }
 
@@ -215,7 +215,7 @@ fn target(uri: &http::Uri) -> Result<RequestTarget, Fault> {
     })
 }
 
-/// An escape that some reader would take for a separator, and anything that is no escape at all.
+/// Whether the path has an escape that some parsers decode to a separator, or a malformed escape.
 fn has_ambiguous_escape(path: &str) -> bool {
     path.split('%').skip(1).any(|after| {
         let byte = after

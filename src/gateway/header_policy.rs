@@ -1,12 +1,12 @@
-//! Which headers and query members cross the gateway, in either direction.
+//! Which headers and query parameters cross the gateway, in each direction.
 
 use crate::protocol::credential_names::{decoded, member_names_credential, names_credential};
 use crate::protocol::mask::ChannelSecrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::borrow::Cow;
 
-/// Caller headers that never reach a provider: the connection's own, the caller's credentials,
-/// where it comes from, and those by which a caller could speak for the operator's account.
+/// Whether a caller's header never reaches a provider: connection headers, the caller's credentials and address, and
+/// headers that select an account or a project at the provider.
 fn is_withheld_from_providers(name: &str) -> bool {
     matches!(
         name,
@@ -36,11 +36,11 @@ fn is_withheld_from_providers(name: &str) -> bool {
         || names_credential(name.as_bytes())
 }
 
-/// The key that a caller showed, in either header that `authenticate` reads.
+/// The caller's key, from either header that `authenticate` reads.
 pub struct PresentedKey<'h>([Option<&'h [u8]>; 2]);
 
 impl<'h> PresentedKey<'h> {
-    /// Shorter ones could be the end of any value.
+    /// Minimum length of a key in bytes: a shorter one could match the end of any value.
     const BYTES_MIN: usize = 6;
 
     pub fn of(from_caller: &'h HeaderMap) -> Self {
@@ -53,7 +53,7 @@ impl<'h> PresentedKey<'h> {
         Self(keys.map(|key| key.filter(|key| key.len() >= Self::BYTES_MIN)))
     }
 
-    /// Whether a value is the key, perhaps behind a scheme.
+    /// Whether a value is the key, with or without a scheme before it.
     fn is_in(&self, value: &[u8]) -> bool {
         self.0.iter().flatten().any(|key| {
             let before = value.strip_suffix(*key);
@@ -61,16 +61,16 @@ impl<'h> PresentedKey<'h> {
         })
     }
 
-    /// The same of a member of a query.
+    /// Whether a query parameter holds the key, plain or percent-encoded.
     fn is_encoded_in(&self, member: &str) -> bool {
         self.is_in(member.as_bytes())
             || member.contains('%') && self.is_in(&decoded(member.as_bytes()).collect::<Vec<_>>())
     }
 }
 
-/// Provider headers that reach the caller. Everything else stays here: a provider's headers name
-/// its account, its infrastructure and its cookies. Its limits are those of the operator's account;
-/// a caller is told of its own.
+/// Whether a provider's header reaches the caller. All others are removed: they can reveal the provider's account,
+/// infrastructure and cookies. The provider's rate limit headers describe the operator's account; callers get their
+/// own.
 fn is_forwarded_to_callers(name: &str) -> bool {
     matches!(
         name,
@@ -89,14 +89,14 @@ fn is_forwarded_to_callers(name: &str) -> bool {
     )
 }
 
-/// The headers of a request for a provider, from those the caller sent.
+/// The headers of an upstream request, derived from the caller's.
 pub fn request_headers_for_provider(from_caller: &HeaderMap) -> HeaderMap {
     let nominated = ConnectionOptions::by(from_caller);
     let key = PresentedKey::of(from_caller);
     let mut headers = HeaderMap::with_capacity(from_caller.len() + 6);
     for (name, value) in from_caller {
         let text = name.as_str();
-        // Many servers take an underscore for a hyphen: `x_api_key` is a credential to them.
+        // Many servers treat underscores as hyphens, so that `x_api_key` would be a credential.
         let is_kept = match text.contains('_') {
             true => is_withheld_from_providers(&text.replace('_', "-")),
             false => is_withheld_from_providers(text),
@@ -105,7 +105,7 @@ pub fn request_headers_for_provider(from_caller: &HeaderMap) -> HeaderMap {
             headers.append(name, value.clone());
         }
     }
-    // The answer is read on its way: in a coding nobody asked for it could not be.
+    // The gateway reads the response, so it must not be encoded.
     headers.insert(
         header::ACCEPT_ENCODING,
         HeaderValue::from_static("identity"),
@@ -113,13 +113,12 @@ pub fn request_headers_for_provider(from_caller: &HeaderMap) -> HeaderMap {
     headers
 }
 
-/// Headers of an answer that are lists: each of their lines adds to them. All others stand once
-/// (RFC 9110, 5.3).
+/// Whether a response header is a list, whose lines add up. All other headers have one value (RFC 9110, section 5.3).
 fn is_list(name: &str) -> bool {
     matches!(name, "cache-control" | "content-language")
 }
 
-/// Headers that say how an answer's body is read: two different lines of one may be read either way.
+/// Response headers that determine how the body is read: with two different lines, clients could read it differently.
 const READING: [HeaderName; 4] = [
     header::CONTENT_LENGTH,
     header::CONTENT_TYPE,
@@ -127,7 +126,7 @@ const READING: [HeaderName; 4] = [
     header::CONTENT_DISPOSITION,
 ];
 
-/// The first header of an answer that says in two ways how the body is read.
+/// The first response header whose lines contradict each other about the body.
 pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
     if !has_repeated(from_provider) {
         return None;
@@ -139,8 +138,8 @@ pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
     })
 }
 
-/// The query of a request for a provider, from the one that the caller sent: without members that
-/// carry credentials. What is left of it is as it was.
+/// The query of an upstream request: the caller's query without parameters that carry credentials. The other parameters
+/// stay unchanged.
 pub fn query_for_provider<'q>(query: &'q str, from_caller: &HeaderMap) -> Cow<'q, str> {
     let key = PresentedKey::of(from_caller);
     let mut folded = Vec::new();
@@ -148,7 +147,7 @@ pub fn query_for_provider<'q>(query: &'q str, from_caller: &HeaderMap) -> Cow<'q
         let name = member.split_once('=').map_or(member, |(name, _)| name);
         !member_names_credential(name, &mut folded) && !key.is_encoded_in(member)
     };
-    // Some servers take a semicolon for a separator, too.
+    // Some servers accept a semicolon as separator too.
     if query.split(['&', ';']).all(&mut is_kept) {
         return Cow::Borrowed(query);
     }
@@ -164,10 +163,10 @@ pub fn query_for_provider<'q>(query: &'q str, from_caller: &HeaderMap) -> Cow<'q
     Cow::Owned(left)
 }
 
-/// The headers of an answer for the caller, from those the provider sent.
+/// The headers of the response to the caller, derived from the provider's.
 ///
-/// A value that reveals one of `secrets` is left out. A header that stands once is passed on once;
-/// where its lines contradict each other, not at all.
+/// Values that reveal one of `secrets` are removed. A header with a single value is sent once; if its lines contradict
+/// each other, it is removed.
 pub fn response_headers_for_caller(
     from_provider: &HeaderMap,
     secrets: &ChannelSecrets,
@@ -210,7 +209,7 @@ fn is_same(name: &HeaderName, one: &HeaderValue, other: &HeaderValue) -> bool {
     }
 }
 
-/// A length, also where it is repeated in a list (RFC 9110, 8.6).
+/// Parses a `content-length`, which may be a list of equal numbers (RFC 9110, section 8.6).
 fn length(value: &HeaderValue) -> Option<u64> {
     let text = value.to_str().ok()?;
     let mut lengths = text.split(',').map(|length| length.trim().parse().ok());
@@ -218,7 +217,7 @@ fn length(value: &HeaderValue) -> Option<u64> {
     lengths.all(|other| other == Some(first)).then_some(first)
 }
 
-/// Headers that a `Connection` header declares as its connection's own.
+/// Headers that a `Connection` header declares as hop-by-hop.
 struct ConnectionOptions<'a>(Vec<&'a str>);
 
 impl<'a> ConnectionOptions<'a> {

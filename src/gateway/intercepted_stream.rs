@@ -1,4 +1,4 @@
-//! A connection above TLS whose received bytes pass an interceptor before Pingora parses them.
+//! A connection whose received bytes pass an interceptor, after TLS and before Pingora parses them.
 
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
@@ -14,12 +14,12 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// What stands between a connection and the HTTP session that reads it.
+/// Intercepts the reads of an HTTP session from its connection.
 pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
-    /// Reads from `stream` when the session reads: the session gets what is put into `buffer`.
+    /// Reads from `stream` when the session reads. The session gets the bytes that are put into `buffer`.
     ///
     /// # Errors
-    /// The connection's own, and those of the interceptor: the session reads no further.
+    /// An I/O error of the connection, or a rejection by the interceptor; the session then reads no further.
     fn poll_read(
         &mut self,
         stream: &mut Stream,
@@ -28,7 +28,7 @@ pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
     ) -> Poll<io::Result<()>>;
 }
 
-/// A connection that is read through an interceptor, and written as it is.
+/// A connection that is read through an interceptor and written directly.
 pub(super) struct InterceptedStream<R> {
     stream: Stream,
     interceptor: R,
@@ -42,13 +42,13 @@ impl<R: ReadInterceptor> InterceptedStream<R> {
         })
     }
 
-    /// The interceptor of `stream`, if it has one of this type.
+    /// The interceptor of `stream`, if it has this type.
     pub fn interceptor(stream: &Stream) -> Option<&R> {
         let stream = stream.as_any().downcast_ref::<Self>()?;
         Some(&stream.interceptor)
     }
 
-    /// The connection itself, without its interceptor.
+    /// The connection without its interceptor.
     pub fn into_inner(stream: Stream) -> Option<Stream> {
         let stream = stream.into_any().downcast::<Self>().ok()?;
         Some(stream.stream)
@@ -151,7 +151,7 @@ impl<R> GetSocketDigest for InterceptedStream<R> {
     }
 }
 
-/// Pingora prints streams in its log events: received bytes hold keys and prompts.
+/// Pingora logs streams with `Debug`, and received bytes contain keys and prompts.
 impl<R> fmt::Debug for InterceptedStream<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InterceptedStream")

@@ -1,4 +1,4 @@
-//! A process that listens: sockets, TLS, the services that run on them.
+//! The listening process: sockets, TLS, and the services that accept connections.
 
 mod accept;
 pub mod app_service;
@@ -41,7 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Semaphore;
 
-/// Small, since callers are many.
+/// Small, since the gateway has many client connections.
 const CALLER_BUFFERS: BufferSizes = BufferSizes {
     read: 8 << 10,
     write: 4 << 10,
@@ -50,27 +50,27 @@ const APP_BUFFERS: BufferSizes = BufferSizes {
     read: 64 << 10,
     write: 4 << 10,
 };
-/// Connections that may wait to be accepted; the system has a bound of its own.
+/// Backlog of a listening socket; the system may limit it further.
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
 
-/// A process that listens: services are added, then it runs until it is told to stop.
+/// A listening process: add services, then run it until a signal ends it.
 pub struct ServerProcess {
     server: Server,
     workers: usize,
     drain_state: Arc<DrainState>,
 }
 
-/// What an application of ours may take.
+/// Limits of an application that the gateway serves itself.
 pub struct AppLimits {
     pub threads: usize,
-    /// Larger request bodies get a 413.
+    /// Maximum size of a request body in bytes; larger ones get 413.
     pub body_bytes_max: u64,
-    /// Further connections are closed at once.
+    /// Maximum number of connections; further ones are closed at once.
     pub connections: usize,
 }
 
 impl AppLimits {
-    /// Of the admin pages, which take no bodies worth the name.
+    /// Limits of the admin pages, whose requests have small bodies or none.
     pub const ADMIN: Self = Self {
         threads: 1,
         body_bytes_max: 64 << 10,
@@ -78,14 +78,14 @@ impl AppLimits {
     };
 }
 
-/// A socket that listens, from before anybody accepts its connections.
+/// A socket that listens; connections wait in its backlog until a service accepts them.
 pub struct ListenSocket {
     pub address: SocketAddr,
     listener: TcpListener,
 }
 
 impl ServerProcess {
-    /// `workers` threads serve callers.
+    /// Serves callers with `workers` threads.
     pub fn new(workers: usize) -> Self {
         let conf = ServerConf {
             threads: workers,
@@ -102,12 +102,12 @@ impl ServerProcess {
         }
     }
 
-    /// What its parts tell each other.
+    /// The drain state that the parts of the process share.
     pub fn drain_state(&self) -> Arc<DrainState> {
         self.drain_state.clone()
     }
 
-    /// Serves the gateway, at most `connections` at once.
+    /// Serves the gateway, with `connections` client connections at most.
     ///
     /// # Errors
     /// The certificate files cannot be used.
@@ -145,7 +145,7 @@ impl ServerProcess {
         Ok(())
     }
 
-    /// Serves an application of ours in plain HTTP.
+    /// Serves an application in plain HTTP.
     pub fn add_app(
         &mut self,
         name: &'static str,
@@ -174,7 +174,7 @@ impl ServerProcess {
         });
     }
 
-    /// Probes the channels that want it, from a thread of its own.
+    /// Probes the channels that have a probe, on a separate thread.
     pub fn add_prober(
         &mut self,
         reloader: Arc<Reloader>,
@@ -186,7 +186,7 @@ impl ServerProcess {
             .add_service(background_service("prober", prober));
     }
 
-    /// Runs until somebody ends the process.
+    /// Runs until the process ends.
     pub fn run(self) -> ! {
         self.server.run(RunArgs {
             shutdown_signal: Box::new(NoShutdownSignal),
@@ -195,7 +195,7 @@ impl ServerProcess {
     }
 }
 
-/// Signals are heard elsewhere.
+/// Never fires: the program handles signals itself.
 struct NoShutdownSignal;
 
 #[async_trait]
@@ -206,25 +206,25 @@ impl ShutdownSignalWatch for NoShutdownSignal {
 }
 
 impl ListenSocket {
-    /// Listens at an address; port 0 picks a free port.
+    /// Listens on an address; port 0 selects a free port.
     ///
     /// # Errors
-    /// The address cannot be resolved, or is taken.
+    /// The address cannot be resolved, or is in use.
     pub fn bind(address: &str) -> io::Result<Self> {
         let wanted = resolve(address)?;
         let domain = socket2::Domain::for_address(wanted);
         let socket = socket2::Socket::new(domain, socket2::Type::STREAM, None)?;
-        // Connections of a process that has ended would keep the address for a minute.
+        // Connections of a previous process in TIME_WAIT would block the address for a minute.
         socket.set_reuse_address(true)?;
         socket.bind(&wanted.into())?;
         socket.listen(WAITING_CONNECTIONS_MAX)?;
         Self::inherited(socket.into())
     }
 
-    /// A socket that listens already.
+    /// Wraps a socket that already listens.
     ///
     /// # Errors
-    /// It is none.
+    /// The descriptor is not a listening socket.
     pub fn inherited(listener: TcpListener) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         Ok(Self {
@@ -233,24 +233,24 @@ impl ListenSocket {
         })
     }
 
-    /// The socket itself, for a server that is not the gateway's.
+    /// The socket, for a server outside the gateway.
     pub fn into_listener(self) -> TcpListener {
         self.listener
     }
 
-    /// The same socket for another process.
+    /// A duplicate of the socket's descriptor, for another process.
     ///
     /// # Errors
-    /// The process may not open more files.
+    /// The process has reached its limit of open files.
     pub fn try_clone(&self) -> io::Result<OwnedFd> {
         Ok(self.listener.try_clone()?.into())
     }
 }
 
-/// The first address that `host:port` stands for.
+/// The first address of `host:port`.
 ///
 /// # Errors
-/// There is none.
+/// The name does not resolve, or has no address.
 pub fn resolve(address: &str) -> io::Result<SocketAddr> {
     address
         .to_socket_addrs()?
@@ -258,12 +258,12 @@ pub fn resolve(address: &str) -> io::Result<SocketAddr> {
         .ok_or_else(|| io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address"))
 }
 
-/// Only callers' connections are shown.
+/// Metrics count only the connections of callers.
 fn uncounted() -> IntGauge {
     IntGauge::new("connections", "of an application").expect("the name is a constant")
 }
 
-/// Pingora would read the files itself, and panic where it cannot.
+/// Reads the files before Pingora, which would panic if it could not read them.
 fn tls_settings(files: &ServerTlsFiles, folder: &Path) -> Result<TlsSettings, String> {
     let ServerTls {
         identity,

@@ -1,4 +1,4 @@
-//! The Pingora service: listeners, the exchange and its two sides. The only module that names Pingora.
+//! The Pingora service: listeners, the exchange, and its two sides. No other module names Pingora.
 
 mod chunk_grammar;
 mod deadline;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 use upstream::UpstreamClient;
 use upstream::fetch::HttpFileFetcher;
 
-/// What all exchanges of a process share.
+/// State that all exchanges of the process share.
 pub struct Gateway {
     reloader: Arc<Reloader>,
     upstream: UpstreamClient,
@@ -79,7 +79,7 @@ impl Gateway {
         Some(self.client_addresses.client_of(peer?, headers))
     }
 
-    /// The addresses of providers, for whoever else asks them something.
+    /// The address cache of provider hosts, for other users such as the prober.
     pub fn addresses(&self) -> AddressCache {
         self.upstream.addresses()
     }

@@ -1,4 +1,4 @@
-//! What an attempt would send, for `headgate explain`: secrets masked, nothing sent.
+//! The request that an attempt would send, for `headgate explain`: secrets are masked, and nothing is sent.
 
 use super::exchange::prepare::prepare;
 use super::subrequest::prepare_subrequest;
@@ -13,11 +13,11 @@ use crate::subrequest::{Subrequest, SubrequestClient, SubrequestFuture, Subreque
 use http::{HeaderMap, Method};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A request for a provider, as a person reads it.
+/// An upstream request in printable form.
 pub struct RequestPreview {
     pub method: Method,
     pub url: String,
-    /// Names and values; a secret reads `[secret]`.
+    /// Names and values; the value of a secret is `[secret]`.
     pub headers: Vec<(String, String)>,
     pub body_bytes: u64,
 }
@@ -25,7 +25,7 @@ pub struct RequestPreview {
 /// The request that an attempt on `candidate` would send.
 ///
 /// # Errors
-/// What the attempt would fail with before it sends anything.
+/// The attempt would fail before it sends anything.
 pub async fn preview(
     route: &Route,
     request: &RequestView,
@@ -58,20 +58,20 @@ impl RequestPreview {
     }
 }
 
-/// Stands for the gateway where nothing may be sent: keeps what each subrequest would be.
+/// Replaces the gateway in a dry run: records subrequests instead of sending them.
 #[derive(Default)]
 pub struct SubrequestPreviews(Mutex<Vec<SubrequestPreview>>);
 
-/// A subrequest with its channel, or why it cannot be sent.
+/// A subrequest with its channel, or the error that prevents it.
 pub type SubrequestPreview = (Arc<Channel>, Result<RequestPreview, Fault>);
 
 impl SubrequestPreviews {
-    /// Keeps the subrequests that filters of `route` make for `request` from now on.
+    /// Records the subrequests that filters of `route` make for `request` from now on.
     pub fn collect_from(self: &Arc<Self>, request: &mut RequestView, route: &Route) {
         request.subrequests = Some(SubrequestClient::new(self.clone(), route.timeouts));
     }
 
-    /// The subrequests that were made so far, in their order, each with its channel.
+    /// The subrequests recorded so far, in order.
     pub fn take(&self) -> Vec<SubrequestPreview> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -101,7 +101,7 @@ impl SubrequestSender for SubrequestPreviews {
     }
 }
 
-/// A request as it would come from a caller.
+/// A request as a caller would send it.
 pub fn request_view(
     route: &Route,
     method: Method,

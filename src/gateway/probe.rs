@@ -1,7 +1,7 @@
-//! Asks providers from time to time whether they are well, so that no caller has to try one that is not.
+//! Active health probes: requests the model list of providers at intervals.
 //!
-//! Its connections are its own: one of HTTP/2 is driven by the thread that made it, and callers'
-//! requests must not wait for this one.
+//! The prober has its own connections: an HTTP/2 connection is driven by the thread that opened it, and callers'
+//! requests must not depend on the prober's thread.
 
 use super::exchange::prepare::path_at;
 use super::listen::drain_state::{DrainState, until_set};
@@ -30,14 +30,14 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
-/// How soon a reload is noticed.
+/// Maximum delay until a reload takes effect.
 const RELOAD_POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// The time between two probes is longer by up to this share, so that several gateways spread.
+/// Maximum extension of the probe interval, as a share of it, so that several gateways do not probe in step.
 const JITTER: f64 = 0.1;
-/// A longer response is not read to its end.
+/// Maximum number of bytes of a probe response that are read.
 const RESPONSE_BYTES_MAX: usize = 4 << 20;
 
-/// The prober of a process.
+/// The health prober of the process.
 pub struct Prober {
     reloader: Arc<Reloader>,
     channels: Arc<LiveChannels>,
@@ -45,18 +45,18 @@ pub struct Prober {
     upstream: Arc<UpstreamClient>,
 }
 
-/// The probes of one channel.
+/// Probe state of one channel.
 #[derive(Default)]
 struct ChannelProbeSchedule {
-    /// When the last one began.
+    /// When the last probe started.
     began: Option<Instant>,
-    /// From 0 to 1: how much later than usual the next one begins.
+    /// Extension of the current interval, as a share of [`JITTER`] from 0 to 1.
     jitter: f64,
     count: usize,
     under_way: Option<JoinHandle<()>>,
 }
 
-/// By the channels' fingerprints.
+/// Probe state by channel fingerprint.
 type ProbeSchedules = HashMap<u64, ChannelProbeSchedule>;
 
 impl Prober {
@@ -74,7 +74,7 @@ impl Prober {
         }
     }
 
-    /// Begins every probe that is due, drops what is known of channels that are gone, and tells when to look again.
+    /// Starts all probes that are due, drops the state of removed channels, and returns when to check again.
     fn start_due_probes(&self, known: &mut ProbeSchedules) -> Instant {
         let now = Instant::now();
         let mut next = now + RELOAD_POLL_INTERVAL;
@@ -111,7 +111,7 @@ impl Prober {
         next
     }
 
-    /// None where a probe is of no use now.
+    /// Starts a probe; `None` if the channel needs none now.
     fn begin(
         &self,
         channel: &Arc<Channel>,
@@ -129,7 +129,7 @@ impl Prober {
 
 #[async_trait]
 impl BackgroundService for Prober {
-    /// Until callers are no longer served: who drains chooses no more channels.
+    /// Runs until the process closes to callers: a draining process selects no more channels.
     async fn start(&self, _: ShutdownWatch) {
         let mut closing = pin!(until_set(self.drain_state.callers()));
         let mut known = ProbeSchedules::new();
@@ -144,7 +144,7 @@ impl BackgroundService for Prober {
 }
 
 impl ChannelProbeSchedule {
-    /// When the next one begins; none before the first.
+    /// When the next probe is due; `None` before the first.
     fn due(&self, every: Duration) -> Option<Instant> {
         let wait = every.mul_f64(1.0 + JITTER * self.jitter);
         Some(self.began? + wait)
@@ -156,7 +156,7 @@ impl ChannelProbeSchedule {
     }
 }
 
-/// Asks the provider for its models.
+/// Requests the provider's model list.
 async fn send_probe(
     upstream: &UpstreamClient,
     channel: &Channel,
@@ -179,13 +179,13 @@ async fn send_probe(
                 .unwrap_or(FailureReason::ConnectionReset)
         })?;
     let status = response.status;
-    // The connection can be used again behind the whole body, which says nothing of the provider's health.
+    // Only a connection whose response was read to its end can be reused. The body itself does not matter.
     response.read_bounded(RESPONSE_BYTES_MAX).await;
     response.give_back().await;
     health_of_status(status)
 }
 
-/// A request for the models of a channel, which every provider answers at once.
+/// A request for the channel's model list, which providers serve fast.
 fn prepare_probe(target: UpstreamTarget<'_>, timeout: Duration) -> Result<PreparedRequest, Fault> {
     let channel = target.channel;
     let mut headers = header_policy::request_headers_for_provider(&HeaderMap::new());
@@ -209,7 +209,7 @@ fn prepare_probe(target: UpstreamTarget<'_>, timeout: Duration) -> Result<Prepar
     })
 }
 
-/// A provider that does not list its models answers well all the same.
+/// A provider without a model list counts as healthy.
 fn health_of_status(status: StatusCode) -> Result<(), FailureReason> {
     match status {
         StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(FailureReason::RefusedCredential),

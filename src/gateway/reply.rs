@@ -1,4 +1,4 @@
-//! The one place where faults become answers.
+//! Converts faults to local replies, and adds the headers of every response.
 
 use crate::filter::LocalReply;
 use crate::filter::view::RequestView;
@@ -9,12 +9,12 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::time::Duration;
 
-/// Read by SDKs before `retry-after`, since it is finer.
+/// SDKs read this before `retry-after`, because it is more precise.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
-/// `false` keeps SDKs from sending a request again, which some do whatever the status.
+/// `false` stops SDKs from retrying, which some otherwise do for any status.
 const X_SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// An answer for `fault`, in the shape of the protocol that the caller speaks.
+/// The reply for `fault`, in the error format of the caller's protocol.
 pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> LocalReply {
     let status = error_body::status(protocol, fault);
     let mut headers = HeaderMap::with_capacity(6);
@@ -38,12 +38,12 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     }
 }
 
-/// Keeps the caller's SDK from sending the request again by itself.
+/// Stops the caller's SDK from retrying by itself.
 pub fn forbid_retry(headers: &mut HeaderMap) {
     headers.insert(X_SHOULD_RETRY, HeaderValue::from_static("false"));
 }
 
-/// Rounded up: who waits so long does not come too early.
+/// Rounds up, so that a client that waits exactly this long is not early.
 fn add_retry_after(headers: &mut HeaderMap, wait: Duration) {
     let ms = u64::try_from(wait.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
     headers.insert(
@@ -53,7 +53,7 @@ fn add_retry_after(headers: &mut HeaderMap, wait: Duration) {
     headers.insert(RETRY_AFTER_MS, HeaderValue::from(ms.max(1)));
 }
 
-/// The event that tells a caller of a failure behind the first byte; none where the protocol has no events.
+/// The error event for a failure after the first byte; `None` without a protocol.
 pub fn event_from_fault(
     protocol: Option<Protocol>,
     fault: &Fault,
@@ -63,8 +63,8 @@ pub fn event_from_fault(
     protocol.map(|protocol| error_body::error_event(protocol, fault, request_id, events_seen))
 }
 
-/// Puts what every answer carries into its head: the request's id, and what filters add to whatever
-/// is answered. The one place where that happens.
+/// Adds to a head what every response carries: the request id, and headers that filters set. No other function does
+/// this.
 pub fn complete_head(headers: &mut HeaderMap, protocol: Option<Protocol>, request: &RequestView) {
     add_request_id(headers, protocol, &request.id);
     for (name, value) in &request.response_headers {
@@ -72,7 +72,7 @@ pub fn complete_head(headers: &mut HeaderMap, protocol: Option<Protocol>, reques
     }
 }
 
-/// Puts the request id where the caller's protocol looks for it.
+/// Adds the request id under the header names of the caller's protocol.
 pub fn add_request_id(headers: &mut HeaderMap, protocol: Option<Protocol>, request_id: &str) {
     let Ok(id) = HeaderValue::from_str(request_id) else {
         return;
@@ -83,14 +83,14 @@ pub fn add_request_id(headers: &mut HeaderMap, protocol: Option<Protocol>, reque
     headers.insert(HeaderName::from_static("x-request-id"), id);
 }
 
-/// Where no route says which protocol the caller speaks, its headers do.
+/// Guesses the caller's protocol from its headers, for requests without a route.
 pub fn guessed_protocol(headers: &HeaderMap) -> Option<Protocol> {
     let speaks_messages =
         headers.contains_key("anthropic-version") || headers.contains_key("x-api-key");
     speaks_messages.then_some(Protocol::Messages)
 }
 
-/// The `Allow` header of a 405.
+/// The value of the `Allow` header of a 405.
 pub fn allow(methods: &[Method]) -> HeaderValue {
     let list: Vec<&str> = methods.iter().map(Method::as_str).collect();
     HeaderValue::from_str(&list.join(", ")).expect("methods are tokens")

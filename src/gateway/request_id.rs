@@ -1,4 +1,4 @@
-//! Request ids: unique, short, and no secret.
+//! Request ids: unique and short, but not secret.
 
 use std::cell::Cell;
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 thread_local! {
-    /// Seeded by the operating system, once per thread.
+    /// Seeded by the operating system once per thread.
     static STATE: Cell<(u64, u64)> = {
         let seed = RandomState::new();
         Cell::new((seed.hash_one(1) | 1, seed.hash_one(2)))
@@ -21,7 +21,7 @@ pub fn new() -> Arc<str> {
     id.into()
 }
 
-/// xorshift128+: nobody has to be kept from guessing it, two threads only from drawing the same.
+/// xorshift128+: ids may be predictable, but two threads must not draw the same.
 fn draw() -> u64 {
     STATE.with(|state| {
         let (mut a, b) = state.get();

@@ -1,4 +1,4 @@
-//! The gateway as Pingora's HTTP application: from a connection to exchanges.
+//! The gateway as Pingora's HTTP application: turns the requests of a connection into exchanges.
 
 use super::downstream::Downstream;
 use super::downstream::early_reply::{BlockedReplyCount, ConnectionRemainder};
@@ -31,25 +31,25 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-/// How much of a body an HTTP/2 caller may send before any of it is read. The usual 64 KiB would
-/// let a body of megabytes wait for a round trip a hundred times.
+/// Flow control window of an HTTP/2 stream, in bytes: how much of a body a caller may send before it is read. With the
+/// default of 64 KiB, a body of several megabytes would take a hundred round trips.
 const STREAM_WINDOW: u32 = 512 << 10;
-/// The same for all streams of a connection.
+/// Flow control window of an HTTP/2 connection, in bytes.
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
-/// When a process closes, how long a connection may still begin the request that is on its way.
+/// How long a connection may still start a request after the process has closed to callers.
 pub const LAST_REQUEST: Duration = Duration::from_millis(500);
-/// What waits to be sent on a stream whose caller is slow.
+/// Maximum size of the data that waits to be sent on a stream to a slow caller, in bytes.
 const SEND_BUFFER: usize = 32 << 10;
 
-/// The gateway as one client connection sees it.
+/// The gateway, as seen by one client connection.
 pub struct GatewayApp {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
     connection_quota: ConnectionQuota,
     blocked_replies: BlockedReplyCount,
-    /// The other end of the connection.
+    /// Address of the connection's peer.
     peer: Option<SocketAddr>,
 }
 
@@ -60,7 +60,7 @@ impl HttpServerApp for GatewayApp {
         session: ServerSession,
         shutdown: &ShutdownWatch,
     ) -> Option<ReusedHttpStream> {
-        // Large, and handed on: it is moved once.
+        // Boxed, because the session is large and passed on.
         let mut session = Box::new(session);
         self.begun.store(true, Ordering::Relaxed);
         let snapshot = self.gateway.reloader.current();
@@ -71,7 +71,7 @@ impl HttpServerApp for GatewayApp {
             limits.write_deadline,
         );
         let head_size = limits.header_bytes;
-        // An idle connection keeps no configuration in memory.
+        // An idle connection must not keep an old configuration in memory.
         drop(snapshot);
         session.set_keepalive(Some(keep_alive.as_secs().max(1)));
         let times = HeadTimeouts {
@@ -96,9 +96,9 @@ impl HttpServerApp for GatewayApp {
         }
         session.set_write_timeout(Some(write_deadline));
         keep_connection(&mut session, keep_alive, *shutdown.borrow());
-        // The configuration may have changed while the connection idled.
+        // The configuration may have changed while the connection was idle.
         let snapshot = self.gateway.reloader.current();
-        // On the heap, so that what outlives it on a stream of HTTP/2 is small.
+        // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small.
         let mut exchange = Box::pin(self.exchange(session, snapshot));
         let remainder = tokio::select! {
             biased;
@@ -107,7 +107,7 @@ impl HttpServerApp for GatewayApp {
         };
         let remainder = match remainder {
             Some(remainder) => remainder,
-            // It finds out itself, now that it is woken.
+            // This task polls the exchange once more, and the exchange notices that the drain deadline has passed.
             None => (&mut exchange).await,
         };
         drop(exchange);
@@ -148,7 +148,7 @@ impl GatewayApp {
         }
     }
 
-    /// Whether the connection has carried the begin of a request.
+    /// Whether the connection has started a request.
     pub fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
@@ -179,7 +179,7 @@ impl GatewayApp {
             RouteMatch::Route(route, params) => (route.clone(), params),
             RouteMatch::OtherMethods(methods) => {
                 if websocket_refusal::is_due(&session) {
-                    // Rare, and large: it takes no room in every exchange.
+                    // Boxed, so that this rare case does not enlarge the future of every exchange.
                     return Box::pin(refusal(id).send_upgrade_required(session, &methods)).await;
                 }
                 let (fault, headers) = method_not_allowed(&methods);
@@ -219,18 +219,18 @@ impl GatewayApp {
     }
 }
 
-/// How long a head may take.
+/// Time limits for receiving a head.
 struct HeadTimeouts {
-    /// Until its first byte.
+    /// From the start of the wait to the first byte.
     idle: Duration,
-    /// From its first byte to its end.
+    /// From the first byte to the end.
     deadline: Duration,
 }
 
-/// Reads a head; a process that closes leaves it [`LAST_REQUEST`] to begin.
+/// Reads a head. After the process has closed to callers, the head must start within [`LAST_REQUEST`].
 ///
-/// `None` if it is late: Pingora's own timeouts begin anew with every read, so that a head which drips
-/// in byte by byte never meets them.
+/// Returns `None` if the head is late. Pingora's own timeouts restart with every read, so that a head sent byte by byte
+/// would never exceed them.
 async fn read_head(
     session: &mut ServerSession,
     inspection: Option<&Http1Inspection>,
@@ -241,7 +241,7 @@ async fn read_head(
     let mut idle_is_over = pin!(fast_sleep(times.idle));
     let mut closing = pin!(until_set(closing.clone()));
     let mut is_closing = false;
-    // Both begin when they are polled first.
+    // Both timers start when they are first polled.
     let mut last_request = pin!(fast_sleep(LAST_REQUEST));
     let mut late = pin!(fast_sleep(times.deadline));
     let mut has_begun = false;
@@ -263,7 +263,7 @@ async fn read_head(
     .await
 }
 
-/// Pingora keeps HTTP/1.1 connections for ever unless told otherwise after every head.
+/// Pingora keeps HTTP/1.1 connections open without limit unless a timeout is set after every head.
 fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_down: bool) {
     match session.get_keepalive() {
         Some(_) if !shutting_down => session.set_keepalive(Some(keep_alive.as_secs().max(1))),
@@ -277,7 +277,7 @@ fn unknown_path(snapshot: &Snapshot, method: &Method, path: &str) -> Fault {
         Some(pattern) => format!("did you mean `{pattern}`?"),
         None => "check the base URL, which ends in `/v1` for most SDKs, and the path".into(),
     };
-    // A head check has refused paths that are not ASCII.
+    // The head check has rejected paths that are not ASCII.
     let shown = path.get(..SHOWN_CHARS_MAX).unwrap_or(path);
     let message = format!("unknown path `{shown}`; {advice}");
     Fault::new(FaultKind::NoRoute, message)
@@ -293,7 +293,7 @@ fn method_not_allowed(methods: &[Method]) -> (Fault, HeaderMap) {
     (fault, HeaderMap::from_iter([(header::ALLOW, allow)]))
 }
 
-/// Takes one off a gauge at the end of a scope.
+/// Decrements a gauge when it is dropped.
 pub(super) struct GaugeGuard<'a>(pub &'a prometheus::IntGauge);
 
 impl Drop for GaugeGuard<'_> {

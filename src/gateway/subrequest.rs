@@ -1,5 +1,4 @@
-//! Sends subrequests of filters: one bounded request to a channel each, whose outcome counts for the channel's health as
-//! that of an attempt.
+//! Sends subrequests of filters: each is one bounded request to a channel, and counts for its health like an attempt.
 
 use super::Gateway;
 use super::exchange::attempts::{CAPACITY_POLL_INTERVAL, no_channel};
@@ -41,17 +40,17 @@ impl SubrequestSender for Gateway {
     }
 }
 
-/// A response, read to its end.
+/// A response whose body was read to its end.
 struct BufferedResponse {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
 }
 
-/// The request that `subrequest` is to `target`.
+/// The upstream request of `subrequest`.
 ///
 /// # Errors
-/// Its path is none that can be sent.
+/// The path is not a valid URI.
 pub(super) fn prepare_subrequest(
     target: UpstreamTarget<'_>,
     subrequest: &Subrequest,
@@ -158,7 +157,7 @@ impl Gateway {
         }
     }
 
-    /// What the response means for the channel's health, and whether it is one for whoever sent the subrequest.
+    /// Reports the response to the channel's health, and returns it unless the subrequest failed.
     fn evaluate_subrequest(
         &self,
         response: BufferedResponse,
@@ -214,7 +213,7 @@ impl Gateway {
     }
 }
 
-/// Keeps the provider's id of the subrequest for the log, unless it repeats the channel's credential.
+/// Stores the provider's request id for the log, unless it contains the channel's credential.
 fn record_upstream_id(subrequest: &Subrequest, response: &BufferedResponse, lease: &ChannelLease) {
     let id = upstream_request_id::of_headers(&response.headers).cloned();
     let id = id.or_else(|| upstream_request_id::of_body(&response.body));

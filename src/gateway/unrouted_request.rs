@@ -1,4 +1,4 @@
-//! Requests that reach no route: answered, counted and logged like any other.
+//! Requests that match no route: sends the error, counts and logs them.
 
 use super::downstream::Downstream;
 use super::downstream::early_reply::{ConnectionRemainder, close_and_discard_h1};
@@ -16,10 +16,10 @@ use pingora_http::{RequestHeader, ResponseHeader};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What stands for the route, method and path of a request that has none.
+/// Value of the log fields `route`, `method` and `path` if they are unknown.
 const NONE: &str = "-";
 
-/// A request that no route takes.
+/// A request that matches no route.
 pub(super) struct UnroutedRequest<'a> {
     pub gateway: &'a Gateway,
     pub snapshot: &'a Snapshot,
@@ -28,7 +28,7 @@ pub(super) struct UnroutedRequest<'a> {
 }
 
 impl<'a> UnroutedRequest<'a> {
-    /// Of a head that could not be read, and so has no id yet.
+    /// A request whose head could not be read; assigns the request id.
     pub fn of_head(
         gateway: &'a Gateway,
         snapshot: &'a Snapshot,
@@ -42,7 +42,7 @@ impl<'a> UnroutedRequest<'a> {
         }
     }
 
-    /// Answers, and gives the connection back where it can be used again.
+    /// Sends the error, and returns the connection if it can be reused.
     pub async fn send(
         self,
         session: Box<ServerSession>,
@@ -64,13 +64,13 @@ impl<'a> UnroutedRequest<'a> {
             return ConnectionRemainder::Nothing;
         }
         match fault.kind {
-            // What follows a head that could be read in two ways cannot be trusted either.
+            // After an ambiguous head, the following bytes cannot be trusted either.
             FaultKind::BadHead => downstream.abort().await,
             _ => downstream.finish().await,
         }
     }
 
-    /// Answers a head that Pingora could not read, and closes.
+    /// Sends an error for a head that Pingora could not read, and closes the connection.
     pub async fn send_unread(self, mut session: Box<ServerSession>, fault: &Fault) {
         if fault.kind == FaultKind::ClientGone {
             return;
@@ -85,20 +85,20 @@ impl<'a> UnroutedRequest<'a> {
         let (mut parts, ()) = http::Response::new(()).into_parts();
         parts.status = answer.status;
         parts.headers = answer.headers;
-        // The client may be gone as well, and then there is nobody to tell.
+        // The client may already have disconnected.
         let _ = session
             .write_error_response(ResponseHeader::from(parts), answer.body)
             .await;
         close_and_discard_h1(&mut session).await;
     }
 
-    /// The protocol that a caller seems to speak who reached no route.
+    /// The protocol that the caller probably uses, from the path or the headers.
     pub(super) fn protocol_of(&self, request: &RequestHeader) -> Option<Protocol> {
         let family = self.snapshot.router.family_near(request.uri.path());
         family.or_else(|| reply::guessed_protocol(&request.headers))
     }
 
-    /// Logs a request that the HTTP/2 library has answered, for the size of its header list.
+    /// Logs a request that the HTTP/2 library rejected for the size of its header list.
     pub fn log_large_head(gateway: &Gateway, client: Option<DownstreamClient>) {
         let snapshot = gateway.reloader.current();
         let message = format!(

@@ -1,4 +1,4 @@
-//! The provider's side: addresses, peers and the pool of connections, one pool per channel.
+//! The provider's side: addresses, peers, and one connection pool per channel and credential.
 
 pub(super) mod bounded_body;
 pub(super) mod client;
@@ -29,20 +29,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-/// Idle connections kept for all channels together.
+/// Maximum number of idle connections, for all channels together.
 const POOL_CONNECTIONS_MAX: usize = 1024;
 /// How long an idle connection is kept.
 const POOL_IDLE: Duration = Duration::from_secs(60);
-/// Streams on one HTTP/2 connection.
+/// Maximum number of streams per HTTP/2 connection.
 const H2_STREAMS_MAX: usize = 100;
-/// How much of an answer a provider may send before any of it is read. With what waits on the caller's
-/// side this is what a slow caller holds of ours; Pingora's own 8 MiB would be sixty times as much.
+/// Flow control window, in bytes: how much of a response a provider may send before it is read. A caller that reads
+/// slowly makes the gateway hold this much, in addition to the buffers on the caller's side. Pingora's default of 8 MiB
+/// would be 64 times as much.
 const H2_STREAM_WINDOW: u32 = 128 << 10;
 
-/// Providers whose peers are kept; far more than a configuration has channels.
+/// Maximum number of channels and credentials whose peers are kept; far more than a configuration has.
 const PROVIDERS_MAX: usize = 4096;
 
-/// Connects to providers and keeps their idle connections.
+/// Connects to providers and pools idle connections.
 pub struct UpstreamClient {
     dialer: Arc<Dialer>,
     addresses: AddressCache,
@@ -50,33 +51,33 @@ pub struct UpstreamClient {
     providers: RwLock<HashMap<u64, Arc<ProviderPeers>>>,
 }
 
-/// The peers of a channel and credential: one for each address.
+/// The peers of one channel and credential: one for each address.
 struct ProviderPeers {
-    /// What the peers were made for: a new list makes new peers.
+    /// The addresses of the peers; a new address list gets new peers.
     addresses: Arc<[IpAddr]>,
     peers: Vec<Arc<HttpPeer>>,
-    /// Index of the peer that was connected to last, which is tried first.
+    /// Index of the peer that was connected last; it is tried first.
     preferred: AtomicUsize,
 }
 
-/// Where a request goes: an account at a provider, and the credential that is shown there.
+/// The target of a request: a channel and the credential that is sent to it.
 #[derive(Clone, Copy)]
 pub struct UpstreamTarget<'a> {
     pub channel: &'a Channel,
     pub credential: Option<&'a Credential>,
 }
 
-/// Where a connection comes from.
+/// Where to get a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ConnectionSource {
-    /// The pool, where it has one; else a new one.
+    /// From the pool if it has one, otherwise a new connection.
     Pool,
-    /// The provider: what idles in the pool may be as dead as the one before.
+    /// A new connection: pooled connections may be as stale as the one that failed.
     Fresh,
 }
 
 impl<'a> UpstreamTarget<'a> {
-    /// What `lease` allows to use.
+    /// The channel and credential of `lease`.
     pub fn of(lease: &'a ChannelLease) -> Self {
         Self {
             channel: &lease.candidate.channel,
@@ -94,16 +95,16 @@ impl UpstreamClient {
         }
     }
 
-    /// The addresses of providers, for whoever else asks them something.
+    /// The address cache, shared with other users of the same hosts.
     pub fn addresses(&self) -> AddressCache {
         self.addresses.clone()
     }
 
-    /// A connection to `channel`: from the pool of any of its addresses if `source` says so, or a new
-    /// one to the first address that takes it.
+    /// A connection to `channel`: from the pool of any of its addresses if `source` allows that, otherwise a new one to
+    /// the first address that accepts it.
     ///
     /// # Errors
-    /// [`FaultKind::Connect`]: the name does not resolve, or nobody answers at any address.
+    /// [`FaultKind::Connect`]: DNS lookup failed, or no address accepted a connection.
     async fn connect(
         &self,
         channel: &Channel,
@@ -132,7 +133,7 @@ impl UpstreamClient {
         };
         let raced = dial::race(provider.in_order(), |(index, peer)| async move {
             match self.dialer.dial(peer).await {
-                // Pingora speaks HTTP/1.1 where a provider negotiates nothing.
+                // Pingora falls back to HTTP/1.1 if a provider negotiates no protocol.
                 Ok(session) if is_too_old(channel, &session) => {
                     Err(no_connection("the provider does not negotiate HTTP/2"))
                 }
@@ -184,7 +185,7 @@ impl UpstreamClient {
             .write()
             .unwrap_or_else(PoisonError::into_inner);
         if providers.len() >= PROVIDERS_MAX {
-            // Those in use come back with their next request.
+            // Peers in use are created again by their next request.
             providers.clear();
         }
         providers.insert(pool, provider.clone());
@@ -193,7 +194,7 @@ impl UpstreamClient {
 }
 
 impl ProviderPeers {
-    /// Prefers what `before` prefers, as far as it is still there.
+    /// Takes over the preferred address of `before`, if it is still in the list.
     fn new(channel: &Channel, pool: u64, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
         let port = channel.origin.port;
         let last = before.and_then(Self::preferred_address);
@@ -224,8 +225,8 @@ impl ProviderPeers {
     }
 }
 
-/// The index of the address that connected last; if it is gone, of one of its family, since the other
-/// may lead nowhere from here.
+/// The index of the address that connected last. If it is gone, an address of the same family, since the other family
+/// may be unreachable from this host.
 fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
     let at = |wanted: &dyn Fn(&IpAddr, IpAddr) -> bool| {
         let last = last?;
@@ -236,7 +237,7 @@ fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
         .unwrap_or(0)
 }
 
-/// Tells the log which addresses were tried when a deadline ends the race.
+/// Logs the addresses that were tried if a deadline ends the race.
 struct DialLogGuard<'a> {
     channel: &'a str,
     addresses: &'a [Arc<HttpPeer>],
@@ -260,7 +261,7 @@ impl Drop for DialLogGuard<'_> {
     }
 }
 
-/// One fault for those of all addresses.
+/// One error for the failures of all addresses.
 fn all_of(faults: Vec<Fault>) -> Fault {
     let details: Vec<String> = faults
         .iter()
@@ -277,7 +278,7 @@ fn is_too_old(channel: &Channel, session: &HttpSession) -> bool {
     channel.origin.http == HttpVersion::Http2 && !matches!(session, HttpSession::H2(_))
 }
 
-/// Whatever broke before a byte of the request was written: the provider has nothing.
+/// Turns a failure before the first byte of the request into [`FaultKind::Connect`]: the provider has received nothing.
 fn unreachable(mut fault: Fault) -> Fault {
     if fault.kind == FaultKind::Upstream {
         fault.kind = FaultKind::Connect;

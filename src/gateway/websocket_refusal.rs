@@ -1,4 +1,4 @@
-//! 426 for clients that ask for a WebSocket at a path that takes other methods only (RFC 9110, 15.5.22).
+//! 426 for WebSocket handshakes on paths without GET (RFC 9110, section 15.5.22).
 
 use super::downstream::early_reply::ConnectionRemainder;
 use super::reply;
@@ -13,12 +13,12 @@ use std::io;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
-/// For the client to take the answer, and to close.
+/// Time for the client to read the response and to close the connection.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(5);
-/// What a client may have sent behind its handshake.
+/// Maximum number of bytes that are read and discarded after the handshake.
 const DRAINED_BYTES_MAX: usize = 256 << 10;
 
-/// Whether a request that no route takes for its method is the begin of a WebSocket. HTTP/2 has no upgrades.
+/// Whether a request with an unsupported method is a WebSocket handshake. HTTP/2 has no upgrades.
 pub(super) fn is_due(session: &ServerSession) -> bool {
     let request = session.req_header();
     let is_websocket = |protocol: &str| {
@@ -36,7 +36,7 @@ pub(super) fn is_due(session: &ServerSession) -> bool {
 }
 
 impl UnroutedRequest<'_> {
-    /// Answers the begin of a WebSocket, and closes.
+    /// Sends 426, and closes the connection.
     pub async fn send_upgrade_required(
         self,
         session: Box<ServerSession>,
@@ -58,19 +58,19 @@ impl UnroutedRequest<'_> {
         headers.insert(header::ALLOW, allow);
         headers.insert(header::DATE, date::get_cached_date());
         headers.insert(header::CONTENT_LENGTH, answer.body.len().into());
-        // Both belong together: what the connection could be upgraded to is what it is already.
+        // RFC 9110, section 15.5.22, requires `Upgrade`; `HTTP/1.1` is the version in use.
         headers.insert(header::UPGRADE, HeaderValue::from_static("HTTP/1.1"));
         let connection = HeaderValue::from_static("upgrade, close");
         headers.insert(header::CONNECTION, connection);
         let (status, bytes) = (answer.status.as_u16(), answer.body.len() as u64);
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
-        // The client may be gone, and then there is nobody to tell.
+        // The client may already have disconnected.
         let _ = fast_timeout(ANSWER_DEADLINE, write_and_close(*session, &answer)).await;
         ConnectionRemainder::Nothing
     }
 }
 
-/// Pingora writes a `Connection` of its own, without `upgrade`: this answer goes out past it.
+/// Writes the response directly, since Pingora replaces `Connection` by a value without `upgrade`.
 async fn write_and_close(session: ServerSession, answer: &LocalReply) -> io::Result<()> {
     let ServerSession::H1(session) = session else {
         return Ok(());
@@ -79,7 +79,7 @@ async fn write_and_close(session: ServerSession, answer: &LocalReply) -> io::Res
     stream.write_all(&wire(answer)).await?;
     stream.flush().await?;
     stream.shutdown().await?;
-    // Closing with unread input would make the kernel reset the connection, and the answer be lost.
+    // If the connection closed with unread input, the kernel would send a reset and the client could lose the response.
     let mut unread = vec![0; 4096];
     let mut drained = 0;
     while drained < DRAINED_BYTES_MAX {

@@ -12,12 +12,12 @@ use std::borrow::Cow;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Takes lines, or throws them away where nobody wants them.
+/// Writes access log lines, or discards them if the log is off.
 pub struct AccessLog {
     lines: Option<LineWriter>,
 }
 
-/// One line. Secrets have no field here.
+/// The data of one line. No field holds a secret.
 pub struct AccessLogEntry<'a> {
     pub id: &'a str,
     pub revision: &'a str,
@@ -27,7 +27,7 @@ pub struct AccessLogEntry<'a> {
     pub route: &'a str,
     pub protocol: Option<&'a str>,
     pub method: &'a str,
-    /// Without the query, which may hold what callers should not have put there.
+    /// Without the query, which may contain credentials.
     pub path: &'a str,
     pub model: Option<&'a str>,
     pub channel: Option<&'a str>,
@@ -36,9 +36,9 @@ pub struct AccessLogEntry<'a> {
     pub settlement: &'a str,
     pub streamed: bool,
     pub attempts: u32,
-    /// Which of the channel's keys was used, from 1.
+    /// Number of the channel's credential, counted from 1.
     pub credential: Option<usize>,
-    /// When it was decided whose answer the caller gets.
+    /// When the response for the caller was chosen.
     pub committed: Option<Duration>,
     pub bytes_in: u64,
     pub bytes_out: u64,
@@ -47,16 +47,16 @@ pub struct AccessLogEntry<'a> {
     pub wait_times: Option<WaitTimes>,
     pub usage: Option<&'a TokenUsage>,
     pub response_id: Option<&'a str>,
-    /// The provider's own id of the last attempt.
+    /// The provider's request id in the last attempt.
     pub upstream_request_id: Option<&'a HeaderValue>,
     pub fault: Option<&'a Fault>,
 }
 
-/// A line as it is written: times as numbers, absent things left out, and what callers and providers
-/// supply in bounded length.
+/// A line in its written form: times are numbers, absent fields are omitted, and texts from callers and providers are
+/// bounded.
 #[derive(Serialize)]
 struct AccessLogJson<'a> {
-    /// Unix time in seconds, to the millisecond.
+    /// Unix time in seconds, with milliseconds.
     time: f64,
     id: &'a str,
     revision: &'a str,
@@ -118,7 +118,7 @@ struct AccessLogJson<'a> {
     error_detail: Option<Cow<'a, str>>,
 }
 
-/// Whom the time was spent with; the first three add up to the whole.
+/// Wait times by side; the first three add up to the total time.
 #[derive(Serialize)]
 struct WaitTimesJson {
     upstream_ms: f64,
@@ -137,7 +137,7 @@ impl AccessLog {
         }
     }
 
-    /// Adds a line.
+    /// Writes a line.
     pub fn write(&self, line: &AccessLogEntry<'_>) {
         if let Some(lines) = &self.lines {
             lines.append(|waiting| {
@@ -148,14 +148,14 @@ impl AccessLog {
         }
     }
 
-    /// Writes what waits; for the end of the process.
+    /// Writes all buffered lines; called when the process ends.
     pub fn flush(&self) {
         if let Some(lines) = &self.lines {
             lines.flush();
         }
     }
 
-    /// Lines lost so far because nobody took them.
+    /// Number of lines that were dropped because the reader was too slow.
     pub fn dropped(&self) -> u64 {
         self.lines.as_ref().map_or(0, LineWriter::dropped)
     }
@@ -232,7 +232,7 @@ impl From<WaitTimes> for WaitTimesJson {
     }
 }
 
-/// With three digits behind the point: microseconds are as fine as anybody reads them.
+/// Milliseconds, rounded down to microseconds.
 fn milliseconds(duration: Duration) -> f64 {
     (duration.as_micros() as f64) / 1000.0
 }

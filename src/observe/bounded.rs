@@ -1,14 +1,14 @@
-//! Text from callers and providers as logs may have it: without what looks like a key, and of a bounded length.
+//! Bounds texts from callers and providers for logs, and redacts what looks like a key.
 
 use crate::protocol::redact::redact;
 use std::borrow::Cow;
 
-/// A field of a log line has at most so many bytes, before JSON escapes them.
+/// Maximum length of a log field in bytes, before JSON escaping.
 pub const FIELD_BYTES_MAX: usize = 1024;
-/// The same for fields whose usual values are short.
+/// Maximum length of a log field whose values are usually short, in bytes.
 pub const SHORT_BYTES_MAX: usize = 256;
 
-/// At most `most` bytes of `text`; one that is cut ends with a mark that says how long it was.
+/// The first `most` bytes of `text` at most. A cut text ends with a mark that gives its full length.
 pub fn bounded(text: &str, most: usize) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
@@ -18,7 +18,7 @@ pub fn bounded(text: &str, most: usize) -> Cow<'_, str> {
     Cow::Owned(format!("{}{mark}", &text[..kept]))
 }
 
-/// As [`bounded`], of bytes that may be no UTF-8, and without what looks like a key.
+/// Like [`bounded`], for bytes that may not be UTF-8; redacts what looks like a key.
 pub fn cleaned(bytes: &[u8], most: usize) -> Cow<'_, str> {
     match redact(bytes, &[]) {
         Cow::Borrowed(clean) => match String::from_utf8_lossy(clean) {
@@ -67,7 +67,7 @@ mod tests {
         ] {
             assert_eq!(cleaned(bytes, 100), expected);
         }
-        // A key across the cut is gone as well.
+        // A key across the cut is redacted too.
         assert!(!cleaned(key.as_bytes(), 118).contains("sk-"));
     }
 }

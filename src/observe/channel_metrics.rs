@@ -1,12 +1,11 @@
-//! Metrics of channels: whether they are usable, cool-downs, probes, keys that are refused, attempts
-//! that the budget did not allow.
+//! Metrics of channels: availability, cool-downs, probes, refused credentials, and retries denied by the retry budget.
 
 use super::registration::registered;
 use prometheus::{IntCounter, IntCounterVec, IntGaugeVec, Opts, Registry};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What an operator is alerted by.
+/// Metrics of channels, for alerts.
 pub struct ChannelMetrics {
     cool_downs: IntCounterVec,
     credentials: FlagGauges,
@@ -15,10 +14,10 @@ pub struct ChannelMetrics {
     usable: FlagGauges,
 }
 
-/// 1 or 0 for each of a changing set of things.
+/// A gauge of 0 or 1 for each member of a changing set.
 struct FlagGauges {
     gauges: IntGaugeVec,
-    /// The labels of those that are told of.
+    /// The label values that are exported now.
     shown_labels: Mutex<BTreeSet<Vec<String>>>,
 }
 
@@ -71,8 +70,8 @@ impl ChannelMetrics {
         self.cool_downs.with_label_values(&[channel, why]).inc();
     }
 
-    /// Tells of every key, by channel and place in its list, whether the provider refuses it; of no other
-    /// key anything is told then.
+    /// Sets one gauge for each credential, by channel and index: 1 if the provider refuses it. Removes the gauges of
+    /// all other credentials.
     pub fn refused_credentials(&self, keys: impl IntoIterator<Item = ((Arc<str>, usize), bool)>) {
         let labelled = |((channel, place), is_refused): ((Arc<str>, usize), bool)| {
             (vec![channel.to_string(), place.to_string()], is_refused)
@@ -80,12 +79,12 @@ impl ChannelMetrics {
         self.credentials.set_all(keys.into_iter().map(labelled));
     }
 
-    /// Counts a probe; `outcome` is the gateway's own word.
+    /// Counts a probe. `outcome` is one of the gateway's fixed values.
     pub fn probe(&self, channel: &str, outcome: &str) {
         self.probes.with_label_values(&[channel, outcome]).inc();
     }
 
-    /// Tells of every channel whether it is usable now; of no other channel anything is told then.
+    /// Sets one gauge for each channel: 1 if it is usable now. Removes the gauges of all other channels.
     pub fn usable(&self, channels: impl IntoIterator<Item = (Arc<str>, bool)>) {
         let labelled =
             |(channel, is_usable): (Arc<str>, bool)| (vec![channel.to_string()], is_usable);
@@ -105,7 +104,7 @@ impl FlagGauges {
         }
     }
 
-    /// Tells of all there are now, and forgets the others.
+    /// Sets the gauges of all members, and removes the others.
     fn set_all(&self, flags: impl Iterator<Item = (Vec<String>, bool)>) {
         let mut shown_labels = self
             .shown_labels
@@ -120,7 +119,7 @@ impl FlagGauges {
             shown_labels.insert(labels);
         }
         for labels in gone {
-            // It cannot fail: it was told of.
+            // Never fails, because the gauge exists.
             let _ = self.gauges.remove_label_values(&labels);
         }
     }

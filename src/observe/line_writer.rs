@@ -1,5 +1,4 @@
-//! Lines for standard output or error, written in batches by a thread of its own: nobody who has
-//! something to tell ever waits for whoever reads it, or fails because nobody does.
+//! Writes log lines in batches on a separate thread, so that a slow or closed reader never blocks or fails a request.
 
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,21 +6,22 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Lines wait this long at most.
+/// Maximum time until a line is written.
 const FLUSH_EVERY: Duration = Duration::from_millis(50);
-/// Beyond this much unwritten, lines are dropped and counted: a stuck pipe must not fill memory.
+/// Maximum size of the buffered lines in bytes. Further lines are dropped and counted, so that a stuck pipe does not
+/// fill memory.
 const WAITING_BYTES_MAX: usize = 16 << 20;
-/// How long the end of the process waits for a reader.
+/// How long the end of the process waits for the reader.
 const LAST_FLUSH: Duration = Duration::from_millis(500);
 
-/// Where lines go.
+/// Destination of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LogSink {
     Stdout,
     Stderr,
 }
 
-/// Takes lines and writes them behind the scenes; clones share one thread.
+/// Buffers lines for the writing thread; clones share the thread.
 #[derive(Clone)]
 pub struct LineWriter {
     shared: Arc<LineWriterInner>,
@@ -30,7 +30,7 @@ pub struct LineWriter {
 struct LineWriterInner {
     sink: LogSink,
     waiting: Mutex<PendingLines>,
-    /// Held while a batch is written.
+    /// Locked while a batch is written.
     writing: Mutex<()>,
     dropped: AtomicU64,
 }
@@ -68,7 +68,7 @@ impl LineWriter {
         Self { shared }
     }
 
-    /// Adds the line that `line` appends, its end included.
+    /// Appends one line; the closure `line` writes it, with its line break, to the buffer.
     pub fn append(&self, line: impl FnOnce(&mut Vec<u8>)) {
         let mut waiting = self.shared.waiting();
         if waiting.bytes.len() > WAITING_BYTES_MAX {
@@ -79,7 +79,7 @@ impl LineWriter {
         waiting.lines += 1;
     }
 
-    /// Writes what waits, unless its reader is stuck; for the end of the process.
+    /// Writes all buffered lines, unless the reader is stuck; called when the process ends.
     pub fn flush(&self) {
         let until = Instant::now() + LAST_FLUSH;
         loop {
@@ -89,7 +89,7 @@ impl LineWriter {
                 Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(5)),
             }
         }
-        // A reader may be stuck with this batch as well: another thread waits for it.
+        // The reader may be stuck on this batch too, so another thread writes it.
         let shared = self.shared.clone();
         let last = thread::spawn(move || shared.write_waiting());
         while !last.is_finished() && Instant::now() < until {
@@ -97,7 +97,7 @@ impl LineWriter {
         }
     }
 
-    /// Lines lost so far: nobody took them.
+    /// Number of lines that were dropped because the reader was too slow.
     pub fn dropped(&self) -> u64 {
         self.shared.dropped.load(Ordering::Relaxed)
     }
@@ -131,7 +131,7 @@ impl LineWriterInner {
             }
             LogSink::Stderr => io::stderr().lock().write_all(&bytes),
         };
-        // A closed pipe or a full disk is no reason to stop serving.
+        // A closed pipe or a full disk must not stop the gateway.
         if written.is_err() {
             self.dropped.fetch_add(lines, Ordering::Relaxed);
         }

@@ -1,4 +1,4 @@
-//! Metrics for Prometheus. Every label value comes from the configuration; anything else is `other`.
+//! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
 
 use super::channel_metrics::ChannelMetrics;
 use super::poll_metrics::PollMetrics;
@@ -20,14 +20,14 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Seconds; from a cached answer to the longest reasoning.
+/// Buckets in seconds, from a cached response to the longest reasoning.
 const DURATION_BUCKETS: &[f64] = &[
     0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0,
 ];
-/// What stands for a model or channel that there is none of.
+/// Label value for requests without a route, channel or model.
 const OTHER: &str = "other";
 
-/// All metrics of a process.
+/// All metrics of the process.
 pub struct Metrics {
     registry: Registry,
     requests: IntCounterVec,
@@ -52,11 +52,11 @@ pub struct Metrics {
     time: WaitTimeMetrics,
     state: StateMetrics,
     process: ProcessMetrics,
-    /// Looking a series up by its labels costs more than counting in it.
+    /// Caches series, because a lookup by labels costs more than counting.
     series: RwLock<HashMap<ExchangeSeriesKey, Arc<ExchangeSeries>>>,
 }
 
-/// An exchange that is over.
+/// Data of a finished exchange.
 pub struct FinishedExchange<'a> {
     pub route: &'a str,
     pub channel: Option<&'a str>,
@@ -80,7 +80,7 @@ struct ExchangeSeriesKey {
     settlement: Settlement,
 }
 
-/// The counters that one kind of exchange counts in.
+/// The series of exchanges with one set of labels.
 struct ExchangeSeries {
     requests: IntCounter,
     settlements: IntCounter,
@@ -194,7 +194,7 @@ impl Metrics {
         }
     }
 
-    /// Counts an exchange that is over.
+    /// Counts a finished exchange.
     pub fn count_exchange(&self, exchange: &FinishedExchange<'_>) {
         let series = self.series_of(exchange);
         series.requests.inc();
@@ -209,7 +209,7 @@ impl Metrics {
         }
     }
 
-    /// Counts a request that reached no route.
+    /// Counts a request that matched no route.
     pub fn count_unrouted(&self, status: u16) {
         let class = format!("{}xx", status / 100);
         self.requests
@@ -220,7 +220,7 @@ impl Metrics {
             .inc();
     }
 
-    /// Counts an attempt; `channel` and `outcome` are the gateway's own words.
+    /// Counts an attempt. `channel` is a configured name, `outcome` one of the gateway's fixed values.
     pub fn attempt(&self, channel: &str, outcome: &str) {
         self.attempts.with_label_values(&[channel, outcome]).inc();
     }
@@ -229,13 +229,13 @@ impl Metrics {
         self.validation_failures.with_label_values(&[route]).inc();
     }
 
-    /// Counts a lookup of `host`, which stands in the configuration.
+    /// Counts a DNS lookup of `host`, a name from the configuration.
     pub fn count_dns_lookup(&self, host: &str, found: bool) {
         let result = if found { "found" } else { "failed" };
         self.dns_lookups.with_label_values(&[host, result]).inc();
     }
 
-    /// Counts what became of a request at its caller's limits.
+    /// Counts requests that the caller's limits refused or that were not checked.
     pub fn quota(&self, caller: &str, decision: QuotaDecision) {
         match decision {
             QuotaDecision::Admitted => {}
@@ -249,17 +249,17 @@ impl Metrics {
         self.rate_limited.with_label_values(&[caller, limit]).inc();
     }
 
-    /// Exchanges now under way.
+    /// Number of exchanges in progress.
     pub fn in_flight(&self) -> &IntGauge {
         &self.in_flight
     }
 
-    /// Open client connections.
+    /// Number of open client connections.
     pub fn connections(&self) -> &IntGauge {
         &self.connections
     }
 
-    /// The configuration was loaded, and `revision` is in use from now on.
+    /// Records that the configuration was loaded, and that `revision` is in use.
     pub fn reloaded(&self, revision: &str) {
         self.reloads.with_label_values(&["success"]).inc();
         self.reload_succeeded.set(1);
@@ -271,13 +271,13 @@ impl Metrics {
         self.revision.with_label_values(&[revision]).set(1.0);
     }
 
-    /// The configuration could not be loaded; the last good one stays in use.
+    /// Records that the configuration could not be loaded and the previous one stays in use.
     pub fn reload_refused(&self) {
         self.reloads.with_label_values(&["refused"]).inc();
         self.reload_succeeded.set(0);
     }
 
-    /// Everything, in Prometheus' text format; with what others have counted until now.
+    /// All metrics in Prometheus' text format, updated with the counts of the access log and the state store.
     pub fn render(&self, log_dropped: u64, state: &StoreHealth) -> Vec<u8> {
         raise(&self.log_dropped, log_dropped);
         self.state.update(state);

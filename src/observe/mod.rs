@@ -1,4 +1,4 @@
-//! What the gateway reports of itself: metrics, the access log, and the log of the process.
+//! What the gateway reports about itself: metrics, the access log and the process log.
 
 pub mod access_log;
 pub mod bounded;

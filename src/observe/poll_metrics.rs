@@ -1,10 +1,10 @@
-//! Metrics of questions for video tasks, which are counted where they are answered.
+//! Metrics of status queries for video tasks.
 
 use super::registration::{raise, registered};
 use crate::polls::{PollCounters, PollOutcome};
 use prometheus::{IntCounterVec, Opts, Registry};
 
-/// How questions for tasks were answered.
+/// Status queries by the way they were answered.
 pub struct PollMetrics {
     queries: IntCounterVec,
 }
@@ -20,7 +20,7 @@ impl PollMetrics {
         }
     }
 
-    /// Brings them to what was counted until now.
+    /// Sets the metrics to the current counts.
     pub fn update(&self, tally: &PollCounters) {
         for outcome in PollOutcome::ALL {
             let counter = self.queries.with_label_values(&[outcome.name()]);

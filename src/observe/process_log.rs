@@ -1,7 +1,7 @@
-//! The process's own log: JSON lines on standard error, chosen by `RUST_LOG`.
+//! The process log: JSON lines on standard error, filtered by `RUST_LOG`.
 //!
-//! Events of libraries are logged at `error` only, whatever `RUST_LOG` says: below that Pingora, h2 and
-//! rustls print heads and frames as they come, with the keys in them.
+//! Events of libraries are logged at `error` only, regardless of `RUST_LOG`: below that level Pingora, h2 and rustls
+//! log raw heads and frames, which contain keys.
 
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
 use super::line_writer::{LineWriter, LogSink};
@@ -18,16 +18,16 @@ use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 
-/// What the targets of our own events begin with.
+/// Prefix of the targets of the gateway's own events.
 const OWN_TARGET: &str = env!("CARGO_CRATE_NAME");
-/// What libraries may log. Their errors are about connections, files and TLS alerts, and quote nothing.
+/// Maximum level for libraries. Their errors concern connections, files and TLS alerts, and quote no request data.
 const LIBRARIES_MAX: LevelFilter = LevelFilter::ERROR;
-/// Without `RUST_LOG`, or where that cannot be read.
+/// Used if `RUST_LOG` is not set or invalid.
 const DEFAULT_DIRECTIVES: &str = "error,headgate=info";
-/// A message of ours may hold a report on the configuration.
+/// Maximum length of a message in bytes: a message may contain a report about the configuration.
 const MESSAGE_BYTES_MAX: usize = 64 << 10;
 
-/// Starts to log; once in a process.
+/// Starts logging. Call once per process.
 pub fn start() -> LineWriter {
     let log = LineWriter::start(LogSink::Stderr);
     let writer = log.clone();
@@ -56,9 +56,9 @@ pub fn start() -> LineWriter {
     log
 }
 
-/// Caps events of libraries at [`LIBRARIES_MAX`]. Our own are capped at what the filter passes anyway: the
-/// higher of the two levels holds for the `log` crate, and decides whether Pingora prepares an event for
-/// each piece of a body before anybody can refuse it.
+/// Caps library events at [`LIBRARIES_MAX`], and own events at the level that the filter passes anyway. The higher of
+/// the two levels applies to the `log` crate, and decides whether Pingora builds an event for each piece of a body
+/// before the filter can reject it.
 fn cap_of_libraries(filter: &EnvFilter) -> Targets {
     let own_max = filter.max_level_hint().unwrap_or(LevelFilter::TRACE);
     Targets::new()
@@ -66,7 +66,7 @@ fn cap_of_libraries(filter: &EnvFilter) -> Targets {
         .with_default(LIBRARIES_MAX)
 }
 
-/// Whether a directive asks for what libraries print below [`LIBRARIES_MAX`].
+/// Whether a directive asks for library events below [`LIBRARIES_MAX`].
 fn asks_too_much(directives: &str) -> bool {
     directives.split(',').any(|directive| {
         let (target, level) = match directive.trim().rsplit_once('=') {
@@ -80,7 +80,7 @@ fn asks_too_much(directives: &str) -> bool {
     })
 }
 
-/// An event as one line: `timestamp`, `level`, its fields, `target`.
+/// Formats an event as one line: `timestamp`, `level`, its fields, `target`.
 struct JsonEventFormat;
 
 impl<S, N> FormatEvent<S, N> for JsonEventFormat
@@ -113,7 +113,7 @@ where
 
 #[derive(Default)]
 struct EventFields {
-    /// Names are identifiers, which JSON takes as they are.
+    /// Names are identifiers, which need no JSON escaping.
     values: Vec<(&'static str, Value)>,
     /// The target of an event that came through the `log` crate.
     logged_by: Option<String>,
@@ -167,7 +167,7 @@ impl Visit for EventFields {
     }
 }
 
-/// Now by RFC 3339, to the microsecond.
+/// The current time in RFC 3339 format, with microseconds.
 fn timestamp() -> String {
     let now = DateTime::<Utc>::from(SystemTime::now());
     now.to_rfc3339_opts(SecondsFormat::Micros, true)

@@ -1,11 +1,11 @@
-//! Metrics of the process and its build, under the names that client libraries of Prometheus use.
+//! Metrics of the process and its build, with the names that Prometheus client libraries use.
 
 use super::registration::registered;
 use prometheus::{Counter, Gauge, GaugeVec, IntGauge, Opts, Registry};
 use std::fs;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What the system knows of this process. Where it tells nothing, as outside of Linux, a metric is absent.
+/// Metrics of the process. A metric is absent if the system does not provide its value, as outside Linux.
 pub struct ProcessMetrics {
     cpu: Counter,
     resident: Option<IntGauge>,
@@ -15,7 +15,7 @@ pub struct ProcessMetrics {
 }
 
 impl ProcessMetrics {
-    /// For the start of the process.
+    /// Call when the process starts.
     pub fn new(registry: &Registry) -> Self {
         let gauge = |name: &str, help: &str, is_known: bool| {
             is_known.then(|| registered(registry, IntGauge::new(name, help)))
@@ -83,7 +83,7 @@ impl ProcessMetrics {
         }
     }
 
-    /// Brings them to what the system says now.
+    /// Sets the metrics to the system's current values.
     pub fn update(&self) {
         let cpu = cpu_time().as_secs_f64();
         self.cpu.inc_by((cpu - self.cpu.get()).max(0.0));
@@ -101,7 +101,7 @@ impl ProcessMetrics {
     }
 }
 
-/// What `/proc/self/status` has.
+/// Values from `/proc/self/status`.
 struct ProcStatus {
     resident_bytes: i64,
     virtual_bytes: i64,
@@ -123,7 +123,7 @@ impl ProcStatus {
     }
 }
 
-/// Without the one that this looks through.
+/// Number of open file descriptors, without the one that reads the list.
 fn open_files() -> Option<i64> {
     let files = fs::read_dir("/proc/self/fd").ok()?;
     i64::try_from(files.count().saturating_sub(1)).ok()
@@ -137,9 +137,9 @@ fn max_files() -> Option<i64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// User and system time of all threads.
+/// User and system CPU time of all threads.
 fn cpu_time() -> Duration {
-    // SAFETY: plain numbers, for which zero is a value.
+    // SAFETY: the fields are plain numbers, for which zero is a valid value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: `usage` is valid for the whole call.
     if unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) } != 0 {

@@ -1,14 +1,14 @@
-//! How every metric is registered, and how a counter follows a count that is kept elsewhere.
+//! Registers metrics, and lets a counter follow a count that is kept elsewhere.
 
 use prometheus::core::Collector;
 use prometheus::{IntCounter, Registry};
 
-/// Brings a counter to what somebody else has counted.
+/// Raises a counter to `count`.
 pub(super) fn raise(counter: &IntCounter, count: u64) {
     counter.inc_by(count.saturating_sub(counter.get()));
 }
 
-/// A metric that the registry knows from now on.
+/// Registers a metric and returns it.
 pub(super) fn registered<C: Collector + Clone + 'static>(
     registry: &Registry,
     metric: prometheus::Result<C>,

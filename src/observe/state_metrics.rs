@@ -1,10 +1,10 @@
-//! Metrics of the state store, which counts for itself.
+//! Metrics of the state store, copied from the store's own counters.
 
 use super::registration::{raise, registered};
 use crate::state::health::{StoreHealth, StoreOperation};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
-/// How the state store is doing.
+/// Metrics of the state store.
 pub struct StateMetrics {
     up: IntGaugeVec,
     failed: IntCounterVec,

@@ -1,14 +1,14 @@
-//! Tokens as providers counted them, by kind.
+//! Metrics of the token usage that providers report, by kind.
 
 use super::registration::registered;
 use crate::protocol::Protocol;
 use crate::protocol::usage::{TokenUsage, detail_names};
 use prometheus::{IntCounter, IntCounterVec, Opts, Registry};
 
-/// Counters of tokens.
+/// Token counters.
 pub(super) struct TokenMetrics(IntCounterVec);
 
-/// Those of one model on one channel.
+/// Token counters of one model on one channel.
 pub(super) struct TokenSeries {
     input: IntCounter,
     output: IntCounter,

@@ -1,41 +1,41 @@
-//! Where the time of an exchange went: waiting for the provider, for the caller, or with the gateway.
+//! How long exchanges waited for the provider, for the caller and for the gateway.
 
 use super::registration::registered;
 use prometheus::{Histogram, HistogramOpts, HistogramVec, Registry};
 use std::time::Duration;
 
-/// Seconds; from what the gateway takes for itself to the longest reasoning.
+/// Buckets in seconds, from the gateway's own overhead to the longest reasoning.
 const BUCKETS: &[f64] = &[
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0,
     120.0, 300.0,
 ];
 
-/// The time of an exchange by whom it was spent with; the three totals add up to it.
+/// Wait times of an exchange by side; the three totals add up to its total time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitTimes {
-    /// Until the provider took or sent something.
+    /// Waits for the provider to read or send data.
     pub upstream: WaitTime,
-    /// Until the caller took or sent something.
+    /// Waits for the caller to read or send data.
     pub client: WaitTime,
-    /// All else.
+    /// The rest of the time.
     pub gateway: WaitTime,
 }
 
-/// Time in which one side kept the others waiting.
+/// Wait time for one side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WaitTime {
     pub total: Duration,
-    /// The longest time in one piece.
+    /// The longest single wait.
     pub longest: Duration,
 }
 
-/// The histograms of it.
+/// Wait time histograms.
 pub(super) struct WaitTimeMetrics {
     totals: HistogramVec,
     longest: HistogramVec,
 }
 
-/// Those of one channel, in the order of the sides.
+/// Histograms of one channel: upstream, client, gateway.
 pub(super) struct WaitTimeSeries([(Histogram, Histogram); 3]);
 
 impl WaitTime {

@@ -1,4 +1,4 @@
-//! Images that an answer only names, fetched and put into it.
+//! Fetches the images that a response refers to by URL, and inserts them as base64.
 
 use crate::catalog::egress::EgressPolicy;
 use crate::filter::fetch::{FetchLimits, FetchedFile, FileFetcher};
@@ -10,16 +10,16 @@ use std::pin::Pin;
 use std::task::Poll;
 use std::time::Duration;
 
-/// No provider gives more at a time.
+/// Maximum number of images per response; no provider returns more.
 const IMAGES_MAX: usize = 10;
-/// Bytes of one image.
+/// Maximum size of an image, in bytes.
 const IMAGE_BYTES_MAX: usize = 50 << 20;
-/// Bytes of all images of an answer.
+/// Maximum size of all images of a response together, in bytes.
 const ALL_BYTES_MAX: usize = 96 << 20;
-/// So long a caller waits for images beyond the answer itself.
+/// How long a caller waits for images after the response.
 const WITHIN: Duration = Duration::from_secs(30);
 
-/// Puts images into an answer whose caller wants them there; tells whether all are.
+/// Inserts the images into a response whose caller asked for base64. Returns whether all of them were inserted.
 pub(super) async fn inline(
     mismatched: &[MismatchedImage<'_>],
     fetch: Option<&dyn FileFetcher>,
@@ -53,7 +53,7 @@ pub(super) async fn inline(
     all_are_in
 }
 
-/// An image as a JSON string of base64.
+/// The image in base64, as a JSON string.
 fn base64_of(fetched: &FetchedFile) -> Result<Bytes, String> {
     let declared = fetched.content_type.as_deref();
     let found = type_of(&fetched.content, declared);
@@ -66,7 +66,7 @@ fn base64_of(fetched: &FetchedFile) -> Result<Bytes, String> {
     Ok(json.into())
 }
 
-/// Does all of `work` at the same time; what came of each, in their order.
+/// Runs all futures of `work` concurrently; the results are in the order of `work`.
 async fn all<F: Future>(work: impl Iterator<Item = F>) -> Vec<F::Output> {
     let mut running: Vec<Pin<Box<F>>> = work.map(Box::pin).collect();
     let mut done: Vec<Option<F::Output>> = running.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! What a channel is asked: the caller's request in the form that the channel wants.
+//! Converts an image edit request to the format of its channel.
 
 use crate::catalog::images::{ImageBodyFormat, ResponseFormatHandling};
 use crate::catalog::model::Candidate;
@@ -10,17 +10,17 @@ use crate::protocol::images::{
 use bytes::Bytes;
 use http::{HeaderValue, header};
 
-/// What has to be done with a request for a channel.
+/// The conversion that a channel requires.
 enum BodyConversion {
     AsSent,
     Json,
     Form,
 }
 
-/// Keeps the candidates that can be asked in the form they want.
+/// Keeps the candidates to whose format the request can be converted.
 ///
 /// # Errors
-/// There is none; it says what is in the way.
+/// No candidate is left; the error names the field that cannot be converted.
 pub(super) fn retain_capable(request: &mut RequestView) -> Result<(), Fault> {
     let Some(destination) = &request.destination else {
         return Err(Fault::new(
@@ -46,10 +46,10 @@ pub(super) fn retain_capable(request: &mut RequestView) -> Result<(), Fault> {
     Ok(())
 }
 
-/// Shapes one attempt.
+/// Converts the request for one attempt.
 ///
 /// # Errors
-/// An image in the request is no base64.
+/// An image in the request is not valid base64.
 pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> Result<(), Fault> {
     let candidate = &attempt.candidate;
     let rewrite = ImageRequestRewrite {
@@ -104,7 +104,7 @@ fn check_convertible(
     }
 }
 
-/// Takes a member out of JSON, or a field out of a form, where it stands.
+/// Removes a member of the JSON body, or a field of the form.
 fn leave_out(name: &str, request: &RequestView, attempt: &mut AttemptView) {
     if let Some(form) = request.body.form() {
         for part in form.parts().iter().filter(|part| part.name == name) {

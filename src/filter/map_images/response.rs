@@ -1,4 +1,4 @@
-//! What a caller is answered: the provider's answer, with what the protocol promises beyond it.
+//! Completes the response to an image edit with the fields and images that the protocol promises.
 
 use super::inline::inline;
 use crate::catalog::egress::EgressPolicy;
@@ -13,11 +13,11 @@ use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
 use serde::de::IgnoredAny;
 
-/// Names what the caller asked for in vain.
+/// Lists request fields that had no effect.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 const RESPONSE_FORMAT: HeaderValue = HeaderValue::from_static(images::RESPONSE_FORMAT);
 
-/// Streams hold images themselves, whatever was asked for.
+/// Reports `response_format` as ignored if it asks for URLs in a stream: streams always hold base64 images.
 pub(super) fn name_ignored_for_streams(request: &mut RequestView) {
     let streams_urls = request.body.document().is_some_and(|asked| {
         let streams = asked.root().get("stream").and_then(DocumentNode::as_bool);
@@ -28,10 +28,10 @@ pub(super) fn name_ignored_for_streams(request: &mut RequestView) {
     }
 }
 
-/// Finishes an answer. Whatever cannot be done stays undone: the edit was paid for.
+/// Completes a response. What cannot be completed is left as it is, because the edit was paid for.
 ///
 /// # Errors
-/// The answer is none: no JSON at all, no object, or an error instead of images.
+/// The response is not JSON, not an object, or an error without images.
 pub(super) async fn finish(
     response: &mut ResponseView<'_>,
     body: &mut Bytes,
@@ -43,7 +43,7 @@ pub(super) async fn finish(
     };
     let document = match JsonDocument::parse(body.clone(), &JsonLimits::default()) {
         Ok(document) => document,
-        // Stricter than the caller's reader may be.
+        // The gateway's parser is stricter than JSON requires; the caller's may accept this body.
         Err(_) if serde_json::from_slice::<IgnoredAny>(body).is_ok() => {
             tracing::warn!(
                 id = &*request.id,
@@ -78,7 +78,7 @@ pub(super) async fn finish(
     Ok(())
 }
 
-/// The edit may have been made, and paid for, all the same.
+/// The provider may have made and billed the edit nevertheless.
 fn no_images(body: &[u8]) -> Fault {
     const SHOWN_BYTES: usize = 2000;
     let beginning = redact(&body[..body.len().min(SHOWN_BYTES)], &[]).into_owned();

@@ -1,4 +1,4 @@
-//! A create of the generic protocol in the words of each family that it may go to.
+//! Create requests of the generic protocol, translated for each family that they may be sent to.
 
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
@@ -6,25 +6,25 @@ use bytes::Bytes;
 use http::HeaderValue;
 use std::sync::Arc;
 
-/// What the filter keeps of a create until it is sent and answered.
+/// Translated creates, stored from `on_body` until the response.
 #[derive(Default)]
 pub(super) struct MappedCreates(Vec<MappedCreate>);
 
-/// A create in the words of a family.
+/// A create, translated for one family and model.
 pub(super) struct MappedCreate {
     pub family: Arc<str>,
-    /// The channel's name of the model.
+    /// The channel's name for the model.
     pub model: Arc<str>,
     pub body: Bytes,
     /// Appended to the channel's `base_url`.
     pub path: String,
-    /// Width to height as asked for, which not every family repeats.
+    /// The requested aspect ratio. Not every family repeats it in its responses.
     pub ratio: Option<String>,
-    /// Names what the family leaves out.
+    /// Lists the fields that the family does not support.
     pub ignored: Option<HeaderValue>,
 }
 
-/// The create as it goes to `candidate`.
+/// The translated create for `candidate`.
 pub(super) fn create_for<'r>(
     request: &'r RequestView,
     candidate: &Candidate,

@@ -1,4 +1,4 @@
-//! How tasks stand, and their end before time: asked beside the exchange's attempts, and told in the caller's words.
+//! Task queries and cancels: subrequests to the provider, with responses in the caller's protocol.
 
 use super::request::unknown;
 use super::response::{native, translated_error};
@@ -21,26 +21,26 @@ use memchr::memmem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The provider's own word for a status, where the family does not know it.
+/// The provider's status, if the family does not define it.
 const UPSTREAM_STATUS: HeaderName = HeaderName::from_static("x-headgate-upstream-status");
-/// A caller is not asked back earlier: tasks take minutes.
+/// Minimum `retry-after` of a status response: tasks take minutes.
 const POLL_INTERVAL_MIN: Duration = Duration::from_secs(5);
-/// How long a question waits for room on a channel that is at its limits. A cancel does not: meanwhile the task
-/// might be over, and its record deleted by it.
+/// How long a query waits while its channel is at its limits. A cancel does not wait: meanwhile the task could finish,
+/// and the cancel would delete its record.
 const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
-/// A shorter id is not looked for in a provider's texts: it would be found in ordinary words.
+/// Minimum length of a provider's task id, in bytes, for replacing it in a text: a shorter one could match words.
 const ID_BYTES_MIN: usize = 8;
 
-/// A task of the caller's, and whom to ask about it.
+/// A task of the caller, and how to query it.
 struct PolledTask {
     candidate: Candidate,
     status_query: StatusQuery,
-    /// The caller's id, as it was sent.
+    /// The task id as the caller sent it.
     id: String,
 }
 
 impl MapTask {
-    /// Tells how the task stands that [`MapTask::find_task`] has found.
+    /// Replies with the status of the task that [`MapTask::find_task`] found.
     pub(super) async fn query(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         let Some(subrequests) = request.subrequests.clone() else {
             return Ok(FilterAction::Continue);
@@ -59,8 +59,8 @@ impl MapTask {
         }
     }
 
-    /// Cancels the task, if it stands so that this does nothing else: the request that cancels a task
-    /// may delete the record of one that is over.
+    /// Cancels the task if its status allows that: after the task has ended, the same provider request may delete the
+    /// task's record.
     pub(super) async fn cancel(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         let Some(subrequests) = request.subrequests.clone() else {
             return Ok(FilterAction::Continue);
@@ -72,7 +72,7 @@ impl MapTask {
             ));
         };
         let subrequest = subrequests.send(polled.subrequest(request, &polled.family().query.call));
-        // Nothing is sent before this is awaited.
+        // The future sends nothing until it is awaited.
         let cancelling = subrequests.send(Subrequest {
             max_wait: Duration::ZERO,
             ..polled.subrequest(request, &cancel.call)
@@ -88,7 +88,7 @@ impl MapTask {
         if !cancel.only.contains(&report.state) {
             return Err(too_late(cancel, report.state));
         }
-        // Whatever comes of it, and whether the caller waits for that or not, the task may stand otherwise.
+        // The cancel may change the task's status, whether it succeeds or not and whether the caller waits or not.
         self.polls.invalidate(polled.task());
         let cancelled = cancelling.await;
         self.polls.invalidate(polled.task());
@@ -130,8 +130,8 @@ impl MapTask {
         Ok(reply(StatusCode::OK, head(&status, poll_after), body))
     }
 
-    /// A provider's error in the caller's protocol. A task that the provider does not know is still one of
-    /// the caller's: providers forget, and some are slow to know.
+    /// A provider's error in the caller's protocol. Callers of the generic protocol get a status instead of 404:
+    /// providers forget tasks, and some know a new task only after a while.
     fn error_reply(&self, polled: &PolledTask, error: &QueryError) -> Result<FilterAction, Fault> {
         let refused = match error {
             QueryError::Failed(fault) => return Err(fault.without_source()),
@@ -153,7 +153,8 @@ impl MapTask {
         Ok(reply(refused.status, headers, polled.masked(body)))
     }
 
-    /// What keeps a provider from cancelling is how the task stands, unless it is too busy or fails.
+    /// A client error from the provider means that the task's status forbids cancelling; 429 and server errors are
+    /// passed on.
     fn cancel_error_reply(
         &self,
         polled: &PolledTask,
@@ -236,7 +237,7 @@ impl PolledTask {
         }
     }
 
-    /// A provider's text with the caller's id of the task in the place of the provider's.
+    /// A provider's text in which the caller's task id replaces the provider's.
     fn masked(&self, text: Bytes) -> Bytes {
         let upstream = self.task().upstream.as_bytes();
         if upstream.len() < ID_BYTES_MIN {

@@ -1,4 +1,4 @@
-//! What providers are asked: the create in the family's words, queries and cancels by the provider's own id.
+//! Requests for video tasks: translates creates for the family, and opens task ids for queries and cancels.
 
 use super::mapped_create::{self, MappedCreate, create_for};
 use super::{MapTask, PARAMETERS, no_family};
@@ -12,7 +12,7 @@ use crate::task::id::{TaskId, credential_fingerprint};
 use http::HeaderValue;
 
 impl MapTask {
-    /// Opens the id in the path, and binds the request to the channel and key that made the task.
+    /// Opens the task id in the path, and binds the request to the channel and the credential that created the task.
     pub(super) fn find_task(&self, request: &mut RequestView) -> Result<(), Fault> {
         let task = self.open(request, Self::id_in(request).ok_or_else(unknown)?)?;
         let channel = self.catalog.channel(&task.channel).ok_or_else(|| {
@@ -23,7 +23,7 @@ impl MapTask {
             .detail(format!("channel `{}` is not configured", task.channel))
         })?;
         let family = channel.family.as_ref().ok_or_else(no_family)?;
-        // The ids of one family's routes are unknown on another's.
+        // A route for one family does not accept ids of another.
         let speaks = request
             .protocol
             .is_none_or(|protocol| self.is_generic || channel.protocols.contains(&protocol));
@@ -49,12 +49,12 @@ impl MapTask {
         Ok(())
     }
 
-    /// The caller's id of the task, as it stands in the path.
+    /// The caller's task id in the path.
     pub(super) fn id_in(request: &RequestView) -> Option<&str> {
         PARAMETERS.iter().find_map(|name| request.param(name))
     }
 
-    /// Keeps the candidates that can do what the create asks for, and those that know what it names.
+    /// Keeps the candidates that support the create, and that know the tasks it refers to.
     pub(super) fn retain_capable(&self, request: &mut RequestView) -> Result<(), Fault> {
         let Some(destination) = &request.destination else {
             return Err(Fault::new(
@@ -109,8 +109,8 @@ impl MapTask {
         Ok(())
     }
 
-    /// Puts a generic create into the family's words, once for all candidates that have the same; there is
-    /// nothing to do where the caller speaks the family.
+    /// Translates a generic create, once for all candidates with the same family and model. Creates of callers who use
+    /// the family's protocol are not translated.
     fn translate(
         &self,
         request: &mut RequestView,
@@ -147,7 +147,7 @@ impl MapTask {
         Ok(())
     }
 
-    /// Tasks that a create names must be the caller's own; it goes where they were made.
+    /// Tasks that a create refers to must belong to the caller; the create is bound to their channel.
     fn follow_named(
         &self,
         request: &mut RequestView,
@@ -163,7 +163,7 @@ impl MapTask {
         let mut nodes: Vec<_> = families
             .flat_map(|family| family.tasks_named_in(body))
             .collect();
-        // Channels of one family name the same places.
+        // Several channels of one family yield the same nodes.
         nodes.sort_by_key(|node| node.span().start);
         nodes.dedup_by_key(|node| node.span().start);
         let mut named = Vec::new();
@@ -182,7 +182,7 @@ impl MapTask {
         Ok(())
     }
 
-    /// The task that a caller's id stands for; every other text is equally unknown.
+    /// Opens a caller's task id. Any text that does not open gets the same error.
     fn open(&self, request: &RequestView, id: &str) -> Result<TaskId, Fault> {
         let caller = request.caller.as_ref().ok_or_else(unknown)?;
         let keys = self.tasks.keys().map_err(|error| unknown().source(error))?;
@@ -191,7 +191,7 @@ impl MapTask {
     }
 }
 
-/// Where a create goes whose caller speaks the family.
+/// The upstream path of a create in the family's own protocol.
 fn native_path(family: &VideoFamily, request: &RequestView) -> String {
     let has = |pointer: &str| {
         let root = request.body.document().map(JsonDocument::root);
@@ -213,7 +213,8 @@ fn invalid(refused: FieldError) -> Fault {
     Fault::new(FaultKind::Invalid, refused.message).param(refused.param)
 }
 
-/// Another caller's id, a forged one and one that never was are told apart by nobody.
+/// The same error for another caller's id, a forged id and an id that never existed, so that callers cannot tell them
+/// apart.
 pub(super) fn unknown() -> Fault {
     Fault::new(
         FaultKind::UnknownId,

@@ -1,4 +1,4 @@
-//! What callers are told of a create: the sealed id of the new task, and errors in their protocol's shape.
+//! Responses to creates: the sealed id of the new task, and errors in the caller's protocol.
 
 use super::mapped_create::create_for;
 use super::{MapTask, no_family};
@@ -15,14 +15,14 @@ use http::{HeaderName, StatusCode};
 use serde_json::json;
 use std::sync::Arc;
 
-/// Names what was left out of a create.
+/// Lists the fields that were removed from a create.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
 impl MapTask {
     /// Seals the provider's id of a new task.
     ///
     /// # Errors
-    /// The answer holds none: the task may exist all the same, and nobody can ask for it.
+    /// The response has no task id. The task may exist nevertheless, but nobody can query it.
     pub(super) fn created_reply(
         &self,
         response: &mut ResponseView<'_>,
@@ -58,7 +58,7 @@ impl MapTask {
         })
     }
 
-    /// A provider's error in the shape of the generic protocol.
+    /// Translates a provider's error to the generic protocol.
     pub(super) fn translate_error(&self, response: &mut ResponseView<'_>, body: &mut Bytes) {
         if let Ok(family) = family_of(response)
             && let Some(request_override) = translated_error(&family, response.status, body)
@@ -100,7 +100,7 @@ impl MapTask {
     }
 }
 
-/// A provider's error in the shape of the generic protocol; none if it is none that its family gives.
+/// A provider's error in the generic protocol; `None` if the body is not an error of the family.
 pub(super) fn translated_error(
     family: &VideoFamily,
     status: StatusCode,
@@ -119,7 +119,7 @@ pub(super) fn translated_error(
     Some(error.to_string().into())
 }
 
-/// A provider's answer for a caller who speaks its family.
+/// A provider's response for a caller who uses the family's own protocol, with sealed task ids.
 pub(super) fn native(
     tasks: &TaskSettings,
     family: &VideoFamily,

@@ -1,4 +1,4 @@
-//! Whether a generic create, in a family's words, is one that the family and the model take.
+//! Checks a translated create against the schemas of its family and its model.
 
 use super::MapTask;
 use crate::catalog::model::Model;
@@ -12,12 +12,12 @@ use crate::task::family::{MappedRequest, VideoFamily};
 use std::path::Path;
 use std::sync::Arc;
 
-/// The schemas of the protocols that the channels' families have.
+/// Compiled schemas of the protocols of all channels' families.
 pub(super) struct FamilySchemas(Vec<(Protocol, Arc<CompiledSchema>)>);
 
 impl FamilySchemas {
     /// # Errors
-    /// Why a schema cannot be read.
+    /// A schema cannot be read.
     pub(super) fn of(context: &BuildContext<'_>) -> Result<Self, InvalidSettings> {
         let families = context
             .catalog
@@ -47,11 +47,11 @@ impl FamilySchemas {
 }
 
 impl MapTask {
-    /// Checks what was mapped against the rules of its family and of the model, which the provider would
-    /// refuse it by, in the caller's names of the fields.
+    /// Checks a translated create against the schemas of its family and of the model, by which the provider would
+    /// reject it. The error uses the caller's field names.
     ///
     /// # Errors
-    /// Every rule that is broken.
+    /// The create violates a schema; the error lists the violations.
     pub(super) fn check_schemas(
         &self,
         model: Option<&Arc<Model>>,
@@ -65,7 +65,7 @@ impl MapTask {
         let schemas = [self.rules.schema(protocol), profile.map(|schema| &**schema)];
         let body = JsonDocument::parse(mapped.body.clone(), &JsonLimits::default())?;
         let mut violations = violations_of(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
-        // What the family's own request lacks is no field of the caller's.
+        // A field that is missing in the family's request may have no counterpart in the caller's protocol.
         violations.iter_mut().for_each(|one| one.missing = None);
         let named = |pointer: &str| {
             let param = mapped.param_of(pointer).unwrap_or(pointer);

@@ -1,4 +1,4 @@
-//! What a caller is told of its limits: headers on every answer, and the error at a limit.
+//! Rate limit headers of every response, and the error for a request above a limit.
 
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -7,7 +7,7 @@ use crate::state::admission::{CallerLimit, LimitKind, LimitStatus};
 use http::{HeaderName, HeaderValue};
 use std::time::Duration;
 
-/// Tells of requests and of tokens: of several limits of a kind, the one with the least left.
+/// Adds the headers for requests and for tokens. Of several limits of a unit, the one with the least remaining counts.
 pub fn add_headers(
     request: &mut RequestView,
     limits: &[CallerLimit],
@@ -26,7 +26,7 @@ pub fn add_headers(
     }
 }
 
-/// The error of a request that does not fit under `limit`, of which `left` are left.
+/// The error for a request above `limit`, of which `left` remain.
 pub fn refusal(limit: &CallerLimit, tokens: u64, left: u64, wait: Duration) -> Fault {
     let most = limit.most;
     let when = duration_text(wait);
@@ -85,7 +85,7 @@ fn tightest(
         .min_by_key(|rate_limit| rate_limit.remaining)
 }
 
-/// The family that a limit is told in; none has a word for requests at one time.
+/// The unit of a limit's headers. Concurrent requests have none: no protocol has headers for them.
 fn header_unit(measure: LimitKind) -> Option<RateLimitUnit> {
     match measure {
         LimitKind::RequestsPerMinute => Some(RateLimitUnit::Requests),

@@ -1,4 +1,4 @@
-//! What a request has taken from its caller's limits, settled exactly once, whatever becomes of the request.
+//! What a request has reserved of its caller's limits, settled exactly once however the request ends.
 
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::StreamInfo;
@@ -8,8 +8,8 @@ use crate::state::StateStore;
 use crate::state::admission::AdmissionTicket;
 use std::sync::Arc;
 
-/// Taken from limits on estimate. Settles on the estimate if nobody settles it otherwise: an exchange
-/// may be dropped at any point.
+/// A reservation of an estimate. Dropping it without `settle` settles on the estimate, since an exchange may be dropped
+/// at any point.
 pub struct Reservation {
     state: Arc<dyn StateStore>,
     ticket: Option<AdmissionTicket>,
@@ -29,7 +29,7 @@ impl Reservation {
         }
     }
 
-    /// Settles on what an exchange is known to have used.
+    /// Settles on the usage that is known of the exchange.
     pub fn settle(mut self, info: &StreamInfo, protocol: Option<Protocol>, settlement: Settlement) {
         let used = tokens_used(info, protocol, settlement, self.estimate);
         self.settle_ticket(used);
@@ -48,8 +48,8 @@ impl Drop for Reservation {
     }
 }
 
-/// What the provider counted. Where it counted nothing, or its answer broke off: the estimate of the
-/// input, and a token for each event that was seen.
+/// The usage that the provider reported. If it reported none or its response broke off: the estimated input, and at
+/// least one output token per event.
 fn tokens_used(
     info: &StreamInfo,
     protocol: Option<Protocol>,

@@ -1,4 +1,4 @@
-//! The grammar of chunks against tables, a second reader made of regular expressions, and random cuts.
+//! The chunk grammar against tables, against a second parser made of regular expressions, and in random pieces.
 
 use super::ChunkProgress::{End, Open, Violation};
 use super::{ChunkGrammar, ChunkProgress, EXTRAS_MAX, SIZE_LINE_MAX};
@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
 
-/// Whole bodies.
+/// Complete valid bodies.
 const LEGAL: &[&str] = &[
     "0\r\n\r\n",
     "000\r\n\r\n",
@@ -27,7 +27,7 @@ const LEGAL: &[&str] = &[
     "0\r\nA: b\r\nC-D:\te \u{e9}[\" \t\r\n\r\n",
 ];
 
-/// Bodies that break the grammar, each at a byte that is followed by nothing else.
+/// Bodies that violate the grammar at their last byte.
 const ILLEGAL: &[&str] = &[
     "\r",
     "\n",
@@ -105,7 +105,7 @@ const ILLEGAL: &[&str] = &[
     "00000000000000000",
 ];
 
-/// Scans `body` in pieces of `size` bytes; an end is told as its place in the whole.
+/// Scans a body in pieces. An end is returned as the index in the whole body.
 fn scanned<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> ChunkProgress {
     let mut grammar = ChunkGrammar::default();
     let mut before = 0;
@@ -221,7 +221,7 @@ static TRAILERS: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(r"\A(?-u)(?:[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t -~\x80-\xff]*\r\n)*\r\n").unwrap()
 });
 
-/// The end of a whole body, by another reader of the same grammar.
+/// The end of a complete body, found by the second parser.
 fn end_by_pattern(body: &[u8]) -> Option<usize> {
     let mut at = 0;
     loop {
@@ -237,7 +237,7 @@ fn end_by_pattern(body: &[u8]) -> Option<usize> {
     }
 }
 
-/// Bodies made of what the grammar is made of, and of what it forbids.
+/// Bodies made of elements that the grammar allows, and of some that it forbids.
 fn bodies() -> impl Strategy<Value = Vec<u8>> {
     let part = prop_oneof![
         12 => prop::sample::select(vec!["2", "0", "a", "\r\n", "{}\r\n", "2\r\n{}\r\n", "0\r\n", "\r\n0\r\n\r\n"]),
@@ -247,7 +247,7 @@ fn bodies() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(part, 1..24).prop_map(|parts| parts.concat().into_bytes())
 }
 
-/// A legal body with one byte changed, or none.
+/// A valid body with at most one byte changed.
 fn nearly_legal() -> impl Strategy<Value = Vec<u8>> {
     let body = prop::sample::select(LEGAL.to_vec());
     (

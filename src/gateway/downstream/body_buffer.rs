@@ -1,4 +1,4 @@
-//! A body as it comes in: bounded, in memory while it is small, in a spool once it is large.
+//! Buffers a request body up to its limit: a small one in memory, a large one in a spool file.
 
 use super::spool::BodySpool;
 use crate::filter::limit_body::too_large;
@@ -7,16 +7,16 @@ use crate::snapshot::spooling::SpoolPolicy;
 use bytes::{Bytes, BytesMut};
 use std::io;
 
-/// Room set aside for a declared body before any of it has come.
+/// Maximum number of bytes that are allocated for a body of declared length before its data arrives.
 const BODY_ROOM_MAX: usize = 1 << 20;
-/// Room set aside for a body of unknown length.
+/// Minimum allocation, in bytes, for a body of unknown length that exceeds `BODY_ROOM_MAX`.
 const UNDECLARED_ROOM_MAX: usize = 64 << 20;
 
-/// A body of which some has come.
+/// A request body that is being received.
 pub struct RequestBodyBuffer<'s> {
     bytes_max: u64,
     declared: Option<u64>,
-    /// When it is spooled; never without.
+    /// When to spool the body; `None` keeps it in memory.
     spooling: Option<&'s SpoolPolicy>,
     storage: BodyStorage,
 }
@@ -27,7 +27,7 @@ enum BodyStorage {
 }
 
 impl<'s> RequestBodyBuffer<'s> {
-    /// A body of which nothing has come; `declared` is its length, if that is known.
+    /// An empty buffer; `declared` is the body's declared length in bytes.
     pub fn new(bytes_max: u64, declared: Option<u64>, spooling: Option<&'s SpoolPolicy>) -> Self {
         Self {
             bytes_max,
@@ -37,16 +37,16 @@ impl<'s> RequestBodyBuffer<'s> {
         }
     }
 
-    /// Whether its first piece is all of it.
+    /// Whether `first` is the whole body.
     pub fn is_whole(&self, first: &Bytes) -> bool {
         let bytes = first.len() as u64;
         self.declared == Some(bytes) && bytes <= self.bytes_max
     }
 
-    /// Takes the next piece.
+    /// Appends a piece.
     ///
     /// # Errors
-    /// The body is too large, or there is no room for it.
+    /// The body is too large, or cannot be stored.
     pub async fn push(&mut self, piece: Bytes) -> Result<(), Fault> {
         let bytes = self.len() + piece.len() as u64;
         if bytes > self.bytes_max {
@@ -72,10 +72,10 @@ impl<'s> RequestBodyBuffer<'s> {
         spooled.map_err(|error| self.no_room(error))
     }
 
-    /// The whole of it.
+    /// The complete body.
     ///
     /// # Errors
-    /// There is no room for it.
+    /// The body cannot be stored.
     pub async fn finish(mut self) -> Result<Bytes, Fault> {
         match std::mem::replace(&mut self.storage, BodyStorage::Memory(BytesMut::new())) {
             BodyStorage::Memory(body) => Ok(body.freeze()),
@@ -108,7 +108,7 @@ impl<'s> RequestBodyBuffer<'s> {
         body.extend_from_slice(piece);
     }
 
-    /// The most bytes of a body that memory holds.
+    /// Maximum number of bytes of a body in memory.
     fn memory_max(&self) -> usize {
         let above = self.spooling.map_or(u64::MAX, |spooling| spooling.above);
         to_usize(self.bytes_max.min(above))
@@ -133,13 +133,13 @@ async fn push_all(spool: &mut BodySpool, pieces: [Bytes; 2]) -> io::Result<()> {
     Ok(())
 }
 
-/// Room for a body of unknown length that has outgrown a small one: as much as it may take. What it
-/// does not take is never touched, and so costs addresses but no memory.
+/// Allocation for a body of unknown length that exceeds [`BODY_ROOM_MAX`]: as much as the body may need. Pages that it
+/// does not use take address space but no memory.
 fn undeclared_room(needed: usize, memory_max: usize) -> Option<usize> {
     (needed > BODY_ROOM_MAX).then(|| memory_max.min(UNDECLARED_ROOM_MAX.max(needed * 2)))
 }
 
-/// Grows to `wanted` bytes in one step: doubling would hold the body up to three times.
+/// Grows to `wanted` bytes in one step: repeated doubling would hold up to three copies of the body.
 fn grow_to(body: &mut BytesMut, wanted: usize) {
     let mut grown = BytesMut::with_capacity(wanted);
     grown.extend_from_slice(body);

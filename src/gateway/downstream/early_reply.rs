@@ -1,8 +1,9 @@
-//! A reply that is sent before the request's body is read: the body is read and discarded, so that the reply arrives.
+//! A reply that is sent before the end of the request body: the rest of the body is read and discarded, so that the
+//! reply arrives.
 //!
-//! Most HTTP/2 clients send their whole body before they read the response, and lose a response that a
-//! reset of the stream overtakes. The stream's and the connection's windows therefore stay open until the
-//! body ends, and only a body without an end is reset, with NO_ERROR (RFC 9113, section 8.1).
+//! Most HTTP/2 clients send their whole body before they read the response, and lose a response that a reset of the
+//! stream overtakes. The flow control windows therefore stay open until the body ends. Only a body that does not end is
+//! reset, with NO_ERROR (RFC 9113, section 8.1).
 
 use crate::gateway::listen::http1_reader::Http1Reader;
 use bytes::Bytes;
@@ -15,34 +16,34 @@ use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How much of a body is read and discarded.
+/// Maximum number of bytes that are discarded.
 const DISCARD_BYTES_MAX: usize = 64 << 20;
-/// How long a body is read and discarded in HTTP/1.1, where its connection is held up.
+/// Maximum time for discarding an HTTP/1.1 body, which occupies the connection.
 const DISCARD_H1: Duration = Duration::from_secs(2);
-/// The same in HTTP/2, where other streams go on beside it; longer where the upload comes on.
+/// Maximum time for discarding an HTTP/2 body; extended while the client keeps sending.
 const DISCARD_H2: Duration = Duration::from_secs(10);
-/// What an HTTP/2 upload that comes on has to reach each second.
+/// Minimum rate, in bytes per second, that extends the time for an HTTP/2 body.
 const DISCARD_BYTES_PER_SECOND: u64 = 128 << 10;
-/// How long an HTTP/2 client may send nothing of the body meanwhile.
+/// Maximum pause of an HTTP/2 client while its body is discarded.
 const DISCARD_IDLE: Duration = Duration::from_secs(2);
-/// How long the window of an HTTP/2 client may stay closed to a refusal.
+/// How long a refusal waits for the HTTP/2 client's flow control window to open.
 const UNSENT_MAX: Duration = Duration::from_secs(3);
-/// How many refusals of one HTTP/2 connection may wait for its client's window; further ones are reset at once.
+/// Maximum number of refusals per HTTP/2 connection that wait for the client's window; further ones are reset at once.
 const BLOCKED_REPLIES_MAX: usize = 8;
 
-/// The end of a reply's body that waits for the window of its HTTP/2 client; `false` if it broke off.
+/// Sends the rest of a reply that waits for the HTTP/2 client's window; returns `false` if sending failed.
 pub(super) type UnsentBody = Pin<Box<dyn Future<Output = bool> + Send>>;
 
-/// What an exchange leaves behind.
+/// What is left of the connection after an exchange.
 pub enum ConnectionRemainder {
     Nothing,
-    /// A connection for the next request.
+    /// A connection that can carry the next request.
     Connection(ReusedHttpStream),
     Stream(EarlyReply),
 }
 
 impl ConnectionRemainder {
-    /// Ends an HTTP/2 stream, and gives a connection back. `blocked` counts for the client's connection.
+    /// Ends an HTTP/2 stream, or returns a connection. `blocked` is the count of the client's connection.
     pub async fn finish(self, blocked: &BlockedReplyCount) -> Option<ReusedHttpStream> {
         match self {
             Self::Nothing => None,
@@ -55,13 +56,13 @@ impl ConnectionRemainder {
     }
 }
 
-/// The refusals of one HTTP/2 connection that wait for their client's window. A client that keeps it
-/// closed would hold a stream's memory for the price of a few bytes.
+/// Number of refusals on one HTTP/2 connection that wait for the client's window. The limit keeps a client with a
+/// closed window from holding the memory of many streams at low cost.
 #[derive(Default)]
 pub struct BlockedReplyCount(AtomicUsize);
 
 impl BlockedReplyCount {
-    /// `None` if as many wait already as may.
+    /// Counts a refusal; `None` if the maximum is reached.
     fn enter(&self) -> Option<BlockedReplyGuard<'_>> {
         let waiting = self.0.fetch_add(1, Ordering::Relaxed);
         let entered = BlockedReplyGuard(self);
@@ -69,7 +70,7 @@ impl BlockedReplyCount {
     }
 }
 
-/// Counts one refusal for as long as it waits.
+/// Counts a refusal while it waits.
 struct BlockedReplyGuard<'a>(&'a BlockedReplyCount);
 
 impl Drop for BlockedReplyGuard<'_> {
@@ -78,8 +79,8 @@ impl Drop for BlockedReplyGuard<'_> {
     }
 }
 
-/// The rest of an HTTP/2 stream whose response is decided. It outlives its exchange, and holds nothing
-/// of the request.
+/// The rest of an HTTP/2 stream whose response is already decided. It outlives its exchange, and holds nothing of the
+/// request.
 pub struct EarlyReply {
     session: Box<ServerSession>,
     unsent: Option<UnsentBody>,
@@ -87,15 +88,15 @@ pub struct EarlyReply {
 
 impl EarlyReply {
     pub(super) fn new(mut session: Box<ServerSession>, unsent: Option<UnsentBody>) -> Self {
-        // Header fields of a request may take far more memory than they took on the wire.
+        // Header fields of a request may take far more memory than bytes on the wire.
         if let Ok(none) = RequestHeader::build("POST", b"/", None) {
             *session.req_header_mut() = none;
         }
         Self { session, unsent }
     }
 
-    /// Sends what is unsent, then discards the request's body. Dropping the session resets the stream: with
-    /// NO_ERROR behind a whole response, with CANCEL where the client took none.
+    /// Sends what is unsent, then discards the request body. Dropping the session resets the stream: with NO_ERROR
+    /// after a complete response, with CANCEL if the client did not receive it.
     async fn finish(mut self, blocked: &BlockedReplyCount) {
         if let Some(unsent) = self.unsent.take() {
             let Some(_waiting) = blocked.enter() else {
@@ -109,8 +110,8 @@ impl EarlyReply {
     }
 }
 
-/// Sends the body of a reply whose head was sent, as far as that needs no waiting: some clients end their
-/// upload at the head of a refusal, and what is sent late meets a stream that is closed.
+/// Sends the body of a reply after its head, as far as the flow control window allows without waiting. Some clients
+/// close the stream as soon as they read the head of an error.
 pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<UnsentBody> {
     let ServerSession::H2(session) = session else {
         return None;
@@ -118,7 +119,7 @@ pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<
     let mut writer = session.take_response_body_writer()?;
     writer.reserve_capacity(body.len());
     if writer.capacity() >= body.len() {
-        // What fails here is a stream that the client has reset.
+        // Sending fails only if the client has reset the stream.
         let _ = writer.send_data(body, true);
         return None;
     }
@@ -137,8 +138,8 @@ pub(super) fn send_body(session: &mut ServerSession, mut body: Bytes) -> Option<
     }))
 }
 
-/// Discards the body behind an HTTP/1.1 reply: closing with unread input would make the kernel reset
-/// the connection, and the reply be lost.
+/// Discards the body after an HTTP/1.1 reply. If the connection closed with unread input, the kernel would send a reset
+/// and the client could lose the reply.
 pub(super) async fn discard_h1(session: &mut ServerSession) {
     let discarded = async {
         let mut seen = 0;
@@ -146,7 +147,7 @@ pub(super) async fn discard_h1(session: &mut ServerSession) {
             match session.read_request_body().await {
                 Ok(Some(chunk)) if seen <= DISCARD_BYTES_MAX => seen += chunk.len(),
                 Ok(_) => return,
-                // The end of a malformed body is not known.
+                // The end of a malformed body is unknown.
                 Err(_) => return close_and_discard_h1(session).await,
             }
         }
@@ -154,8 +155,8 @@ pub(super) async fn discard_h1(session: &mut ServerSession) {
     let _ = fast_timeout(DISCARD_H1, discarded).await;
 }
 
-/// Closes an HTTP/1.1 connection behind its last reply, and discards whatever the client still sends
-/// until it closes its side.
+/// Closes an HTTP/1.1 connection after its last reply, and discards the client's input until the client closes its
+/// side.
 pub(in crate::gateway) async fn close_and_discard_h1(session: &mut ServerSession) {
     let Some(inspection) = Http1Reader::inspection_of(session) else {
         return;

@@ -1,4 +1,4 @@
-//! A large body in a file without a name: written off the worker threads, then read as if it were memory.
+//! Spools a large body to an unlinked file, written off the worker threads and then mapped into memory.
 
 use crate::snapshot::spooling::nameless_file;
 use bytes::{Bytes, BytesMut};
@@ -9,20 +9,20 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
-/// Pieces are gathered to so many bytes, each of which then costs one visit to another thread.
+/// Bytes per write: each write moves to a blocking thread and back.
 const BATCH: usize = 1 << 20;
 
-/// A body that is being written.
+/// A body that is being written to a file.
 pub struct BodySpool {
     folder: Arc<Path>,
-    /// Made with the first batch: who only announces a large body has no file.
+    /// Created with the first batch, so that a client that only announces a large body causes no file.
     file: Option<File>,
     written: u64,
     batch: BytesMut,
 }
 
 impl BodySpool {
-    /// An empty one, whose file will be made in `folder`.
+    /// An empty spool; its file will be created in `folder`.
     pub fn new(folder: Arc<Path>) -> Self {
         Self {
             folder,
@@ -32,15 +32,15 @@ impl BodySpool {
         }
     }
 
-    /// Bytes in all.
+    /// Number of bytes received.
     pub fn len(&self) -> u64 {
         self.written + self.batch.len() as u64
     }
 
-    /// Takes the next piece.
+    /// Appends a piece.
     ///
     /// # Errors
-    /// The file cannot be made, or takes no more.
+    /// The file cannot be created or written.
     pub async fn push(&mut self, piece: Bytes) -> io::Result<()> {
         if self.batch.is_empty() && piece.len() >= BATCH {
             return self.write(piece).await;
@@ -52,10 +52,10 @@ impl BodySpool {
         }
     }
 
-    /// The whole body. Its memory is the system's cache of the file, which gives way where memory is scarce.
+    /// The complete body. Its memory is the page cache of the file, which the system can reclaim.
     ///
     /// # Errors
-    /// The file takes no more, or cannot be mapped.
+    /// The file cannot be written or mapped.
     pub async fn finish(mut self) -> io::Result<Bytes> {
         if !self.batch.is_empty() {
             self.write_batch().await?;
@@ -63,8 +63,8 @@ impl BodySpool {
         let Some(file) = self.file else {
             return Ok(Bytes::new());
         };
-        // SAFETY: the file has no name, and this is its only handle, which ends here: nobody changes
-        // or shortens it while it is mapped.
+        // SAFETY: the file has no name and this is its only handle, which is dropped here, so no one can change or
+        // truncate the file while it is mapped.
         let mapped = unsafe { Mmap::map(&file) }?;
         Ok(Bytes::from_owner(mapped))
     }

@@ -1,4 +1,4 @@
-//! A body on its way from the caller to the provider while it comes in.
+//! Streams a request body from the caller to the provider while it arrives.
 
 use super::{Downstream, RequestBodyState, WaitInterruption, incomplete};
 use crate::filter::body_stream::BodySender;
@@ -11,24 +11,24 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// A large body takes its time: for so many bytes the caller gets one second more.
+/// Minimum rate of an upload: each this many bytes extend the deadline by one second.
 const BYTES_PER_SECOND_MIN: u64 = 128 << 10;
 
-/// A body that streams, and its bounds.
+/// A streaming body with its limits.
 pub struct StreamingUpload {
     pub sender: BodySender,
     pub bytes_max: u64,
-    /// How long the gateway waits for the caller, all pieces together, and one second more for each 128 KiB that
-    /// came. The time that the provider takes is not counted.
+    /// Maximum time that the gateway waits for the caller, summed over all pieces, plus one second for each 128 KiB
+    /// received. Waits for the provider do not count.
     pub deadline: Duration,
 }
 
 impl Downstream {
-    /// As [`Downstream::race`], while the caller's body passes to `upload`. Work that is done first leaves the
-    /// rest of the body unread.
+    /// Like [`Downstream::race`], while the caller's body passes to `upload`. If `work` ends first, the rest of the
+    /// body stays unread.
     ///
     /// # Errors
-    /// What interrupted it; `work` is then dropped, and the provider gets no complete body.
+    /// The reason of the interruption; `work` is dropped, and the provider does not get a complete body.
     pub async fn race_upload<T>(
         &mut self,
         upload: StreamingUpload,
@@ -82,11 +82,11 @@ impl Downstream {
         Ok(())
     }
 
-    /// Marks the body as read once it is known to have ended where every reader ends it.
+    /// Marks the body as read, once it is certain that every parser finds the same end.
     pub(super) fn end_body(&mut self, is_empty: bool) -> Result<(), Fault> {
         match &self.inspection {
             Some(inspection) => inspection.end_body().map_err(fault_from::inspection)?,
-            // Not by the letter: a malformed first size may have ended it.
+            // A malformed first chunk size may have ended the body, so the connection is not reused.
             None if is_empty => self.session.set_keepalive(None),
             None => {}
         }

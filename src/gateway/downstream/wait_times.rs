@@ -1,4 +1,5 @@
-//! Measures whom an exchange waits for. What is ready at once costs no look at the clock.
+//! Measures how long an exchange waits for the provider and for the caller. A future that is ready at once needs no
+//! clock.
 
 use crate::observe::wait_times::{WaitTime, WaitTimes};
 use std::future::{Future, poll_fn};
@@ -6,12 +7,12 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-/// The waits of an exchange so far.
+/// The wait times of an exchange so far.
 #[derive(Default)]
 pub struct WaitTimeRecorder {
     upstream: WaitTime,
     client: WaitTime,
-    /// How long the provider has been silent now: one wait may follow another.
+    /// Length of the current wait for the provider, which may span several futures.
     current_upstream_wait: Duration,
     /// The longest time between two waits.
     between: Duration,
@@ -25,7 +26,7 @@ enum WaitSide {
 }
 
 impl WaitTimeRecorder {
-    /// Waits for the provider; `answered` tells whether the outcome ends its silence.
+    /// Waits for the provider. `answered` returns whether the result ends the current wait.
     pub async fn upstream<T>(
         &mut self,
         work: impl Future<Output = T>,
@@ -43,7 +44,7 @@ impl WaitTimeRecorder {
         self.measured(WaitSide::Client, work).await
     }
 
-    /// Moves `time`, which was counted as a wait for the provider, to the caller, whose body came slowly.
+    /// Moves `time` from the provider's waits to the caller's: a streamed body arrived slowly.
     pub fn move_to_client(&mut self, time: Duration) {
         self.upstream.total = self.upstream.total.saturating_sub(time);
         self.upstream.longest = self.upstream.longest.saturating_sub(time);
@@ -52,7 +53,7 @@ impl WaitTimeRecorder {
         }
     }
 
-    /// Where the time went of an exchange that took from `began` until now.
+    /// The wait times of an exchange that started at `began` and ends now.
     pub fn settle(&self, began: Instant) -> WaitTimes {
         let Self {
             upstream,
@@ -84,7 +85,7 @@ impl WaitTimeRecorder {
     }
 }
 
-/// A wait that has begun; it ends when it is dropped, with the work done or given up.
+/// A wait in progress. It ends when the guard is dropped, whether the future completed or was cancelled.
 struct WaitGuard<'w> {
     wait_times: &'w mut WaitTimeRecorder,
     side: WaitSide,

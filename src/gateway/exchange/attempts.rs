@@ -1,6 +1,6 @@
-//! The attempts of an exchange: one channel after another, until a response is kept or none may follow.
+//! The attempts of an exchange: one channel after another, until a response is kept or the retry policy stops.
 //!
-//! They know nothing of the caller, whose leaving is raced once around all of them.
+//! An attempt does not watch the caller: the whole loop is raced once against the caller's disconnect.
 
 use super::Exchange;
 use super::prepare::prepare;
@@ -29,33 +29,33 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Tells callers how many attempts their answer took.
+/// Number of attempts, if the route asks for it (`tell_attempts`).
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 
-/// How often a waiting request looks whether there is room by now.
+/// How often a request that waits for capacity checks the channels.
 pub(in crate::gateway) const CAPACITY_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// A response, and the use of the channel that it came from.
+/// A response, with the lease of the channel that sent it.
 pub(super) struct KeptResponse {
     pub response: UpstreamResponse,
     pub lease: ChannelLease,
-    /// What the retry policy says of it, unless it is a good one.
+    /// The retry policy's verdict; `None` for a good response.
     pub verdict: Option<RetryDecision>,
-    /// Why the channel's health suffers from it.
+    /// Why the response counts against the channel's health.
     pub reason: Option<FailureReason>,
 }
 
-/// What an attempt came to.
+/// Result of one attempt.
 pub(super) enum AttemptResult {
     /// The caller gets this response.
     Keep(Box<KeptResponse>),
-    /// Another channel may be tried; the caller gets this if there is none.
+    /// Another channel may be tried. If there is none, the caller gets this.
     Next(LastAttempt),
-    /// The caller gets this, and no other channel may be tried.
+    /// The caller gets this error; no other channel may be tried.
     Stop(Fault),
 }
 
-/// What an attempt leaves for the caller if no other one follows.
+/// What the caller gets if no further attempt follows.
 pub(super) enum LastAttempt {
     Responded(Box<KeptResponse>),
     Failed { fault: Fault, reason: FailureReason },
@@ -72,15 +72,15 @@ pub(super) struct Attempts<'e> {
     pub(super) wait_times: WaitTimeRecorder,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
-    /// Of the attempt under way.
+    /// Progress of the current attempt.
     progress: SendProgress,
 }
 
 impl Exchange<'_> {
-    /// Tries channels until one response is kept, and not beyond the caller's leaving.
+    /// Tries channels until a response is kept. Ends early if the caller leaves.
     ///
     /// # Errors
-    /// What the last attempt failed with, or that there was no channel to try.
+    /// The error of the last attempt, or that no channel was available.
     pub(super) async fn attempt_each(
         &mut self,
         candidates: Arc<[Candidate]>,
@@ -99,7 +99,7 @@ impl Exchange<'_> {
         };
         let raced = match self.upload.take() {
             None => self.downstream.race(pin!(attempts.run())).await,
-            // Rare, and large: it takes no room in every exchange.
+            // Boxed, so that this rare case does not enlarge the future of every exchange.
             Some(upload) => Box::pin(self.downstream.race_upload(upload, attempts.run())).await,
         };
         let kept = match raced {
@@ -131,7 +131,7 @@ impl Attempts<'_> {
         }
     }
 
-    /// What the caller is told, if anybody is, where the attempts were given up.
+    /// The error after the caller or the end of the process interrupted the attempts.
     fn interruption_fault(&mut self, interrupted: WaitInterruption) -> Fault {
         self.request.info.may_have_cost |= self.progress == SendProgress::Sent;
         let is_drained = matches!(interrupted, WaitInterruption::Ending);
@@ -143,7 +143,7 @@ impl Attempts<'_> {
         }
     }
 
-    /// Whether another channel could be tried if this attempt failed; it may be gone by then.
+    /// Whether another channel could be tried if this attempt failed. The answer may change until then.
     pub(super) fn has_other_candidate(&self, lease: &ChannelLease) -> bool {
         if self.candidates.len() <= self.tried.len() + 1 {
             return false;
@@ -160,7 +160,7 @@ impl Attempts<'_> {
             && gateway.channels.has_another(others, &self.tried, now)
     }
 
-    /// The use of the channel to try next; none if what the last attempt brought must do.
+    /// The lease of the next channel; `None` if the result of the last attempt is final.
     async fn next_lease(&mut self, has_last: bool) -> Result<Option<ChannelLease>, Fault> {
         if self.record.attempts >= self.route.failover.attempts {
             return Ok(None);
@@ -182,13 +182,13 @@ impl Attempts<'_> {
             if !none.is_full() || left.is_zero() {
                 return Err(no_channel(&none));
             }
-            // Room comes when somebody leaves, or when a minute has moved on.
+            // Capacity comes when another request ends, or when a rate limit window moves on.
             let waiting = in_time(left.min(CAPACITY_POLL_INTERVAL), freed);
             let _ = self.wait_times.upstream(waiting, Result::is_ok).await;
         }
     }
 
-    /// Takes a further attempt from the budget, if there is a channel for it.
+    /// Takes one retry from the retry budget, if there is a channel for it.
     fn may_try_again(&self) -> bool {
         let gateway = self.gateway;
         let now = MonotonicTime::now();
@@ -229,7 +229,7 @@ impl Attempts<'_> {
             }
         };
         if let AttemptResult::Next(last) = &attempted {
-            // Of several keys the others may serve; the one that was refused is left alone by now.
+            // A channel with several credentials is tried again: by now the refused credential is in cool-down.
             let other_keys = last.failure_reason().is_some_and(|reason| {
                 let keys = channel.credentials.len();
                 keys > 1 && reason.scope(keys) == HealthScope::Credential
@@ -264,7 +264,7 @@ impl Attempts<'_> {
         sent
     }
 
-    /// Logs an attempt that brought no response, or none that is good, and counts it for the channel's health.
+    /// Logs an attempt without a good response, and reports it to the channel's health.
     pub(super) fn record_failed_attempt(
         &mut self,
         error: SendError,
@@ -286,12 +286,12 @@ impl Attempts<'_> {
         }
     }
 
-    /// Keeps the provider's id of the request for the log, unless it repeats the channel's credential.
+    /// Stores the provider's request id for the log, unless it contains the channel's credential.
     pub(super) fn record_upstream_id(&mut self, id: Option<HeaderValue>, lease: &ChannelLease) {
         self.record.upstream_request_id = id.filter(|id| !lease.reveals(id.as_bytes()));
     }
 
-    /// Counts an attempt that did not serve, and logs it.
+    /// Counts and logs a failed attempt.
     pub(super) fn log_failure(&self, lease: &ChannelLease, outcome: &str, detail: Option<&str>) {
         let channel = &*lease.candidate.channel.name;
         self.gateway.metrics.attempt(channel, outcome);
@@ -322,7 +322,7 @@ impl LastAttempt {
     }
 }
 
-/// The operator reads why each channel cannot be used; callers are told when to come back.
+/// The operator's log has the reason for each channel; callers get `retry-after`.
 pub(in crate::gateway) fn no_channel(none: &NoUsableChannel) -> Fault {
     let mut fault = Fault::new(
         FaultKind::NoChannel,

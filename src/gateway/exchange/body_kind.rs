@@ -1,14 +1,14 @@
-//! How an answer's body comes, by its headers.
+//! The kind of a response body, determined from its headers.
 
 use crate::filter::view::ResponseBodyKind;
 use crate::protocol::Protocol;
 use http::{HeaderMap, header};
 
-/// What is written for people: no protocol answers with it.
+/// Media types of error pages; no supported protocol uses them.
 const PAGES: &[&str] = &["text/html", "application/xhtml+xml", "text/xml"];
 
-/// An answer to somebody who speaks this protocol. Tasks of video are never answered by a stream: what comes
-/// as one is read like anything else, and found to be no answer.
+/// The kind of a response to a request of this protocol. Video protocols have no streams: an event stream is parsed
+/// like any other body, and rejected.
 pub(super) fn body_kind_for(protocol: Option<Protocol>, headers: &HeaderMap) -> ResponseBodyKind {
     let is_video = matches!(
         protocol,
@@ -21,7 +21,7 @@ pub(super) fn body_kind_for(protocol: Option<Protocol>, headers: &HeaderMap) -> 
 }
 
 pub(in crate::gateway) fn body_kind_of(headers: &HeaderMap) -> ResponseBodyKind {
-    // Nobody asked for a coding: what is in one can be neither masked nor read.
+    // The gateway requests no content coding; an encoded body can neither be parsed nor masked.
     let coded = headers
         .get(header::CONTENT_ENCODING)
         .is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity"));

@@ -1,8 +1,8 @@
-//! Whether an answer is kept: by its status, by the words of an error, and by the first events of a stream.
+//! Decides whether a response is kept, by its status, its error body and the first events of a stream.
 //!
-//! A stream is committed when its first event with content comes. Events before it only frame the
-//! answer, and an error often comes right behind them: while another channel is left they are held,
-//! for a bounded time and size, so that such an error is not the caller's.
+//! A stream is committed at its first event with content. The events before it only frame the response, and providers
+//! often send an error right after them. While another channel is left, these events are held back for a bounded time
+//! and size, so that such an error leads to a failover.
 
 use super::attempts::{AttemptResult, Attempts, KeptResponse, LastAttempt};
 use super::body_kind::body_kind_for;
@@ -27,10 +27,10 @@ use std::pin::pin;
 use std::time::SystemTime;
 use tokio::time::Instant;
 
-/// An error's body beyond this is neither read for its words nor passed on.
+/// Maximum number of bytes of an error body that are read. A longer body is not forwarded.
 pub(in crate::gateway) const ERROR_BYTES_MAX: usize = 1 << 20;
 
-/// What the first events of a stream showed.
+/// Result of reading the first events of a stream.
 enum FirstEvent {
     Content,
     Error(ErrorClass),
@@ -77,7 +77,7 @@ impl Attempts<'_> {
                     Some("error in the first event of the stream"),
                 );
                 match error_class {
-                    // A stream like any other.
+                    // The caller gets this stream with its error event.
                     ErrorClass::InvalidRequest => keep(response, lease),
                     _ => {
                         let verdict = self.policy.verdict(AttemptEnd::ErrorEvent(error_class));
@@ -96,7 +96,7 @@ impl Attempts<'_> {
         }
     }
 
-    /// An error is read whole before it is known whose fault it is.
+    /// An error body is read completely before it is classified.
     async fn evaluate_error(
         &mut self,
         mut response: UpstreamResponse,
@@ -140,7 +140,7 @@ impl Attempts<'_> {
         failed_attempt(response, lease, verdict, outcome)
     }
 
-    /// What a good response begins with, where it may still be given up for another channel.
+    /// Waits for the first content of a good response, while it can still be given up for another channel.
     async fn first_event_of(
         &mut self,
         response: &mut UpstreamResponse,
@@ -152,7 +152,7 @@ impl Attempts<'_> {
             (ResponseBodyKind::Stream, Some(hold), Some(protocol)) => {
                 self.hold_first_events(response, hold, protocol).await
             }
-            // Until the first byte of its body nothing is lost if the response breaks off.
+            // A response that breaks off before the first byte of its body can still be replaced.
             (ResponseBodyKind::Json, _, Some(_)) => {
                 let peeking = pin!(response.peek_chunk());
                 let first = self.wait_times.upstream(peeking, |_| true).await;
@@ -162,14 +162,14 @@ impl Attempts<'_> {
         }
     }
 
-    /// Reads a stream's first events until one tells what it is, or the bounds are reached.
+    /// Reads the first events of a stream until one of them is content or an error, or a bound is reached.
     async fn hold_first_events(
         &mut self,
         response: &mut UpstreamResponse,
         hold: StreamHold,
         protocol: Protocol,
     ) -> Result<FirstEvent, Fault> {
-        // A heartbeat needs the head before it.
+        // A heartbeat can be sent only after the head.
         let heartbeat = self.route.response.heartbeat().unwrap_or(hold.time);
         let until = Instant::now() + hold.time.min(heartbeat);
         let mut framer = SseDecoder::new(hold.bytes);
@@ -198,7 +198,7 @@ impl Attempts<'_> {
     }
 }
 
-/// What an event says of the stream; none while it only frames it.
+/// Classifies an event; `None` if it only frames the stream.
 fn classify_first_event(
     protocol: Protocol,
     name: Option<&[u8]>,
@@ -213,7 +213,7 @@ fn classify_first_event(
     }
 }
 
-/// Whether the channel's family knows the error as one of the account's or of the moment.
+/// Whether the channel's family lists the error's code as one that allows another channel.
 fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
     let Some(family) = &lease.candidate.channel.family else {
         return false;
@@ -224,7 +224,7 @@ fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
     code.is_some_and(|code| family.may_fail_over(&code))
 }
 
-/// A response that serves.
+/// Keeps a good response.
 fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptResult {
     AttemptResult::Keep(Box::new(KeptResponse {
         response,
@@ -234,7 +234,7 @@ fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptResult {
     }))
 }
 
-/// A response that does not.
+/// The result for a response that is not good, by the verdict of the retry policy.
 fn failed_attempt(
     response: UpstreamResponse,
     lease: ChannelLease,

@@ -1,20 +1,20 @@
-//! Signs of life on a stream whose provider is silent: comments, which clients skip.
+//! Keep-alive comments on a stream whose provider is silent.
 
 use crate::protocol::sse::SseDecoder;
 use std::time::Duration;
 
-/// A comment and the blank line that ends it, as if it were an event.
+/// A comment of server-sent events, ended by a blank line. Clients ignore it.
 pub const KEEP_ALIVE_COMMENT: &[u8] = b": heartbeat\n\n";
 
-/// When a stream may have heartbeats.
+/// Decides when a stream may have keep-alive comments.
 pub struct KeepAliveTimer {
     every: Option<Duration>,
-    /// Events are written whole; what has come of the next one is still held.
+    /// Whether events are written whole: the start of an incomplete event is then still buffered.
     whole_events: bool,
 }
 
 impl KeepAliveTimer {
-    /// `whole_events` where nothing is written of an event before all of it has come.
+    /// Set `whole_events` if no event is written before it is complete.
     pub fn new(every: Option<Duration>, whole_events: bool) -> Self {
         Self {
             every,
@@ -22,8 +22,8 @@ impl KeepAliveTimer {
         }
     }
 
-    /// How long to wait before each heartbeat, if there may be any where the stream stands now; `is_over`
-    /// behind the protocol's last event.
+    /// The interval of keep-alive comments; `None` while none may be sent. `is_over`: the protocol's last event has
+    /// passed.
     pub fn current_interval(&self, framer: &SseDecoder, is_over: bool) -> Option<Duration> {
         let between_events = match self.whole_events {
             true => !framer.is_in_oversize(),
@@ -44,7 +44,7 @@ mod tests {
     const EVERY: Duration = Duration::from_secs(15);
     const MAX: usize = 64;
 
-    /// Whether a heartbeat may follow a stream that came so far.
+    /// Whether a keep-alive comment may be sent after `stream`.
     fn may_send_comment(whole_events: bool, stream: &str) -> bool {
         let keep_alive = KeepAliveTimer::new(Some(EVERY), whole_events);
         let mut progress = StreamProgress::new(Protocol::Chat, 1);
@@ -67,7 +67,7 @@ mod tests {
             ("data: {}\n", false, true),
             ("d", false, true),
             ("data: {}\n\nevent: a\ndata: {", false, true),
-            // A piece of it has been written already.
+            // The first part of the oversize event is already written.
             (&*oversize, false, false),
         ] {
             assert_eq!(may_send_comment(false, stream), as_it_comes, "{stream}");

@@ -1,4 +1,4 @@
-//! The request of an attempt, made afresh for each from the caller's original bytes.
+//! Builds the upstream request of one attempt from the caller's original bytes.
 
 use super::offload::offload;
 use crate::catalog::channel::{Channel, Credential};
@@ -13,10 +13,10 @@ use crate::protocol::json::edit::{BodySegments, JsonEdits};
 use crate::snapshot::router::Route;
 use http::Method;
 
-/// Makes the request for `candidate`.
+/// Builds the request for `candidate`.
 ///
 /// # Errors
-/// What a filter refused it with.
+/// A filter rejected the request.
 pub(in crate::gateway) async fn prepare(
     route: &Route,
     request: &RequestView,
@@ -71,7 +71,7 @@ pub(in crate::gateway) async fn prepare(
     })
 }
 
-/// The caller's body with its edits.
+/// The caller's body with the edits applied.
 fn caller_body(body: &RequestBody, edits: &JsonEdits, method: &Method) -> PreparedBody {
     match (body, body.bytes()) {
         (RequestBody::Streamed(stream), _) => PreparedBody::Streamed(stream.clone()),
@@ -80,7 +80,7 @@ fn caller_body(body: &RequestBody, edits: &JsonEdits, method: &Method) -> Prepar
     }
 }
 
-/// Only a POST says that its body is empty.
+/// Only a POST declares an empty body.
 fn whole(body: BodySegments, method: &Method) -> PreparedBody {
     match body.is_empty() && method != Method::POST {
         true => PreparedBody::Absent,
@@ -88,21 +88,21 @@ fn whole(body: BodySegments, method: &Method) -> PreparedBody {
     }
 }
 
-/// The channel's base path, and the caller's path without its `/v1`.
+/// The channel's base path and the caller's path without `/v1`, with the query that may be forwarded.
 fn upstream_path(channel: &Channel, request: &RequestView) -> String {
     let path = request.upstream_path.as_deref().unwrap_or(&request.path);
     let path = path_at(channel, path);
     match &request.query {
         None => path,
         Some(query) => match &*header_policy::query_for_provider(query, &request.headers) {
-            // It had nothing else.
+            // The query held only parameters that are not forwarded.
             "" if !query.is_empty() => path,
             query => format!("{path}?{query}"),
         },
     }
 }
 
-/// `path` below the channel's base path, without its `/v1`.
+/// The channel's base path and `path` without `/v1`.
 pub(in crate::gateway) fn path_at(channel: &Channel, path: &str) -> String {
     let base = &channel.origin.base_path;
     let path = path

@@ -1,4 +1,4 @@
-//! What is told of an exchange when it is over: one access-log line, and its metrics.
+//! What the gateway records of an exchange: one access log line, and metrics.
 
 use crate::catalog::model::Candidate;
 use crate::filter::settlement::Settlement;
@@ -16,23 +16,23 @@ use http::{HeaderValue, StatusCode, header};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
-/// Gathered while an exchange runs.
+/// Data of an exchange, collected while it runs.
 pub(in crate::gateway) struct ExchangeRecord {
     pub started: Instant,
     pub first_byte: Option<Duration>,
-    /// When it was decided whose answer the caller gets.
+    /// When the response for the caller was chosen.
     pub committed: Option<Duration>,
     pub status: Option<StatusCode>,
     pub streamed: bool,
     pub attempts: u32,
-    /// The channel tried last.
+    /// The channel of the last attempt.
     pub candidate: Option<Candidate>,
-    /// Which of its keys was shown to the provider.
+    /// Index of the channel's credential in the last attempt.
     pub key: Option<usize>,
-    /// The provider's own id of the last attempt.
+    /// The provider's request id in the last attempt.
     pub upstream_request_id: Option<HeaderValue>,
     pub fault: Option<Fault>,
-    /// The answer broke off, so that the connection must end too.
+    /// The response broke off, so that the connection must be closed.
     pub broken: bool,
 }
 
@@ -53,7 +53,7 @@ impl ExchangeRecord {
         }
     }
 
-    /// Providers of videos name their id of a request in the body of every response.
+    /// Records the request id from a body of a video provider, which puts it there and not into a header.
     pub fn record_upstream_id_in_body(&mut self, protocol: Option<Protocol>, body: &[u8]) {
         let is_named = matches!(
             protocol,
@@ -64,7 +64,7 @@ impl ExchangeRecord {
         }
     }
 
-    /// Writes the log line and counts.
+    /// Writes the access log line and updates the metrics.
     pub fn log_and_count(
         &self,
         gateway: &Gateway,
@@ -76,7 +76,7 @@ impl ExchangeRecord {
     ) {
         let total = self.started.elapsed();
         let wait_times = downstream.wait_times.settle(self.started);
-        // 499 is what nobody received.
+        // 499 if no status was sent.
         let status = self.status.map_or(499, |status| status.as_u16());
         let model = request.model().map(|model| &*model.name);
         let channel = self

@@ -1,4 +1,4 @@
-//! The provider's answer on its way to the caller: streams as they come, JSON, errors redacted.
+//! Relays the provider's response to the caller: JSON, other bodies and redacted errors.
 
 use super::Exchange;
 use super::body_kind::body_kind_for;
@@ -25,19 +25,19 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::pin::pin;
 use std::time::Duration;
 
-/// JSON answers that filters change are held whole, up to this size; larger ones pass unchanged. Ten
-/// images of 8 MB in base64 are below it.
+/// Largest JSON response that filters may change, in bytes. Larger ones pass unchanged. A response with ten images of 8
+/// MB in base64 fits.
 const REPLACED_BYTES_MAX: usize = 128 << 20;
-/// So long filters may take in any case: the answer is there, and may have cost money.
+/// Minimum time limit for filters that change a body: the response has arrived, and may have cost money.
 const REPLACED_WITHIN: Duration = Duration::from_secs(60);
-/// Answers larger than this are not looked at for usage.
+/// Responses above this many bytes are not parsed for usage.
 const OBSERVED_BYTES_MAX: usize = 16 << 20;
 
 impl Exchange<'_> {
-    /// Passes the response on to its end.
+    /// Relays the response to its end.
     ///
     /// # Errors
-    /// What broke it off; whether the caller has part of a response then, the downstream side knows.
+    /// The response broke off. `Downstream::is_committed` shows whether the caller has received part of it.
     pub(super) async fn relay(
         &mut self,
         mut response: UpstreamResponse,
@@ -69,7 +69,7 @@ impl Exchange<'_> {
                     .relay_error(&mut response, headers, kind, candidate, verdict)
                     .await
                     .map_err(|fault| verdict.fault(fault)),
-                // An error event, in a stream like any other.
+                // The error event is part of a stream, which is relayed as it is.
                 CallerReply::ProviderError => {
                     self.relay_good(&mut response, headers, kind, candidate)
                         .await
@@ -91,7 +91,7 @@ impl Exchange<'_> {
         }
         match relayed {
             Ok(()) => response.give_back().await,
-            // Only this tells a provider at once that nobody reads on.
+            // Closing the connection is the only way to make the provider stop at once.
             Err(_) => response.discard().await,
         }
         relayed
@@ -118,7 +118,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// What is told instead of a body that is not of the protocol.
+    /// The error in place of a response body that is not of the protocol.
     async fn foreign_body_fault(
         &mut self,
         response: &mut UpstreamResponse,
@@ -130,7 +130,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// What is told of a response that broke off before the caller had any of it.
+    /// The error for a response that broke off before the caller received any of it.
     fn uncommitted_fault(&self, fault: Fault) -> Fault {
         match fault.kind {
             FaultKind::Upstream | FaultKind::UpstreamTimeout | FaultKind::Ending => {
@@ -141,9 +141,10 @@ impl Exchange<'_> {
         }
     }
 
-    /// A provider's error passes with its status and body, redacted of credentials.
+    /// Relays a provider's error with its status and body, redacted of credentials.
     ///
-    /// One that is no JSON comes from something before the provider: its page would help no SDK.
+    /// An error that is not in the protocol's format comes from a proxy in front of the provider. SDKs could not parse
+    /// it, so the body is replaced by an error in the protocol's format.
     async fn relay_error(
         &mut self,
         response: &mut UpstreamResponse,
@@ -184,7 +185,7 @@ impl Exchange<'_> {
             self.record.fault = Some(fault);
             request_override.body
         };
-        // SDKs send what ends with these once more by themselves.
+        // SDKs retry these statuses by themselves.
         let is_sent_anew = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT);
         if is_sent_anew && !verdict.sdk_may_retry {
             reply::forbid_retry(&mut headers);
@@ -192,7 +193,7 @@ impl Exchange<'_> {
         self.send_whole(status, headers, body).await
     }
 
-    /// A JSON answer that filters change is known whole before its head goes out.
+    /// Relays a response that filters may change: the whole body is read before the head is sent.
     async fn relay_replaced(
         &mut self,
         response: &mut UpstreamResponse,
@@ -231,7 +232,7 @@ impl Exchange<'_> {
             Err(interrupted) => return Err(self.uncommitted_fault(interrupted.into())),
         }
         let status = view.status;
-        // Held already, so that looking first costs nobody a wait: what it tells is known when it arrives.
+        // The body is complete, so that filters read it before the write without delay for the caller.
         self.observe(response.status, &mut headers, candidate, provider_body);
         self.send_whole(status, headers, body).await
     }
@@ -248,7 +249,7 @@ impl Exchange<'_> {
         self.downstream.write(body, true).await
     }
 
-    /// Bytes as they come; filters that only look see the whole once it is sent.
+    /// Relays a body as it arrives. Filters that only read the body see it after it was sent.
     async fn relay_straight(
         &mut self,
         response: &mut UpstreamResponse,
@@ -261,7 +262,7 @@ impl Exchange<'_> {
         self.downstream
             .write_head(response.status, headers.clone())
             .await?;
-        // Copied, since many small pieces would each hold more memory than they have bytes.
+        // Copied, since keeping many small pieces would hold their larger buffers.
         let mut seen = BytesMut::new();
         let mut whole = observed;
         self.forward_body(response, |chunk| {
@@ -308,7 +309,7 @@ impl Exchange<'_> {
         self.route.response.observe_body(&mut view, body);
     }
 
-    /// Up to `bytes_max` of the body, and whether that is all of it.
+    /// Up to `bytes_max` of the body, and whether that is the whole body.
     async fn read_bounded(
         &mut self,
         response: &mut UpstreamResponse,
@@ -323,7 +324,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// The next chunk of the body, while the caller is there.
+    /// The next chunk of the body. Ends with an error if the caller leaves.
     pub(super) async fn next_chunk(
         &mut self,
         response: &mut UpstreamResponse,
@@ -332,7 +333,7 @@ impl Exchange<'_> {
         self.downstream.until_client_gone(pin!(reading)).await?
     }
 
-    /// As [`Self::next_chunk`], with a heartbeat whenever the provider was silent for this time.
+    /// Like [`Self::next_chunk`], and sends a keep-alive comment each time the provider was silent for `heartbeat`.
     pub(super) async fn next_chunk_with(
         &mut self,
         response: &mut UpstreamResponse,
@@ -359,7 +360,7 @@ impl Exchange<'_> {
     }
 }
 
-/// Whether the provider broke off or fell silent.
+/// Whether the provider closed the connection or timed out.
 pub(super) fn is_channel_fault(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Upstream | FaultKind::UpstreamTimeout)
 }

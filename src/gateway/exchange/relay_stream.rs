@@ -1,4 +1,4 @@
-//! A provider's stream on its way to the caller: bytes first, then those who look at its events.
+//! Relays a provider's event stream to the caller, and shows its events to filters.
 
 use super::Exchange;
 use super::keep_alive::KeepAliveTimer;
@@ -16,10 +16,10 @@ use crate::protocol::stream::StreamProgress;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, Method, StatusCode, header};
 
-/// Events larger than this pass unseen by filters.
+/// Events above this many bytes pass without being shown to filters.
 const EVENT_BYTES_MAX: usize = 16 << 20;
 
-/// A stream as far as it came.
+/// State of a stream that is being relayed.
 struct RelayedStream {
     framer: SseDecoder,
     progress: Option<StreamProgress>,
@@ -30,7 +30,7 @@ impl RelayedStream {
         self.progress.as_ref().is_some_and(StreamProgress::is_over)
     }
 
-    /// Whether the last event came, and nothing behind it that is half an event.
+    /// Whether the last event arrived, and no incomplete event follows it.
     fn has_ended(&self) -> bool {
         let progress = self.progress.as_ref();
         let is_good = progress.is_some_and(StreamProgress::has_last_event);
@@ -44,7 +44,7 @@ impl RelayedStream {
 }
 
 impl Exchange<'_> {
-    /// A stream: each piece goes out before anybody looks at it, unless a filter may change events.
+    /// Relays a stream. Each chunk is sent before filters see its events, unless a filter may change events.
     pub(super) async fn relay_stream(
         &mut self,
         response: &mut UpstreamResponse,
@@ -85,7 +85,8 @@ impl Exchange<'_> {
                     };
                     return self.downstream.write(rest, true).await;
                 }
-                // Nothing is missing: providers and what stands before them close as they like.
+                // The stream is complete: providers, and proxies in front of them, may close the connection as they
+                // like.
                 Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
                     return self.downstream.write(Bytes::new(), true).await;
                 }
@@ -97,7 +98,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// Follows the events to their protocol's end, where there is a protocol and a body to end.
+    /// Tracks the stream's progress; `None` without a protocol or without a body.
     fn progress(&self, response: &UpstreamResponse) -> Option<StreamProgress> {
         let is_bodiless =
             self.request.method == Method::HEAD || response.status == StatusCode::NO_CONTENT;
@@ -107,8 +108,7 @@ impl Exchange<'_> {
         Some(StreamProgress::new(protocol, choices.unwrap_or(1)))
     }
 
-    /// Ends a stream that is not whole: by an error event, unless the provider sent one, and in any
-    /// case without a clean end.
+    /// Ends an incomplete stream without a clean end, after an error event if the provider did not send one.
     async fn break_off(
         &mut self,
         fault: Fault,
@@ -120,7 +120,7 @@ impl Exchange<'_> {
             true => self.retry_policy.verdict(AttemptEnd::CutShort).fault(fault),
             false => fault,
         };
-        // Half an event cannot be taken back: behind it an error event would be unreadable.
+        // After a partial event, the caller could not parse an error event.
         let between_events = partial.is_none_or(|partial| rewritten && !partial.is_oversize());
         let is_read = !matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteDeadline);
         if is_read && between_events && !stream.is_over() {
@@ -161,7 +161,7 @@ impl Exchange<'_> {
         joined(out)
     }
 
-    /// Counts an event, and notes an error that comes too late for another channel.
+    /// Counts an event, and records an error event, which is too late for another channel.
     fn count(&mut self, stream: &mut RelayedStream, event: &SseEvent) {
         let info = &mut self.request.info;
         info.events += 1;
@@ -180,7 +180,7 @@ impl Exchange<'_> {
             self.request.info.events,
         );
         if let Some(event) = event {
-            // The exchange fails either way; a caller that is gone too needs no event.
+            // The exchange fails in any case; if the caller is gone, it needs no event.
             let _ = self.downstream.write(event, false).await;
         }
     }

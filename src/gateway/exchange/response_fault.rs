@@ -1,10 +1,10 @@
-//! Faults that stand for a provider's response which callers do not get.
+//! Errors that replace a provider's response.
 
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use http::StatusCode;
 
-/// The provider refused the gateway, not the caller, whose own key is good.
+/// The provider refused the gateway's credential or account; the caller's key is valid.
 pub(in crate::gateway) fn refused_account_fault(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
@@ -13,7 +13,7 @@ pub(in crate::gateway) fn refused_account_fault(status: StatusCode) -> Fault {
     .detail(format!("provider status {status}"))
 }
 
-/// The fault of an error response that callers do not get.
+/// The error that replaces a provider's error response.
 pub(super) fn failed_response_fault(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,
@@ -22,7 +22,7 @@ pub(super) fn failed_response_fault(status: StatusCode) -> Fault {
     .detail(format!("provider status {status}"))
 }
 
-/// The fault of an answer that is not the protocol's; its beginning is for the log.
+/// The error for a response that is not of the protocol. Its first bytes go into the log.
 pub(in crate::gateway) fn foreign_body_fault(body: &[u8]) -> Fault {
     const SHOWN_BYTES: usize = 200;
     let beginning = &body[..body.len().min(SHOWN_BYTES)];
@@ -33,7 +33,7 @@ pub(in crate::gateway) fn foreign_body_fault(body: &[u8]) -> Fault {
     .detail(format!("response begins with: {}", String::from_utf8_lossy(&redact(beginning, &[]))))
 }
 
-/// The fault of a redirect and the like: a base URL is wrong more often than a provider.
+/// The error for a redirect or another unexpected status. The usual cause is a wrong `base_url`.
 pub(in crate::gateway) fn unexpected_status_fault(status: StatusCode) -> Fault {
     Fault::new(
         FaultKind::Upstream,

@@ -1,4 +1,4 @@
-//! The retry policy: what an attempt that did not serve leads to, by what the request costs and what happened.
+//! The retry policy: what follows a failed attempt, by the retry safety of the request and the kind of failure.
 
 #[cfg(test)]
 mod tests;
@@ -11,97 +11,97 @@ use crate::protocol::error_class::ErrorClass;
 use crate::protocol::fault::{Fault, FaultKind};
 use http::{Method, StatusCode};
 
-/// What doing a request's work twice would cost.
+/// What it costs if a provider processes a request twice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RetrySafety {
-    /// Text that nobody keeps: a response that is thrown away costs its tokens.
+    /// Text that is not stored: a discarded response costs its tokens.
     #[default]
     Free,
-    /// The provider keeps the response: a silent one may still be at work on it.
+    /// The provider stores the response, and a provider that is silent may still be processing the request.
     Stored,
-    /// The provider works on it whether anybody listens or not.
+    /// The provider processes the request even if the client disconnects.
     Background,
-    /// The body streams to the provider while it comes in, and cannot be sent again.
+    /// The body streams to the provider while it arrives, and cannot be sent again.
     Streamed,
-    /// The provider takes money for each that it accepts: images and videos.
+    /// The provider bills each request that it accepts: images and videos.
     Paid,
 }
 
-/// What happened to an attempt.
+/// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptEnd {
-    /// No byte of the request was written, or HTTP/2 says that none was taken.
+    /// No byte of the request was written, or HTTP/2 reports that the provider did not process it.
     Unsent,
     /// A pooled connection broke as soon as it was written to.
     StaleConnection,
-    /// The connection broke after a byte was written, and before the caller had any of the response.
+    /// The connection broke after a byte was written, before the caller received any of the response.
     Broken,
-    /// As [`Self::ConnectionReset`], by a timeout.
+    /// Like [`Self::Broken`], because of a timeout.
     TimedOut,
-    /// As [`Self::ConnectionReset`], since the gateway's process ends.
+    /// Like [`Self::Broken`], because the gateway's process ends.
     Drained,
-    /// The connection broke when the caller had part of the response.
+    /// The connection broke after the caller received part of the response.
     CutShort,
-    /// A status of 4xx.
+    /// A 4xx status.
     ClientError(ErrorClass),
-    /// A status of 5xx.
+    /// A 5xx status.
     ServerError(ErrorClass),
-    /// A success whose stream begins with an error.
+    /// A success whose stream begins with an error event.
     ErrorEvent(ErrorClass),
     /// A redirect, which no provider sends.
     Redirect,
-    /// A success whose body is not of the protocol, such as a page for people.
+    /// A success whose body is not of the protocol, such as an HTML page.
     ForeignBody,
-    /// A success whose body lacks what it must have, such as the id of a task.
+    /// A success whose body lacks a required field, such as the task id.
     Unreadable,
 }
 
-/// Where the request goes next.
+/// Where the request is sent next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextAttempt {
     /// To the same channel once more, on a connection that is not pooled.
     FreshConnection,
-    /// To another candidate, if one is left; else the caller gets the [`CallerReply`].
+    /// To another candidate; if none is left, the caller gets the [`CallerReply`].
     Candidate,
     Stop,
 }
 
-/// What the caller gets where the request goes nowhere else.
+/// What the caller gets if the request is not sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallerReply {
-    /// A local reply with the status of the attempt's own fault.
+    /// A local reply with the status of the attempt's error.
     Fault,
-    /// The provider's own error.
+    /// The provider's error response.
     ProviderError,
-    /// 502 `upstream_error`: the provider does not accept the gateway's account.
+    /// 502 `upstream_error`: the provider refused the gateway's credential or account.
     AccountRefused,
     /// 504 `outcome_unknown`.
     OutcomeUnknown,
-    /// The status of the attempt's own fault (502 of a 5xx), and words that ask nobody to pay twice.
+    /// The status of the attempt's error (502 for a 5xx), with a message that warns of paying twice.
     PaidFailure,
-    /// 502 `invalid_upstream_response`, in the same words.
+    /// 502 `invalid_upstream_response`, with the same message.
     InvalidResponse,
 }
 
-/// What an attempt that did not serve leads to.
+/// The retry policy's decision about a failed attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDecision {
     pub next: NextAttempt,
     pub reply: CallerReply,
-    /// Whether the caller's SDK may send the request again by itself.
+    /// Whether the caller's SDK may retry by itself.
     pub sdk_may_retry: bool,
 }
 
-/// The retry policy of one request.
+/// The retry policy for one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RetryPolicy {
     pub safety: RetrySafety,
-    /// Whether the route gives up a silent provider for another one.
+    /// Whether the route fails over to another channel when a provider times out.
     pub on_silence: bool,
 }
 
 impl RetryPolicy {
-    /// The table. `ARCHITECTURE.md` shows it.
+    /// Looks up the decision in the retry table, which `ARCHITECTURE.md` documents.
     pub fn verdict(self, end: AttemptEnd) -> RetryDecision {
         use AttemptEnd::{
             Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
@@ -171,7 +171,7 @@ impl RetryPolicy {
 }
 
 impl AttemptEnd {
-    /// The end of an attempt that failed with `kind`, before the caller had any of the response.
+    /// The end of an attempt that failed with `kind` before the caller received any of the response.
     pub fn of_fault(kind: FaultKind, progress: SendProgress) -> Self {
         match (progress, kind) {
             (SendProgress::Unsent, _) => Self::Unsent,
@@ -191,7 +191,7 @@ impl AttemptEnd {
 }
 
 impl RetryDecision {
-    /// What the caller is told instead of `fault`.
+    /// The error for the caller in place of `fault`.
     pub fn fault(self, fault: Fault) -> Fault {
         let fault = match self.reply {
             CallerReply::OutcomeUnknown => Fault {
@@ -221,7 +221,7 @@ const OUTCOME_UNKNOWN: &str = "outcome unknown: the provider may have processed 
 const PAID_FAILURE: &str = "the provider returned an error and may have processed and billed this request; check by its request id before you send it again";
 
 impl RetrySafety {
-    /// Of a request, by its protocol and body.
+    /// The retry safety of a request, by its protocol and body.
     pub fn of(request: &RequestView) -> Self {
         let is_post = request.method == Method::POST;
         let protocol = match request.protocol {
@@ -243,7 +243,7 @@ impl RetrySafety {
         let stored = match protocol {
             Some(Protocol::Messages) => false,
             Some(Protocol::Chat) => flag("store") == Some(true),
-            // Stored unless the request says otherwise.
+            // The default of `store` is true.
             Some(Protocol::Responses) => flag("store") != Some(false),
             _ => true,
         };
@@ -254,7 +254,7 @@ impl RetrySafety {
         }
     }
 
-    /// The most that a body may ask for which nobody has read.
+    /// The highest risk that an unread body of this protocol may have.
     fn of_unread(protocol: Option<Protocol>) -> Self {
         match protocol {
             Some(Protocol::Messages) => Self::Free,

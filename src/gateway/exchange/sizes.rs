@@ -1,6 +1,6 @@
-//! What each exchange takes of memory, so that nothing of it grows unseen.
+//! Memory sizes of an exchange's types and futures, with a bound for each.
 //!
-//! `cargo test --lib exchange::sizes -- --nocapture` prints it.
+//! `cargo test --lib exchange::sizes -- --nocapture` prints them.
 
 use super::Exchange;
 use super::attempts::Attempts;
@@ -12,8 +12,8 @@ fn future_bytes<A, F: Future>(_: impl FnOnce(A) -> F) -> usize {
     size_of::<F>()
 }
 
-/// Sizes on 64-bit machines in bytes, measured and allowed. Lower a bound when a size has fallen; who raises one
-/// says why.
+/// Sizes in bytes on 64-bit machines, measured and allowed. Lower a bound when a size falls. A commit that raises a
+/// bound gives the reason.
 #[test]
 fn exchange_futures_stay_within_their_size_limits() {
     type Running = &'static mut Exchange<'static>;

@@ -1,4 +1,4 @@
-//! What is checked of the head of an HTTP/2 request beyond its target, where its library is lenient.
+//! Additional checks of an HTTP/2 request head, where the HTTP/2 library is lenient.
 
 use super::super::listen::http2::{MALFORMED, MalformedHead};
 use super::{bad, decimal, is_host};
@@ -7,7 +7,7 @@ use http::{HeaderMap, Uri, header};
 
 pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
     if let Some(digit) = headers.get(MALFORMED) {
-        // The field that the connection's inspection appends; nobody else has a reason to send it.
+        // The inspection of the connection has appended this field; no client has a reason to send it.
         let malformed = MalformedHead::of_digit(digit.as_bytes());
         let message = malformed.map_or(
             "malformed HTTP/2 request: invalid header section",
@@ -19,7 +19,7 @@ pub(super) fn check(uri: &Uri, headers: &HeaderMap) -> Result<(), Fault> {
         .authority()
         .map(|authority| authority.as_str().as_bytes());
     let host = headers.get(header::HOST).map(|host| host.as_bytes());
-    // Where there are both, they are equal.
+    // If both are present, they are equal.
     if !authority.or(host).is_some_and(is_host) {
         return Err(bad(
             "`:authority` must be a host name, with a port or without",

@@ -1,4 +1,4 @@
-//! A listener: takes connections as long as there is room, brings them through TLS, hands them on.
+//! A listener: accepts connections up to a limit, runs their TLS handshakes, and passes them on.
 
 use super::client_stream::{BufferSizes, ClientStream};
 use super::drain_state::{DrainState, until_set};
@@ -20,17 +20,17 @@ use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// How long nothing is accepted when the system has no room: time for others to give some back.
+/// Pause of accepting when the system has no free file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
-/// How often it is told that there is none.
+/// Minimum interval of the warning about file descriptors.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
-/// Connections that came before the listener was closed and are still taken.
+/// Maximum number of connections that are accepted from the backlog when the listener closes.
 const WAITING_MAX: usize = 10_000;
-/// Files that the admin listener keeps open, to give them up for its connections when the system has
-/// no more; and that must be free before callers are let in again, so that it gets them back.
+/// File descriptors that the admin listener holds in reserve for its connections. As many must be free before the
+/// callers' listener accepts again, so that the admin listener can refill its reserve.
 const SPARE_FILES: usize = 4;
 
-/// A listener of callers or of the admin pages, as a service of Pingora's server.
+/// A listener for callers or for the admin pages, as a service of Pingora's server.
 pub(super) struct ListenerService<A> {
     pub name: &'static str,
     pub threads: usize,
@@ -39,20 +39,21 @@ pub(super) struct ListenerService<A> {
     pub admission: Arc<ConnectionAdmission<A>>,
     pub drain_state: Arc<DrainState>,
     pub closing: ShutdownWatch,
-    /// The others are for operators, who get in even when the system has no room for more open files.
+    /// Whether callers connect here. The admin listener accepts connections even if the system has no free file
+    /// descriptors.
     pub for_callers: bool,
 }
 
-/// What each connection passes.
+/// What each connection needs to be admitted.
 pub(super) struct ConnectionAdmission<A> {
     pub app: Arc<A>,
-    /// One for each connection, from its first moment to its last.
+    /// One permit per connection, from accept to close.
     pub connection_permits: Arc<Semaphore>,
     pub open: prometheus::IntGauge,
-    /// Where each connection begins with a header of the PROXY protocol: whose word counts.
+    /// Checks the peer's PROXY header, if connections must begin with one.
     pub proxies: Option<Arc<ClientAddressResolver>>,
     pub tls: Option<Acceptor>,
-    /// For a PROXY header and a TLS handshake together, from the connection's first moment.
+    /// Time limit for the PROXY header and the TLS handshake together, counted from accept.
     pub handshake_deadline: Duration,
     pub buffers: BufferSizes,
 }
@@ -104,7 +105,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
             };
             match accepted {
                 Ok((stream, _)) => self.admit(stream),
-                // Operators get in all the same.
+                // A spare descriptor was closed; the next accept succeeds.
                 Err(error) if is_out_of_file_descriptors(&error) && spare.pop().is_some() => {}
                 Err(error) if is_out_of_file_descriptors(&error) => {
                     if last_logged.is_none_or(|at| at.elapsed() > LOG_INTERVAL) {
@@ -113,14 +114,14 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
                     }
                     starved = true;
                 }
-                // The client left before it was taken.
+                // The client closed the connection before it was accepted.
                 Err(error) => tracing::debug!(listener = self.name, %error, "accept failed"),
             }
         }
         self.accept_backlog(listener);
     }
 
-    /// Ends after a while; for callers only when the system has room for more than their next one.
+    /// Waits a while; for the callers' listener, until enough file descriptors are free.
     async fn wait_for_file_descriptors(&self, listener: &TcpListener) {
         let mut room = Vec::new();
         while room.len() < SPARE_FILES {
@@ -133,7 +134,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
         }
     }
 
-    /// Closing a listener would reset the connections that wait in it.
+    /// Accepts the connections in the backlog, which closing the listener would reset.
     fn accept_backlog(&self, listener: TcpListener) {
         let Ok(listener) = listener.into_std() else {
             return;
@@ -150,7 +151,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
         }
     }
 
-    /// Those for whom there is no place are closed at once.
+    /// Serves a connection, or closes it at once if there is no permit.
     fn admit(&self, stream: TcpStream) {
         if let Ok(permit) = self
             .admission
@@ -184,13 +185,13 @@ impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
         }
     }
 
-    /// Whatever comes before HTTP: a header of the PROXY protocol, then TLS.
+    /// Reads the PROXY header and runs the TLS handshake, as far as they are configured.
     async fn handshake(&self, stream: TcpStream) -> Option<Stream> {
         if self.proxies.is_none() && self.tls.is_none() {
             let peer = stream.peer_addr().ok();
             return Some(Box::new(ClientStream::new(stream, peer, self.buffers)));
         }
-        // Large, and over with the begin of a connection.
+        // Boxed: this future is large, and needed only at the start of a connection.
         let secured = Box::pin(self.accept_tls(stream));
         match fast_timeout(self.handshake_deadline, secured).await {
             Ok(stream) => stream,
@@ -227,7 +228,7 @@ impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
     }
 }
 
-/// Whether the system lacks room, which only time brings: asking again at once would turn in circles.
+/// Whether the system is out of a resource that only time frees: an immediate retry would loop.
 fn is_out_of_file_descriptors(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),

@@ -1,4 +1,4 @@
-//! Runs an [`HttpApp`] of the gateway's own (the admin pages) on Pingora.
+//! Serves an [`HttpApp`], such as the admin pages, on Pingora.
 
 use super::drain_state::DrainState;
 use crate::filter::LocalReply;
@@ -17,10 +17,10 @@ use std::time::Duration;
 
 const KEEP_ALIVE_SECONDS: u64 = 60;
 const BODY_DEADLINE: Duration = Duration::from_secs(60);
-/// An answer may take its time; the client's leaving ends it sooner.
+/// Far longer than any response takes; the client ends the wait by disconnecting.
 const ANSWER_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
-/// An application of ours as Pingora's HTTP application.
+/// Adapts an [`HttpApp`] to Pingora's HTTP application.
 pub struct AppService<A> {
     app: A,
     body_bytes_max: u64,
@@ -29,7 +29,7 @@ pub struct AppService<A> {
 }
 
 impl<A> AppService<A> {
-    /// Bodies above `body_bytes_max` get a 413.
+    /// Requests with bodies above `body_bytes_max` bytes get 413.
     pub fn new(app: A, body_bytes_max: u64, drain_state: Arc<DrainState>) -> Self {
         let mut options = HttpServerOptions::default();
         options.h2c = true;
@@ -69,7 +69,7 @@ impl<A: HttpApp> HttpServerApp for AppService<A> {
     }
 }
 
-/// The connection cannot be used on: the client left.
+/// The connection cannot be reused, because the client disconnected.
 struct ClientGoneError;
 
 impl From<Fault> for ClientGoneError {

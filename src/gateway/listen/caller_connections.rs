@@ -1,15 +1,15 @@
-//! Client connections of callers with a cap on them: counted from their first request to their end.
+//! Counts the open client connections of each caller that has a connection limit.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How many connections each caller has open.
+/// Number of open connections of each caller.
 #[derive(Default)]
 pub struct CallerConnectionCounts {
     open: Mutex<HashMap<Arc<str>, u32>>,
 }
 
-/// What one connection counts as: one for each caller that used it, until this is dropped.
+/// The callers that one connection counts for, until this is dropped.
 pub struct ConnectionQuota {
     connections: Arc<CallerConnectionCounts>,
     callers: Mutex<Vec<Arc<str>>>,
@@ -23,7 +23,7 @@ impl ConnectionQuota {
         }
     }
 
-    /// Counts this connection to `caller`, who may have `most` of them; `false` if that is too many.
+    /// Counts this connection for `caller`, who may have `most` connections; `false` above that.
     pub fn admit(&self, caller: &Arc<str>, most: u32) -> bool {
         let mut callers = lock(&self.callers);
         if callers.contains(caller) {

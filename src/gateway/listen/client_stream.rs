@@ -1,4 +1,4 @@
-//! A client's connection below TLS and HTTP, with buffers of our own size.
+//! A client's TCP connection below TLS and HTTP, with small buffers.
 
 use async_trait::async_trait;
 use pingora_core::protocols::raw_connect::ProxyDigest;
@@ -17,33 +17,33 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufStream, ReadBuf};
 use tokio::net::TcpStream;
 
-/// How an HTTP/2 connection begins, RFC 9113, section 3.4.
+/// The connection preface of HTTP/2 (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// How often a begin that came in part is looked at again.
+/// Interval for checking an incomplete preface again.
 const PART_LOOK: Duration = Duration::from_millis(10);
 
-/// Bytes that are held of a connection in each direction.
+/// Buffer sizes of a connection, in bytes per direction.
 #[derive(Clone, Copy)]
 pub(super) struct BufferSizes {
     pub read: usize,
     pub write: usize,
 }
 
-/// A TCP connection. Pingora takes other buffers than its own large ones only from its own listeners.
+/// A TCP connection. Pingora allows smaller buffers only for connections of its own listeners.
 #[derive(Debug)]
 pub(super) struct ClientStream {
     stream: BufStream<TcpStream>,
-    /// Where the other end is.
+    /// The address of the peer.
     digest: Option<Arc<SocketDigest>>,
 }
 
 impl ClientStream {
-    /// `peer` is the other end, or what the PROXY protocol says that it is.
+    /// `peer` is the address of the socket, or the one that the PROXY header gives.
     pub fn new(stream: TcpStream, peer: Option<SocketAddr>, buffers: BufferSizes) -> Self {
         Self {
             digest: peer.map(|peer| {
                 let digest = SocketDigest::from_raw_fd(stream.as_raw_fd());
-                // Asked now, while the descriptor is surely this connection's.
+                // Set now, while the descriptor certainly belongs to this connection.
                 let _ = digest.peer_addr.set(Some(peer.into()));
                 Arc::new(digest)
             }),
@@ -95,7 +95,7 @@ impl AsyncWrite for ClientStream {
 #[async_trait]
 impl Shutdown for ClientStream {
     async fn shutdown(&mut self) {
-        // Whoever shuts it down is done with it, whether the other side notices or not.
+        // The connection is no longer used, so an error does not matter.
         let _ = AsyncWriteExt::shutdown(&mut self.stream).await;
     }
 }
@@ -128,8 +128,7 @@ impl GetSocketDigest for ClientStream {
 
 #[async_trait]
 impl Peek for ClientStream {
-    /// Looks at the begin of a connection, before anything was read of it, until it is known
-    /// whether it is one of HTTP/2.
+    /// Peeks at the start of a connection until it either equals or differs from the HTTP/2 preface.
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         loop {
             let seen = self.stream.get_ref().peek(begin).await?;

@@ -1,4 +1,4 @@
-//! Client connections, once they are let in: served until they end, closed where no request comes.
+//! Serves accepted client connections, and closes those that send no request.
 
 use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
@@ -18,10 +18,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Requests on one client connection, after which its memory is given back.
+/// Maximum number of requests per connection; closing it then frees its memory.
 const REQUESTS_PER_CONNECTION_MAX: u32 = 10_000;
 
-/// Serves each connection.
+/// Serves client connections.
 pub(super) struct ConnectionService {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
@@ -74,13 +74,13 @@ impl ServerApp for ConnectionService {
     }
 }
 
-/// Where the other end of a connection is, as the PROXY protocol says where it is spoken.
+/// The address of the peer: from the PROXY header if there is one.
 fn peer_of(connection: &Stream) -> Option<SocketAddr> {
     let digest = connection.get_socket_digest()?;
     digest.peer_addr()?.as_inet().copied()
 }
 
-/// Ends when no request has come in `keep_alive`: Pingora waits for the begin of HTTP/2 for ever.
+/// Waits until `keep_alive` has passed without a request: Pingora itself sets no timeout for the start of HTTP/2.
 async fn silence(app: &GatewayApp, keep_alive: Duration) {
     fast_sleep(keep_alive).await;
     if app.has_begun() {

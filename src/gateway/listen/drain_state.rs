@@ -1,16 +1,16 @@
-//! The stages of a process's life that its parts tell each other: it accepts, it closes, its time is over.
+//! The drain state of the process: accepting, closed to callers, closed to admins, aborted.
 
 use pingora_core::server::ShutdownWatch;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
-/// How far the life of a process has come; no stage is ever taken back.
+/// How far the process has drained. A stage that is reached is never reset.
 pub struct DrainState {
     accepting: watch::Sender<bool>,
     closed_to_callers: watch::Sender<bool>,
     admin_closed: watch::Sender<bool>,
     over: watch::Sender<bool>,
-    /// The same as `over`, for those who look at it often.
+    /// The value of `over`, for frequent reads.
     is_over: AtomicBool,
 }
 
@@ -26,22 +26,22 @@ impl DrainState {
         }
     }
 
-    /// Ends once callers' connections are taken.
+    /// Waits until callers' connections are accepted.
     pub async fn until_accepting(&self) {
         until_set(self.accepting.subscribe()).await;
     }
 
-    /// No further connections of callers, and no further requests on those there are.
+    /// Stops accepting callers' connections, and further requests on open ones.
     pub fn close_to_callers(&self) {
         self.closed_to_callers.send_replace(true);
     }
 
-    /// No further connections for the admin pages.
+    /// Stops accepting connections to the admin pages.
     pub fn close_admin(&self) {
         self.admin_closed.send_replace(true);
     }
 
-    /// What is still under way is broken off.
+    /// Aborts all exchanges that are still running.
     pub fn abort_requests(&self) {
         self.is_over.store(true, Ordering::Release);
         self.over.send_replace(true);
@@ -63,7 +63,7 @@ impl DrainState {
         self.is_over.load(Ordering::Acquire)
     }
 
-    /// Ends when what is under way must end.
+    /// Waits until running exchanges are to be aborted.
     pub(in crate::gateway) async fn until_aborted(&self) {
         until_set(self.over.subscribe()).await;
     }
@@ -75,10 +75,10 @@ impl Default for DrainState {
     }
 }
 
-/// Ends when a stage is reached.
+/// Waits until a stage is reached.
 pub(in crate::gateway) async fn until_set(mut stage: ShutdownWatch) {
     if stage.wait_for(|reached| *reached).await.is_err() {
-        // Whoever could reach it is gone: it never will be.
+        // The sender is gone, so the stage cannot be reached.
         std::future::pending::<()>().await;
     }
 }

@@ -1,34 +1,34 @@
-//! Scans a request's head as it comes in: its end, its size, and the characters of its request line.
+//! Scans a request head as it arrives: its end, its size, and the characters of its request line.
 
 use memchr::memchr_iter;
 
-/// A head of which some has come.
+/// State of a head that is arriving.
 #[derive(Default)]
 pub(super) struct HeadScanner {
     bytes: usize,
-    /// Bytes of the current line that came in earlier pieces.
+    /// Number of bytes of the current line in earlier pieces.
     line_bytes: usize,
     /// The last byte of the earlier pieces.
     last: u8,
     request_line: RequestLineScanner,
 }
 
-/// What a piece of a head was.
+/// Result of scanning a piece of a head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum HeadProgress {
-    /// The end is still to come.
+    /// The head continues in the next piece.
     Open,
-    /// The head ends before this byte of the piece.
+    /// The head ends before this index of the piece.
     End(usize),
 }
 
-/// RFC 9112, section 3: `method SP request-target SP HTTP-version`, where no part has white space.
+/// RFC 9112, section 3: `method SP request-target SP HTTP-version`, without other white space.
 #[derive(Default)]
 struct RequestLineScanner {
     is_whole: bool,
     spaces: usize,
     has_forbidden: bool,
-    /// A carriage return, which must be the last byte of the line.
+    /// A carriage return was read; it must be the last byte of the line.
     has_return: bool,
 }
 
@@ -47,7 +47,7 @@ impl HeadScanner {
         is_whole && spaces == 2 && !has_forbidden
     }
 
-    /// How many bytes before the head are empty lines, which RFC 9112, section 2.2 has ignored.
+    /// Number of bytes of empty lines before the head; RFC 9112, section 2.2 asks servers to ignore these.
     pub fn skip_empty_lines(&mut self, received: &[u8]) -> usize {
         for (at, byte) in received.iter().enumerate() {
             match byte {
@@ -64,7 +64,7 @@ impl HeadScanner {
         received.len()
     }
 
-    /// Takes the next piece.
+    /// Scans the next piece.
     pub fn scan(&mut self, piece: &[u8]) -> HeadProgress {
         let mut start = 0;
         for end in memchr_iter(b'\n', piece) {
@@ -118,7 +118,8 @@ impl RequestLineScanner {
 mod tests {
     use super::*;
 
-    /// Scans `received` in pieces of `size` bytes: the head's length, and whether its first line is valid.
+    /// Scans `received` in pieces of `size` bytes; returns the length of the head and whether its request line is
+    /// valid.
     fn scanned(received: &[u8], size: usize) -> (Option<usize>, bool) {
         let mut scan = HeadScanner::default();
         let mut before = 0;

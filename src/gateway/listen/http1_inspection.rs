@@ -1,28 +1,28 @@
-//! The inspection of what an HTTP/1.1 client sends: where each message begins and ends, and what is refused.
+//! Inspection of an HTTP/1.1 client's bytes: where each message begins and ends, and which are rejected.
 
 use super::head_scan::{HeadProgress, HeadScanner};
 use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkProgress};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The inspection of one connection, shared by its stream and whoever serves its requests.
+/// The inspection of one connection, shared by its stream and the task that serves its requests.
 #[derive(Clone, Default)]
 pub(in crate::gateway) struct Http1Inspection(Arc<Mutex<Http1Inspector>>);
 
-/// How the length of a body is known, by the head check.
+/// Framing of a body, as determined by the head check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gateway) enum BodyFraming {
     Length(u64),
     Chunked,
-    /// The head was refused: what follows is only read to be thrown away.
+    /// The head was rejected; the rest is read only to be discarded.
     Refused,
 }
 
-/// What the head check must know of a head and cannot see in what Pingora has parsed.
+/// What the head check needs and Pingora's parsed head does not contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::gateway) struct RawHeadInfo {
     pub bytes: usize,
-    /// The request line is visible ASCII with two single spaces.
+    /// Whether the request line is visible ASCII with exactly two spaces.
     pub valid_request_line: bool,
 }
 
@@ -45,26 +45,26 @@ impl From<InspectionError> for io::Error {
     }
 }
 
-/// What the next read of a session is for.
+/// Purpose of the session's next read.
 pub(super) enum ReadMode {
-    /// The next bytes of the message.
+    /// Reads the next bytes of the message.
     Message,
-    /// To learn that the client has left.
+    /// Waits for the client to disconnect.
     EndOfFile,
-    /// To throw away what comes.
+    /// Discards input.
     Discard,
 }
 
-/// How much of received bytes belongs to the current message.
+/// How much of the received bytes belongs to the current message.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct InspectedPiece {
-    /// Bytes at the begin that are thrown away.
+    /// Number of bytes at the start that are dropped.
     pub skipped: usize,
-    /// Bytes behind those that are passed on; the rest belongs to the next message.
+    /// Number of bytes after those that are passed on; the rest belongs to the next message.
     pub passed: usize,
 }
 
-/// How far the current message has come.
+/// Progress of the current message.
 #[derive(Default)]
 pub(super) struct Http1Inspector {
     phase: MessagePhase,
@@ -74,12 +74,12 @@ pub(super) struct Http1Inspector {
 
 #[derive(Default)]
 enum MessagePhase {
-    /// Nothing of the message has come but empty lines.
+    /// Nothing of the message has arrived except empty lines.
     #[default]
     Begin,
     Head,
     HeadTooLarge,
-    /// The head is whole; its body's framing is not known yet.
+    /// The head is complete; the framing of its body is not known yet.
     HeadEnd,
     Length(u64),
     Chunked(ChunkGrammar),
@@ -87,14 +87,14 @@ enum MessagePhase {
     BodyEnd,
     /// The session has read the whole message.
     Complete,
-    /// Nothing is inspected any more.
+    /// No further inspection.
     Refused,
-    /// So many bytes more are read and thrown away.
+    /// This many bytes are still read and discarded.
     Discard(usize),
 }
 
 impl Http1Inspection {
-    /// A session waits for its message, whose head may have `header_size` bytes.
+    /// Starts the next message, whose head may have `header_size` bytes.
     pub fn begin_message(&self, header_size: usize) {
         *self.lock() = Http1Inspector {
             phase: MessagePhase::Begin,
@@ -103,12 +103,12 @@ impl Http1Inspection {
         };
     }
 
-    /// Whether a byte of the head has come.
+    /// Whether a byte of the head has arrived.
     pub fn has_begun(&self) -> bool {
         !matches!(self.lock().phase, MessagePhase::Begin)
     }
 
-    /// The head of the message, which has been read.
+    /// Size and request line check of the head, which must be complete.
     pub fn head(&self) -> RawHeadInfo {
         let inspector = self.lock();
         RawHeadInfo {
@@ -117,7 +117,7 @@ impl Http1Inspection {
         }
     }
 
-    /// The head was checked: from here on the body is read.
+    /// Starts the body, after the head was checked.
     pub fn begin_body(&self, framing: BodyFraming) {
         self.lock().phase = match framing {
             BodyFraming::Length(0) => MessagePhase::Complete,
@@ -127,10 +127,10 @@ impl Http1Inspection {
         };
     }
 
-    /// The session has read a body to the end that it sees.
+    /// Ends the body: the session has read it to the end that Pingora found.
     ///
     /// # Errors
-    /// Here it has another one.
+    /// The inspection found another end of the body.
     pub fn end_body(&self) -> Result<(), InspectionError> {
         let mut inspector = self.lock();
         match inspector.phase {
@@ -142,7 +142,7 @@ impl Http1Inspection {
         }
     }
 
-    /// Whatever comes is thrown away, up to `bytes_max` bytes.
+    /// Discards all further input, up to `bytes_max` bytes.
     pub fn discard(&self, bytes_max: usize) {
         self.lock().phase = MessagePhase::Discard(bytes_max);
     }
@@ -153,10 +153,10 @@ impl Http1Inspection {
 }
 
 impl Http1Inspector {
-    /// What is to be read next.
+    /// The purpose of the next read.
     ///
     /// # Errors
-    /// Nothing is: the message was refused, or the session sees another end of it.
+    /// No read is allowed: the message was rejected, or Pingora reads beyond the end that the inspection found.
     pub fn read_mode(&self) -> Result<ReadMode, InspectionError> {
         match self.phase {
             MessagePhase::Begin
@@ -176,7 +176,7 @@ impl Http1Inspector {
     /// Inspects the next bytes, in [`ReadMode::Message`].
     ///
     /// # Errors
-    /// They break the grammar of chunks.
+    /// The bytes violate the grammar of chunks.
     pub fn inspect(&mut self, received: &[u8]) -> Result<InspectedPiece, InspectionError> {
         let mut skipped = 0;
         if let MessagePhase::Begin = self.phase {
@@ -230,7 +230,7 @@ impl Http1Inspector {
         }
     }
 
-    /// Counts bytes that are thrown away; `false` if those were the last.
+    /// Counts discarded bytes; `false` if the limit is reached.
     pub fn discard(&mut self, bytes: usize) -> bool {
         match &mut self.phase {
             MessagePhase::Discard(left) => {

@@ -1,4 +1,4 @@
-//! Reads a client's HTTP/1.1 connection: a session gets the inspected bytes of one message and no more.
+//! Reads a client's HTTP/1.1 connection: each session gets the inspected bytes of exactly one message.
 
 #[cfg(test)]
 mod tests;
@@ -14,23 +14,22 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What is read ahead of a connection whose current message has ended: enough to notice that the
-/// client has sent its next request, or has left.
+/// Maximum number of bytes that are read ahead after the end of a message: enough to notice the next request, or that
+/// the client has disconnected.
 const EARLY_BYTES_MAX: usize = 8 << 10;
-/// Room for one read whose bytes the session does not get.
+/// Size of the buffer for bytes that the session does not get.
 const SCRATCH_BYTES: usize = 4 << 10;
 
-/// Gives an HTTP/1.1 session the bytes of its message; what follows the message stays here for the
-/// next session.
+/// Gives an HTTP/1.1 session the bytes of its message, and keeps the bytes after the message for the next session.
 #[derive(Default)]
 pub(in crate::gateway) struct Http1Reader {
     inspection: Http1Inspection,
-    /// Received behind the current message.
+    /// Bytes received after the current message.
     early: BytesMut,
 }
 
 impl Http1Reader {
-    /// The inspection of the connection that `session` reads, if it is one of HTTP/1.1.
+    /// The inspection of the connection that `session` reads; `None` for HTTP/2.
     pub fn inspection_of(session: &ServerSession) -> Option<Http1Inspection> {
         let reader = InterceptedStream::<Self>::interceptor(session.stream()?)?;
         Some(reader.inspection.clone())
@@ -80,7 +79,7 @@ impl ReadInterceptor for Http1Reader {
             };
             if passed > 0 {
                 if early.is_empty() {
-                    // Gives its memory back.
+                    // Frees the buffer's memory.
                     *early = BytesMut::new();
                 }
                 return Poll::Ready(Ok(()));
@@ -89,7 +88,7 @@ impl ReadInterceptor for Http1Reader {
     }
 }
 
-/// The message is over: the session learns that the client has left, and nothing else.
+/// After the end of the message, the session learns only of a disconnect.
 fn poll_end_of_file(
     stream: &mut Stream,
     early: &mut BytesMut,
@@ -104,11 +103,11 @@ fn poll_end_of_file(
         }
         early.extend_from_slice(read.filled());
     }
-    // The client waits for its response, and the session for something else.
+    // The client waits for its response; there is nothing to read.
     Poll::Pending
 }
 
-/// Throws away what the client still sends; ends like a connection that the client has closed.
+/// Discards the client's input, and reports end of file when the client closes or the limit is reached.
 fn poll_discard(
     stream: &mut Stream,
     inspector: &mut Http1Inspector,

@@ -1,4 +1,4 @@
-//! Reads a client's HTTP/2 connection: what is malformed, too large or too slow is found before it is stored.
+//! Reads a client's HTTP/2 connection, and rejects what is malformed, too large or too slow before it is stored.
 
 mod field;
 mod hpack;
@@ -22,23 +22,23 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What is kept of the room for what passes late.
+/// Capacity that is kept of the buffer for inspected bytes.
 const READY_BYTES: usize = 1 << 10;
 
-/// Gives the HTTP/2 library what it may read of a connection.
+/// Passes a connection's inspected bytes to the HTTP/2 library.
 pub(in crate::gateway) struct Http2Reader {
     inspector: Http2Inspector,
-    /// Inspected, and not yet taken.
+    /// Inspected bytes that the library has not read yet.
     ready: Vec<u8>,
     taken: usize,
     header_deadline: Duration,
-    /// Runs while the end of a header block is waited for.
+    /// Runs while a header block is incomplete.
     late: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
     on_refused_list: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Http2Reader {
-    /// Calls `on_refused_list` for each request that the library refuses for its header list.
+    /// Calls `on_refused_list` for each request that the library rejects for the size of its header list.
     pub fn new(
         header_size: usize,
         header_deadline: Duration,
@@ -54,7 +54,7 @@ impl Http2Reader {
         }
     }
 
-    /// Whether there was something.
+    /// Copies inspected bytes to `buffer`; `false` if there are none.
     fn take_ready(&mut self, buffer: &mut ReadBuf<'_>) -> bool {
         let rest = &self.ready[self.taken..];
         if rest.is_empty() {
@@ -71,7 +71,7 @@ impl Http2Reader {
         true
     }
 
-    /// Ends when a header block takes too long.
+    /// Ready when a header block has exceeded its deadline.
     fn poll_late(&mut self, context: &mut Context<'_>) -> Poll<()> {
         if !self.inspector.is_in_head() {
             return Poll::Pending;

@@ -1,4 +1,4 @@
-//! The header of the PROXY protocol, versions 1 and 2, with which a load balancer begins each connection.
+//! Reads the PROXY protocol header, version 1 or 2, with which a load balancer begins each connection.
 
 use crate::catalog::client_address::ClientAddressResolver;
 use proxy_header::{Error, ParseConfig, ProxyHeader};
@@ -7,9 +7,9 @@ use std::net::SocketAddr;
 use tokio::io::AsyncReadExt;
 use tokio::net::TcpStream;
 
-/// A header of version 1 has 107 bytes at most; load balancers add a few hundred to one of version 2.
+/// A version 1 header has at most 107 bytes; load balancers send a few hundred in version 2.
 const HEADER_BYTES_MAX: usize = 4 << 10;
-/// What is looked at of a connection at a time.
+/// Number of bytes that are peeked at a time.
 const LOOK: usize = 512;
 const VERSION_1: &[u8] = b"PROXY ";
 const VERSION_2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
@@ -34,11 +34,11 @@ pub(super) enum ProxyHeaderError {
     Cut(#[from] io::Error),
 }
 
-/// Reads the header, and not a byte behind it; returns the client that it names. One that names none (`LOCAL`,
-/// `UNKNOWN`) is of a connection that the load balancer makes for itself.
+/// Reads exactly the header, and returns the client address in it. A header without an address (`LOCAL`, `UNKNOWN`)
+/// belongs to a connection that the load balancer opened for itself; the result is then the peer's address.
 ///
 /// # Errors
-/// There is no such header, or whoever sent it is not trusted.
+/// The header is missing, malformed or too long, or the peer is not trusted.
 pub(super) async fn read_client(
     stream: &mut TcpStream,
     addresses: &ClientAddressResolver,
@@ -58,7 +58,7 @@ pub(super) async fn read_client(
         header.truncate(received + seen);
         let parsed = parse(&header)?;
         let end = parsed.as_ref().map_or(header.len(), |(_, end)| *end);
-        // Seen before, so that it is there.
+        // `peek` has returned these bytes, so that they can be read without a wait.
         stream.read_exact(&mut header[received..end]).await?;
         if let Some((client, _)) = parsed {
             return Ok(client.unwrap_or(peer));
@@ -69,7 +69,7 @@ pub(super) async fn read_client(
     }
 }
 
-/// The client that a header names, and where the header ends; `None` while more has to come.
+/// The client address in a header and the header's length; `None` if the header is incomplete.
 fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, ProxyHeaderError> {
     let begins_as = |version: &[u8]| {
         let bytes = version.len().min(begin.len());
@@ -92,7 +92,7 @@ fn parse(begin: &[u8]) -> Result<Option<(Option<SocketAddr>, usize)>, ProxyHeade
 mod tests {
     use super::*;
 
-    /// A header of version 2: command, family, and what follows.
+    /// A version 2 header with this command, family and rest.
     fn version_2(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
         let length = u16::try_from(rest.len()).unwrap().to_be_bytes();
         [VERSION_2, &[command, family], &length, rest].concat()

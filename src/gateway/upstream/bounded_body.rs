@@ -1,11 +1,11 @@
-//! Reads a response's body into memory, up to a bound.
+//! Reads a response body into memory, up to a limit.
 
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
 use bytes::{Bytes, BytesMut};
 use pingora_core::protocols::http::client::HttpSession;
 
-/// Where the chunks of a body come from.
+/// A source of body chunks.
 pub trait ChunkSource: Send {
     /// The next chunk; `None` at the end.
     ///
@@ -14,19 +14,19 @@ pub trait ChunkSource: Send {
     fn next_chunk(&mut self) -> impl Future<Output = Result<Option<Bytes>, Fault>> + Send;
 }
 
-/// A body, or as much of one as was asked for.
+/// A body, complete or truncated at the limit.
 pub struct BoundedBody {
     pub bytes: Bytes,
     pub end: BodyEnd,
 }
 
-/// Why a body was read no further.
+/// Why reading a body stopped.
 pub enum BodyEnd {
-    /// It was over.
+    /// The body is complete.
     Complete,
-    /// It is longer than was asked for.
+    /// The body exceeds the limit.
     TooLong,
-    /// It broke off.
+    /// The body broke off.
     Broken(Fault),
 }
 
@@ -38,10 +38,10 @@ impl ChunkSource for HttpSession {
 }
 
 impl BoundedBody {
-    /// Reads until the end, or until there are more than `bytes_max` bytes. `declared` is the length that the
-    /// head declares, or 0.
+    /// Reads until the end of the body, or until it exceeds `bytes_max` bytes. `declared` is the `content-length` of
+    /// the head, or 0.
     pub async fn read(source: &mut impl ChunkSource, declared: usize, bytes_max: usize) -> Self {
-        // Growing step by step would hold a large one twice.
+        // Growing step by step would hold a large body twice.
         let mut body = BytesMut::with_capacity(declared.min(bytes_max));
         let end = loop {
             match source.next_chunk().await {

@@ -1,8 +1,7 @@
-//! The upstream client: sends a prepared request on a connection from the pool or a new one, and reads the
-//! head of its response.
+//! The upstream client: sends a prepared request on a pooled or new connection, and reads the head of the response.
 //!
-//! It knows nothing of callers. Whoever has nobody left to wait for the response drops the future, which closes the
-//! connection, or of HTTP/2 the stream.
+//! The client does not know about callers. Dropping the future cancels the request: it closes the HTTP/1.1 connection
+//! or resets the HTTP/2 stream.
 
 use super::connection::UpstreamConnection;
 use super::request::{PreparedBody, PreparedRequest};
@@ -21,22 +20,22 @@ use std::pin::pin;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A pool may hold several connections that a provider has closed meanwhile.
+/// Maximum number of connections that are tried for one request: several pooled ones may be stale.
 const STALE_CONNECTIONS_MAX: usize = 4;
-/// A connection that was closed while it idled breaks as soon as it is written to.
+/// A connection that the provider closed while it was idle fails within this time after the write.
 const STALE_SHOWS_WITHIN: Duration = Duration::from_millis(50);
 
-/// How much of a request the provider may have.
+/// How much of a request the provider may have received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SendProgress {
-    /// Nothing: no byte was written, or HTTP/2 says that none was taken.
+    /// Nothing: no byte was written, or HTTP/2 reports that the request was not processed.
     #[default]
     Unsent,
-    /// Some of it, or all.
+    /// A part of it or all of it.
     Sent,
 }
 
-/// A request without a response.
+/// Why a request got no response.
 #[derive(Debug)]
 pub struct SendError {
     pub fault: Fault,
@@ -46,12 +45,12 @@ pub struct SendError {
 impl UpstreamClient {
     /// Sends `request` to `target` and waits for the head of the response, within the request's timeouts.
     ///
-    /// Where a pooled connection turns out to be closed, the request goes out again on another one, unless
-    /// the provider may have it and it must not be repeated. A streamed body, which cannot be sent again, goes
-    /// out on a new connection. `progress` is up to date at any time, also when the future is dropped.
+    /// If a pooled connection turns out to be closed, the request is sent again on another one, unless the provider may
+    /// have received it and it must not be repeated. A streamed body, which cannot be sent again, uses a new
+    /// connection. `progress` is up to date at any time, even when the future is dropped.
     ///
     /// # Errors
-    /// Why there is no response.
+    /// The request got no response.
     pub async fn send(
         &self,
         target: UpstreamTarget<'_>,
@@ -90,10 +89,10 @@ impl UpstreamClient {
             }
             let repeats = broken.processing == ProcessingLikelihood::Unlikely && request.may_repeat;
             if repeats {
-                // Once, and with a connection that is not reused never again.
+                // Repeats once: the next connection is fresh, and only pooled ones allow a repetition.
                 source = ConnectionSource::Fresh;
             }
-            // What a fresh connection refuses too is for other channels to serve.
+            // If a fresh connection refuses the request too, another channel may serve it.
             if !(repeats || broken.processing == ProcessingLikelihood::Excluded && was_pooled) {
                 return Err(SendError {
                     fault: broken.fault,
@@ -133,7 +132,7 @@ impl UpstreamClient {
 }
 
 impl SendError {
-    /// Nothing of the request was written.
+    /// An error before any byte of the request was written.
     pub fn unsent(fault: Fault) -> Self {
         Self {
             fault,
@@ -141,17 +140,17 @@ impl SendError {
         }
     }
 
-    /// Why the channel's health suffers; none if the channel had no part in it.
+    /// Why the error counts against the channel's health; `None` if the channel did not cause it.
     pub fn failure_reason(&self) -> Option<FailureReason> {
         match (self.fault.kind, self.progress) {
-            // Nobody was there to be silent.
+            // No connection was established, so that the provider cannot have timed out.
             (FaultKind::UpstreamTimeout, SendProgress::Unsent) => Some(FailureReason::ConnectError),
             (kind, _) => failure_reason(kind),
         }
     }
 }
 
-/// Why the health of the channel suffers that a fault came from; none if the channel had no part in it.
+/// Why an error of this kind counts against the channel's health; `None` if the channel did not cause it.
 pub fn failure_reason(kind: FaultKind) -> Option<FailureReason> {
     match kind {
         FaultKind::Connect => Some(FailureReason::ConnectError),
@@ -162,24 +161,24 @@ pub fn failure_reason(kind: FaultKind) -> Option<FailureReason> {
     }
 }
 
-/// Why there is no response to a request of which something was written.
+/// Why a request that was written at least in part got no response.
 struct ResponseHeadError {
     fault: Fault,
     processing: ProcessingLikelihood,
 }
 
-/// Whether the provider may be at work on a request.
+/// Whether the provider may be processing a request.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum ProcessingLikelihood {
     Possible,
-    /// Its pooled connection broke at once, as one does that was closed before our request came, or
-    /// what came on it is no response: it may be sent once more, on a fresh one.
+    /// The pooled connection failed at once, because the provider had closed it before the request arrived or because
+    /// it held bytes that are not a response. The request may be repeated on a fresh connection.
     Unlikely,
-    /// HTTP/2 says that the provider has not begun.
+    /// HTTP/2 reports that the provider has not processed the request.
     Excluded,
 }
 
-/// Writes the request and reads the head of its response.
+/// Writes the request and reads the head of the response.
 async fn exchange_heads(
     connection: &mut UpstreamConnection,
     head: Box<pingora_http::RequestHeader>,
@@ -190,7 +189,7 @@ async fn exchange_heads(
     let body = match &request.body {
         PreparedBody::Absent => None,
         PreparedBody::Whole(body) => Some(body),
-        // Rare, and large: it takes no room in every exchange.
+        // Boxed, so that this rare case does not enlarge the future of every request.
         PreparedBody::Streamed(stream) => {
             let body = RequestStream {
                 stream,
@@ -218,15 +217,15 @@ async fn exchange_heads(
     connection.is_informed = is_informed;
     connection.sent_in_part = matches!(written, WriteOutcome::InPart(_));
     match (written, read?) {
-        // A provider may refuse a request before it has taken all of it: its response counts.
+        // A provider may respond before it has read the whole request; the response counts.
         (_, Ok(())) => Ok(()),
-        // What resets an HTTP/2 stream is told to its reader only.
+        // On HTTP/2 only the reader learns why a stream was reset.
         (WriteOutcome::InPart(error), Err(_)) if !is_h2 => Err(broken(error)),
         (_, Err(error)) => Err(broken(error)),
     }
 }
 
-/// As [`exchange_heads`], of a request whose body comes in meanwhile. The connection is new.
+/// Like [`exchange_heads`], for a request whose body is still arriving. The connection is new.
 async fn exchange_heads_streamed(
     connection: &mut UpstreamConnection,
     head: Box<pingora_http::RequestHeader>,
@@ -260,7 +259,7 @@ async fn exchange_heads_streamed(
         .map_err(|_| ResponseHeadError::silent(timeouts.first_byte))?;
     connection.is_informed = is_informed;
     connection.sent_in_part = in_part;
-    // The reader of an HTTP/2 stream alone learns what reset it.
+    // On HTTP/2 only the reader learns why a stream was reset.
     read.map_err(|error| broken(write_error.filter(|_| !is_h2).unwrap_or(error)))
 }
 
@@ -268,7 +267,7 @@ impl ResponseHeadError {
     fn broken(mut error: Box<Error>, was_pooled: bool, is_h2: bool, began: Instant) -> Self {
         error.retry.decide_reuse(was_pooled);
         let refused = is_h2 && error.retry();
-        // Bytes that came behind an earlier response are what most often looks like this.
+        // The usual cause is stray bytes after an earlier response on the same connection.
         let is_unreadable = *error.etype() == ErrorType::InvalidHTTPHeader;
         let fault = fault_from::upstream(error);
         let at_once = is_unreadable || began.elapsed() < STALE_SHOWS_WITHIN;

@@ -1,4 +1,4 @@
-//! A connection to a provider: given back to its pool, or closed.
+//! A connection to a provider, which returns to its pool or is closed.
 
 use super::dial::Dialer;
 use super::{POOL_IDLE, reuse};
@@ -8,21 +8,21 @@ use pingora_timeout::fast_timeout::fast_timeout;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long a connection may take to say that it closes.
+/// Maximum time for a graceful shutdown.
 const CLOSING: Duration = Duration::from_millis(100);
 
-/// A connection to a provider, and the peer whose pool it goes back to. Dropped, it is closed; of HTTP/2
-/// its stream is reset, and the connection serves others on.
+/// A connection to a provider, with the peer whose pool it returns to. Dropping it closes an HTTP/1.1 connection; on
+/// HTTP/2 it resets the stream, and the connection stays open for others.
 pub struct UpstreamConnection {
-    /// None only while it is given back.
+    /// `None` only while the connection returns to the pool.
     session: Option<HttpSession>,
     dialer: Arc<Dialer>,
     peer: Arc<HttpPeer>,
-    /// It was idle in the pool, and may have been closed meanwhile.
+    /// The connection was idle in the pool, and the provider may have closed it.
     pub(super) reused: bool,
-    /// Not all of the request went out: what is sent next would be taken for the rest of it.
+    /// The request was sent only in part: the provider would read the next request as the rest of this one.
     pub(super) sent_in_part: bool,
-    /// The provider sent informational responses, which nobody asked for: more may follow.
+    /// The provider sent informational responses without being asked, and may send more.
     pub(super) is_informed: bool,
 }
 
@@ -51,14 +51,15 @@ impl UpstreamConnection {
         self.session.as_mut().expect("a connection has a session")
     }
 
-    /// Whether it may carry another request: the response was read to its end and was odd in no way.
+    /// Whether the connection may carry another request: the response was read to its end, and its framing is
+    /// unambiguous.
     pub(super) fn is_reusable(&mut self) -> bool {
         let is_clean = !self.sent_in_part && !self.is_informed;
         let session = self.session_mut();
         is_clean && session.response_done() && reuse::is_plain(session)
     }
 
-    /// Gives it back to its pool.
+    /// Returns the connection to its pool.
     pub(super) async fn release(mut self) {
         let Some(mut session) = self.session.take() else {
             return;
@@ -69,9 +70,10 @@ impl UpstreamConnection {
         self.dialer.release(session, &self.peer, POOL_IDLE).await;
     }
 
-    /// Closes it, of HTTP/2 its stream only.
+    /// Closes the connection, or only the stream on HTTP/2.
     pub(super) async fn close(mut self) {
-        // A provider that does not read would have its last bytes waited for: dropping closes, too.
+        // `shutdown` waits for a provider that does not read; after the timeout, dropping the session closes the
+        // connection.
         let _ = fast_timeout(CLOSING, self.session_mut().shutdown()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! New connections and idle ones: where a provider has several addresses, they race (RFC 8305).
+//! Pooled and new connections; the addresses of a provider race (RFC 8305).
 
 use super::response_bytes::ResponseByteTracker;
 use crate::gateway::intercepted_stream::InterceptedStream;
@@ -17,17 +17,17 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// How long an address has to connect before the next one is tried beside it (RFC 8305, 5).
+/// How long an address has to connect before the next one is tried in parallel (RFC 8305, section 5).
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Pingora's connectors of both versions, with their pools.
+/// Pingora's connectors for HTTP/1.1 and HTTP/2, with their pools.
 pub struct Dialer {
     h1: TransportConnector,
     h2: v2::Connector,
 }
 
 impl Dialer {
-    /// Keeps up to `pool_max` idle connections of each version.
+    /// Keeps up to `pool_max` idle connections of each HTTP version.
     pub fn new(pool_max: usize) -> Self {
         let options = ConnectorOptions::new(pool_max);
         Self {
@@ -36,13 +36,13 @@ impl Dialer {
         }
     }
 
-    /// An idle connection, or room on a busy one of HTTP/2.
+    /// An idle connection, or a free stream on an HTTP/2 connection in use.
     pub async fn pooled(&self, peer: &HttpPeer) -> Option<HttpSession> {
         if may_be_h2(peer) {
             match self.h2.reused_http_session(peer).await {
                 Ok(Some(session)) => return Some(HttpSession::H2(session)),
                 Ok(None) => {}
-                // The connection has left the pool by that.
+                // The failed connection is already removed from the pool.
                 Err(error) => tracing::debug!(%error, "a pooled connection accepts no requests"),
             }
         }
@@ -53,7 +53,7 @@ impl Dialer {
         Some(http1_session(stream, peer))
     }
 
-    /// A new connection, TLS included.
+    /// A new connection, with TLS if the peer has it.
     pub async fn dial(&self, peer: &HttpPeer) -> Result<HttpSession, Box<Error>> {
         if !may_be_h2(peer) {
             return Ok(http1_session(self.h1.new_stream(peer).await?, peer));
@@ -64,7 +64,8 @@ impl Dialer {
         })
     }
 
-    /// Gives a connection back whose answer was read to its end; of HTTP/2 it may also be cut short.
+    /// Returns a connection to the pool. An HTTP/1.1 response must be read to its end; an HTTP/2 stream may be cut
+    /// short.
     pub async fn release(&self, session: HttpSession, peer: &HttpPeer, idle: Duration) {
         match session {
             HttpSession::H1(mut session) => {
@@ -82,20 +83,20 @@ impl Dialer {
         }
     }
 
-    /// Ends a stream of HTTP/2; its connection serves others on.
+    /// Ends an HTTP/2 stream; its connection stays open for others.
     pub fn release_h2(&self, session: Http2Session, peer: &HttpPeer, idle: Duration) {
-        // Pingora watches the idle connection in a task; where none can run any more, nothing is kept.
+        // Pingora watches an idle connection in a task. Without a runtime, the connection is dropped.
         if Handle::try_current().is_ok() {
             self.h2.release_http_session(session, peer, Some(idle));
         }
     }
 }
 
-/// Tries candidates in their order, the next one after a head start or at once where one fails; the
-/// first that succeeds wins, and the others are dropped.
+/// Tries candidates in order; the next one starts after `HEAD_START`, or as soon as one fails. The first success
+/// wins, and the other attempts are dropped.
 ///
 /// # Errors
-/// Why each failed, in their order; the list is empty only if there were no candidates.
+/// The errors of all candidates, in order; empty only if there were no candidates.
 pub async fn race<C, T, E, F>(
     candidates: impl IntoIterator<Item = C>,
     attempt: impl Fn(C) -> F,
@@ -125,7 +126,7 @@ where
     }
 }
 
-/// The first to end of those that run; it runs no more then.
+/// Waits for the first attempt that ends, and removes it from `running`.
 async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize, F::Output) {
     poll_fn(|context| {
         for index in 0..running.len() {
@@ -157,13 +158,13 @@ mod tests {
     use std::time::{Duration, Instant};
     use tokio::time::sleep;
 
-    /// What becomes of an attempt: after how long, and whether it connects.
+    /// A simulated attempt: its name, its duration, and whether it connects.
     type Plan = (&'static str, Duration, bool);
 
     const NEVER: Duration = Duration::from_secs(3600);
     const SOON: Duration = Duration::from_millis(20);
 
-    /// Runs a race; gives its outcome and the attempts that were begun, in order, with their time.
+    /// Runs a race; returns its result, and the attempts in the order of their start with the start times.
     async fn run(
         plans: &[Plan],
     ) -> (

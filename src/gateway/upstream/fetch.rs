@@ -1,6 +1,6 @@
-//! Fetches files at URLs that others name, of public places or those that the operator allows.
+//! Fetches files from URLs in providers' responses, at addresses that the egress policy allows.
 //!
-//! The address that was looked at is the one that is dialled: a name that changes in between changes nothing.
+//! The address that was checked is the one that is dialled, so that DNS rebinding has no effect.
 
 use super::bounded_body::{BodyEnd, BoundedBody};
 use super::dial::{self, Dialer};
@@ -21,18 +21,18 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// Redirects that are followed; each leads to a place that is looked at anew.
+/// Maximum number of redirects; each target is checked again.
 const REDIRECTS_MAX: usize = 3;
-/// How long the other side may be silent.
+/// Maximum time without a byte from the server.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// Fetches files, each over a connection of its own.
+/// Fetches files, each on a new connection.
 pub struct HttpFileFetcher {
     dialer: Dialer,
     addresses: AddressCache,
 }
 
-/// A URL, taken apart.
+/// A parsed URL.
 struct FetchTarget {
     is_https: bool,
     host: Arc<str>,
@@ -41,7 +41,7 @@ struct FetchTarget {
     path_and_query: String,
 }
 
-/// What a server answered.
+/// The response of a server.
 enum FetchResponse {
     File(FetchedFile),
     Redirect(FetchTarget),
@@ -50,7 +50,7 @@ enum FetchResponse {
 impl HttpFileFetcher {
     pub fn new(addresses: AddressCache) -> Self {
         Self {
-            // Connections are not kept: nobody knows whether there is a second file.
+            // Connections are not reused: a second file from the same server is unlikely.
             dialer: Dialer::new(1),
             addresses,
         }
@@ -194,7 +194,7 @@ impl FetchTarget {
         Ok(RequestHeader::from(parts))
     }
 
-    /// Where a redirect leads.
+    /// The target of a redirect.
     fn redirected(&self, location: &str) -> Result<Self, FetchError> {
         if !location.starts_with('/') || location.starts_with("//") {
             return Self::parse(location);

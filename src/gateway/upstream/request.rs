@@ -1,4 +1,4 @@
-//! A request for a provider, complete but for the connection that it goes out on.
+//! A request to a provider, complete except for the connection.
 
 use super::UpstreamTarget;
 use crate::catalog::channel::{Channel, Timeouts};
@@ -11,35 +11,35 @@ use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::RequestHeader;
 use std::time::Duration;
 
-/// A request for a provider. It can be sent several times, unless its body is streamed.
+/// A request to a provider. It can be sent several times, unless its body streams.
 pub struct PreparedRequest {
     pub method: Method,
-    /// Path and query; the channel's origin names the host.
+    /// Path and query; scheme and host are in the channel's origin.
     pub uri: Uri,
     pub headers: HeaderMap,
     pub body: PreparedBody,
     pub timeouts: Timeouts,
-    /// Whether it may be sent once more where a pooled connection breaks as soon as it is written to:
-    /// nearly always the provider has closed it before, and once in a while it has read the request.
+    /// Whether the request may be repeated if a pooled connection fails as soon as it is written to. In nearly all
+    /// cases the provider had closed the connection before; rarely it has read the request.
     pub may_repeat: bool,
 }
 
-/// The body of a request for a provider.
+/// The body of a request to a provider.
 pub enum PreparedBody {
-    /// None, and no Content-Length either.
+    /// No body, and no `content-length` header.
     Absent,
-    /// All of it is in memory, or in a mapped file.
+    /// The whole body, in memory or in a mapped file.
     Whole(BodySegments),
-    /// It comes in while it is sent.
+    /// The body arrives while it is sent.
     Streamed(BodyStream),
 }
 
 impl PreparedRequest {
-    /// A request for `target`. Behind `headers` come those of the gateway itself, then the channel's, and
-    /// the credential last of all.
+    /// A request for `target`. The gateway's own headers are set after `headers`, then the channel's headers, and last
+    /// the credential.
     ///
     /// # Errors
-    /// [`FaultKind::Internal`]: the path is none that can be sent.
+    /// [`FaultKind::Internal`]: the path is not a valid URI.
     pub fn new(
         target: UpstreamTarget<'_>,
         request_id: &str,
@@ -71,17 +71,17 @@ impl PreparedRequest {
         })
     }
 
-    /// The URL that it goes to on `channel`.
+    /// The URL of the request on `channel`.
     pub fn url(&self, channel: &Channel) -> String {
         let origin = &channel.origin;
         let authority = origin.authority.to_str().unwrap_or_default();
         format!("{}://{authority}{}", origin.scheme(), self.uri)
     }
 
-    /// The head as `session`'s version of HTTP wants it.
+    /// The head, for the HTTP version of `session`.
     ///
     /// # Errors
-    /// [`FaultKind::Internal`]: the channel's host is none that can be sent.
+    /// [`FaultKind::Internal`]: the channel's host is not a valid authority.
     pub(super) fn head(
         &self,
         session: &HttpSession,
@@ -110,7 +110,7 @@ impl PreparedRequest {
 }
 
 impl PreparedBody {
-    /// How many bytes the head declares, if it declares any.
+    /// The declared length in bytes; `None` for a chunked body or none.
     pub fn content_length(&self) -> Option<u64> {
         match self {
             Self::Absent => None,
@@ -119,12 +119,12 @@ impl PreparedBody {
         }
     }
 
-    /// Whether some of it is gone, so that it cannot be sent from its begin.
+    /// Whether part of the body is already consumed, so that it cannot be sent from its start.
     pub(super) fn is_begun(&self) -> bool {
         matches!(self, Self::Streamed(stream) if stream.is_begun())
     }
 
-    /// How long the caller was waited for.
+    /// How long sending the body waited for the caller.
     pub(super) fn waited(&self) -> Duration {
         match self {
             Self::Absent | Self::Whole(_) => Duration::ZERO,

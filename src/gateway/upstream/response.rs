@@ -1,4 +1,4 @@
-//! A provider's response: its head, and its body as it comes, without the channel's credentials.
+//! A provider's response: its head, and its body chunk by chunk, with the channel's credentials masked.
 
 use super::bounded_body::{BodyEnd, BoundedBody, ChunkSource};
 use super::connection::UpstreamConnection;
@@ -16,27 +16,27 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A provider's response, whose body is read within the timeouts of the request.
+/// A provider's response. The timeouts of the request apply to reading the body.
 pub struct UpstreamResponse {
     connection: UpstreamConnection,
     pub status: StatusCode,
     timeouts: Timeouts,
-    /// When the whole of it must have come.
+    /// When the whole response must have arrived.
     deadline: Instant,
-    /// Keeps the channel's credentials from whoever reads the body, should the provider repeat one.
+    /// Masks the channel's credentials, in case the provider repeats them.
     masker: SecretMasker,
-    /// Chunks that were peeked at, and are still to be taken.
+    /// Chunks that were peeked and not taken yet.
     peeked: VecDeque<Bytes>,
-    /// Behind what was peeked at there is nothing.
+    /// The body ends after the peeked chunks.
     has_ended: bool,
     /// When the first chunk was taken.
     first_chunk: Option<Instant>,
 }
 
-/// Why a chunk did not come.
+/// Why no chunk was read.
 #[derive(Debug)]
 pub enum BodyReadError {
-    /// Not in time; it may still come, and nothing is lost.
+    /// The wait timed out. The chunk may still arrive, and no data is lost.
     TimedOut,
     Broken(Fault),
 }
@@ -48,7 +48,7 @@ impl ChunkSource for UpstreamResponse {
 }
 
 impl UpstreamResponse {
-    /// `connection` has read the head.
+    /// Wraps a connection on which the head of the response was read.
     pub(super) fn new(
         connection: UpstreamConnection,
         timeouts: Timeouts,
@@ -77,7 +77,7 @@ impl UpstreamResponse {
         head.expect("the response's head was read")
     }
 
-    /// How much time the request's timeouts leave.
+    /// Time until the request's total timeout.
     pub fn time_left(&self) -> Duration {
         self.deadline.saturating_duration_since(Instant::now())
     }
@@ -90,7 +90,7 @@ impl UpstreamResponse {
     /// The next chunk of the body; `None` at its end.
     ///
     /// # Errors
-    /// The connection broke, or the provider was silent for too long.
+    /// The connection broke, or the provider timed out.
     pub async fn next_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         let chunk = match self.peeked.pop_front() {
             Some(chunk) => Some(chunk),
@@ -103,19 +103,19 @@ impl UpstreamResponse {
         Ok(chunk)
     }
 
-    /// Waits for the next chunk of the body that was not peeked at before; [`Self::next_chunk`] still returns it.
+    /// Waits for the next chunk that was not peeked before. [`Self::next_chunk`] returns the chunk again.
     ///
     /// # Errors
-    /// As of [`Self::next_chunk`].
+    /// Like [`Self::next_chunk`].
     pub async fn peek_chunk(&mut self) -> Result<Option<Bytes>, Fault> {
         let chunk = self.read_chunk().await?;
         Ok(self.peeked(chunk))
     }
 
-    /// As [`Self::peek_chunk`], for `max_wait` in the place of the idle timeout.
+    /// Like [`Self::peek_chunk`], with `max_wait` in place of the idle timeout.
     ///
     /// # Errors
-    /// The time was over first, or the connection broke.
+    /// The wait timed out, or the connection broke.
     pub async fn peek_chunk_within(
         &mut self,
         max_wait: Duration,
@@ -133,20 +133,21 @@ impl UpstreamResponse {
         chunk
     }
 
-    /// Takes the body up to about `bytes_max`.
+    /// Reads the body until it exceeds `bytes_max` bytes.
     pub fn read_bounded(&mut self, bytes_max: usize) -> impl Future<Output = BoundedBody> + Send {
         let declared = self.declared_bytes();
         BoundedBody::read(self, declared, bytes_max)
     }
 
-    /// Lets [`Self::next_chunk`] return what was taken once more.
+    /// Returns a body that was read to the response, so that [`Self::next_chunk`] returns it.
     pub fn put_back(&mut self, body: &BoundedBody) {
         self.peeked.push_front(body.bytes.clone());
         self.has_ended = matches!(body.end, BodyEnd::Complete);
         self.first_chunk = None;
     }
 
-    /// Gives the connection back if the response was read to its end and was odd in no way, and up if not.
+    /// Returns the connection to its pool if the response was read to its end and its framing is unambiguous; otherwise
+    /// closes it.
     pub async fn give_back(mut self) {
         match self.connection.is_reusable() {
             true => self.connection.release().await,
@@ -154,12 +155,12 @@ impl UpstreamResponse {
         }
     }
 
-    /// Gives up a response that is not wanted any more.
+    /// Closes the connection of a response that is no longer needed.
     pub async fn discard(self) {
         self.connection.close().await;
     }
 
-    /// How long the body is, as the provider declares it; 0 where it does not.
+    /// The declared length of the body in bytes; 0 if the provider declares none.
     fn declared_bytes(&self) -> usize {
         let length = self.headers().get(header::CONTENT_LENGTH);
         let length = length.and_then(|length| length.to_str().ok()?.parse().ok());

@@ -1,7 +1,7 @@
-//! The bytes of one HTTP/1.1 response as they come: whether it ends in chunks that every reader reads alike.
+//! Checks the raw bytes of an HTTP/1.1 response: whether a chunked body ends where every parser finds its end.
 //!
-//! Pingora's decoder takes chunks that the grammar forbids, and ends a body where another reader would
-//! not. Extensions and trailers, which nobody sends, count as odd here too.
+//! Pingora's decoder accepts chunks that the grammar forbids, and could end a body where another parser does not. Chunk
+//! extensions and trailers, which no provider sends, count as irregular too.
 
 use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkProgress};
 use crate::gateway::intercepted_stream::{InterceptedStream, ReadInterceptor};
@@ -12,18 +12,18 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
-/// What a provider sends for one request.
+/// Position in a provider's response to one request.
 pub enum ResponseByteTracker {
     Head(HeadLineScanner),
-    /// Within a body that is plainly chunked so far.
+    /// In a chunked body that is regular so far.
     Chunks(ChunkGrammar),
-    /// Behind the last byte of a chunked body.
+    /// After the last byte of a regular chunked body.
     End,
-    /// No chunked body, or one that is odd.
+    /// The body is not chunked, or is irregular.
     Other,
 }
 
-/// The current line of a head.
+/// State of the current line of a head.
 #[derive(Default)]
 pub struct HeadLineScanner {
     bytes: usize,
@@ -37,13 +37,13 @@ impl Default for ResponseByteTracker {
 }
 
 impl ResponseByteTracker {
-    /// Whether the chunked body that `session` has read ended as every reader ends it.
+    /// Whether the chunked body that `session` has read was regular to its end.
     pub fn ended_in_plain_chunks(session: &HttpSession) -> bool {
         let response = InterceptedStream::<Self>::interceptor(session.stream());
         matches!(response, Some(Self::End))
     }
 
-    /// Takes the next bytes of the connection.
+    /// Processes the next bytes of the connection.
     fn take(&mut self, bytes: &[u8]) {
         let mut body = bytes;
         if let Self::Head(line) = self {
@@ -68,7 +68,7 @@ impl ResponseByteTracker {
 }
 
 impl HeadLineScanner {
-    /// Behind the empty line that ends the head, if it is among `bytes`.
+    /// The position after the empty line that ends the head, if it is in `bytes`.
     fn find_end(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut start = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {

@@ -1,12 +1,12 @@
-//! Whether a connection may carry another request: only behind a response that everybody reads alike.
+//! Decides whether an upstream connection may carry another request after its response.
 
 use super::response_bytes::ResponseByteTracker;
 use http::{StatusCode, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::ResponseHeader;
 
-/// Whether the response was odd in no way: where its end could be read differently, what follows it
-/// may belong to it. HTTP/2 has frames for that.
+/// Whether the end of the response is unambiguous: otherwise the next bytes on the connection could belong to it.
+/// HTTP/2 frames are always unambiguous.
 pub fn is_plain(session: &HttpSession) -> bool {
     let HttpSession::H1(session) = session else {
         return true;
@@ -32,17 +32,17 @@ fn stays_open(head: &ResponseHeader) -> bool {
     head.version == Version::HTTP_11 && !says_close
 }
 
-/// How a head says where its body ends.
+/// The framing that a response head declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ResponseFraming {
-    /// In no header.
+    /// No framing header.
     Silent,
     Length,
     Chunked,
 }
 
 impl ResponseFraming {
-    /// Of a head as it came; none where another reader may take it for another head.
+    /// The framing of a raw head; `None` if another parser could read the head differently.
     fn read(head: &[u8]) -> Option<Self> {
         let mut rest = head.strip_suffix(b"\r\n")?;
         if !take_line(&mut rest)?.starts_with(b"HTTP/1.1 ") {
@@ -77,7 +77,7 @@ impl ResponseFraming {
         Some(framing)
     }
 
-    /// Whether a response of this status may have a body that is framed so.
+    /// Whether a response with this status may have this framing.
     fn fits(self, status: StatusCode) -> bool {
         match status {
             StatusCode::NO_CONTENT => self == Self::Silent,
@@ -87,7 +87,7 @@ impl ResponseFraming {
     }
 }
 
-/// The next line; none if it does not end in CRLF.
+/// Takes the next line; `None` if it does not end in CRLF.
 fn take_line<'h>(rest: &mut &'h [u8]) -> Option<&'h [u8]> {
     let (line, behind) = rest.split_at(memchr::memchr(b'\n', rest)? + 1);
     *rest = behind;

@@ -1,4 +1,4 @@
-//! A request whose body is sent while it comes in, on either version of HTTP.
+//! Sends a request whose body is still arriving, over HTTP/1.1 or HTTP/2.
 
 use super::wire::read_head;
 use crate::filter::body_stream::{BodyStream, TruncatedBody};
@@ -14,26 +14,26 @@ use tokio::time::Instant;
 
 const TRUNCATED: ErrorType = ErrorType::new("TruncatedRequestBody");
 
-/// What was written of a request, and whether the provider responded meanwhile.
+/// How much of a request was written, and whether the provider responded meanwhile.
 pub enum RequestStreamOutcome {
-    /// All of it was written; the response is still to be read.
+    /// The whole request was written; the response is not read yet.
     Written,
     /// The head of the response was read.
     Responded { in_part: bool },
-    /// The head was written and not all of the body; a response may still be there.
+    /// The head and only part of the body were written; there may be a response.
     InPart(Box<Error>),
-    /// As [`Self::InPart`], without a response.
+    /// Like [`Self::InPart`], and reading the response failed.
     Broken(Box<Error>),
-    /// The time was over first.
+    /// The deadline passed first.
     TimedOut,
 }
 
-/// The body of a request, and the bounds within which it is written.
+/// The body of a request, and the time limits for writing it.
 pub struct RequestStream<'b> {
     pub stream: &'b BodyStream,
-    /// For each write.
+    /// Maximum time of each write.
     pub idle: Duration,
-    /// For the whole of it, without the time that the caller takes.
+    /// Deadline of the whole write, extended by the time spent waiting for the caller.
     pub deadline: Instant,
 }
 
@@ -42,11 +42,11 @@ enum StreamingEvent {
     Head(Result<(), Box<Error>>),
 }
 
-/// Writes a request until its body ends or the provider refuses it: behind an error status the rest of the body
-/// is not sent. A success that comes early is taken once the body is written.
+/// Writes a request until its body ends, or until the provider responds with an error status; the rest of the body is
+/// then not sent. An early success response is returned once the whole body is written.
 ///
 /// # Errors
-/// Not even the head was written: Pingora would panic if its response were asked for.
+/// The head was not written. Pingora would panic if the response were read.
 pub async fn write_streamed(
     session: &mut HttpSession,
     head: Box<RequestHeader>,
@@ -95,7 +95,7 @@ pub async fn write_streamed(
     }
 }
 
-/// The head of the response, or else the next piece of the body.
+/// The head of the response, or the next piece of the body, whichever comes first.
 async fn next_event(
     session: &mut HttpSession,
     body: &BodyStream,

@@ -1,4 +1,4 @@
-//! A request written to a connection, and the head of its response read, on either version of HTTP.
+//! Writes a request to a connection and reads the head of the response, over HTTP/1.1 or HTTP/2.
 
 use crate::gateway::header_policy;
 use crate::protocol::json::edit::BodySegments;
@@ -8,9 +8,9 @@ use pingora_error::{Error, ErrorType};
 use pingora_http::RequestHeader;
 use std::time::Duration;
 
-/// Bodies up to this size are written in one piece, which costs a copy and saves system calls.
+/// Bodies up to this many bytes are written in one piece: the copy costs less than the system calls.
 const ONE_PIECE_MAX: usize = 64 << 10;
-/// Larger bodies are written in pieces, each within the idle deadline.
+/// Size of the pieces of larger bodies, in bytes; the idle timeout applies to each.
 const PIECE: usize = 256 << 10;
 
 const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
@@ -18,14 +18,14 @@ const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
 /// How much of a request was written.
 pub enum WriteOutcome {
     Whole,
-    /// The head, and not all of the body.
+    /// The head, and only part of the body.
     InPart(Box<Error>),
 }
 
-/// Writes a request with a body that is held, or none.
+/// Writes a request with a complete body, or none.
 ///
 /// # Errors
-/// Not even the head was written: Pingora would panic if its response were asked for.
+/// The head was not written. Pingora would panic if the response were read.
 pub async fn write_request(
     session: &mut HttpSession,
     head: Box<RequestHeader>,
@@ -56,7 +56,7 @@ async fn write_body(
     Ok(())
 }
 
-/// What is written at a time: everything at once where it is small, slices of the body where not.
+/// The pieces to write: a small body as a whole, a large one in slices.
 fn pieces(body: &BodySegments) -> Vec<Bytes> {
     if body.is_empty() {
         return Vec::new();
@@ -77,11 +77,11 @@ fn pieces(body: &BodySegments) -> Vec<Bytes> {
         .collect()
 }
 
-/// Reads the head of a response; sets `is_informed` where informational ones come before it. Dropped, it loses
-/// nothing that was read.
+/// Reads the head of a response, and sets `is_informed` if informational responses came before it. If the future is
+/// dropped, no data is lost.
 ///
 /// # Errors
-/// The connection broke, or the head says in two ways how the body is read.
+/// The connection broke, or the head has contradictory headers.
 pub async fn read_head(
     session: &mut HttpSession,
     is_informed: &mut bool,

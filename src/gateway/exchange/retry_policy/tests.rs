@@ -1,4 +1,4 @@
-//! The table, row by row, and what follows from it for SDKs.
+//! Every row of the retry table, and whether SDKs may retry.
 
 use super::AttemptEnd::{
     self, Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
@@ -67,12 +67,12 @@ fn all_ends() -> Vec<AttemptEnd> {
     ends
 }
 
-/// The table of paid creates in the design, row by row.
+/// The rows for paid requests.
 #[test]
 fn a_paid_request_fails_over_only_when_nothing_was_sent() {
-    // No connection, TLS failed, nothing of the request written.
+    // No connection, a failed TLS handshake, or no byte of the request written.
     is(Paid, Unsent, Candidate, CallerReply::Fault, true);
-    // 429, or a 4xx whose code is listed as a refusal of this account, key, model or moment.
+    // 429, or a 4xx with a code that lets another channel be tried.
     for error_class in [RateLimited, ModelNotFound] {
         is(
             Paid,
@@ -95,7 +95,7 @@ fn a_paid_request_fails_over_only_when_nothing_was_sent() {
     for error_class in [InvalidRequest, ErrorClass::ServerError] {
         is(Paid, ClientError(error_class), Stop, ProviderError, false);
     }
-    // 5xx, reset or timeout after a byte was written.
+    // 5xx, or a reset or timeout after a byte was written.
     for error_class in BLAMES {
         is(Paid, ServerError(error_class), Stop, PaidFailure, false);
     }

@@ -1,4 +1,4 @@
-//! What sessions read of a connection that carries several messages.
+//! What sessions read from a connection with several messages.
 
 use super::*;
 use crate::gateway::listen::http1_inspection::{BodyFraming, InspectionError};
@@ -29,7 +29,7 @@ fn inspected() -> (DuplexStream, Stream, Http1Inspection) {
     (client, stream, inspection)
 }
 
-/// Reads as often as it takes to have `bytes` bytes, and not once more.
+/// Reads until `bytes` bytes have arrived.
 async fn read(stream: &mut Stream, bytes: usize, piece: usize) -> String {
     let mut all = Vec::new();
     while all.len() < bytes {
@@ -115,7 +115,7 @@ async fn oversized_heads_and_malformed_chunks_end_the_reading() {
     let mut buffer = [0; 100];
     let error = stream.read(&mut buffer).await.unwrap_err();
     assert_eq!(refused(error), InspectionError::Chunks);
-    // It is not read on.
+    // The error persists.
     let error = stream.read(&mut buffer).await.unwrap_err();
     assert_eq!(refused(error), InspectionError::Chunks);
     drop(client);

@@ -1,22 +1,22 @@
-//! What is checked of the header fields of an HTTP/2 request, one by one and as a list (RFC 9113, section 8).
+//! Checks the header fields of an HTTP/2 request, one by one and as a list (RFC 9113, section 8).
 
-/// What each field counts beside its name and value (RFC 9113, section 6.5.2).
+/// Size of a field in addition to its name and value (RFC 9113, section 6.5.2).
 const FIELD_OVERHEAD: usize = 32;
-/// Fields of a request; real clients send thirty.
+/// Maximum number of fields of a request; real clients send about thirty.
 pub(in crate::gateway) const FIELDS_MAX: usize = 100;
 
-/// What a name means to the gateway.
+/// The kinds of field names that the checks distinguish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FieldNameKind {
     Path,
     Scheme,
     OtherPseudo,
-    /// Frames or routes a message, and so has no place in trailers (RFC 9110, section 6.5.1).
+    /// Frames or routes a message, and is therefore not allowed in trailers (RFC 9110, section 6.5.1).
     Framing,
     Regular,
 }
 
-/// Why a request's head is refused.
+/// Why a request head is rejected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::gateway) enum MalformedHead {
     Fragment,
@@ -26,24 +26,24 @@ pub(in crate::gateway) enum MalformedHead {
     ValueBlank,
 }
 
-/// A header field, without its text.
+/// Data of a header field without its text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HeaderFieldSummary {
     pub name: FieldNameKind,
     pub name_bytes: usize,
-    /// What it counts in a header list and in the dynamic table.
+    /// Size of the field in a header list and in the dynamic table.
     pub bytes: usize,
     malformed: Option<MalformedHead>,
 }
 
-/// The fields of a header block so far.
+/// Totals of a header block's fields so far.
 #[derive(Debug, Default)]
 pub(super) struct HeaderList {
     pub fields: usize,
     pub bytes: usize,
-    /// What is wrong with it as the head of a request.
+    /// The first error of the block as a request head.
     pub malformed: Option<MalformedHead>,
-    /// It has fields that trailers must not have.
+    /// Whether the block has fields that trailers must not have.
     pub frames: bool,
 }
 
@@ -68,13 +68,13 @@ impl MalformedHead {
         Self::ValueBlank,
     ];
 
-    /// The digit that stands for it in [`super::MALFORMED`].
+    /// The digit of this error in [`super::MALFORMED`].
     pub(super) fn digit(self) -> u8 {
         let at = Self::ALL.iter().position(|known| *known == self);
         b'0' + at.map_or(0, |at| at as u8)
     }
 
-    /// What a value of [`super::MALFORMED`] stands for.
+    /// The error of a digit in [`super::MALFORMED`].
     pub(in crate::gateway) fn of_digit(digit: &[u8]) -> Option<Self> {
         Self::ALL.into_iter().find(|known| [known.digit()] == digit)
     }
@@ -125,7 +125,7 @@ fn path(path: &[u8]) -> Option<MalformedHead> {
 }
 
 impl HeaderFieldSummary {
-    /// A field whose value is too large to be looked at.
+    /// A field whose value is too large to be decoded.
     pub fn skipped(name: FieldNameKind, name_bytes: usize, value_bytes: usize) -> Self {
         Self {
             name,

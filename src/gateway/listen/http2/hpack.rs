@@ -1,4 +1,4 @@
-//! HPACK (RFC 7541), as far as the inspection of header blocks needs it: what each field is, not its text.
+//! Decodes HPACK (RFC 7541) as far as the inspection needs it: the kind and size of each field, not its text.
 
 use super::field::{FieldNameKind, HeaderFieldSummary, HeaderList, inspect};
 use super::huffman;
@@ -6,9 +6,9 @@ use super::static_table::STATIC_TABLE;
 use std::collections::VecDeque;
 use std::sync::LazyLock;
 
-/// What a client may have in its dynamic table, as long as SETTINGS say nothing else.
+/// Maximum size of the client's dynamic table: the default, which the gateway's SETTINGS do not change.
 const TABLE_BYTES_MAX: usize = 4096;
-/// Longer strings are skipped. Even with the longest Huffman codes their text is larger than the table.
+/// Longer strings are skipped. Even with the longest Huffman codes, their text is larger than the table.
 const STRING_BYTES_MIN: usize = 32 << 10;
 
 static STATIC_FIELDS: LazyLock<Vec<HeaderFieldSummary>> = LazyLock::new(|| {
@@ -24,27 +24,27 @@ static STATIC_FIELDS: LazyLock<Vec<HeaderFieldSummary>> = LazyLock::new(|| {
         .collect()
 });
 
-/// The header blocks of a connection are malformed: the connection cannot go on.
+/// A header block is malformed, so that the connection cannot continue.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CompressionError;
 
-/// Decodes the header blocks of one connection in their order, in any fragments.
+/// Decodes the header blocks of one connection in order, in fragments of any size.
 #[derive(Debug)]
 pub(super) struct HpackDecoder {
     table: VecDeque<HeaderFieldSummary>,
     table_bytes: usize,
     table_bytes_max: usize,
-    /// Where in a representation the next fragment continues.
+    /// Position in a representation where the next fragment continues.
     next: HpackPosition,
-    /// The begin of a string or of an integer that a fragment cut.
+    /// The start of a string or an integer that a fragment cut.
     tail: Vec<u8>,
-    /// What is left of a string that is skipped.
+    /// Number of bytes left of a string that is skipped.
     skip: usize,
     string_bytes_max: usize,
     text: Vec<u8>,
 }
 
-/// What comes next of a representation.
+/// The next element of a representation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HpackPosition {
     Representation,
@@ -58,14 +58,14 @@ enum HpackPosition {
     },
 }
 
-/// A string, or how much of it is to be skipped.
+/// A string, or the number of its bytes to skip.
 enum HpackString {
     Decoded,
     Skipped(usize),
 }
 
 impl HpackDecoder {
-    /// Header lists of more than `list_bytes_max` are refused in any case.
+    /// Header lists above `list_bytes_max` bytes are rejected in any case.
     pub fn new(list_bytes_max: usize) -> Self {
         Self {
             table: VecDeque::new(),
@@ -104,7 +104,7 @@ impl HpackDecoder {
         whole.then_some(()).ok_or(CompressionError)
     }
 
-    /// Returns how much of `input` was used; the rest is the begin of something.
+    /// Returns the number of bytes of `input` that were used; the rest is an incomplete element.
     fn decode_all(
         &mut self,
         input: &[u8],
@@ -125,7 +125,7 @@ impl HpackDecoder {
         }
     }
 
-    /// `None` if more is needed.
+    /// Decodes one element; `None` if it is incomplete.
     fn decode_one(
         &mut self,
         rest: &mut &[u8],
@@ -192,7 +192,7 @@ impl HpackDecoder {
         match prefix {
             7 => list.add(self.field(value)?),
             5 => {
-                // Only at the begin of a block.
+                // A table size update is allowed only at the start of a block.
                 if list.fields > 0 || value > TABLE_BYTES_MAX {
                     return Err(CompressionError);
                 }
@@ -233,7 +233,7 @@ impl HpackDecoder {
         }
     }
 
-    /// Makes room for `bytes`, or empties the table.
+    /// Evicts the oldest fields until `bytes` more fit, or the table is empty.
     fn evict(&mut self, bytes: usize) {
         while self.table_bytes + bytes > self.table_bytes_max
             && let Some(oldest) = self.table.pop_back()
@@ -242,7 +242,7 @@ impl HpackDecoder {
         }
     }
 
-    /// The next string, in `self.text`; `None` if more is needed.
+    /// Decodes the next string into `self.text`; `None` if it is incomplete.
     fn string(&mut self, rest: &mut &[u8]) -> Result<Option<HpackString>, CompressionError> {
         let mut after = *rest;
         let Some(first) = after.first() else {
@@ -270,9 +270,9 @@ impl HpackDecoder {
     }
 }
 
-/// An integer whose first byte has `prefix` bits of it; `None` if more is needed.
+/// Decodes an integer with a prefix of `prefix` bits; `None` if it is incomplete.
 fn integer(rest: &mut &[u8], prefix: u32) -> Result<Option<usize>, CompressionError> {
-    /// As the HTTP/2 library reads it.
+    /// The limit of the HTTP/2 library.
     const BYTES_MAX: usize = 5;
     let Some(first) = rest.first() else {
         return Ok(None);

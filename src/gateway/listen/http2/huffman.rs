@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-/// The code is canonical: the lengths of the codes of all octets tell the codes. That of the end of a
-/// string follows them.
+/// Length of each octet's code, in bits. The code is canonical, so that the lengths determine the codes. The code of
+/// EOS comes after all others.
 const LENGTHS: [u8; 256] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28,
     28, 28, 28, 28, 28, 28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5,
@@ -18,13 +18,13 @@ const LENGTHS: [u8; 256] = [
 ];
 const LENGTH_MIN: u32 = 5;
 const LENGTH_MAX: u32 = 30;
-/// Codes of nearly all text are found by their first bits.
+/// Codes up to this many bits, which nearly all text uses, are found in one lookup.
 const SHORT: u32 = 8;
 
 struct HuffmanCode {
-    /// By the first [`SHORT`] bits: the octet and the length of its code; 0 where that is longer.
+    /// By the first [`SHORT`] bits: the octet and the length of its code; length 0 if the code is longer.
     short: [(u8, u8); 1 << SHORT],
-    /// By length: its first code, how many there are, and where in `octets` theirs begin.
+    /// By length: the first code, the number of codes, and the index of their octets in `octets`.
     lengths: [(u32, u32, usize); LENGTH_MAX as usize + 1],
     octets: Vec<u8>,
 }
@@ -60,7 +60,7 @@ impl HuffmanCode {
     }
 }
 
-/// Appends what `encoded` stands for; `None` if it is malformed.
+/// Appends the decoded text to `decoded`; `None` if `encoded` is malformed.
 pub(super) fn decode(encoded: &[u8], decoded: &mut Vec<u8>) -> Option<()> {
     let code = &*CODE;
     let (mut bits, mut count) = (0_u64, 0_u32);
@@ -90,7 +90,7 @@ pub(super) fn decode(encoded: &[u8], decoded: &mut Vec<u8>) -> Option<()> {
                 decoded.push(octet);
                 count -= length;
             }
-            // The rest is padding: the begin of the end's code, which is all ones.
+            // The rest is padding: the most significant bits of EOS, which are all ones.
             None => return (count < 8 && first(count) == (1 << count) - 1).then_some(()),
         }
     }

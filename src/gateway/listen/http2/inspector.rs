@@ -1,21 +1,21 @@
-//! Inspects the header blocks that an HTTP/2 client sends, each as a whole, before the HTTP/2 library stores them.
+//! Inspects each header block of an HTTP/2 client as a whole, before the HTTP/2 library stores it.
 //!
-//! What is good passes as it came. What is not gets fields appended, so that the library or the
-//! gateway refuses that request alone: the state of HPACK is the connection's, and no block may be left out.
+//! Valid blocks pass unchanged. To the others the inspector appends fields for which the library or the gateway rejects
+//! that one request. It cannot drop a block, since all blocks of a connection share the HPACK state.
 
 use super::field::{FIELDS_MAX, HeaderList};
 use super::hpack::{CompressionError, HpackDecoder};
 
-/// A field that is appended to a malformed head. A client that sends it refuses itself.
+/// The field that is appended to a malformed head. A client that sends this field gets its own request rejected.
 pub(in crate::gateway) const MALFORMED: &str = "headgate-malformed";
 
 const PREFACE_BYTES: usize = 24;
 const FRAME_HEAD_BYTES: usize = 9;
-/// Room that is kept for the begin of a frame.
+/// Capacity that is kept for an incomplete frame.
 const PARTIAL_BYTES: usize = 1 << 10;
-/// The library announces none larger, and ends a connection that has one.
+/// The maximum that the library announces; it ends a connection with a larger frame.
 const FRAME_BYTES_MAX: usize = 16 << 10;
-/// Frames of a header block after which its library counts them.
+/// Number of frames of a header block after which the library limits them itself.
 const CONTINUATIONS_MAX: u32 = 8;
 
 const HEADERS: u8 = 1;
@@ -24,47 +24,47 @@ const END_HEADERS: u8 = 0x4;
 const PADDED: u8 = 0x8;
 const PRIORITY: u8 = 0x20;
 
-/// Fields that make a list too large for the library: each a byte that stands for `accept-encoding: gzip, deflate`.
+/// One byte that decodes to `accept-encoding: gzip, deflate`. Repeated, it makes a list too large for the library.
 const LARGE_FIELD: u8 = 0x80 | 16;
 const LARGE_FIELD_BYTES: usize = 60;
 
-/// Follows the bytes of one connection, the preface included.
+/// Follows the bytes of one connection, starting with the preface.
 #[derive(Debug)]
 pub(super) struct Http2Inspector {
-    /// How much follows that passes uninspected.
+    /// Number of following bytes that pass without inspection.
     pass: usize,
-    /// The begin of a frame that is inspected as a whole.
+    /// The start of a frame that is inspected as a whole.
     partial: Vec<u8>,
-    /// Frames of the open header block that wait for its end.
+    /// Frames of the open header block, kept until its end.
     pending_frames: Vec<u8>,
     block: Option<OpenHeaderBlock>,
     newest_stream: u32,
     hpack: HpackDecoder,
     list_bytes_max: usize,
-    /// The library ends the connection at what has passed.
+    /// The library will end the connection because of a frame that has passed.
     is_over: bool,
     refused_lists: u32,
 }
 
-/// What is at the begin of some bytes, and how many bytes that is.
+/// Kind and length of the segment at the start of the received bytes.
 enum FrameSegment {
     Uninspected(usize),
     HeaderFrame(usize),
 }
 
-/// A header block whose last frame has not come.
+/// A header block whose last frame has not arrived.
 #[derive(Debug)]
 struct OpenHeaderBlock {
     stream: u32,
     is_trailers: bool,
     list: HeaderList,
     continuations: u32,
-    /// It is refused at its end, and passes meanwhile.
+    /// The block exceeds a limit: its frames pass at once, and it is rejected at its end.
     is_passing: bool,
 }
 
 impl Http2Inspector {
-    /// Header lists may have `list_bytes_max`, as the library was told.
+    /// Header lists may have `list_bytes_max` bytes, the limit that the library is configured with.
     pub fn new(list_bytes_max: usize) -> Self {
         Self {
             pass: PREFACE_BYTES,
@@ -79,8 +79,8 @@ impl Http2Inspector {
         }
     }
 
-    /// Inspects the next bytes. Returns how many of them pass where they are; behind these comes what is
-    /// appended to `ready`.
+    /// Inspects the next bytes. Returns how many of them pass in place; after these, the bytes that are appended to
+    /// `ready` follow.
     pub fn inspect(&mut self, received: &[u8], ready: &mut Vec<u8>) -> usize {
         let mut in_place = 0;
         if self.is_over {
@@ -119,22 +119,22 @@ impl Http2Inspector {
         in_place
     }
 
-    /// Whether the library ends the connection, and gets nothing more of it.
+    /// Whether the library ends the connection; it gets no further bytes.
     pub fn is_over(&self) -> bool {
         self.is_over
     }
 
-    /// Whether the end of a frame or of a header block is waited for.
+    /// Whether a frame or a header block is incomplete.
     pub fn is_in_head(&self) -> bool {
         self.block.is_some() || !self.partial.is_empty()
     }
 
-    /// How many header lists of requests were too large since this was asked last.
+    /// Number of request header lists that were too large since the last call.
     pub fn take_refused_lists(&mut self) -> u32 {
         std::mem::take(&mut self.refused_lists)
     }
 
-    /// What is at the begin of `bytes`; `None` if that is not there as a whole.
+    /// The segment at the start of `bytes`; `None` if it is incomplete.
     fn next_piece(&mut self, bytes: &[u8]) -> Option<FrameSegment> {
         if bytes.is_empty() || self.is_over {
             return None;
@@ -157,7 +157,7 @@ impl Http2Inspector {
         self.pass -= bytes;
     }
 
-    /// A whole frame of a header block.
+    /// Inspects a complete frame of a header block.
     fn header_frame(&mut self, frame: &[u8], ready: &mut Vec<u8>) {
         let ends = frame[4] & END_HEADERS != 0;
         let stream = u32::from_be_bytes([frame[5] & 0x7f, frame[6], frame[7], frame[8]]);
@@ -170,7 +170,7 @@ impl Http2Inspector {
             _ => None,
         };
         let mut block = block.unwrap_or_else(|| self.open(stream));
-        // What comes between the frames of a block, or is none of its, has no fragment.
+        // A frame of another kind or stream within a block has no fragment.
         let decoded = match fragment {
             Some(fragment) => self.hpack.decode(fragment, &mut block.list),
             None => Err(CompressionError),
@@ -181,7 +181,7 @@ impl Http2Inspector {
         });
         self.pending_frames.extend_from_slice(frame);
         if finished.is_err() {
-            // The library finds the same, and says so to the client.
+            // The library finds the same error, and reports it to the client.
             self.is_over = true;
             ready.append(&mut self.pending_frames);
             return;
@@ -217,14 +217,14 @@ impl Http2Inspector {
         }
     }
 
-    /// What is appended to a block so that it is refused.
+    /// The fields to append to a block that is to be rejected.
     fn refusal_of(&mut self, block: &OpenHeaderBlock) -> Option<Vec<u8>> {
         let list = &block.list;
         let is_large =
             block.is_passing || list.fields > FIELDS_MAX || list.bytes >= self.list_bytes_max;
         if block.is_trailers {
             let refused = is_large || list.frames || list.malformed.is_some();
-            // A field that no message of HTTP/2 may have.
+            // A connection-specific field, which HTTP/2 forbids.
             return refused.then(|| literal("connection", b"close"));
         }
         if is_large {
@@ -248,7 +248,7 @@ fn fragment_of(frame: &[u8]) -> Option<&[u8]> {
     }
     if flags & PRIORITY != 0 {
         let (dependency, rest) = payload.split_at_checked(5)?;
-        // The library decodes no block of a stream that depends on itself.
+        // The library does not decode a block of a stream that depends on itself.
         if dependency[0] & 0x7f == frame[5] & 0x7f && dependency[1..4] == frame[6..9] {
             return None;
         }
@@ -257,7 +257,7 @@ fn fragment_of(frame: &[u8]) -> Option<&[u8]> {
     payload.get(..payload.len().checked_sub(padding)?)
 }
 
-/// A literal field that is not indexed, with a short name and value.
+/// A literal field without indexing, with a short name and value.
 fn literal(name: &str, value: &[u8]) -> Vec<u8> {
     let mut field = vec![0, name.len() as u8];
     field.extend_from_slice(name.as_bytes());
@@ -266,8 +266,8 @@ fn literal(name: &str, value: &[u8]) -> Vec<u8> {
     field
 }
 
-/// Appends the last frame of a header block with further fields: in that frame where they fit, since the
-/// library takes no CONTINUATION behind a frame that is malformed by itself.
+/// Appends the last frame of a header block, extended by `fields`: in the same frame if they fit, since the library
+/// accepts no CONTINUATION after a frame that is malformed itself.
 fn append_extended(block: &mut Vec<u8>, frame: &[u8], fields: &[u8]) {
     let (head, payload) = frame.split_at(FRAME_HEAD_BYTES);
     let (mut payload, mut flags) = (payload, head[4]);

@@ -1,6 +1,6 @@
 //! The static table of HPACK (RFC 7541, appendix A).
 
-/// Names and values from index 1 on.
+/// Names and values from index 1.
 pub(super) const STATIC_TABLE: [(&str, &str); 61] = [
     (":authority", ""),
     (":method", "GET"),

@@ -1,4 +1,4 @@
-//! Connections of HTTP/2 as bytes, in any pieces: what passes, and what is appended.
+//! The inspection of HTTP/2 connections, in pieces of any size: what passes, and what is appended.
 
 use super::inspector::Http2Inspector;
 use super::{MALFORMED, MalformedHead};
@@ -22,7 +22,7 @@ fn headers(stream: u32, fields: &[&[u8]]) -> Vec<u8> {
     encode_event(1, END_STREAM | END_HEADERS, stream, &fields.concat())
 }
 
-/// A literal field of a name and a value, which is put into the table or not.
+/// A literal field, with or without indexing.
 fn literal(indexed: bool, name: &[u8], value: &[u8]) -> Vec<u8> {
     let mut field = vec![if indexed { 0x40 } else { 0 }];
     for text in [name, value] {
@@ -41,7 +41,7 @@ fn literal(indexed: bool, name: &[u8], value: &[u8]) -> Vec<u8> {
     field
 }
 
-/// What of `sent` passes where it comes in pieces of `size` bytes.
+/// The bytes that pass if `sent` arrives in pieces of `size` bytes.
 fn passed(sent: &[u8], size: usize) -> Vec<u8> {
     let mut inspector = Http2Inspector::new(LIST_BYTES_MAX);
     let (mut passed, mut ready) = (Vec::new(), Vec::new());
@@ -66,7 +66,7 @@ fn what_is_well_formed_passes_as_it_came_in_any_pieces() {
     let padded = [&[3][..], &[0, 0, 0, 0, 9], HEAD, b"\x84", &[0; 3]].concat();
     let sent = connection(&[
         headers(1, &[HEAD, &path, &field, huffman]),
-        // By index, from the table.
+        // Indexed fields of the dynamic table.
         headers(3, &[HEAD, b"\xc0\xbf\xbe"]),
         encode_event(0, 0, 5, &[7; 40_000]),
         encode_event(1, 0x8 | 0x20 | END_HEADERS, 7, &padded),
@@ -76,7 +76,7 @@ fn what_is_well_formed_passes_as_it_came_in_any_pieces() {
         encode_event(9, END_HEADERS, 9, &path[5..]),
         encode_event(1, END_HEADERS, 11, &[HEAD, b"\x84"].concat()),
         headers(11, &[&literal(false, b"x-checksum", b"1")]),
-        // A smaller table, which empties it.
+        // A smaller table size, which evicts all entries.
         headers(13, &[b"\x20\x3f\xe1\x1f", HEAD, b"\x84"]),
         encode_event(6, 0, 0, &[0; 8]),
     ]);
@@ -95,7 +95,7 @@ fn only_malformed_heads_are_marked() {
         ),
         (literal(true, b":path", b"/#"), MalformedHead::Fragment),
         (literal(true, b":path", &long), MalformedHead::Fragment),
-        // In the Huffman code.
+        // Huffman-coded.
         (b"\x04\x83\x63\xfe\xbf".to_vec(), MalformedHead::Fragment),
         (literal(false, b":path", b"?x"), MalformedHead::NoSlash),
         (literal(false, b":path", b""), MalformedHead::NoSlash),
@@ -150,7 +150,7 @@ fn a_malformed_field_is_found_again_in_the_table() {
             .count(),
         2
     );
-    // Behind a new entry it has another index; with that it is gone when the table is emptied.
+    // `\xbe` is the newest entry of the dynamic table, which is empty here.
     let sent = connection(&[headers(1, &[HEAD, b"\x84\xbe"])]);
     assert!(
         super::tests::passed(&sent, 100) == sent,
@@ -171,7 +171,7 @@ fn trailers_that_frame_or_route_are_refused_and_others_pass() {
         (literal(false, b"transfer-encoding", b"chunked"), true),
         (literal(false, b"te", b"trailers"), true),
         (literal(false, b"host", b"b"), true),
-        // `:path` in the Huffman code.
+        // `:path`, Huffman-coded.
         (b"\x00\x84\xb9\x58\xd3\x3f\x01/".to_vec(), true),
         (vec![0x90; 101], true),
     ] {
@@ -194,7 +194,7 @@ fn a_list_of_too_many_or_too_large_fields_is_made_too_large_for_the_library() {
         (vec![0x90; 97], false),
         (vec![0x90; 98], true),
         (vec![0x90; 1_400], true),
-        // An entry of 4 KiB, once from the wire and again from the table.
+        // An entry of 4 KiB: first literal, then indexed.
         ([entry.clone(), vec![0xbe; 10]].concat(), false),
         ([entry.clone(), vec![0xbe; 17]].concat(), true),
         (literal(false, b"x-a", &[b'a'; 60_000]), false),
@@ -214,7 +214,7 @@ fn a_list_of_too_many_or_too_large_fields_is_made_too_large_for_the_library() {
             };
             frames.push(encode_event(kind, flags, 1, piece));
         }
-        // The state of the connection is right afterwards.
+        // The HPACK state of the connection is correct afterwards.
         frames.push(headers(
             3,
             &[HEAD, b"\x84", &literal(true, b"x-b", b"c"), b"\xbe"],
