@@ -1,8 +1,8 @@
 //! Names of headers and query members that carry credentials by convention.
 
-/// Names whose last word is `key`, and which carry none.
+/// Words before `key` in names that carry no credential, such as `idempotency-key`.
 const OTHER_KEYS: [&[u8]; 3] = [b"idempotency", b"idempotent", b"cache"];
-/// Names whose last word is `token`, and which lead to the next page of a list.
+/// Words before `token` in names that refer to the next page of a list, such as `page_token`.
 const PAGES: [&[u8]; 5] = [b"page", b"next", b"continuation", b"cursor", b"sync"];
 /// Endings with `key` that are written without a separator.
 const JOINED_KEYS: [&[u8]; 5] = [
@@ -13,10 +13,10 @@ const JOINED_KEYS: [&[u8]; 5] = [
     b"subscriptionkey",
 ];
 
-/// Whether a header or a query member of this name carries a credential by convention. Words are
-/// separated by anything but letters and digits; letters are lower case.
+/// Whether a header or a query member of this name carries a credential by convention. `name` is in lower case; its
+/// words are separated by any character that is not a letter or digit.
 ///
-/// Asked for each header of each request: the last letter decides most of them.
+/// Called for each header of each request: the last letter decides for most names.
 pub fn names_credential(name: &[u8]) -> bool {
     let is_word = |word: &[u8]| ends_with_word(name, word);
     let by_its_end = match name.last() {
@@ -43,8 +43,8 @@ pub fn names_credential(name: &[u8]) -> bool {
     by_its_end || begins_with_auth(name)
 }
 
-/// As [`names_credential`], for a query member: in any letters, percent-encoded, in camel case or
-/// with an index behind it. `folded` is room to write in.
+/// Like [`names_credential`], for a query member: in any case, percent-encoded, in camel case, or followed by an index
+/// in brackets. `folded` is a buffer that is overwritten.
 pub fn member_names_credential(member: &str, folded: &mut Vec<u8>) -> bool {
     [false, true].into_iter().any(|is_camel_case| {
         folded.clear();
@@ -60,7 +60,7 @@ pub fn member_names_credential(member: &str, folded: &mut Vec<u8>) -> bool {
     })
 }
 
-/// What a percent-encoded text means. What is no escape stands for itself.
+/// Percent-decodes `text`. An invalid escape is left as it is.
 pub fn decoded(text: &[u8]) -> impl Iterator<Item = u8> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -93,7 +93,7 @@ fn ends_with_word(name: &[u8], word: &[u8]) -> bool {
     })
 }
 
-/// Whether one of `words` stands before the last word of a name.
+/// Whether one of `words` precedes the last word of a name.
 fn is_behind(name: &[u8], last: &[u8], words: &[&[u8]]) -> bool {
     let before = name.strip_suffix(last).unwrap_or_default();
     let before = match before.split_last() {
@@ -103,7 +103,8 @@ fn is_behind(name: &[u8], last: &[u8], words: &[&[u8]]) -> bool {
     words.iter().any(|word| ends_with_word(before, word))
 }
 
-/// `auth-user`, `x-auth-email`: they go with a credential.
+/// Whether a name starts with `auth` or `x-auth`, such as `auth-user` or `x-auth-email`: such headers accompany a
+/// credential.
 fn begins_with_auth(name: &[u8]) -> bool {
     let name = match name {
         [b'x', b'-' | b'_', rest @ ..] => rest,

@@ -1,8 +1,8 @@
-//! Dates and times as protocols and providers write them, by RFC 3339.
+//! Dates and times in the format of RFC 3339.
 
 use chrono::{DateTime, FixedOffset, SecondsFormat, Utc};
 
-/// Seconds since 1970 as a date and time in UTC; times after the year 9999 are written as its end.
+/// Unix seconds as a date and time in UTC; times after the year 9999 are written as the end of that year.
 pub fn rfc3339(seconds: u64) -> String {
     const LAST_SECOND: i64 = 253_402_300_799;
     let seconds = i64::try_from(seconds).map_or(LAST_SECOND, |seconds| seconds.min(LAST_SECOND));
@@ -10,7 +10,7 @@ pub fn rfc3339(seconds: u64) -> String {
     time.to_rfc3339_opts(SecondsFormat::Secs, true)
 }
 
-/// Reads a date and time that may have a space in place of the `T`; `offset` is that of a text without a zone.
+/// Parses a date and time, which may have a space in place of the `T`; `offset` applies to a text without a time zone.
 pub fn read_rfc3339(text: &str, offset: FixedOffset) -> Option<DateTime<FixedOffset>> {
     DateTime::parse_from_rfc3339(text)
         .or_else(|_| DateTime::parse_from_rfc3339(&format!("{text}{offset}")))

@@ -1,4 +1,4 @@
-//! Faults in the words of each protocol: status, body, and the event that ends a broken stream.
+//! Error responses of each protocol: status, body, and the error event of a stream.
 
 #[cfg(test)]
 mod tests;
@@ -10,9 +10,9 @@ use super::Protocol;
 use super::fault::{Fault, FaultKind};
 use super::sse;
 
-/// The HTTP status of a reply in this protocol; none stands for a route without one.
+/// The HTTP status of a local reply in this protocol; `None` is a route without a protocol.
 ///
-/// The messages protocol has its own status for an overload, 529.
+/// Only the messages protocol has its own status for an overload, 529.
 pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
     match (protocol, fault.kind) {
         (
@@ -23,9 +23,9 @@ pub fn status(protocol: Option<Protocol>, fault: &Fault) -> u16 {
     }
 }
 
-/// The JSON body of a reply in this protocol; routes without one use the shape of chat.
+/// The JSON body of a local reply in this protocol; routes without a protocol use the format of chat.
 ///
-/// Only the messages protocol and family B have a place for the request id in the body.
+/// Only the messages protocol and family B have the request id in the body.
 pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> Bytes {
     match protocol {
         Some(Protocol::Messages) => json(&MessagesErrorBody::new(fault, request_id)),
@@ -36,10 +36,10 @@ pub fn render(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -> By
     }
 }
 
-/// The event that tells a client why its stream ends here.
+/// The event that ends a stream with an error.
 ///
-/// `sequence` is the next `sequence_number` of a responses stream; other protocols have none. The
-/// video protocols have no streams, and so no event of their own.
+/// `sequence` is the next `sequence_number` of a responses stream; other protocols ignore it. The video protocols have
+/// no streams, so they use the event of chat.
 pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence: u64) -> Bytes {
     match protocol {
         Protocol::Chat | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => {
@@ -57,7 +57,7 @@ pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence
     }
 }
 
-/// All four keys are always there; clients read them without looking.
+/// All four keys are always present, because clients read them without a check.
 #[derive(Serialize)]
 struct ChatErrorObject<'a> {
     message: &'a str,
@@ -87,7 +87,7 @@ struct MessagesErrorBody<'a> {
     request_id: &'a str,
 }
 
-/// The keys at the top, as every error of the family's own interface has them.
+/// The top-level keys of an error of family B's native API.
 #[derive(Serialize)]
 struct FamilyBErrorBody<'a> {
     code: &'static str,
@@ -116,7 +116,7 @@ impl<'a> ChatErrorBody<'a> {
         Self { error }
     }
 
-    /// The family's own interface has the same keys; its SDK knows a refused key by these words.
+    /// The native API of family A has the same keys; its SDK recognises a refused key by this type and code.
     fn of_family_a(fault: &'a Fault) -> Self {
         let mut body = Self::new(fault);
         if fault.kind == FaultKind::Unauthenticated {
@@ -163,7 +163,7 @@ impl<'a> ResponsesErrorEvent<'a> {
     }
 }
 
-/// The `type` of an error in the protocols that have chat's shape.
+/// The error `type` in the protocols with chat's error format.
 fn chat_class(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::BadHead
@@ -201,7 +201,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
     }
 }
 
-/// The `type` of an error in the messages protocol.
+/// The error `type` in the messages protocol.
 fn messages_class(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::BadHead
@@ -235,7 +235,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
     }
 }
 
-/// The `code` of an error of family B, in the words of Model Studio's list of errors.
+/// The error `code` in family B, from Model Studio's list of error codes.
 fn family_b_code(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::BadHead

@@ -1,43 +1,42 @@
-//! Whose fault a provider's error is: a table of statuses and words, first match wins.
+//! Classifies a provider's error by its status and error code, with a table in which the first match wins.
 //!
-//! The words are those of wire-level error bodies: `code` and `type` of the chat and responses
-//! protocols, `error.type` of the messages protocol, `error.code` of video family A, `code` of family B.
+//! The codes are those of the error bodies: `code` and `type` of the chat and responses protocols, `error.type` of the
+//! messages protocol, `error.code` of video family A, `code` of family B.
 
 #[cfg(test)]
 mod tests;
 
 use super::json::skim;
 
-/// What a provider's error says about who should do something.
+/// The class of a provider's error: what or who caused it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorClass {
-    /// The request itself: no other channel would take it either.
+    /// The request itself: no other channel would accept it either.
     InvalidRequest,
-    /// Too much at once; the same request may go through elsewhere, or later.
+    /// A rate limit; the same request may succeed on another channel or later.
     RateLimited,
     /// The provider failed.
     ServerError,
-    /// The key that the gateway showed.
+    /// The provider refused the gateway's credential.
     RefusedCredential,
-    /// The account behind the key: no quota left, or a bill is open.
+    /// The provider refused the credential's account: its quota is used up, or it has an unpaid bill.
     RefusedAccount,
-    /// The model is not to be had on this channel.
+    /// This channel does not offer the model.
     ModelNotFound,
 }
 
-/// One row: what it matches and what that means.
+/// A row of the table: what it matches, and the class of a match.
 struct ClassificationRule {
-    /// Lowest and highest status; an error inside a stream has none and matches every row.
+    /// Lowest and highest status; an error inside a stream has no status and matches every row.
     statuses: (u16, u16),
-    /// Beginnings of the code or type, in lower case; any where empty.
+    /// Prefixes of the code or type, in lower case; empty matches any.
     words: &'static [&'static str],
     error_class: ErrorClass,
 }
 
-/// First match wins. Sources: the error references of the providers, the types of their SDKs, and
-/// recorded answers.
+/// The first match wins. Sources: the providers' error references, the types of their SDKs, and recorded responses.
 const TABLE: &[ClassificationRule] = &[
-    // Accounts. Some come as 429, which else would be tried again for nothing.
+    // Account errors. Some have status 429 and would otherwise be retried in vain.
     row(
         (400, 429),
         &[
@@ -61,7 +60,7 @@ const TABLE: &[ClassificationRule] = &[
         ErrorClass::RefusedAccount,
     ),
     row((402, 402), &[], ErrorClass::RefusedAccount),
-    // Keys.
+    // Credential errors.
     row(
         (400, 403),
         &[
@@ -76,7 +75,7 @@ const TABLE: &[ClassificationRule] = &[
         ErrorClass::RefusedCredential,
     ),
     row((401, 401), &[], ErrorClass::RefusedCredential),
-    // Models and places.
+    // Unknown models and endpoints.
     row(
         (400, 404),
         &[
@@ -95,7 +94,7 @@ const TABLE: &[ClassificationRule] = &[
         ],
         ErrorClass::ModelNotFound,
     ),
-    // Too much at once.
+    // Rate limits.
     row(
         (400, 599),
         &[
@@ -117,7 +116,7 @@ const TABLE: &[ClassificationRule] = &[
     row((429, 429), &[], ErrorClass::RateLimited),
     row((503, 503), &[], ErrorClass::RateLimited),
     row((529, 529), &[], ErrorClass::RateLimited),
-    // The provider itself.
+    // Errors of the provider itself.
     row((408, 408), &[], ErrorClass::ServerError),
     row(
         (500, 599),
@@ -126,11 +125,11 @@ const TABLE: &[ClassificationRule] = &[
     ),
     row((501, 501), &[], ErrorClass::InvalidRequest),
     row((500, 599), &[], ErrorClass::ServerError),
-    // What is left is about the request.
+    // All other 4xx are about the request.
     row((400, 499), &[], ErrorClass::InvalidRequest),
 ];
 
-/// Words of the caller's own faults, where no status tells: in an error event.
+/// Codes of the caller's own errors in an error event, which has no status.
 const CALLERS_WORDS: &[&str] = &[
     "invalid_request",
     "invalid_prompt",
@@ -152,9 +151,9 @@ const CALLERS_WORDS: &[&str] = &[
     "permission_error",
 ];
 
-/// Whose fault an answer of this status is, by the words of its body.
+/// The class of an error response.
 ///
-/// `body` may be cut or be none: what cannot be read counts as having no words.
+/// `body` may be truncated or empty: a body that cannot be parsed has no codes.
 pub fn of_response(status: u16, body: &[u8]) -> ErrorClass {
     let words = words(body);
     TABLE
@@ -166,7 +165,7 @@ pub fn of_response(status: u16, body: &[u8]) -> ErrorClass {
         .map_or(ErrorClass::ServerError, |row| row.error_class)
 }
 
-/// Whose fault an error event of a stream is; one that says nothing is the provider's.
+/// The class of an error event of a stream; an event without a known code is the provider's fault.
 pub fn of_event(data: &[u8]) -> ErrorClass {
     let words = words(data);
     if words.begin_with_any(CALLERS_WORDS) {
@@ -179,7 +178,7 @@ pub fn of_event(data: &[u8]) -> ErrorClass {
 }
 
 impl ErrorClass {
-    /// The word for metrics and logs.
+    /// The name in metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::InvalidRequest => "client_error",
@@ -191,7 +190,7 @@ impl ErrorClass {
         }
     }
 
-    /// Whether another channel may take the request all the same.
+    /// Whether the request may fail over to another channel.
     pub fn may_fail_over(self) -> bool {
         match self {
             Self::InvalidRequest => false,
@@ -216,10 +215,10 @@ const fn row(
     }
 }
 
-/// The words that say what went wrong, wherever the families put them.
+/// The codes and types of an error, from all places where the protocols put them.
 struct ErrorCodes(Vec<String>);
 
-/// Where they stand, the more exact ones first.
+/// The paths of codes and types, the more specific ones first.
 const PLACES: &[&[&str]] = &[
     &["error", "code"],
     &["error", "type"],

@@ -1,22 +1,22 @@
-//! How many tokens a request will use, before anybody has counted them: cheap, and corrected afterwards.
+//! A cheap estimate of the tokens that a request will use, before the provider has counted them.
 
 use super::json::{DocumentNode, JsonDocument, ValueKind};
 
-/// Bytes of text to a token: about right for English, high for most other languages' UTF-8.
+/// Bytes of text per token: about right for English, too high an estimate for most other languages in UTF-8.
 const BYTES_PER_TOKEN: u64 = 4;
-/// What a picture or a page of a document costs, whatever the length of its encoding.
+/// The tokens of an image or a page of a document, whatever the length of its encoding.
 const MEDIA_TOKENS: u64 = 1000;
-/// Shorter strings count as text, whatever they hold.
+/// Shorter strings count as text, whatever they contain.
 const MEDIA_BYTES_MIN: usize = 1024;
-/// So much of a string's beginning tells whether it is an encoding.
+/// How many bytes of a string are checked for being base64.
 const MEDIA_LOOK_BYTES: usize = 256;
-/// No count is taken to be higher: far beyond any model, and far from overflow when many are added up.
+/// The maximum of any count: far beyond any model, and far from an overflow when many are added.
 pub const TOKENS_MAX: u64 = 1 << 40;
 
-/// The members that bound an answer, in their order of preference.
+/// The fields that limit the output, in the order of preference.
 const OUTPUT_BOUNDS: [&str; 3] = ["max_completion_tokens", "max_output_tokens", "max_tokens"];
 
-/// Tokens that a request will use, as guessed.
+/// The estimated tokens of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenEstimate {
     pub input: u64,
@@ -24,8 +24,8 @@ pub struct TokenEstimate {
 }
 
 impl TokenEstimate {
-    /// Input: a quarter of the body's bytes, with each base64 string counted as [`MEDIA_TOKENS`].
-    /// Output: what the body allows, or `output_default`, for each of its `n` choices.
+    /// Input: a quarter of the body's bytes, with each base64 string counted as 1,000 tokens. Output: what the body
+    /// allows, or `output_default`, for each of its `n` choices.
     pub fn of(body: &JsonDocument, output_default: u64) -> Self {
         let root = body.root();
         let mut media = EncodedMediaTotal::default();
@@ -52,7 +52,7 @@ impl TokenEstimate {
     }
 }
 
-/// Encoded media in a body.
+/// The encoded media in a body.
 #[derive(Default)]
 struct EncodedMediaTotal {
     bytes: u64,
@@ -76,7 +76,7 @@ impl EncodedMediaTotal {
     }
 }
 
-/// Whether a long string, quotes included, is a data URL or base64.
+/// Whether a long string, given with its quotes, is a data URL or base64.
 fn is_encoding(string: &[u8]) -> bool {
     let content = &string[1..];
     let beginning = &content[..content.len().min(MEDIA_LOOK_BYTES)];

@@ -1,25 +1,25 @@
-//! What went wrong with an exchange, as a closed set of kinds: status, retry advice and metric label follow from the kind.
+//! Faults: why an exchange failed, as a closed set of kinds that determine status, retry advice and metric label.
 
 use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-/// Everything that can end an exchange otherwise than with the provider's own answer.
+/// Every way in which an exchange can end other than with the provider's own response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FaultKind {
-    /// The request line or headers break HTTP's rules.
+    /// The request line or a header is invalid in HTTP.
     BadHead,
-    /// The request line and headers are larger than they may be.
+    /// The request line and headers exceed their size limit.
     HeadTooLarge,
-    /// The body is not the JSON this gateway accepts (syntax, duplicate keys, UTF-8, depth).
+    /// The body is not JSON as the gateway accepts it (syntax, duplicate keys, UTF-8, depth).
     BadJson,
-    /// The body breaks the protocol's schema.
+    /// The body violates the protocol's schema.
     Invalid,
-    /// The body lacks a field that it must have.
+    /// The body lacks a required field.
     Missing,
     /// A header that the protocol requires is missing or malformed.
     BadHeader,
-    /// No key, an unknown key, or two different ones.
+    /// There is no key, an unknown one, or two different ones.
     Unauthenticated,
     /// The caller may not use this model or route.
     Forbidden,
@@ -27,71 +27,71 @@ pub enum FaultKind {
     NoRoute,
     /// A route has this path, but not with this method.
     MethodNotAllowed,
-    /// A WebSocket was asked for at a path that takes other methods only.
+    /// The request asks for a WebSocket at a path that takes only other methods.
     UpgradeRequired,
-    /// No model of this name.
+    /// There is no model of this name.
     UnknownModel,
-    /// Nothing that a provider made has this id, or it was made for another caller.
+    /// The id is unknown, or belongs to another caller.
     UnknownId,
-    /// What the id stands for was made on a channel that is no longer there.
+    /// The id belongs to a channel that was removed.
     Gone,
-    /// The task cannot be cancelled, or not any more.
+    /// The task cannot be cancelled, or no longer.
     NotCancellable,
-    /// The body is over the route's limit.
+    /// The body exceeds the route's size limit.
     TooLarge,
-    /// The Content-Type or Content-Encoding is not accepted here.
+    /// The Content-Type or Content-Encoding is not supported here.
     UnsupportedMedia,
     /// The caller sent its request too slowly.
     RequestTimeout,
-    /// The caller is at a limit of its requests, a minute or at one time.
+    /// The caller has reached a limit of requests, per minute or in flight.
     TooManyRequests,
-    /// The caller is at its limit of tokens a minute.
+    /// The caller has reached its limit of tokens per minute.
     TooManyTokens,
-    /// The caller's tokens of the day or month are used up.
+    /// The caller's token budget of the day or month is used up.
     OverBudget,
-    /// The gateway holds as many exchanges as it may.
+    /// The gateway has reached its limit of exchanges.
     Overloaded,
-    /// The process ends, and its time to drain is over.
+    /// The process is stopping, and its drain period is over.
     Ending,
-    /// No channel could be used for this model.
+    /// No channel is usable for this model.
     NoChannel,
-    /// The channel could not be reached.
+    /// No connection to the provider could be made.
     Connect,
-    /// The channel's connection broke, or its answer was no HTTP.
+    /// The provider's connection closed, or its response was not valid HTTP.
     Upstream,
-    /// The channel's answer is none that its family gives.
+    /// The provider's response is not valid in its family.
     UnreadableResponse,
-    /// The channel may have taken a paid request, and nobody can tell.
+    /// The provider may have accepted a paid request; the outcome is unknown.
     OutcomeUnknown,
-    /// The channel did not answer in time.
+    /// The provider did not respond in time.
     UpstreamTimeout,
-    /// The caller left.
+    /// The caller closed the connection.
     ClientGone,
-    /// The caller did not take its response in time.
+    /// The caller did not read its response in time.
     WriteDeadline,
-    /// A defect of ours.
+    /// A defect of the gateway.
     Internal,
 }
 
-/// A fault: its kind and message reach the caller, detail and source only the log.
+/// A fault. The caller sees its kind and message; detail and source are only logged.
 #[derive(Debug)]
 pub struct Fault {
     pub kind: FaultKind,
-    /// One sentence for the caller: what is wrong and what to do. Lower case, no full stop.
+    /// One sentence for the caller: what is wrong and what to do. Lower case, without a full stop.
     pub message: String,
     /// The field or header at fault, as a dotted path or header name.
     pub param: Option<String>,
-    /// How long the caller should wait before it tries again.
+    /// The Retry-After for the caller.
     pub retry_after: Option<Duration>,
-    /// Sent again, the request may cost twice: SDKs are told not to.
+    /// Whether a repeated request may be charged twice: the reply then tells SDKs not to retry.
     pub may_charge_twice: bool,
-    /// For the log alone.
+    /// Only for the log.
     pub detail: Option<String>,
     pub source: Option<Box<dyn Error + Send + Sync>>,
 }
 
 impl FaultKind {
-    /// The HTTP status of a reply for this kind.
+    /// The HTTP status of a local reply.
     pub fn status(self) -> u16 {
         match self {
             Self::BadHead | Self::BadJson | Self::Invalid | Self::Missing | Self::BadHeader => 400,
@@ -115,7 +115,7 @@ impl FaultKind {
         }
     }
 
-    /// The stable word for metrics, logs and the `code` of error bodies.
+    /// The stable name in metrics, logs and the `code` of error bodies.
     pub fn code(self) -> &'static str {
         match self {
             Self::BadHead => "bad_request",
@@ -152,7 +152,7 @@ impl FaultKind {
         }
     }
 
-    /// Whether the same request, sent again a moment later, may fare better.
+    /// Whether the same request may succeed a moment later.
     pub fn is_transient(self) -> bool {
         match self {
             Self::BadHead
@@ -204,25 +204,25 @@ impl Fault {
         }
     }
 
-    /// Names the field or header at fault.
+    /// Sets the field or header at fault.
     pub fn param(mut self, param: impl Into<String>) -> Self {
         self.param = Some(param.into());
         self
     }
 
-    /// Says how long the caller should wait.
+    /// Sets the Retry-After for the caller.
     pub fn retry_after(mut self, wait: Duration) -> Self {
         self.retry_after = Some(wait);
         self
     }
 
-    /// Adds what only the log may tell.
+    /// Adds a detail for the log.
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// The same fault for somebody else who waited for the same thing; the cause is told once.
+    /// A copy without the source, for another caller who waited for the same result: the source is logged once.
     pub fn without_source(&self) -> Self {
         Self {
             kind: self.kind,
@@ -235,7 +235,7 @@ impl Fault {
         }
     }
 
-    /// Keeps the cause for the log.
+    /// Sets the source, which is logged.
     pub fn source(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         self.source = Some(source.into());
         self

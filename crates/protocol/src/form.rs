@@ -1,5 +1,7 @@
-//! Forms in `multipart/form-data` (RFC 7578), read strictly and in place: what two readers could read
-//! differently is refused, what carries no part is left out, and every part keeps its place among the caller's bytes.
+//! Strict, zero-copy parsing of `multipart/form-data` (RFC 7578).
+//!
+//! Ambiguous forms are refused, because two parsers could read them differently. Every part keeps its byte range in the
+//! caller's body.
 
 mod error;
 mod part_head;
@@ -16,44 +18,44 @@ use memchr::memmem::Finder;
 use part_head::PartHeaders;
 use std::ops::Range;
 
-/// Parts that a form may have; far more than any protocol has fields.
+/// The maximum number of parts, far more than any protocol has fields.
 pub const PARTS_MAX: usize = 128;
-/// The longest boundary (RFC 2046, 5.1.1).
+/// The maximum length of a boundary (RFC 2046, section 5.1.1).
 const BOUNDARY_BYTES_MAX: usize = 70;
 
-/// A form: its bytes without preamble and epilogue, and where each part lies.
+/// A form: its bytes without preamble and epilogue, and the ranges of its parts.
 pub struct MultipartForm {
     body: Bytes,
     parts: Vec<FormPart>,
-    /// What stands instead of bytes that only some readers read in this way, such as nothing instead of white space
-    /// between a delimiter and the end of its line.
+    /// Replacements for bytes that not all parsers read in the same way, such as white space after a delimiter, which
+    /// is removed.
     rewrites: ByteReplacements,
 }
 
-/// Bytes of a form, and what stands instead of them.
+/// Byte ranges of a form, and their replacements.
 type ByteReplacements = Vec<(Range<usize>, String)>;
 
-/// One part of a form.
+/// A part of a form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FormPart {
     pub name: String,
-    /// The name as its header has it, with quotes if it has any.
+    /// The range of the name in the header, with its quotes.
     pub written_name: Range<usize>,
-    /// Whether it is a file: its head names one.
+    /// Whether the part is a file: its headers contain a file name.
     pub is_file: bool,
-    /// As written; none where the head says nothing.
+    /// The Content-Type as written; `None` if the part has none.
     pub content_type: Option<String>,
-    /// From its delimiter to the next one: what is cut out to leave the part away.
+    /// From the part's delimiter to the next one: the range to remove in order to omit the part.
     pub whole: Range<usize>,
     pub value: Range<usize>,
 }
 
 impl MultipartForm {
-    /// Reads a form whose parts are separated by `boundary`. What stands before the first delimiter and behind the
-    /// last one is no part of a form (RFC 2046, 5.1.1), and is not kept.
+    /// Parses a form whose parts are separated by `boundary`. The preamble before the first delimiter and the epilogue
+    /// after the last one are not part of the form (RFC 2046, section 5.1.1), and are dropped.
     ///
     /// # Errors
-    /// The first thing in it that is wrong, or that could be read in two ways.
+    /// The first syntax error or ambiguity.
     pub fn parse(body: Bytes, boundary: &str) -> Result<Self, FormError> {
         if boundary.len() > BOUNDARY_BYTES_MAX {
             return Err(FormError::at(0, FormErrorKind::LongBoundary));
@@ -82,7 +84,7 @@ impl MultipartForm {
             if line.is_last {
                 match next {
                     None => break line.end,
-                    // To some readers the form goes on there.
+                    // Some parsers continue to read the form after the closing delimiter.
                     Some(more) => return Err(FormError::at(more, FormErrorKind::BytesBehind)),
                 }
             }
@@ -99,19 +101,19 @@ impl MultipartForm {
         Ok(form)
     }
 
-    /// The bytes that were read, from the first delimiter to the line end of the last one.
+    /// The bytes from the first delimiter to the end of the closing delimiter's line.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
 
-    /// Puts the form into the words that every reader reads in the same way.
+    /// Adds edits that make the form unambiguous for all parsers.
     pub fn normalise(&self, edits: &mut JsonEdits) {
         for (range, plain) in &self.rewrites {
             edits.replace(range.clone(), plain.clone());
         }
     }
 
-    /// All parts in their order.
+    /// All parts, in order.
     pub fn parts(&self) -> &[FormPart] {
         &self.parts
     }
@@ -121,12 +123,12 @@ impl MultipartForm {
         self.parts.iter().find(|part| part.name == name)
     }
 
-    /// What a part holds.
+    /// The content of a part.
     pub fn value(&self, part: &FormPart) -> Bytes {
         self.body.slice(part.value.clone())
     }
 
-    /// Keeps these bytes, in which all parts lie.
+    /// Drops all bytes outside of `kept`, which contains all parts.
     fn keep(&mut self, kept: Range<usize>) {
         self.body = self.body.slice(kept.clone());
         let parts = self.parts.iter_mut().flat_map(|part| {
@@ -145,18 +147,18 @@ impl MultipartForm {
     }
 }
 
-/// What follows a boundary, to the end of its line.
+/// What follows a boundary, up to the end of its line.
 struct DelimiterLine {
-    /// Whether the form ends with it.
+    /// Whether it closes the form.
     is_last: bool,
     padding: Range<usize>,
-    /// Behind the line's end, or where the body ends.
+    /// The offset after the line end, or the end of the body.
     end: usize,
 }
 
 impl DelimiterLine {
-    /// Reads what stands at `at`, right behind a boundary. White space before the line's end is for transports to
-    /// add, and for receivers to ignore (RFC 2046, 5.1.1).
+    /// Parses the rest of a delimiter line at `at`, directly after the boundary. Transports may add white space before
+    /// the line end, and receivers ignore it (RFC 2046, section 5.1.1).
     fn read(body: &[u8], at: usize) -> Result<Self, FormError> {
         let is_last = body[at..].starts_with(b"--");
         let from = at + if is_last { 2 } else { 0 };
@@ -180,7 +182,7 @@ impl DelimiterLine {
     }
 }
 
-/// Reads the part that lies at `whole`, from delimiter to delimiter; its head begins at `head`.
+/// Parses the part at `whole`, from delimiter to delimiter; its headers begin at `head`.
 fn part(
     body: &Bytes,
     whole: Range<usize>,
@@ -212,7 +214,7 @@ fn part(
 }
 
 impl std::fmt::Debug for MultipartForm {
-    /// Names sizes only: a form is the caller's and stays out of logs.
+    /// Prints only sizes: a form is the caller's content and must not be logged.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Form")
             .field("bytes", &self.body.len())

@@ -1,4 +1,4 @@
-//! Where requests name ids that a provider made, and where answers and events give new ones.
+//! Finds ids in messages: those that a request refers to, and those that a response or event creates.
 
 #[cfg(test)]
 mod tests;
@@ -9,16 +9,16 @@ use super::stream::event_type;
 use memchr::memmem;
 use std::ops::Range;
 
-/// An id that a request names.
+/// An id that a request refers to.
 #[derive(Debug, PartialEq, Eq)]
 pub struct ReferencedId {
     pub id: String,
     pub kind: ResourceIdKind,
-    /// Where it stands, as a dotted path: `input.0.content.1.file_id`.
+    /// The field as a dotted path: `input.0.content.1.file_id`.
     pub at: String,
 }
 
-/// What an id stands for, as far as the place tells where it was named.
+/// The kind of resource that an id refers to, as far as its field or path shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceIdKind {
     Response,
@@ -28,17 +28,17 @@ pub enum ResourceIdKind {
     Other,
 }
 
-/// The ids that an answer gives.
+/// The ids that a response creates.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct CreatedIds {
-    /// Of what the answer is itself: a response, a file, a conversation, a container.
+    /// The id of the response's own object: a response, file, conversation or container.
     pub own: Option<String>,
-    /// Of what came to be with it: its conversation, containers that tools ran in, files they wrote.
+    /// The ids of objects created along with it: its conversation, containers of tools, files that tools wrote.
     pub others: Vec<String>,
 }
 
 impl ResourceIdKind {
-    /// By the collection that a path leads into, such as `/v1/files`.
+    /// The kind of a path's collection, such as `/v1/files`.
     pub fn of_path(path: &str) -> Self {
         let mut segments = path.split('/');
         segments
@@ -52,7 +52,7 @@ impl ResourceIdKind {
             .unwrap_or(Self::Other)
     }
 
-    /// The word for messages.
+    /// The name in messages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Response => "response",
@@ -64,14 +64,14 @@ impl ResourceIdKind {
     }
 }
 
-/// Most ids that a request may name. What it costs to look them up is not for callers to choose.
+/// The maximum number of ids per request: each lookup has a cost that callers must not control.
 pub const NAMED_MAX: usize = 1000;
 
-/// Ids of responses, conversations, files and containers in a request's body; of more than
-/// [`NAMED_MAX`] one more, and no further ones.
+/// The ids of responses, conversations, files and containers in a request's body; if there are more than [`NAMED_MAX`],
+/// one more than that.
 ///
-/// Only places that a provider looks things up by. History that callers send back (citations, calls
-/// of tools and their results) names ids too, and means nothing by them.
+/// Only fields by which a provider looks something up. Conversation history that callers send back (citations, tool
+/// calls and their results) contains ids too, but does not refer to them.
 pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
     let mut found = IdCollector::default();
     let holds_files = may_hold_files(body.body());
@@ -85,7 +85,7 @@ pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
             "file_id" => found.file(value),
             "file_ids" => found.file_list(value),
             "tools" => found.tools(value),
-            // Of image edits.
+            // A field of image edits.
             "images" => found.image_list(value),
             "mask" => found.member(value, "file_id", IdCollector::file),
             "input" | "items" | "messages" | "system" | "instructions" | "prompt"
@@ -99,12 +99,12 @@ pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
     found.ids
 }
 
-/// The ids in a JSON answer, by what the answer says it is.
+/// The ids in a JSON response, depending on its object type.
 pub fn made_in_body(body: &[u8]) -> CreatedIds {
     made_in_object(body, 0..body.len())
 }
 
-/// The ids in an event of a stream. One that carries text costs a look at its name.
+/// The ids in an event of a stream. For events with text, only the event's name is checked.
 pub fn made_in_event(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> CreatedIds {
     let name = name.or_else(|| event_type(data));
     let place: &[&str] = match (protocol, name.unwrap_or_default()) {
@@ -162,7 +162,7 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
             _ => {}
         }
     }
-    // Nobody can ask for these again by their id.
+    // These ids cannot be used in later requests.
     let passing = |kind: &str| kind == "message" || kind.starts_with("chat.completion");
     if kind.is_some_and(passing) {
         made.own = None;
@@ -171,7 +171,7 @@ fn made_in_object(json: &[u8], range: Range<usize>) -> CreatedIds {
 }
 
 impl CreatedIds {
-    /// An output item of the responses protocol.
+    /// Adds the ids of an output item of the responses protocol.
     fn add_item(&mut self, json: &[u8], item: Range<usize>) {
         for (key, value) in skim::members(json, item) {
             match key {
@@ -182,7 +182,7 @@ impl CreatedIds {
         }
     }
 
-    /// A content block of the messages protocol: what code wrote stands within its result.
+    /// Adds the ids of a content block of the messages protocol: files that executed code wrote are in its result.
     fn add_block(&mut self, json: &[u8], block: Range<usize>) {
         let within = |range, key: &[u8]| {
             skim::members(json, range)
@@ -208,7 +208,7 @@ fn text(json: &[u8], value: Range<usize>) -> Option<String> {
     skim::plain_string(json, value).map(str::to_owned)
 }
 
-/// Types of the objects whose `file_id` stands for the file's content.
+/// Object types whose `file_id` refers to the file's content.
 const FILE_CARRIERS: &[&str] = &[
     "input_file",
     "input_image",
@@ -218,12 +218,12 @@ const FILE_CARRIERS: &[&str] = &[
     "file",
 ];
 
-/// Most bodies name no file, and need no walk; a key may be written with escapes.
+/// Whether the body may refer to files. Most bodies do not and need no walk; a key may be written with escapes.
 fn may_hold_files(body: &[u8]) -> bool {
     memmem::find(body, b"file_id").is_some() || memmem::find(body, b"\\u").is_some()
 }
 
-/// What was found so far, and where the search is.
+/// The ids found so far, and the current path.
 #[derive(Default)]
 struct IdCollector {
     ids: Vec<ReferencedId>,
@@ -270,7 +270,7 @@ impl IdCollector {
         for (index, tool) in tools.elements().enumerate() {
             self.below(index, |found| {
                 found.member(tool, "container", Self::tool_container);
-                // Of a screen it is the name of its system.
+                // In the computer-use tool, `environment` is a string (the operating system) and matches nothing here.
                 found.member(tool, "environment", Self::container_object);
                 found.member(tool, "input_image_mask", |found, mask| {
                     found.member(mask, "file_id", Self::file);
@@ -279,7 +279,7 @@ impl IdCollector {
         }
     }
 
-    /// One that is there already, or the files for a new one.
+    /// An existing container's id, or an object with the files of a new container.
     fn tool_container(&mut self, container: DocumentNode<'_>) {
         self.id(container, ResourceIdKind::Container);
         self.container_object(container);
@@ -292,7 +292,7 @@ impl IdCollector {
         self.member(container, "file_ids", Self::file_list);
     }
 
-    /// Files within messages and other items, at any depth.
+    /// Collects files within messages and other items, at any depth.
     fn files(&mut self, node: DocumentNode<'_>) {
         match node.kind() {
             ValueKind::Array => {
@@ -315,7 +315,7 @@ impl IdCollector {
             });
         }
         for (key, value) in object.members() {
-            // What a model wrote for a tool may look like anything.
+            // The arguments that a model wrote for a tool have no defined structure.
             let is_free_form = key == "input" && kind.ends_with("tool_use");
             if !is_free_form && matches!(value.kind(), ValueKind::Array | ValueKind::Object) {
                 self.below(&key, |found| found.files(value));

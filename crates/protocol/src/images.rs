@@ -1,4 +1,4 @@
-//! Image edits: their form and their JSON, each written as the other, and what an answer to them lacks.
+//! Image edits: conversion of requests between form and JSON, and completion of responses.
 
 mod field_name;
 mod media;
@@ -17,30 +17,30 @@ pub use to_json::{FileEncoding, encode_json, fits_json};
 
 use crate::fault::{Fault, FaultKind};
 
-/// The field that this gateway takes care of where providers do not know it.
+/// The request field that the gateway applies if a provider does not support it.
 pub const RESPONSE_FORMAT: &str = "response_format";
 
-/// What becomes of a request on its way to a channel.
+/// How a request is changed for a channel.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageRequestRewrite<'m> {
-    /// The model's name there.
+    /// The model's name on the channel.
     pub model: Option<&'m str>,
-    /// Whether `response_format` goes along.
+    /// Whether `response_format` is sent to the provider.
     pub keep_response_format: bool,
 }
 
 impl ImageRequestRewrite<'_> {
-    /// Everything stays as the caller wrote it.
+    /// No change.
     pub const NONE: Self = Self {
         model: None,
         keep_response_format: true,
     };
 }
 
-/// A field that has no place in the other form of a request, or none at all.
+/// A field that the other format of the request cannot express, or that is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub struct UnconvertibleField {
-    /// The field, as the caller knows it.
+    /// The field's name in the caller's request.
     pub param: String,
     /// What is wrong and what to do.
     pub message: String,

@@ -1,4 +1,4 @@
-//! Wire facts: JSON scan and splice, SSE framing, usage, error bodies. No I/O, no server, no configuration.
+//! Wire formats without I/O: JSON scan and edits, SSE framing, forms, usage, error bodies, JSON Schema.
 
 pub mod credential_names;
 pub mod date;
@@ -29,7 +29,7 @@ use serde::de::IntoDeserializer;
 use serde::de::value::{Error, StrDeserializer};
 use serde::{Deserialize, Serialize};
 
-/// A protocol that callers speak.
+/// A protocol of the gateway's API.
 #[derive(
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
@@ -43,7 +43,7 @@ pub enum Protocol {
     Responses,
     /// `POST /v1/images/edits`
     ImageEdit,
-    /// `POST /v1/video/generations`, whichever family a channel speaks
+    /// `POST /v1/video/generations`, for channels of any family
     Video,
     /// Video tasks with a list of content elements
     FamilyA,
@@ -52,13 +52,13 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of this word.
+    /// The protocol with this name.
     pub fn named(word: &str) -> Option<Self> {
         let word: StrDeserializer<'_, Error> = word.into_deserializer();
         Self::deserialize(word).ok()
     }
 
-    /// The word for configuration, metrics and logs.
+    /// The name in configuration, metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",

@@ -1,4 +1,4 @@
-//! Masks the secrets of a channel in a body that passes in pieces, wherever the pieces are cut.
+//! Masks the secrets of a channel in a body that arrives in pieces, however it is cut.
 
 mod matcher;
 mod secrets;
@@ -12,10 +12,10 @@ pub use secrets::ChannelSecrets;
 use bytes::{Bytes, BytesMut};
 use std::sync::Arc;
 
-/// Replaces secrets by as many asterisks, so that lengths told before stay true.
+/// Replaces each secret by asterisks of the same length, so that Content-Length stays right.
 ///
-/// Pieces pass as they are unless a secret is in them. What is held back is only what may be a
-/// secret's beginning at the end of a piece; an ordinary event ends with a blank line, and is not.
+/// A piece without a secret passes unchanged. Only bytes at the end of a piece that may be the start of a secret are
+/// held back; an SSE event ends with a blank line, so none of its bytes are held back.
 #[derive(Debug)]
 pub struct SecretMasker {
     secrets: Arc<ChannelSecrets>,
@@ -30,7 +30,7 @@ impl SecretMasker {
         }
     }
 
-    /// What may go out of the next piece.
+    /// Takes the next piece; returns the bytes that can be forwarded.
     pub fn push(&mut self, piece: Bytes) -> Bytes {
         if self.secrets.is_empty() {
             return piece;
@@ -53,7 +53,7 @@ impl SecretMasker {
         piece
     }
 
-    /// What was held back, once no more will come.
+    /// Returns the bytes that were held back. Call it at the end of the body.
     pub fn finish(&mut self) -> Bytes {
         std::mem::take(&mut self.held)
     }

@@ -1,4 +1,4 @@
-//! The answers to GET /v1/models, in the shape of each protocol.
+//! Responses to GET /v1/models, in the format of each protocol.
 
 #[cfg(test)]
 mod tests;
@@ -13,25 +13,25 @@ use super::date::rfc3339;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedModel {
     pub id: String,
-    /// For people; the id where there is none.
+    /// The display name; clients show the id if it is `None`.
     pub display_name: Option<String>,
     pub owned_by: String,
-    /// Seconds since 1970.
+    /// Unix seconds.
     pub created: u64,
 }
 
-/// Which part of a list of the messages protocol is wanted.
+/// The page of a list in the messages protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageQuery {
-    /// From 1 to 1000.
+    /// The page size, from 1 to 1000.
     pub limit: usize,
-    /// Only what follows this id.
+    /// Only models after this id.
     pub after_id: Option<String>,
-    /// Only what comes before this id.
+    /// Only models before this id.
     pub before_id: Option<String>,
 }
 
-/// Models in the order given. Only lists of the messages protocol have pages.
+/// A list of models in the given order. Only lists of the messages protocol have pages.
 pub fn list(protocol: Option<Protocol>, entries: &[ListedModel], page: &PageQuery) -> Bytes {
     match protocol {
         Some(Protocol::Messages) => messages_list(entries, page),
@@ -51,7 +51,7 @@ pub fn item(protocol: Option<Protocol>, entry: &ListedModel) -> Bytes {
 }
 
 impl PageQuery {
-    /// Reads `limit`, `after_id` and `before_id`; ignores all else, and a limit out of range.
+    /// Parses `limit`, `after_id` and `before_id`; ignores other parameters, and a limit that is out of range.
     pub fn from_query(query: &str) -> Self {
         let mut page = Self::default();
         for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
@@ -71,9 +71,9 @@ impl PageQuery {
         page
     }
 
-    /// The wanted part, and whether there is more beyond it in the direction of reading.
+    /// The page of `entries`, and whether there are more entries in the direction of paging.
     ///
-    /// An id that is not in the list begins nothing: the part is empty.
+    /// With an id that is not in the list, the page is empty.
     fn of<'a>(&self, entries: &'a [ListedModel]) -> (&'a [ListedModel], bool) {
         let place = |id: &String| entries.iter().position(|entry| entry.id == *id);
         let start = self
@@ -87,7 +87,7 @@ impl PageQuery {
         let part = entries.get(start..end).unwrap_or_default();
         let has_more = part.len() > self.limit;
         let part = match self.before_id {
-            // Reading backwards, the nearest are wanted.
+            // With `before_id` the page has the entries closest before the id.
             Some(_) => &part[part.len().saturating_sub(self.limit)..],
             None => &part[..part.len().min(self.limit)],
         };
@@ -168,7 +168,7 @@ fn messages_list(entries: &[ListedModel], page: &PageQuery) -> Bytes {
     })
 }
 
-/// Undoes `%XX`; what is no such escape stays as it is.
+/// Percent-decodes a value; an invalid escape is left as it is.
 fn percent_decoded(value: &str) -> String {
     let mut decoded = Vec::with_capacity(value.len());
     let mut rest = value.as_bytes();

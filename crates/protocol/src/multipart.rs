@@ -1,9 +1,9 @@
-//! Forms in `multipart/form-data` (RFC 7578): the values of their text fields, found in place.
+//! Lenient reading of `multipart/form-data` (RFC 7578): finds every value that any parser may assign to a field.
 
 use memchr::memmem;
 
-/// The boundary of a `multipart/form-data` content type; none for other types, and for one that two
-/// readers could read differently.
+/// The boundary of a `multipart/form-data` content type; `None` for other types, and for a content type that is
+/// ambiguous.
 pub fn boundary(content_type: &str) -> Option<&str> {
     let (essence, parameters) = content_type.split_once(';')?;
     if !essence.trim().eq_ignore_ascii_case("multipart/form-data") {
@@ -14,14 +14,14 @@ pub fn boundary(content_type: &str) -> Option<&str> {
         let (name, value) = parameter.split_once('=')?;
         match name.trim().to_ascii_lowercase().as_str() {
             "boundary" if boundary.is_none() => boundary = Some(unquoted(value.trim())?),
-            // A second one, or pieces of one as RFC 2231 has them: `boundary*0`.
+            // A repeated boundary, or the segments of RFC 2231: `boundary*0`.
             name if name.starts_with("boundary") => return None,
-            // Some readers decode even the names of fields by it.
+            // Some parsers decode field names with this charset.
             name if name.starts_with("charset") && !is_utf8(name, value) => return None,
             _ => {}
         }
     }
-    // Some readers end it at a comma or at a space.
+    // Some parsers end the boundary at a comma or a space.
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "'()+_-./:=?".contains(c);
     boundary.filter(|boundary| !boundary.is_empty() && boundary.chars().all(is_plain))
 }
@@ -43,7 +43,7 @@ fn is_utf8(name: &str, charset: &str) -> bool {
 
 /// The contents of all parts named `name`.
 ///
-/// Lenient: where two readers could differ on whether a part has this name, it has.
+/// Lenient: if any parser may assign this name to a part, it is returned.
 pub fn values<'b>(body: &'b [u8], boundary: &str, name: &str) -> impl Iterator<Item = &'b [u8]> {
     let delimiter = format!("--{boundary}");
     let mut rest = next_part(body, &delimiter);
@@ -59,7 +59,7 @@ pub fn values<'b>(body: &'b [u8], boundary: &str, name: &str) -> impl Iterator<I
     })
 }
 
-/// What follows the next delimiter.
+/// The bytes after the next delimiter.
 fn next_part<'b>(body: &'b [u8], delimiter: &str) -> Option<&'b [u8]> {
     let start = memmem::find(body, delimiter.as_bytes())?;
     Some(&body[start + delimiter.len()..])
@@ -80,7 +80,7 @@ fn without_line_end(content: &[u8]) -> &[u8] {
     content.strip_suffix(b"\r").unwrap_or(content)
 }
 
-/// Whether a part's headers give it this name, or may be read so.
+/// Whether a part's headers contain this name, or some parser may read them so.
 fn is_named(head: &[u8], name: &str) -> bool {
     let head = String::from_utf8_lossy(head).to_ascii_lowercase();
     let mut before = "";
@@ -90,7 +90,7 @@ fn is_named(head: &[u8], name: &str) -> bool {
             if is_filename {
                 return None;
             }
-            // `name*=` has a charset and escapes, `name*0=` a piece of a name.
+            // `name*=` has a charset and escapes, `name*0=` is a segment of a name.
             let is_extended = rest.starts_with('*');
             let (_, value) = rest.split_once('=')?;
             Some((is_extended, value.split(';').next().unwrap_or_default()))

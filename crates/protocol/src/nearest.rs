@@ -1,12 +1,12 @@
-//! Known names that an unknown one was probably meant to be.
+//! Finds the known names that are similar to an unknown one, for hints in errors.
 
-/// Longer names are not compared: nobody mistypes a word of this length.
+/// Longer names are not compared, because they are hardly typos.
 const COMPARED_CHARS: usize = 100;
 
 /// The known names closest to `name`, closest first, at most `at_most` of them.
 ///
-/// Close is what differs, apart from case, in no more than a third of its characters. A change,
-/// an insertion, a removal and a swap of two neighbours are one difference each.
+/// A name is close if at most a third of its characters differ, regardless of case. A change, an insertion, a removal
+/// and a swap of two neighbours count as one difference each.
 pub fn nearest<'a>(
     name: &str,
     known: impl IntoIterator<Item = &'a str>,
@@ -33,14 +33,14 @@ pub fn nearest<'a>(
         .collect()
 }
 
-/// Whether two names differ in at most `allowed` places, case apart.
+/// Whether two names have at most `allowed` differences, regardless of case.
 pub fn is_close(left: &str, right: &str, allowed: usize) -> bool {
     differences(left, right, allowed).is_some()
 }
 
-/// In how many places two names differ, case apart, if in no more than `allowed`.
+/// The number of differences between two names, regardless of case; `None` if there are more than `allowed`.
 pub fn differences(left: &str, right: &str, allowed: usize) -> Option<usize> {
-    // Names whose lengths differ by more are not worth the comparison, which takes the product of both.
+    // The comparison costs the product of both lengths, so it is skipped if the lengths alone differ too much.
     if left.chars().count().abs_diff(right.chars().count()) > allowed {
         return None;
     }

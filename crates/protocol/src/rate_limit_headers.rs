@@ -1,19 +1,19 @@
-//! What an answer's headers tell a caller of its limits, in each protocol's own family.
+//! Rate limit headers of responses, with the names and formats of each protocol.
 
 use super::Protocol;
 use super::date::rfc3339;
 use std::time::Duration;
 
-/// How a caller stands with one of its limits.
+/// The state of one of a caller's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimitHeaders {
     pub limit: u64,
     pub remaining: u64,
-    /// Until all of it is free again.
+    /// The time until the whole limit is free again.
     pub reset: Duration,
 }
 
-/// What an allowance is of.
+/// What the limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RateLimitUnit {
     Requests,
@@ -21,9 +21,9 @@ pub enum RateLimitUnit {
 }
 
 impl RateLimitHeaders {
-    /// Names and values of the headers; `now` in Unix milliseconds.
+    /// The names and values of the headers; `now` is in Unix milliseconds.
     ///
-    /// Messages has a family of its own, with points in time; all else uses chat's, with durations.
+    /// The messages protocol has its own names and points in time; other protocols have chat's names and durations.
     pub fn headers(
         &self,
         protocol: Option<Protocol>,
@@ -55,7 +55,7 @@ impl RateLimitHeaders {
         let reset = match protocol {
             Some(Protocol::Messages) => {
                 let reset_ms = u64::try_from(self.reset.as_millis()).unwrap_or(u64::MAX);
-                // Rounded up it would lie behind the end of a window that has just begun.
+                // Rounded down: rounded up, the time would lie after the end of the window.
                 rfc3339(now.saturating_add(reset_ms) / 1000)
             }
             _ => duration_text(self.reset),
@@ -79,7 +79,7 @@ pub fn duration_text(duration: Duration) -> String {
     }
 }
 
-/// Seconds, rounded up: who waits so long does not come too early.
+/// Seconds, rounded up, so that a client that waits for this long is not too early.
 pub fn whole_seconds(duration: Duration) -> u64 {
     duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
 }

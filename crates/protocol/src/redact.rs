@@ -1,24 +1,24 @@
-//! Takes credentials out of what a provider said before a caller or a log sees it.
+//! Redacts credentials in a provider's text before a caller or a log sees it.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 use memchr::memmem;
 
-/// Stands where a credential stood.
+/// Replaces a credential.
 const REDACTED: &[u8] = b"[redacted]";
-/// Shorter secrets are not looked for: they would hit ordinary words.
+/// Shorter secrets are not searched for, because ordinary words contain them.
 const SECRET_BYTES_MIN: usize = 8;
-/// Shorter runs of characters are words and not keys.
+/// The minimum length of a key; shorter runs of characters are words.
 const KEY_BYTES_MIN: usize = 16;
-/// What keys of providers begin with.
+/// The prefix of providers' keys.
 const KEY_PREFIX: &[u8] = b"sk-";
-/// What stands before a key in a header.
+/// The scheme before a token in a header.
 const SCHEME: &[u8] = b"bearer ";
 
-/// Replaces the given secrets, and all that looks like a bearer token or a key, with `[redacted]`.
+/// Replaces the given secrets, and everything that looks like a bearer token or a key, by `[redacted]`.
 ///
-/// Borrows where there is nothing to replace. Secrets of fewer than 8 bytes are not looked for.
+/// Borrows if there is nothing to replace. Secrets of less than 8 bytes are not searched for.
 pub fn redact<'a>(text: &'a [u8], secrets: &[&str]) -> Cow<'a, [u8]> {
     let mut found = Vec::new();
     for secret in secrets
@@ -37,17 +37,17 @@ pub fn redact<'a>(text: &'a [u8], secrets: &[&str]) -> Cow<'a, [u8]> {
     Cow::Owned(without(text, &found))
 }
 
-/// Runs of characters that begin like a key and are as long as one.
+/// Runs of characters that start with a key's prefix and are long enough for a key.
 fn keys(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     memmem::find_iter(text, KEY_PREFIX)
-        // Within a longer word, such as "risk-averse", it is no prefix.
+        // Inside of a longer word, such as "risk-averse", it is not a prefix.
         .filter(|&start| start == 0 || !is_key_byte(text[start - 1]))
         .filter_map(|start| key_at(text, start))
 }
 
-/// Keys in the place where a header has its token.
+/// Tokens after a `Bearer` scheme.
 fn bearer_tokens(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
-    // Only the last character of the scheme is searched for, its case is free.
+    // Only the space after the scheme is searched for, because the scheme's case varies.
     memchr::memchr_iter(b' ', text).filter_map(|space| {
         let start = space + 1;
         let scheme = text[..start].get(start.checked_sub(SCHEME.len())?..)?;
@@ -66,12 +66,12 @@ fn key_at(text: &[u8], start: usize) -> Option<Range<usize>> {
     (length >= KEY_BYTES_MIN).then_some(start..start + length)
 }
 
-/// Characters of tokens, and the stars that providers print in place of a key's middle.
+/// Characters of tokens, and the asterisks that providers print in place of the middle of a key.
 fn is_key_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-_.~+/=*".contains(&byte)
 }
 
-/// The text without the ranges, which are sorted and may overlap.
+/// The text with the ranges replaced; they are sorted and may overlap.
 fn without(text: &[u8], found: &[Range<usize>]) -> Vec<u8> {
     let mut clean = Vec::with_capacity(text.len());
     let mut done = 0;

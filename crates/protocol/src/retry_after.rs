@@ -1,17 +1,17 @@
-//! How long a provider wants to be left alone, by the headers of its refusal.
+//! The wait that a provider's error response asks for, from its headers.
 
 use super::date::read_rfc3339;
 use chrono::{Offset, Utc};
 use http::HeaderMap;
 use std::time::{Duration, SystemTime};
 
-/// The most that is believed.
+/// The maximum; a longer wait is reduced to it.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// What the headers ask for; none if they say nothing that can be read.
+/// The wait that the headers ask for; `None` if they contain no valid one.
 ///
-/// `retry-after-ms`, then `retry-after` in seconds or as a date, then the time at which a limit that
-/// is used up is reset: `x-ratelimit-reset-…` as `1s` or `6m0s`, `anthropic-ratelimit-…-reset` as a date.
+/// Read in this order: `retry-after-ms`, `retry-after` in seconds or as a date, then the reset of a limit that is used
+/// up: `x-ratelimit-reset-…` as `1s` or `6m0s`, `anthropic-ratelimit-…-reset` as a date.
 pub fn from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let milliseconds = text("retry-after-ms").and_then(|text| number(text, 1e-3));
@@ -48,7 +48,7 @@ fn number(text: &str, unit: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(number * unit).ok()
 }
 
-/// `1s`, `6m0s`, `1h2m3.5s`, `120ms`; a bare number counts seconds.
+/// Parses `1s`, `6m0s`, `1h2m3.5s` or `120ms`; a number without a unit is in seconds.
 fn spelled_out(text: &str) -> Option<Duration> {
     if let Some(seconds) = number(text, 1.0) {
         return Some(seconds);

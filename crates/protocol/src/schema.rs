@@ -6,42 +6,42 @@ use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
-/// The member of a schema that tells people what its rules want, in the place of a rule's own words.
+/// The schema keyword with a message for people, which replaces the rule's own message.
 const WORDS: &str = "errorMessage";
 
-/// A compiled JSON Schema, draft 2020-12 unless it names another.
+/// A compiled JSON Schema; draft 2020-12, unless it declares another.
 pub struct CompiledSchema {
     validator: Validator<TapeAdapter>,
-    /// As written, for the words in it.
+    /// The schema as written, for its messages.
     source: Value,
 }
 
-/// One way in which a body breaks its schema.
+/// A violation of a schema by a body.
 #[derive(Debug, PartialEq, Eq)]
 pub struct SchemaViolation {
     /// JSON pointer of the value at fault; empty for the body as a whole.
     pub pointer: String,
-    /// The schema keyword that it breaks, such as `maximum`.
+    /// The violated schema keyword, such as `maximum`.
     pub rule: String,
-    /// What is wrong, without quoting the value: it may be large, and is the caller's.
+    /// What is wrong. Does not quote the value, which may be large and is the caller's content.
     pub reason: String,
-    /// The member that the value lacks, where that is all that is wrong; of several that would do the first.
+    /// The missing member, if that is all that is wrong; of several alternatives the first.
     pub missing: Option<String>,
 }
 
-/// Why a JSON value is no schema.
+/// Why a JSON value is not a valid schema.
 #[derive(Debug, PartialEq, Eq)]
 pub struct InvalidSchema {
-    /// JSON pointer into the schema, to the value at fault.
+    /// JSON pointer to the error in the schema.
     pub pointer: String,
     pub reason: String,
 }
 
 impl CompiledSchema {
-    /// Compiles a schema. References to other documents are not followed.
+    /// Compiles a schema. References to other documents are not resolved.
     ///
     /// # Errors
-    /// What is wrong with it, and where in it.
+    /// What is wrong with the schema, and where.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
         jsonschema::options_for::<TapeAdapter>()
             .build(schema)
@@ -52,7 +52,7 @@ impl CompiledSchema {
             .map_err(|error| invalid_schema(&error, schema))
     }
 
-    /// Whether the body keeps every rule; the quick question, asked first.
+    /// Whether the body is valid. Faster than [`Self::violations`].
     pub fn accepts(&self, body: &JsonDocument) -> bool {
         self.validator.is_valid(body.root())
     }
@@ -74,7 +74,7 @@ impl CompiledSchema {
             .collect()
     }
 
-    /// What the schema that has the rule at `path` tells people who break it.
+    /// The message of the schema that contains the rule at `path`.
     fn words(&self, path: &str) -> Option<&str> {
         let (schema, _rule) = path.rsplit_once('/')?;
         self.source.pointer(schema)?.get(WORDS)?.as_str()
@@ -100,7 +100,7 @@ fn invalid_schema(error: &ValidationError<'_>, schema: &Value) -> InvalidSchema 
     InvalidSchema { pointer, reason }
 }
 
-/// The pointer of the first `$ref` that leads nowhere within the schema.
+/// The pointer of the first `$ref` without a target in the schema.
 fn dangling_reference(root: &Value, schema: &Value, pointer: &str) -> Option<String> {
     let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match schema {
@@ -119,9 +119,9 @@ fn dangling_reference(root: &Value, schema: &Value, pointer: &str) -> Option<Str
     }
 }
 
-/// The first ways in which a body breaks any of several schemas, at most `at_most`.
+/// The first violations of several schemas by a body, at most `at_most`.
 ///
-/// Of a place that one of them finds fault with, those behind it have nothing to add.
+/// If an earlier schema reports a value, later ones do not report the same value again.
 pub fn violations_of<'s>(
     schemas: impl IntoIterator<Item = &'s CompiledSchema>,
     body: &JsonDocument,
@@ -143,7 +143,7 @@ pub fn violations_of<'s>(
     found
 }
 
-/// The keyword that was broken. Three of them are one kind of error.
+/// The violated keyword. `Contains` is the kind of three keywords, so its keyword comes from the path.
 fn rule<'e>(error: &'e ValidationError<'_>) -> &'e str {
     match error.kind() {
         Kind::Contains => {
@@ -158,7 +158,7 @@ fn rule<'e>(error: &'e ValidationError<'_>) -> &'e str {
 fn missing(error: &ValidationError<'_>) -> Option<String> {
     match error.kind() {
         Kind::Required { property } => property.as_str().map(str::to_owned),
-        // Any of several would do, and none is there.
+        // Each alternative requires a member, and all of these are missing.
         Kind::AnyOf { context } if context.len() > 1 => {
             let of_branch = |errors: &Vec<ValidationError<'_>>| match errors.as_slice() {
                 [only] if only.instance_path() == error.instance_path() => missing(only),
@@ -171,8 +171,8 @@ fn missing(error: &ValidationError<'_>) -> Option<String> {
     }
 }
 
-/// What is wrong, in the words of the rule. All values that would be right are told; null is among them
-/// only where an absent value is meant.
+/// The error message for a rule. An enum's message lists all values; null is listed only where an absent value is
+/// meant.
 fn reason(error: &ValidationError<'_>) -> String {
     if let Kind::Required { property } = error.kind() {
         return format!("missing required field {property}");

@@ -1,25 +1,25 @@
-//! What looks like a secret wherever it stands: keys of providers, tokens, credentials in URLs, private keys.
+//! Finds text that looks like a secret: providers' keys, tokens, credentials in URLs, private keys.
 //!
-//! One pass over the text for each rule, so that a text of any size is searched in linear time.
+//! Each rule takes one pass over the text, so the time is linear in its size.
 
 use regex::Regex;
 use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// What stands in a text where a secret was.
+/// Replaces a secret in a text.
 pub const MASK: &str = "[secret]";
 
-/// Shorter runs of letters and digits are words.
+/// The minimum length of a random run; shorter runs of letters and digits are words.
 const RANDOM_CHARS_MIN: usize = 16;
 
-/// What keys of well-known issuers begin with. JSON Web Tokens begin with `eyJ`.
+/// Prefixes of the keys of well-known issuers. JSON Web Tokens begin with `eyJ`.
 static ISSUED: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
         r"(?:\b|_)(?:(?i:sk)[-_][A-Za-z0-9_.~+/=%-]{4,}|(?:ghp_|gho_|ghu_|ghs_|ghr_|github_pat_|glpat-|xox[abeprs]-|xapp-|hf_|r8_|gsk_|xai-|npm_|pypi-|dop_v1_|shpat_|rk_live_|pk_live_|SG\.|ya29\.|AIza|eyJ)[A-Za-z0-9_.~+/=%-]{8,}|A[KS]IA[A-Z0-9]{8,})",
     )
 });
-/// A credential behind the name of its scheme.
+/// A credential after the name of its scheme.
 static SCHEMED: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"(?i)\b(?:bearer|basic)[ \t]+([A-Za-z0-9_.~+/=%:-]{4,})"));
 /// `password=…`, `"api_key": "…"`, `x-auth-token: …`.
@@ -35,7 +35,7 @@ static QUERY: LazyLock<Regex> =
 static ACCOUNT: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r#"([^\s/:@"'`,<>{}\[\]()]{1,64}:[^\s/:@"'`,<>{}\[\]()]{1,256})@[A-Za-z0-9\[]"#)
 });
-/// A value of a query that is no secret: a number, a date, a word.
+/// A value of a query that is not a secret: a number, a date, a word.
 static TAME: LazyLock<Regex> = LazyLock::new(|| pattern(r"^(?:[a-z]{1,12}|[0-9.-]{1,12})$"));
 static UUID: LazyLock<Regex> = LazyLock::new(|| {
     pattern(r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b")
@@ -43,7 +43,7 @@ static UUID: LazyLock<Regex> = LazyLock::new(|| {
 static PRIVATE_KEY: LazyLock<Regex> =
     LazyLock::new(|| pattern(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----"));
 
-/// The ranges of a text that look like secrets, in no order; they may overlap.
+/// The ranges of a text that look like secrets, in any order; they may overlap.
 pub fn in_text(text: &str) -> Vec<Range<usize>> {
     let mut secrets: Vec<Range<usize>> =
         ISSUED.find_iter(text).map(|found| found.range()).collect();
@@ -56,7 +56,7 @@ pub fn in_text(text: &str) -> Vec<Range<usize>> {
         }
     }
     for found in ASSIGNED.captures_iter(text) {
-        // `Authorization: Bearer …`: the scheme is none, and what follows it has a rule of its own.
+        // `Authorization: Bearer …`: the scheme is not a secret, and the token after it has its own rule.
         let is_scheme = |value: &str| ["bearer", "basic"].contains(&&*value.to_ascii_lowercase());
         let value = found.get(1).filter(|value| !is_scheme(value.as_str()));
         secrets.extend(value.map(|value| value.range()));
@@ -80,7 +80,7 @@ pub fn is_in(text: &str) -> bool {
     !in_text(text).is_empty()
 }
 
-/// The text with all that looks like a secret masked.
+/// The text with everything masked that looks like a secret.
 pub fn masked(text: &str) -> Cow<'_, str> {
     let mut secrets = in_text(text);
     if secrets.is_empty() {
@@ -100,7 +100,7 @@ pub fn masked(text: &str) -> Cow<'_, str> {
     Cow::Owned(masked)
 }
 
-/// Whether a name, of a header, a parameter or a key, announces a secret.
+/// Whether the name of a header, a parameter or a key indicates a secret value.
 pub fn is_secret_name(name: &str) -> bool {
     const WHOLE: [&str; 5] = ["key", "pass", "sig", "auth", "code"];
     const ENDS: [&str; 16] = [
@@ -125,7 +125,7 @@ pub fn is_secret_name(name: &str) -> bool {
     WHOLE.contains(&&*name) || ENDS.iter().any(|end| name.ends_with(end))
 }
 
-/// The `user:password` of each URL.
+/// The ranges of `user:password` in URLs.
 fn user_infos(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
     let mut done = 0;
@@ -139,7 +139,7 @@ fn user_infos(text: &str) -> Vec<Range<usize>> {
         let url = &rest[..end.unwrap_or(rest.len())];
         done = start + url.len();
         let authority = url.find(['/', '?', '#']).unwrap_or(url.len());
-        // A password with a slash in it ends the authority early, for whoever reads the URL strictly.
+        // If a password contains a slash, the authority ends early for a strict parser.
         let length = url[..authority].rfind('@').or_else(|| {
             let length = url.rfind('@')?;
             url[..length].contains(':').then_some(length)
@@ -164,7 +164,7 @@ fn private_keys(text: &str) -> Vec<Range<usize>> {
     secrets
 }
 
-/// Runs of characters that nobody would make up: letters and digits in turns, or case in turns.
+/// Finds random runs of characters: with changes between letters and digits, or between upper and lower case.
 fn random_runs(text: &str, secrets: &mut Vec<Range<usize>>) {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~%".contains(&byte);
     let is_joint = |byte: u8| b"/+=".contains(&byte);
@@ -208,7 +208,7 @@ fn random_runs(text: &str, secrets: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Base64 has `/` and `+` in it: pieces beside a random one that look like no words are of it, too.
+/// Extends a random run to neighbouring pieces that do not look like words, because base64 contains `/` and `+`.
 fn extend_to_neighbours(text: &str, pieces: &mut [(Range<usize>, bool)]) {
     let is_like = |piece: &Range<usize>| {
         let piece = text[piece.clone()].as_bytes();
@@ -228,7 +228,7 @@ fn extend_to_neighbours(text: &str, pieces: &mut [(Range<usize>, bool)]) {
     }
 }
 
-/// Whether a part of this piece has both cases and digits, as pieces of base64 have.
+/// Whether a part of this piece has letters of both cases and digits, like base64.
 fn is_mixed(piece: &str) -> bool {
     piece.split(['-', '_', '.', '~', '%']).any(|part| {
         let has = |is: fn(&u8) -> bool| part.as_bytes().iter().any(is);
@@ -239,7 +239,7 @@ fn is_mixed(piece: &str) -> bool {
     })
 }
 
-/// Whether a part of this piece, between its dashes and dots, is random.
+/// Whether a part of this piece, between dashes and dots, is random.
 fn is_random(piece: &str) -> bool {
     piece.split(['-', '_', '.', '~', '%']).any(|part| {
         if part.len() < RANDOM_CHARS_MIN {

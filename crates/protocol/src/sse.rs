@@ -1,4 +1,4 @@
-//! Server-sent events out of chunks cut anywhere, with every byte kept in its place.
+//! Parses server-sent events from chunks that may be cut anywhere, and preserves every byte.
 
 mod fields;
 
@@ -9,32 +9,31 @@ pub use fields::{SseEvent, encode_event};
 
 use bytes::Bytes;
 
-/// Cuts a stream into events.
+/// Splits a stream into events.
 ///
-/// Push a chunk, then take events until there are none. The `raw` of all events, joined in order
-/// and followed by what `finish` gives, is the stream byte for byte: comments, blank lines and
-/// byte order mark come out as events without data. An event that lies within one chunk is a
-/// slice of it; one that does not is copied once.
+/// Push a chunk, then call `next` until it returns `None`. The `raw` bytes of all events, in order and followed by the
+/// result of `finish`, are the stream byte for byte: comments, blank lines and a byte order mark are returned as events
+/// without data. An event within one chunk is a slice of it; any other event is copied once.
 #[derive(Clone, Debug)]
 pub struct SseDecoder {
     event_bytes_max: usize,
-    /// What is left of the chunk pushed last.
+    /// The rest of the last chunk.
     chunk: Bytes,
     /// The event's bytes from earlier chunks.
     carried: Vec<u8>,
-    /// Whether the line that the scan stands in has no bytes so far.
+    /// Whether the current line is empty so far.
     at_line_start: bool,
-    /// Whether the last byte was a CR, so that a LF right now still belongs to it.
+    /// Whether the last byte was a CR, so that an LF directly after it belongs to the same line end.
     after_cr: bool,
-    /// Whether the event turned out longer than `event_bytes_max` and comes out in pieces.
+    /// Whether the current event exceeds `event_bytes_max` and is returned in pieces.
     in_oversize: bool,
     at_stream_start: bool,
 }
 
 impl SseDecoder {
-    /// `event_bytes_max` is the most bytes an event may have, with its blank line, to be kept whole.
+    /// `event_bytes_max` is the maximum size of an event with its blank line, in bytes.
     ///
-    /// A longer one comes out as pieces that are flagged oversize and have no data.
+    /// A longer event is returned in pieces that are flagged as oversize and have no data.
     pub fn new(event_bytes_max: usize) -> Self {
         Self {
             event_bytes_max,
@@ -56,7 +55,7 @@ impl SseDecoder {
         }
     }
 
-    /// The next event, or a piece of an oversize one; none when more bytes are needed.
+    /// The next event, or a piece of an oversize one; `None` if more bytes are needed.
     #[allow(clippy::should_implement_trait, reason = "more may come after none")]
     pub fn next(&mut self) -> Option<SseEvent> {
         if self.chunk.is_empty() {
@@ -72,10 +71,10 @@ impl SseDecoder {
         }
     }
 
-    /// Ends the stream; returns the event that no blank line ended.
+    /// Ends the stream; returns the last event if it has no blank line.
     ///
-    /// Readers differ on such an event: the standard drops it, some clients do not. Of an
-    /// oversize one whose pieces are all out there may be no bytes left.
+    /// Clients differ on such an event: the standard discards it, some clients do not. If the event was oversize and
+    /// all its pieces were returned, there may be no bytes left.
     pub fn finish(&mut self) -> Option<SseEvent> {
         if self.is_between_events() && self.chunk.is_empty() {
             return None;
@@ -88,17 +87,17 @@ impl SseDecoder {
         })
     }
 
-    /// Whether the bytes so far end with an event. Asked when all events were taken.
+    /// Whether the bytes so far end with an event. Call it after all events were taken.
     pub fn is_between_events(&self) -> bool {
         self.carried.is_empty() && !self.in_oversize
     }
 
-    /// Whether pieces of an event came out that was too long to be kept, and its end did not come yet.
+    /// Whether pieces of an oversize event were returned, and the event has not ended.
     pub fn is_in_oversize(&self) -> bool {
         self.in_oversize
     }
 
-    /// One past the blank line that ends the event, if the chunk holds it.
+    /// The offset after the blank line that ends the event, if the chunk contains it.
     fn event_end(&mut self) -> Option<usize> {
         let chunk = &self.chunk[..];
         let mut at = 0;
@@ -134,7 +133,7 @@ impl SseDecoder {
             Bytes::from(std::mem::take(&mut self.carried))
         };
         let is_first = std::mem::take(&mut self.at_stream_start);
-        // The LF of a last CR LF may come as a blank of its own, so that it never counts.
+        // The LF of the last CR LF may be returned as a separate blank, so it is not counted.
         let length = raw
             .strip_suffix(b"\r\n")
             .map_or(raw.len(), |rest| rest.len() + 1);
@@ -145,7 +144,7 @@ impl SseDecoder {
         }
     }
 
-    /// Keeps the chunk until its event ends, unless the event is too long to be kept.
+    /// Buffers the chunk until its event ends, unless the event becomes oversize.
     fn keep_partial(&mut self) -> Option<SseEvent> {
         let chunk = std::mem::take(&mut self.chunk);
         if !self.in_oversize && self.carried.len() + chunk.len() <= self.event_bytes_max {

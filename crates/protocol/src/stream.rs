@@ -1,4 +1,4 @@
-//! What the events of each protocol's streams mean, and where an answer says its model.
+//! The meaning of the events of each protocol's streams, and the position of the model's name in responses.
 
 mod progress;
 
@@ -12,18 +12,18 @@ use std::ops::Range;
 use super::Protocol;
 use super::json::skim;
 
-/// What an event means for whoever waits for an answer.
+/// What an event means for a client that waits for a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventClass {
-    /// Opens the stream or a part of it; no word of the answer yet.
+    /// Opens the stream or a part of it, without content.
     Framing,
-    /// A part of the answer, and whatever this gateway does not know.
+    /// A part of the response, or an event that the gateway does not know.
     Content,
     /// Keeps the connection alive: comments and ping events.
     Ping,
-    /// Says that the answer failed; often the last event.
+    /// Reports that the response failed; often the last event.
     Error,
-    /// The protocol's own end. `failed` where it says that the answer failed.
+    /// The last event of the protocol; `failed` if it reports that the response failed.
     Terminal { failed: bool },
 }
 
@@ -42,10 +42,10 @@ pub fn classify(protocol: Protocol, name: Option<&[u8]>, data: &[u8]) -> EventCl
     }
 }
 
-/// Where an event or a whole body names the model of the answer: the string, quotes included.
+/// The span of the response's model name in an event or a whole body, as a string with its quotes.
 ///
-/// At the top in bodies and chat chunks, inside the message that a messages stream starts with,
-/// inside the response that some events of a responses stream carry.
+/// It is a top-level member in bodies and chat chunks, a member of the message in the first event of a messages stream,
+/// and a member of the response in some events of a responses stream.
 pub fn model_span(data: &[u8]) -> Option<Range<usize>> {
     let model = skim::members(data, 0..data.len()).find_map(|(key, value)| match key {
         b"model" => Some(value),
@@ -60,7 +60,7 @@ pub fn model_span(data: &[u8]) -> Option<Range<usize>> {
     data[model.clone()].starts_with(b"\"").then_some(model)
 }
 
-/// A chat event is an error, a usage report, the announcement of a role, or content.
+/// A chat event is an error, a usage report, an announcement of the role, or content.
 fn classify_chat(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     if data.starts_with(b"[DONE]") {
         return EventClass::Terminal { failed: false };
@@ -93,7 +93,7 @@ fn classify_messages(name: Option<&[u8]>) -> EventClass {
     }
 }
 
-/// An error may come as a bare object: SDKs raise on whatever has an `error`.
+/// An error may be a bare object: SDKs raise an exception for any event with an `error`.
 fn classify_responses(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     match name {
         Some(
@@ -114,7 +114,7 @@ fn classify_responses(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     }
 }
 
-/// A part of an image is worth as much to a caller as a word is; the last event has the image itself.
+/// A partial image is content; the last event has the final image.
 fn classify_image_edit(name: Option<&[u8]>, data: &[u8]) -> EventClass {
     match name {
         Some(b"image_edit.completed" | b"image_generation.completed") => {
@@ -130,12 +130,12 @@ fn has_error(data: &[u8]) -> bool {
     skim::find(data, &["error"]).is_some_and(|error| is_non_empty(data, &error))
 }
 
-/// The name that an event's data repeats.
+/// The event's name in the `type` of its data.
 pub(super) fn event_type(data: &[u8]) -> Option<&[u8]> {
     skim::plain_string(data, skim::find(data, &["type"])?).map(str::as_bytes)
 }
 
-/// Whether a choice of a chat chunk holds more than the role of who speaks.
+/// Whether a choice of a chat chunk contains more than the role.
 fn has_content(data: &[u8], choice: Range<usize>) -> bool {
     skim::members(data, choice).any(|(key, value)| match key {
         b"finish_reason" => is_non_empty(data, &value),
@@ -145,7 +145,7 @@ fn has_content(data: &[u8], choice: Range<usize>) -> bool {
     })
 }
 
-/// Whether a value is other than null, false, zero or empty.
+/// Whether a value is not null, false, zero or empty.
 fn is_non_empty(data: &[u8], value: &Range<usize>) -> bool {
     !matches!(
         &data[value.clone()],

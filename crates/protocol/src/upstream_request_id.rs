@@ -1,9 +1,9 @@
-//! The id that a provider gave a request: what its support asks for.
+//! The provider's request id, which its support asks for.
 
 use super::json::skim;
 use http::{HeaderMap, HeaderValue};
 
-/// Where providers and the clouds before them put it, their own first and what stands before them last.
+/// Response headers with a request id: the provider's own first, those of the CDN before it last.
 const HEADERS: [&str; 11] = [
     "x-request-id",
     "request-id",
@@ -18,7 +18,7 @@ const HEADERS: [&str; 11] = [
     "cf-ray",
 ];
 
-/// The id in a response's headers; one without a value is none.
+/// The id in a response's headers; empty values are ignored.
 pub fn of_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
     HEADERS
         .iter()
@@ -26,7 +26,7 @@ pub fn of_headers(headers: &HeaderMap) -> Option<&HeaderValue> {
         .find(|value| !value.is_empty())
 }
 
-/// The id in a JSON body that names one.
+/// The id in a JSON body, if it has one.
 pub fn of_body(body: &[u8]) -> Option<HeaderValue> {
     let found = skim::find(body, &["request_id"])?;
     let id = skim::plain_string(body, found)?;

@@ -1,4 +1,4 @@
-//! What an answer cost, in tokens: from whole bodies and from the events of a stream.
+//! Token usage of a response: from whole bodies and from the events of a stream.
 
 #[cfg(test)]
 mod tests;
@@ -11,15 +11,14 @@ use memchr::memmem::Finder;
 use super::Protocol;
 use super::json::{DocumentNode, JsonDocument, JsonLimits, skim};
 
-/// Token counts as the provider gave them; none where it gave none.
+/// The token counts in a response; `None` for a count that the provider did not send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TokenUsage {
-    /// In the chat and responses protocols with those from the cache, in the messages protocol
-    /// without them.
+    /// Includes tokens from the cache in the chat and responses protocols, but not in the messages protocol.
     pub input_tokens: Option<u64>,
-    /// With those spent on reasoning.
+    /// Includes tokens spent on reasoning.
     pub output_tokens: Option<u64>,
-    /// The messages protocol gives none.
+    /// Absent in the messages protocol.
     pub total_tokens: Option<u64>,
     /// Input tokens read from the provider's cache.
     pub cached_input_tokens: Option<u64>,
@@ -28,16 +27,16 @@ pub struct TokenUsage {
     pub reasoning_tokens: Option<u64>,
 }
 
-/// What a protocol's usage calls the counts that not every request has.
+/// The names of the optional counts in a protocol's usage.
 pub struct UsageFieldNames {
     /// Input tokens read from the provider's cache.
     pub cached: &'static str,
-    /// Input tokens written to it.
+    /// Input tokens written to the provider's cache.
     pub cache_write: &'static str,
     pub reasoning: &'static str,
 }
 
-/// The names of a protocol; see [`read`] for where they stand.
+/// The names in a protocol.
 pub fn detail_names(protocol: Option<Protocol>) -> UsageFieldNames {
     match protocol {
         Some(Protocol::Messages) => UsageFieldNames {
@@ -53,20 +52,20 @@ pub fn detail_names(protocol: Option<Protocol>) -> UsageFieldNames {
     }
 }
 
-/// The usage of a complete answer that was no stream.
+/// The usage in a complete response body that is not a stream.
 pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
     read(protocol, body, skim::find(body, &["usage"])?)
 }
 
-/// Follows a stream and knows at each point what was spent so far.
+/// Tracks the usage in a stream.
 ///
-/// Counts replace each other and are never added: providers repeat them, and those of the
-/// messages protocol are cumulative.
+/// Counts replace earlier ones and are never added: providers repeat them, and those of the messages protocol are
+/// cumulative.
 #[derive(Debug)]
 pub struct UsageMeter {
     protocol: Protocol,
     key: Finder<'static>,
-    /// From the first event of a messages stream; says little of the output.
+    /// The counts in the first event of a messages stream, in which the output is not yet final.
     at_start: Option<TokenUsage>,
     latest: Option<TokenUsage>,
 }
@@ -81,9 +80,9 @@ impl UsageMeter {
         }
     }
 
-    /// Takes note of an event. One that mentions no usage costs one search through its data.
+    /// Records an event. An event without usage costs one search through its data.
     pub fn event(&mut self, _name: Option<&[u8]>, data: &[u8]) {
-        // In text that a model wrote the quotes of this key are escaped.
+        // In text that a model wrote, the quotes of this key are escaped.
         if self.key.find(data).is_none() {
             return;
         }
@@ -101,7 +100,7 @@ impl UsageMeter {
         }
     }
 
-    /// What is known so far.
+    /// The usage so far.
     pub fn usage(&self) -> Option<TokenUsage> {
         match (self.latest, self.at_start) {
             (Some(latest), Some(at_start)) => Some(latest.or(at_start)),
@@ -116,7 +115,7 @@ impl UsageMeter {
         }
     }
 
-    /// The first start counts: a stream may repeat it, also after the counts have moved on.
+    /// Only the first start counts: a stream may repeat it after later counts.
     fn note_start(&mut self, data: &[u8]) {
         if self.at_start.is_none() {
             let found = skim::find(data, &["message", "usage"]);
@@ -126,7 +125,7 @@ impl UsageMeter {
 }
 
 impl TokenUsage {
-    /// Every input token, those from and for the cache included, as `protocol` counts them.
+    /// All input tokens, including those read from and written to the cache.
     pub fn input_with_cache(&self, protocol: Option<Protocol>) -> Option<u64> {
         let cache = match protocol {
             Some(Protocol::Messages) => [self.cached_input_tokens, self.cache_write_tokens],
@@ -136,7 +135,7 @@ impl TokenUsage {
         Some(self.input_tokens?.saturating_add(cached))
     }
 
-    /// All tokens, as the provider counted them together or by adding up.
+    /// The total that the provider sent, or else the sum of the counts.
     pub fn total(&self, protocol: Option<Protocol>) -> u64 {
         self.total_tokens.unwrap_or_else(|| {
             let input = self.input_with_cache(protocol).unwrap_or(0);
@@ -144,7 +143,7 @@ impl TokenUsage {
         })
     }
 
-    /// These counts, and the other's where there are none.
+    /// These counts, with `other` for those that are missing.
     fn or(self, other: Self) -> Self {
         Self {
             input_tokens: self.input_tokens.or(other.input_tokens),
@@ -157,7 +156,7 @@ impl TokenUsage {
     }
 }
 
-/// Reads a usage object; none for null, for something else, and for an object without any count.
+/// Parses a usage object; `None` if it is null, not an object, or has no count.
 fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsage> {
     let object = Bytes::copy_from_slice(&json[range]);
     let document = JsonDocument::parse(object, &JsonLimits::default()).ok()?;
@@ -187,7 +186,7 @@ fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsa
             cache_write_tokens: count("/input_tokens_details/cache_write_tokens"),
             reasoning_tokens: count("/output_tokens_details/reasoning_tokens"),
         },
-        // Tokens of a video are all output; family B counts seconds instead.
+        // The tokens of a video are all output; family B counts seconds instead.
         Protocol::Video | Protocol::FamilyA | Protocol::FamilyB => TokenUsage {
             output_tokens: count("/completion_tokens"),
             total_tokens: count("/total_tokens"),
@@ -197,7 +196,7 @@ fn read(protocol: Protocol, json: &[u8], range: Range<usize>) -> Option<TokenUsa
     (usage != TokenUsage::default()).then_some(usage)
 }
 
-/// A count, also where a provider writes it as 12.0.
+/// A count, which some providers write as 12.0.
 fn count(node: DocumentNode<'_>) -> Option<u64> {
     let whole = |number: &f64| number.fract() == 0.0 && (0.0..1e15).contains(number);
     node.as_u64()

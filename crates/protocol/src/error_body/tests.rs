@@ -1,4 +1,4 @@
-//! Error bodies have the keys and words that clients of each protocol read.
+//! Tests of error bodies: the keys and values that clients of each protocol read.
 
 use serde_json::{Value, json};
 

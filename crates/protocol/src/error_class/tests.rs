@@ -1,4 +1,4 @@
-//! Errors as providers send them, and whose fault each is.
+//! Tests of error classes with errors as providers send them.
 
 use super::*;
 

@@ -1,23 +1,23 @@
-//! Why a form is not read, and where.
+//! Why a form cannot be parsed, and at which offset.
 
 use crate::fault::{Fault, FaultKind};
 use std::error::Error;
 use std::fmt;
 
-/// The first thing that is wrong with a form.
+/// The first error in a form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FormError {
-    /// Bytes before the fault, from 0.
+    /// The offset of the error, in bytes from 0.
     pub offset: usize,
     pub reason: FormErrorKind,
 }
 
-/// Every way in which a form is wrong, or could be read in two ways.
+/// Every way in which a form is invalid or ambiguous.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FormErrorKind {
     LongBoundary,
     NoBeginning,
-    /// The boundary's text where it is no delimiter, or with something between it and the line's end.
+    /// The boundary occurs where it is not a delimiter, or other bytes follow it before the line end.
     BadDelimiter,
     BytesBehind,
     NoEnd,
@@ -27,10 +27,10 @@ pub enum FormErrorKind {
     RepeatedHeader,
     NoDisposition,
     BadDisposition,
-    /// A name with escapes, or in another charset.
+    /// The name contains escapes, or is in another charset.
     BadName,
     Encoded,
-    /// A part that is a multipart itself.
+    /// A part is itself a multipart.
     Nested,
 }
 

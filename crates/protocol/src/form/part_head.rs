@@ -1,27 +1,27 @@
-//! The headers of a form's part: its name, whether it is a file, and its content type.
+//! Parses the headers of a form's part: its name, whether it is a file, and its content type.
 
 use super::error::{FormError, FormErrorKind};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// Bytes of the headers of one part.
+/// The maximum size of the headers of one part, in bytes.
 const HEAD_BYTES_MAX: usize = 8192;
 
-/// What the headers of a part say.
+/// The parsed headers of a part.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PartHeaders {
     pub name: String,
-    /// Among the headers' bytes, with quotes if it has any.
+    /// The range of the name in the headers, with its quotes.
     pub written_name: Range<usize>,
     pub is_file: bool,
     pub content_type: Option<String>,
-    /// What stands instead of pieces of the headers that only some readers read in this way.
+    /// Replacements for bytes of the headers that not all parsers read in the same way.
     pub rewrites: Vec<(Range<usize>, String)>,
 }
 
 impl PartHeaders {
-    /// Reads the headers from `start` to their blank line; gives where the part's value begins.
+    /// Parses the headers from `start` to their blank line; returns the offset at which the part's value begins.
     pub fn read(body: &[u8], start: usize) -> Result<(Self, usize), FormError> {
         let unreadable = |reason| FormError::at(start, reason);
         let most = body.len().min(start + HEAD_BYTES_MAX);
@@ -32,7 +32,7 @@ impl PartHeaders {
             .map_err(|_| unreadable(FormErrorKind::BadHeader))?;
         let (unfolded, folds) = unfolded(text).map_err(unreadable)?;
         let mut head = Self::parse(&unfolded).map_err(unreadable)?;
-        // Each fold before a place has taken its line end out.
+        // Each unfolded line before a position has removed a line end of two bytes.
         let place = |at: usize| {
             let before = folds.iter().enumerate();
             at + 2 * before.filter(|(nth, fold)| *fold - 2 * nth <= at).count()
@@ -93,13 +93,13 @@ impl PartHeaders {
     }
 }
 
-/// Where a piece of `text` lies in it.
+/// The range of `piece` in `text`, of which it is a slice.
 fn place_in(text: &str, piece: &str) -> Range<usize> {
     let start = piece.as_ptr().addr() - text.as_ptr().addr();
     start..start + piece.len()
 }
 
-/// The headers with each in one line, and where a line's end was taken out for that (RFC 5322, 2.2.3).
+/// The headers with folded lines joined, and the offsets of the line ends that were removed (RFC 5322, section 2.2.3).
 fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormErrorKind> {
     if !text.contains("\r\n ") && !text.contains("\r\n\t") {
         return Ok((text.into(), Vec::new()));
@@ -108,7 +108,7 @@ fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormErrorKind> {
     let mut at = 0;
     for line in text.split("\r\n") {
         match line.starts_with([' ', '\t']) {
-            // To some readers a line of white space ends the headers.
+            // To some parsers a line of white space ends the headers.
             true if at == 0 || line.trim().is_empty() => return Err(FormErrorKind::BadHeader),
             true => folds.push(at - 2),
             false if at > 0 => whole.push_str("\r\n"),
@@ -120,11 +120,11 @@ fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormErrorKind> {
     Ok((whole.into(), folds))
 }
 
-/// `form-data; name="…"; filename="…"`
+/// A parsed `form-data; name="…"; filename="…"`.
 struct ContentDisposition<'t> {
     name: &'t str,
     is_file: bool,
-    /// A file name with escaped quotes, which end it to some readers.
+    /// A file name with escaped quotes, which end the name to some parsers.
     escaped: Option<&'t str>,
 }
 
@@ -143,15 +143,15 @@ impl<'t> ContentDisposition<'t> {
             }
             match parameter.as_str() {
                 "name" => name = Some(plain_name(value)?),
-                // Some readers look for a name within any parameter.
+                // Some parsers search for a name inside any parameter.
                 _ if has_name(value) => return Err(FormErrorKind::BadDisposition),
                 "filename" if value.contains('"') => escaped = Some(value),
                 _ if value.contains('"') => return Err(FormErrorKind::BadDisposition),
                 "filename" | "filename*" => {}
-                // Readers differ on whether `name*` and its pieces, `name*0`, overrule `name`.
+                // Parsers differ on whether `name*` and its segments, `name*0`, override `name`.
                 extended if extended.starts_with("name*") => return Err(FormErrorKind::BadName),
                 other if other.contains("name") => return Err(FormErrorKind::BadDisposition),
-                // `size` and its like say nothing of the field.
+                // Other parameters, such as `size`, do not affect the field.
                 _ => {}
             }
             seen.push(parameter);
@@ -170,7 +170,7 @@ impl<'t> ContentDisposition<'t> {
     }
 }
 
-/// The first parameter of `text`: its name in lower case, its value, and what is behind its semicolon.
+/// Parses the first parameter of `text`: its name in lower case, its value, and the text after the semicolon.
 fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormErrorKind> {
     let (name, value) = text.split_once('=').ok_or(FormErrorKind::BadDisposition)?;
     let name = name.trim();
@@ -204,7 +204,7 @@ fn parameter(text: &str) -> Result<(String, &str, Option<&str>), FormErrorKind> 
     Ok((name.to_ascii_lowercase(), value, behind))
 }
 
-/// Where a quoted text ends that began before: at the first quote that is not escaped.
+/// The end of a quoted text after its opening quote: the offset of the first quote that is not escaped.
 fn quoted_end(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     text.bytes().position(|byte| {
@@ -221,7 +221,7 @@ fn plain_name(name: &str) -> Result<&str, FormErrorKind> {
     }
 }
 
-/// Whether the value of a parameter holds what could be read as another one, `name=…`.
+/// Whether a parameter's value contains text that could be read as another parameter, `name=…`.
 fn has_name(value: &str) -> bool {
     let behind = |at: usize| value[at + 4..].trim_start_matches([' ', '\t']);
     let bytes = value.as_bytes();
@@ -230,25 +230,25 @@ fn has_name(value: &str) -> bool {
     })
 }
 
-/// Whether a part would have parts of its own, which only some readers look into.
+/// Whether a part would have parts of its own, which only some parsers read.
 fn is_multipart(content_type: &str) -> bool {
     let kind = content_type.split('/').next().unwrap_or_default();
     kind.trim().eq_ignore_ascii_case("multipart")
 }
 
-/// Whether a name has nothing that some readers decode and others do not.
+/// Whether a name contains nothing that some parsers decode and others do not.
 pub fn is_plain_name(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_graphic() && !"\\%\"".contains(c);
     !name.is_empty() && name.chars().all(is_plain)
 }
 
-/// A token of RFC 9110, 5.6.2.
+/// Whether `text` is a token (RFC 9110, section 5.6.2).
 fn is_token(text: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(is_part)
 }
 
-/// Whether a `Content-Transfer-Encoding` leaves the bytes as they are.
+/// Whether a `Content-Transfer-Encoding` leaves the bytes unchanged.
 fn is_identity(encoding: &str) -> bool {
     ["7bit", "8bit", "binary"]
         .iter()

@@ -1,4 +1,4 @@
-//! Forms that read one way only, and the bytes around a change.
+//! Tests of form parsing: unambiguous forms are accepted, others refused, and edits change no other bytes.
 
 use super::FormErrorKind as Kind;
 use super::*;
@@ -44,7 +44,7 @@ fn what_carries_no_part_is_read_over_and_not_kept() {
     let plain = format!("--b\r\n{PART}\r\n--b--\r\n");
     for body in [
         plain.clone(),
-        // As the encoder of openai-node 4 ends a form.
+        // The encoder of openai-node 4 ends a form like this.
         format!("{plain}\r\n"),
         format!("{plain}epilogue"),
         format!("{plain}epilogue\r\nof two lines\r\n"),
@@ -93,7 +93,7 @@ fn ambiguous_part_headers_are_normalised() {
         form.normalise(&mut edits);
         let sent = edits.apply(form.body()).to_bytes();
         assert_eq!(String::from_utf8_lossy(&sent), with_head(plain));
-        // The name is found where it stands, whatever stands before it.
+        // The range of the name is right, whatever precedes it.
         let mut edits = JsonEdits::default();
         form.normalise(&mut edits);
         edits.replace(form.parts()[0].written_name.clone(), "\"m\"");
@@ -109,7 +109,7 @@ fn what_could_be_read_in_two_ways_is_refused() {
     for (body, reason) in [
         (String::new(), Kind::NoBeginning),
         ("preamble".to_owned(), Kind::NoBeginning),
-        // Where the first part begins, and where the last one ends, is plain to every reader.
+        // The first and the closing delimiter must be unambiguous to every parser.
         (
             format!("preamble--b\r\n{PART}\r\n--b--"),
             Kind::BadDelimiter,
@@ -216,7 +216,7 @@ fn the_head_of_a_part_has_one_meaning() {
             disposition("form-data; name=\"n\"; name*=utf-8''m"),
             Kind::BadName,
         ),
-        // What readers of RFC 2231 put together to a name: `model`.
+        // Parsers with RFC 2231 support join these to the name `model`.
         (named("; name*0=\"mo\"; name*1=\"del\""), Kind::BadName),
         (named("; x=\"; name=m\""), Kind::BadDisposition),
         (named("; x=\"; NAME = m\""), Kind::BadDisposition),
@@ -272,7 +272,7 @@ fn the_head_of_a_part_has_one_meaning() {
     }
 }
 
-/// A part with a value of any bytes in which the boundary does not stand.
+/// A part with any bytes that do not contain the boundary.
 fn any_part() -> impl Strategy<Value = (String, bool, Vec<u8>)> {
     let value = prop::collection::vec(
         prop_oneof![Just(b'\r'), Just(b'\n'), Just(b'-'), any::<u8>()],
@@ -332,7 +332,7 @@ proptest! {
         let end = plain.len() - 2;
         let mut body = before.into_bytes();
         let text = &plain[..end];
-        // Behind each boundary and behind the last `--`.
+        // After each boundary and after the closing `--`.
         let delimiter = b"--a0Z";
         let mut done = 0;
         for at in memchr::memmem::find_iter(text, delimiter) {

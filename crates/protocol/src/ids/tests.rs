@@ -1,4 +1,4 @@
-//! Each place that an id can stand in, and places that look like one.
+//! Tests of ids: every field that can contain one, and fields that only look like it.
 
 use super::*;
 use crate::json::JsonLimits;
@@ -211,7 +211,7 @@ fn answers_give_their_own_id_and_those_of_what_came_with_them() {
             made(None, &["f"]),
         ),
     ] {
-        // Members of a `Value` come out sorted, so that `type` stands behind `id` here.
+        // A `Value` sorts its members, so that `type` follows `id` here.
         let mut found = made_in_body(body.to_string().as_bytes());
         found.others.sort();
         let mut expected = expected;

@@ -1,12 +1,12 @@
-//! The names that a form gives its images: `image`, once or repeated, `image[]`, or `image[0]` and so on.
+//! The names of image fields in a form: `image`, once or repeated, `image[]`, or `image[0]` and so on.
 
 use crate::form::{FormPart, MultipartForm};
 use crate::json::edit::JsonEdits;
 
-/// Several images go to providers under this name, whichever their caller used.
+/// The name of several images in forms for providers, whichever name the caller used.
 const LIST: &str = "\"image[]\"";
 
-/// How a field is named that holds an image.
+/// The form of the name of an image field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageFieldName {
     /// `image`
@@ -18,7 +18,7 @@ pub enum ImageFieldName {
 }
 
 impl ImageFieldName {
-    /// None for fields that hold no images.
+    /// `None` for fields that are not images.
     pub fn of(name: &str) -> Option<Self> {
         match name.strip_prefix("image")? {
             "" => Some(Self::Plain),
@@ -26,14 +26,14 @@ impl ImageFieldName {
             index => {
                 let digits = index.strip_prefix('[')?.strip_suffix(']')?;
                 let index: usize = digits.parse().ok()?;
-                // `[01]` and `[+1]` are no index to some readers.
+                // Some parsers do not accept `[01]` and `[+1]` as an index.
                 (index.to_string() == digits).then_some(Self::Indexed(index))
             }
         }
     }
 }
 
-/// Fields of an edit that hold text.
+/// Text fields of an image edit.
 pub const TEXT_FIELDS: [&str; 14] = [
     "background",
     "input_fidelity",
@@ -51,11 +51,11 @@ pub const TEXT_FIELDS: [&str; 14] = [
     "user",
 ];
 
-/// Fields of an edit that hold images.
+/// Image fields of an image edit.
 const IMAGE_FIELDS: [&str; 3] = ["image", "images", "mask"];
 
-/// Whether a name is that of a member of a field that has none: what a form writes as a member, `model[0]` or
-/// `image[0][url]`, is the field itself to some readers. Lists, `model[]`, are told from their fields elsewhere.
+/// Whether a name is a member of a field that has no members: to some parsers `model[0]` or `image[0][url]` is the
+/// field itself. List names such as `model[]` are not reported.
 pub fn is_member_of_field(name: &str) -> bool {
     let Some((field, _)) = name.split_once(['[', '.']) else {
         return false;
@@ -64,8 +64,8 @@ pub fn is_member_of_field(name: &str) -> bool {
     !is_list && (TEXT_FIELDS.contains(&field) || IMAGE_FIELDS.contains(&field))
 }
 
-/// Names several images as a list, `image[]`: of a repeated field some readers keep the last one only, and some
-/// know no indexes.
+/// Renames several images to `image[]`: of a repeated `image` some parsers read only the last one, and some do not
+/// support indexes.
 pub fn name_as_list(form: &MultipartForm, edits: &mut JsonEdits) {
     let images: Vec<(&FormPart, ImageFieldName)> = images(form).collect();
     let is_list = images.len() > 1;
@@ -78,7 +78,7 @@ pub fn name_as_list(form: &MultipartForm, edits: &mut JsonEdits) {
     }
 }
 
-/// The field of the image at an index, or of all of them.
+/// The field name of the image at an index, or of all images.
 pub fn field_of_image(form: &MultipartForm, index: Option<usize>) -> &str {
     let mut images = images(form);
     match (index, images.next()) {

@@ -1,22 +1,22 @@
-//! Types of image files, data URLs and their base64.
+//! Media types of image files, data URLs and base64.
 
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::DecodePaddingMode;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig, STANDARD};
 
-/// Takes base64 with or without its padding: callers write both.
+/// Accepts base64 with or without padding: callers send both.
 const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// Of a file that says nothing of itself.
+/// The type of a file without a known type.
 const UNKNOWN: &str = "application/octet-stream";
 
-/// The type of a file by its first bytes, else as it was declared.
+/// The media type of a file by its first bytes, else the declared one.
 ///
-/// SDKs declare `application/octet-stream` for whatever has no file name; providers look.
+/// SDKs declare `application/octet-stream` for content without a file name, and providers detect the type.
 pub fn type_of<'t>(content: &[u8], declared: Option<&'t str>) -> &'t str {
     match content {
         [0x89, b'P', b'N', b'G', ..] => "image/png",
@@ -41,7 +41,7 @@ pub fn type_of<'t>(content: &[u8], declared: Option<&'t str>) -> &'t str {
     }
 }
 
-/// A file name's ending for a type.
+/// The file name extension of a type.
 pub fn ending_of(content_type: &str) -> &str {
     match content_type {
         "image/png" => "png",
@@ -52,16 +52,16 @@ pub fn ending_of(content_type: &str) -> &str {
     }
 }
 
-/// Type and base64 of a data URL; none for any other text.
+/// Type and base64 of a data URL; `None` for any other text.
 pub fn data_url(url: &str) -> Option<(&str, &str)> {
     let (content_type, base64) = url.strip_prefix("data:")?.split_once(";base64,")?;
     Some((content_type, base64))
 }
 
-/// Appends what `base64` stands for.
+/// Appends the decoded `base64`.
 ///
 /// # Errors
-/// It is no base64.
+/// `base64` is invalid.
 pub fn decode_onto(out: &mut Vec<u8>, base64: &str) -> Result<(), base64::DecodeError> {
     out.reserve(decoded_len(base64));
     LENIENT.decode_vec(base64, out)
@@ -76,12 +76,12 @@ pub fn encode_onto(out: &mut Vec<u8>, content: &[u8]) {
         .expect("there is room for all of it");
 }
 
-/// Bytes of the base64 of so many bytes.
+/// The length of the base64 of `bytes` bytes.
 pub fn encoded_len(bytes: usize) -> usize {
     bytes.div_ceil(3) * 4
 }
 
-/// At least the bytes that `base64` stands for.
+/// The number of bytes that `base64` decodes to, or a little more.
 pub fn decoded_len(base64: &str) -> usize {
     base64.len().div_ceil(4) * 3
 }

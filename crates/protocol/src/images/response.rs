@@ -1,5 +1,4 @@
-//! Answers to image edits: what the protocol promises and a provider left out, and images in another shape
-//! than was asked for.
+//! Responses to image edits: adds fields that the provider omitted, and finds images in another format than requested.
 
 use super::RESPONSE_FORMAT;
 use crate::json::edit::JsonEdits;
@@ -7,31 +6,31 @@ use crate::json::{DocumentNode, JsonDocument, ValueKind, quoted};
 use bytes::Bytes;
 use std::borrow::Cow;
 
-/// Members of an answer that repeat the request's.
+/// Response fields that repeat the request's.
 const ECHOES: [&str; 4] = ["output_format", "background", "quality", "size"];
-/// A longer value is an image, of which nobody wants an echo.
+/// A longer value is not repeated: it is an image.
 const ECHO_BYTES_MAX: usize = 64;
 const COUNTS: [&str; 2] = ["input_tokens", "output_tokens"];
 const DETAILS: [&str; 2] = ["input_tokens_details", "output_tokens_details"];
 const KINDS: [&str; 2] = ["image_tokens", "text_tokens"];
 const NO_DETAILS: &str = r#"{"image_tokens":0,"text_tokens":0}"#;
 
-/// How a caller wants images.
+/// How the caller wants to receive images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImageDelivery {
     Url,
     Base64,
 }
 
-/// An image of an answer that is not as the caller wants it.
+/// An image that the response does not contain in the requested format.
 pub struct MismatchedImage<'a> {
     item: DocumentNode<'a>,
-    /// Where the image is; none where the answer has its bytes instead.
+    /// The image's URL; `None` if the response contains its base64 instead.
     pub url: Option<Cow<'a, str>>,
 }
 
 impl ImageDelivery {
-    /// What a request asks for; none where it leaves that to the provider.
+    /// The format that the request asks for; `None` if it does not say.
     pub fn requested_by(request: &JsonDocument) -> Option<Self> {
         let format = request.root().get(RESPONSE_FORMAT)?.as_str()?;
         match &*format {
@@ -41,7 +40,7 @@ impl ImageDelivery {
         }
     }
 
-    /// The images of `answer` that are only there in the other shape.
+    /// The images of `answer` that are present only in the other format.
     pub fn mismatched_images(self, answer: &JsonDocument) -> Vec<MismatchedImage<'_>> {
         let text = |item: DocumentNode<'_>, name: &str| {
             let text = item
@@ -70,7 +69,7 @@ impl ImageDelivery {
 }
 
 impl MismatchedImage<'_> {
-    /// Puts the image's base64, a JSON string, in the place of its URL.
+    /// Replaces the image's URL by its base64, which is given as a JSON string.
     pub fn inline(&self, edits: &mut JsonEdits, base64: Bytes) {
         if let Some(url) = self.item.get("url") {
             edits.remove_member(url);
@@ -79,8 +78,8 @@ impl MismatchedImage<'_> {
     }
 }
 
-/// Adds what an answer lacks: the time, echoes of the request, and usage with its details, in which what
-/// the provider did not count is zero. `now` is in Unix seconds.
+/// Adds what a response lacks: `created`, the fields that repeat the request's, and usage with its details, with zero
+/// for what the provider did not count. `now` is in Unix seconds.
 pub fn complete(edits: &mut JsonEdits, answer: &JsonDocument, request: &JsonDocument, now: u64) {
     let root = answer.root();
     if root.kind() != ValueKind::Object {

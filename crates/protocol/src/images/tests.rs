@@ -1,4 +1,4 @@
-//! Image edits from form to JSON and back, and answers that lack something.
+//! Tests of image edits: from form to JSON and back, and completion of responses.
 
 use super::*;
 use crate::form::MultipartForm;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 const AS_IT_IS: ImageRequestRewrite<'static> = ImageRequestRewrite::NONE;
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\r\n--";
 
-/// A form: names with a `!` are files.
+/// A form; a name that ends with `!` is a file.
 fn form(fields: &[(&str, &[u8])]) -> MultipartForm {
     let mut body = Vec::new();
     for (name, value) in fields {
@@ -207,7 +207,7 @@ fn what_has_no_place_in_a_form_is_named() {
             json!({"images": [image], "metadata": {"a": "b"}}),
             "metadata",
         ),
-        // Some reader would take each of these for another field.
+        // To some parser each of these would be another field.
         (json!({"images": [image], "model\0": "x"}), "model\0"),
         (
             json!({"images": [image], "a\"; name=\"b": "x"}),

@@ -1,4 +1,4 @@
-//! An image edit's JSON as a form, with its data URLs as files.
+//! Converts an image edit from JSON to a form, with its data URLs as files.
 
 use super::media::{data_url, decode_onto, decoded_len, ending_of};
 use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
@@ -7,25 +7,25 @@ use crate::json::{DocumentNode, JsonDocument, ValueKind};
 use bytes::Bytes;
 use memchr::memmem;
 
-/// A form, and the content type that names its boundary.
+/// A form, and the content type with its boundary.
 #[derive(Debug)]
 pub struct EncodedForm {
     pub content_type: String,
     pub body: Bytes,
 }
 
-/// Whether a request can be written as a form. Data URLs are not decoded for it.
+/// Whether a request can be converted to a form. Data URLs are not decoded for this check.
 ///
 /// # Errors
-/// The first member that cannot.
+/// The first member that cannot be converted.
 pub fn fits_form(document: &JsonDocument) -> Result<(), UnconvertibleField> {
     pieces(document, ImageRequestRewrite::NONE).map(|_| ())
 }
 
-/// Writes a request as a form; `seed` makes its boundary, and should be different each time.
+/// Converts a request to a form. The boundary is derived from `seed`, which should be different each time.
 ///
 /// # Errors
-/// A member has no place in a form, or an image is no base64.
+/// A member cannot be a form field, or an image is not valid base64.
 pub fn encode_form(
     document: &JsonDocument,
     rewrite: ImageRequestRewrite<'_>,
@@ -46,7 +46,7 @@ pub fn encode_form(
             piece.write(&mut body, &boundary)?;
         }
         body.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-        // A file could have it only by malice, since nobody knows the seed.
+        // Only a forged file could contain the boundary, and nobody knows the seed.
         if memmem::find_iter(&body, &boundary).count() == pieces.len() + 1 {
             return Ok(EncodedForm {
                 content_type: format!("multipart/form-data; boundary={boundary}"),
@@ -57,10 +57,10 @@ pub fn encode_form(
     }
 }
 
-/// One part to be written.
+/// A part to be written.
 struct OutgoingPart<'d> {
     name: String,
-    /// Where its value stands in the JSON, for errors.
+    /// The path of its value in the JSON, for errors.
     at: String,
     value: PartContent<'d>,
 }
@@ -81,7 +81,7 @@ fn pieces<'d>(
             (_, ValueKind::Null) => {}
             (RESPONSE_FORMAT, _) if !rewrite.keep_response_format => {}
             ("images", ValueKind::Array) => {
-                // Several are a list, which has a name of its own in forms.
+                // Several images are a list, which has its own name in forms.
                 let name = if node.len() == 1 { "image" } else { "image[]" };
                 for (index, image) in node.elements().enumerate() {
                     pieces.push(OutgoingPart::file(name, format!("images[{index}]"), image)?);
@@ -97,7 +97,7 @@ fn pieces<'d>(
                 ));
             }
             (name, ValueKind::Array | ValueKind::Object) => return Err(no_place(name)),
-            // Written into a form it could be read as another field.
+            // As a form field, such a name could be read as another field.
             (name, _) if !is_field_name(name) => return Err(no_place(name)),
             (name, ValueKind::String) => {
                 pieces.push(OutgoingPart::text(name, node.as_str().unwrap_or_default()));
@@ -131,7 +131,7 @@ impl<'d> OutgoingPart<'d> {
         };
         let at = format!("{at}.image_url");
         match data_url(&url) {
-            // It is written into a header.
+            // The type is written into a header.
             Some((content_type, _)) if content_type.bytes().all(|byte| byte.is_ascii_graphic()) => {
                 Ok(Self {
                     name: name.to_owned(),
@@ -144,7 +144,7 @@ impl<'d> OutgoingPart<'d> {
         }
     }
 
-    /// About the bytes it takes, and hardly ever less.
+    /// An estimate of the part's size in bytes, hardly ever too low.
     fn room(&self) -> usize {
         const HEAD: usize = 256;
         HEAD + match &self.value {
@@ -177,7 +177,7 @@ impl<'d> OutgoingPart<'d> {
     }
 }
 
-/// Whether a member of JSON may be a field of text: by its name every reader knows it as this one.
+/// Whether a JSON member may be a text field: every form parser reads its name in the same way.
 fn is_field_name(name: &str) -> bool {
     is_plain_name(name) && !name.contains(['[', ']']) && !matches!(name, "image" | "images")
 }

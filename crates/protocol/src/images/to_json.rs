@@ -1,4 +1,4 @@
-//! An image edit's form as the JSON that the protocol has for it.
+//! Converts an image edit from a form to JSON.
 
 use super::field_name::{ImageFieldName, is_member_of_field};
 use super::media::{encode_onto, encoded_len, type_of};
@@ -9,35 +9,35 @@ use bytes::Bytes;
 
 /// Fields that are numbers in JSON.
 const NUMBERS: [&str; 3] = ["n", "output_compression", "partial_images"];
-/// Fields that are true or false in JSON.
+/// Fields that are booleans in JSON.
 const FLAGS: [&str; 1] = ["stream"];
-/// The most bytes of a field that is text: what JSON takes for an image.
+/// The maximum size of a text field in bytes: that of an image in JSON.
 const TEXT_BYTES_MAX: usize = 20_971_520;
 
 /// How files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileEncoding {
-    /// As data URLs.
+    /// As data URLs with their content.
     DataUrls,
-    /// As data URLs without data: for those who only want to know what the form says.
+    /// As data URLs without content, for filters that only need the structure.
     StandIns,
 }
 
-/// Members of an edit, gathered from the parts of its form.
+/// The members of an edit, collected from the parts of its form.
 #[derive(Default)]
 struct EditFormFields<'f> {
     images: Vec<&'f FormPart>,
     images_named: Option<ImageFieldName>,
     mask: Option<&'f FormPart>,
     background: Option<&'f FormPart>,
-    /// Name without `[]`, with its parts; several for a list.
+    /// Names without `[]`, each with its parts; a list has several.
     texts: Vec<(&'f str, Vec<&'f FormPart>)>,
 }
 
-/// Whether a form can be written as JSON without a guess.
+/// Whether a form can be converted to JSON unambiguously.
 ///
 /// # Errors
-/// The first field that cannot.
+/// The first field that cannot be converted.
 pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
     let nested = form.parts().iter().find(|part| {
         let name = part.name.strip_suffix("[]").unwrap_or(&part.name);
@@ -55,10 +55,10 @@ pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
     }
 }
 
-/// Writes a form as JSON.
+/// Converts a form to JSON.
 ///
 /// # Errors
-/// A field that could be read in two ways, such as one that is there twice, or a form without image.
+/// A field is ambiguous (for example because it is repeated), or the form has no image.
 pub fn encode_json(
     form: &MultipartForm,
     files: FileEncoding,
@@ -197,7 +197,7 @@ fn twice(part: &FormPart) -> UnconvertibleField {
     UnconvertibleField::new(&part.name, message)
 }
 
-/// Writes an object, member by member.
+/// Writes a JSON object, member by member.
 struct ImageEditJsonWriter<'f> {
     form: &'f MultipartForm,
     files: FileEncoding,
@@ -206,7 +206,7 @@ struct ImageEditJsonWriter<'f> {
 
 impl<'f> ImageEditJsonWriter<'f> {
     fn new(form: &'f MultipartForm, files: FileEncoding) -> Self {
-        /// Of a member besides its value, and of a whole data URL's beginning.
+        /// The maximum size of a member without its value, and of a data URL's prefix.
         const ROOM: usize = 128;
         let room: usize = form
             .parts()
@@ -230,7 +230,7 @@ impl<'f> ImageEditJsonWriter<'f> {
         value(&mut self.out);
     }
 
-    /// A field that is text in the form: a number, a truth value, a text or a list of texts.
+    /// Writes a text field of the form as a number, a boolean, a string or a list of strings.
     fn text(&mut self, name: &str, parts: &[&FormPart]) -> Result<(), UnconvertibleField> {
         let texts: Vec<&str> = parts
             .iter()
@@ -273,7 +273,7 @@ impl<'f> ImageEditJsonWriter<'f> {
     }
 }
 
-/// `{"image_url": "data:…"}`
+/// Writes `{"image_url": "data:…"}`.
 fn reference(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileEncoding) {
     out.extend_from_slice(b"{\"image_url\":");
     data_url(out, form, part, files);
@@ -290,7 +290,7 @@ fn data_url(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: Fil
         type_of(content, part.content_type.as_deref())
     );
     out.extend_from_slice(&quoted(&beginning));
-    // Its closing quote comes behind the data, of which nothing needs an escape.
+    // The closing quote is written after the base64, which needs no escapes.
     out.pop();
     encode_onto(out, content);
     out.push(b'"');
@@ -319,7 +319,7 @@ fn text_of<'f>(form: &'f MultipartForm, part: &FormPart) -> Result<&'f str, Unco
     std::str::from_utf8(value).map_err(|_| unfit("is not UTF-8 text; send images as files"))
 }
 
-/// A whole number as JSON writes it.
+/// Whether `text` is an integer in JSON's syntax.
 fn is_integer(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let is_plain = digits == "0" || !digits.starts_with('0');

@@ -1,4 +1,4 @@
-//! Pending changes to a body: only the edited bytes change, all others stay shared with the original.
+//! Edits of a JSON body: only the edited bytes change, all others stay shared with the original.
 
 use std::ops::Range;
 
@@ -6,17 +6,17 @@ use bytes::Bytes;
 
 use super::{DocumentNode, ValueKind, quoted};
 
-/// Changes to one document, kept apart from it until they are applied.
+/// Edits of one document, separate from it until they are applied.
 ///
-/// Edits may be proposed in any order. Where one lies inside another, the wider one counts; of
-/// several for the same bytes the last one counts.
+/// Edits may be added in any order. If an edit's range contains that of another, the larger one wins; of several edits
+/// of the same range, the last one wins.
 #[derive(Clone, Debug, Default)]
 pub struct JsonEdits {
     replaced: Vec<SpanReplacement>,
     objects: Vec<ObjectEdit>,
 }
 
-/// A body in pieces, some of the original, some new.
+/// An edited body in segments, some from the original, some new.
 #[derive(Clone, Debug, Default)]
 pub struct BodySegments {
     parts: Vec<Bytes>,
@@ -28,11 +28,11 @@ struct SpanReplacement {
     with: Bytes,
 }
 
-/// Members taken out of and put into one object.
+/// The members removed from and added to one object.
 #[derive(Clone, Debug)]
 struct ObjectEdit {
     span: Range<usize>,
-    /// From key to value, each with whether it goes.
+    /// The range of each member from key to value, and whether the member is removed.
     members: Vec<(Range<usize>, bool)>,
     added: Vec<(String, Bytes)>,
 }
@@ -42,15 +42,15 @@ impl JsonEdits {
         self.replaced.is_empty() && self.objects.is_empty()
     }
 
-    /// Puts `with` in the place of the bytes of a value.
+    /// Replaces the bytes of a value by `with`.
     ///
-    /// `range` is a span of the document, so that two ranges are nested or apart.
+    /// `range` is a span of the document, so that two ranges are nested or disjoint.
     pub fn replace(&mut self, range: Range<usize>, with: impl Into<Bytes>) {
         let with = with.into();
         self.replaced.push(SpanReplacement { range, with });
     }
 
-    /// Takes a member out of its object, with its key and one comma. Does nothing for other values.
+    /// Removes a member from its object, with its key and one comma. Does nothing for values that are not members.
     pub fn remove_member(&mut self, value: DocumentNode<'_>) {
         let Some((key, object)) = value.key_span().zip(value.parent()) else {
             return;
@@ -60,9 +60,9 @@ impl JsonEdits {
         }
     }
 
-    /// Gives an object a member, whose value is written JSON; replaces the value where the key exists.
+    /// Adds a member to an object; `value` is JSON text. If the key exists, replaces its value.
     ///
-    /// Does nothing for values that are no objects.
+    /// Does nothing if `object` is not an object.
     pub fn insert_member(&mut self, object: DocumentNode<'_>, key: &str, value: impl Into<Bytes>) {
         if object.kind() != ValueKind::Object {
             return;
@@ -97,7 +97,7 @@ impl JsonEdits {
         BodySegments { parts }
     }
 
-    /// The edits of one object, begun where there are none.
+    /// The edits of one object, created if there are none.
     fn object(&mut self, object: DocumentNode<'_>) -> &mut ObjectEdit {
         let span = object.span();
         let known = self.objects.iter().position(|edit| edit.span == span);
@@ -108,15 +108,15 @@ impl JsonEdits {
         &mut self.objects[index]
     }
 
-    /// All changes that count, in the order of the body, none overlapping.
+    /// The edits that apply, in the order of the body, without overlaps.
     fn settled(&self) -> Vec<SpanReplacement> {
         let mut changes = Vec::with_capacity(self.replaced.len() + self.objects.len());
-        // Reversed, so that the stable sort puts the last change of the same bytes first.
+        // Reversed, so that the stable sort puts the last edit of a range first.
         changes.extend(self.replaced.iter().rev().cloned());
         for object in &self.objects {
             object.changes(&mut changes);
         }
-        // What goes in between comes before what takes the place of the bytes that follow.
+        // An insertion comes before a replacement of the bytes that follow it.
         changes.sort_by_key(|change| {
             let range = &change.range;
             (range.start, !range.is_empty(), usize::MAX - range.end)
@@ -158,7 +158,8 @@ impl ObjectEdit {
                 last_kept = Some(member);
                 continue;
             }
-            // A comma goes with each: the one before, or for the first ones the one after.
+            // One comma is removed with each member: the one before it, or, if no earlier member is kept, the one after
+            // it.
             let from = match index.checked_sub(1) {
                 Some(before) if last_kept.is_some() => self.members[before].0.end,
                 _ => member.start,
@@ -196,7 +197,7 @@ impl ObjectEdit {
 }
 
 impl BodySegments {
-    /// Bytes in all.
+    /// The total number of bytes.
     pub fn len(&self) -> usize {
         self.parts.iter().map(Bytes::len).sum()
     }
@@ -209,7 +210,7 @@ impl BodySegments {
         self.parts.iter()
     }
 
-    /// The whole body in one piece; copies unless it is one already.
+    /// The whole body as one slice; copies only if it has several segments.
     pub fn to_bytes(&self) -> Bytes {
         match self.parts.as_slice() {
             [whole] => whole.clone(),

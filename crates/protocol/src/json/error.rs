@@ -1,32 +1,32 @@
-//! Why a body is not the JSON this gateway accepts, and where.
+//! Why a body is not valid JSON for the gateway, and where.
 
 use std::error::Error;
 use std::fmt;
 
 use crate::fault::{Fault, FaultKind};
 
-/// The first thing that is wrong with a body.
+/// The first error in a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonError {
-    /// Bytes before the fault, from 0.
+    /// The offset of the error, in bytes from 0.
     pub offset: usize,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// Characters into the line, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// The JSON pointer of the object or array around the fault; empty for the document itself.
+    /// The JSON pointer of the object or array that contains the error; empty for the document itself.
     pub pointer: String,
     pub reason: JsonErrorKind,
 }
 
-/// Every way in which a body can be malformed.
+/// Every way in which a body can be invalid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JsonErrorKind {
     Empty,
     ByteOrderMark,
     Utf16,
     InvalidUtf8,
-    /// A raw byte below 0x20 in a string.
+    /// An unescaped byte below 0x20 in a string.
     ControlCharacter(u8),
     BadEscape,
     LoneSurrogate,
@@ -39,17 +39,17 @@ pub enum JsonErrorKind {
         found: u8,
     },
     UnexpectedEnd(ExpectedToken),
-    /// The key as decoded.
+    /// The decoded key.
     DuplicateKey(String),
-    /// More objects and arrays inside each other than this.
+    /// Objects and arrays are nested deeper than this limit.
     TooDeep(usize),
-    /// More values than this.
+    /// There are more values than this limit.
     TooManyValues(usize),
-    /// More bytes than offsets can name.
+    /// The body has more bytes than an offset can represent.
     TooLong,
 }
 
-/// What the grammar allows where something else stood.
+/// The token that the grammar expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExpectedToken {
     Value,
@@ -60,7 +60,7 @@ pub enum ExpectedToken {
     ClosingQuote,
 }
 
-/// Longest key or pointer that is told back, in characters.
+/// The maximum length of a key or pointer in a message, in characters.
 const QUOTED_CHARS_MAX: usize = 120;
 
 impl JsonError {

@@ -1,4 +1,4 @@
-//! Keys of one object: stepping from one to the next, comparing what they mean, finding a duplicate.
+//! The keys of one object: iteration, comparison after decoding, detection of duplicates.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use super::tape::{TapeEntry, TapeEntryKind};
 use super::text;
 
-/// Up to this many members, comparing each with each is faster than hashing.
+/// Up to this number of members, comparing all pairs is faster than hashing.
 const SMALL: u32 = 12;
 
-/// Random for each process, so that nobody can prepare keys that collide.
+/// Seeded at random for each process, so that nobody can prepare keys that collide.
 static HASHER: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 
-/// The tape index of the first key that an earlier key of the same object equals once decoded.
+/// The tape index of the first key that is equal, after decoding, to an earlier key of the same object.
 ///
 /// `object` is the tape index of an object whose members end the tape.
 pub(super) fn duplicate(body: &[u8], tape: &[TapeEntry], object: usize) -> Option<usize> {
@@ -23,7 +23,7 @@ pub(super) fn duplicate(body: &[u8], tape: &[TapeEntry], object: usize) -> Optio
     }
 }
 
-/// The entry after this one and all it contains.
+/// The index of the entry after this one and all that it contains.
 pub(super) fn after(tape: &[TapeEntry], index: usize) -> usize {
     let entry = &tape[index];
     if entry.is_container() {
@@ -33,11 +33,11 @@ pub(super) fn after(tape: &[TapeEntry], index: usize) -> usize {
     }
 }
 
-/// Whether a key means `name` once decoded.
+/// Whether a key is equal to `name` after decoding.
 pub(super) fn key_equals(body: &[u8], key: &TapeEntry, name: &str) -> bool {
     let content = key.content(body);
     match key.shape {
-        // An escape never stands for more bytes than it takes, so a shorter key cannot match.
+        // An escape is never shorter than the bytes it decodes to, so a shorter key cannot match.
         TapeEntryKind::Key(spelling) if spelling.escaped => {
             content.len() >= name.len() && text::decode(content, spelling) == name
         }
@@ -61,7 +61,7 @@ fn duplicate_by_comparing(body: &[u8], tape: &[TapeEntry], object: usize) -> Opt
     None
 }
 
-/// Keeps hashes and key indices in an open-addressed table of twice the size needed.
+/// Stores hashes and key indexes in an open-addressed table of twice the needed size.
 fn duplicate_by_hashing(
     body: &[u8],
     tape: &[TapeEntry],

@@ -1,4 +1,4 @@
-//! Strict JSON over the original bytes: one scan to a flat tape, read in place, changed by splicing.
+//! A strict JSON parser: one scan writes a flat tape of spans over the original bytes, which are read in place.
 
 pub mod edit;
 pub mod skim;
@@ -25,26 +25,26 @@ use bytes::Bytes;
 
 use tape::TapeEntry;
 
-/// How deep and how long a document may be.
+/// The maximum depth and size of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JsonLimits {
-    /// Objects and arrays that may stand inside each other; the outermost one counts.
+    /// The maximum nesting of objects and arrays; the outermost one counts.
     pub depth: usize,
-    /// Values of any kind in the whole document; keys do not count.
+    /// The maximum number of values of any kind in the whole document; keys do not count.
     pub values: usize,
 }
 
-/// A JSON document that was read strictly: its bytes as they came, and where every value lies.
+/// A JSON document: its original bytes, and the span of every value.
 ///
-/// What it accepts is RFC 8259 without duplicate keys, byte order mark or lone surrogates.
-/// Numbers stay bytes, so one that fits no machine type is still the number the caller wrote.
+/// It accepts RFC 8259 without duplicate keys, byte order mark or lone surrogates. Numbers stay as bytes, so a number
+/// that fits no machine type is preserved.
 pub struct JsonDocument {
     body: Bytes,
     tape: Vec<TapeEntry>,
 }
 
 impl JsonDocument {
-    /// Reads a whole body, or says what is wrong with it and where.
+    /// Parses a whole body; the error says what is wrong with it and where.
     pub fn parse(body: Bytes, limits: &JsonLimits) -> Result<Self, JsonError> {
         let tape = scan::scan(&body, limits)?;
         Ok(Self { body, tape })
@@ -55,7 +55,7 @@ impl JsonDocument {
         DocumentNode::new(self, 0)
     }
 
-    /// The bytes that were read, unchanged.
+    /// The original bytes, unchanged.
     pub fn body(&self) -> &Bytes {
         &self.body
     }
@@ -71,7 +71,7 @@ impl Default for JsonLimits {
 }
 
 impl fmt::Debug for JsonDocument {
-    /// Names sizes only: a body is the caller's and stays out of logs.
+    /// Prints only sizes: a body is the caller's content and must not be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Document")
             .field("bytes", &self.body.len())

@@ -1,4 +1,4 @@
-//! Values of a document, read in place.
+//! Access to the values of a document, in place.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,14 +7,14 @@ use std::ops::Range;
 use super::tape::{TapeEntry, TapeEntryKind};
 use super::{JsonDocument, keys, text};
 
-/// One value of a document.
+/// A value of a document.
 #[derive(Clone, Copy)]
 pub struct DocumentNode<'a> {
     document: &'a JsonDocument,
     index: u32,
 }
 
-/// The six types of JSON.
+/// The six types of JSON values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ValueKind {
     Null,
@@ -48,7 +48,7 @@ impl<'a> DocumentNode<'a> {
         self.entry().shape == TapeEntryKind::Null
     }
 
-    /// The decoded text of a string; borrowed when it holds no escape.
+    /// The decoded text of a string; borrowed if it has no escapes.
     pub fn as_str(self) -> Option<Cow<'a, str>> {
         let entry = self.entry();
         let spelling = entry.spelling()?;
@@ -63,29 +63,29 @@ impl<'a> DocumentNode<'a> {
         }
     }
 
-    /// A number written without fraction or exponent that fits.
+    /// The value of a number without fraction or exponent, if it fits.
     pub fn as_i64(self) -> Option<i64> {
         self.number_text()?.parse().ok()
     }
 
-    /// A number written without sign, fraction or exponent that fits.
+    /// The value of a number without sign, fraction or exponent, if it fits.
     pub fn as_u64(self) -> Option<u64> {
         self.number_text()?.parse().ok()
     }
 
-    /// The nearest double; none for a number beyond all doubles, such as 1e400.
+    /// The nearest double; `None` for a number beyond the range of doubles, such as 1e400.
     pub fn as_f64(self) -> Option<f64> {
         let number: f64 = self.number_text()?.parse().ok()?;
         number.is_finite().then_some(number)
     }
 
-    /// A number as it was written.
+    /// The text of a number as written.
     pub fn number_text(self) -> Option<&'a str> {
         let ascii = |bytes| std::str::from_utf8(bytes).expect("numbers are ASCII");
         (self.entry().shape == TapeEntryKind::Number).then(|| ascii(self.raw()))
     }
 
-    /// Code points of a string.
+    /// The number of code points of a string.
     pub fn str_len(self) -> Option<usize> {
         let entry = self.entry();
         let spelling = entry.spelling()?;
@@ -93,7 +93,7 @@ impl<'a> DocumentNode<'a> {
         Some(text::code_points(content, spelling))
     }
 
-    /// Members of an object or elements of an array; 0 for all else.
+    /// The number of members of an object or elements of an array; 0 for other values.
     pub fn len(self) -> usize {
         self.entry().count as usize
     }
@@ -113,19 +113,19 @@ impl<'a> DocumentNode<'a> {
         None
     }
 
-    /// The members of an object in the order of the body; none for all else.
+    /// The members of an object in the order of the body; empty for other values.
     pub fn members(self) -> ObjectMembers<'a> {
         let is_object = self.entry().shape == TapeEntryKind::Object;
         ObjectMembers(self.children(is_object))
     }
 
-    /// The elements of an array; none for all else.
+    /// The elements of an array; empty for other values.
     pub fn elements(self) -> ArrayElements<'a> {
         let is_array = self.entry().shape == TapeEntryKind::Array;
         ArrayElements(self.children(is_array))
     }
 
-    /// The value at an RFC 6901 pointer below this one; the empty pointer is this value.
+    /// The value at an RFC 6901 pointer relative to this value; the empty pointer is this value.
     pub fn pointer(self, pointer: &str) -> Option<DocumentNode<'a>> {
         if pointer.is_empty() {
             return Some(self);
@@ -140,12 +140,12 @@ impl<'a> DocumentNode<'a> {
             })
     }
 
-    /// Where the value lies in the body.
+    /// The range of the value in the body.
     pub fn span(self) -> Range<usize> {
         self.entry().span()
     }
 
-    /// Where the key of this member lies, quotes included; none for values that are no members.
+    /// The range of the member's key with its quotes; `None` for values that are not members.
     pub fn key_span(self) -> Option<Range<usize>> {
         let before = (self.index as usize).checked_sub(1)?;
         let entry = &self.document.tape[before];
@@ -157,7 +157,7 @@ impl<'a> DocumentNode<'a> {
         &self.document.body[self.span()]
     }
 
-    /// The object or array directly around this value. Walks down from the root.
+    /// The object or array that directly contains this value. Walks down from the root.
     pub fn parent(self) -> Option<DocumentNode<'a>> {
         let mut around = self.document.root();
         if around.index == self.index {
@@ -174,7 +174,7 @@ impl<'a> DocumentNode<'a> {
         }
     }
 
-    /// Tells nodes of one process apart: where the document is, and the place in its tape.
+    /// An identity that is unique in this process: the document's address and the index in its tape.
     pub(super) fn identity(self) -> (usize, u32) {
         (std::ptr::from_ref(self.document) as usize, self.index)
     }
@@ -193,7 +193,7 @@ impl<'a> DocumentNode<'a> {
 }
 
 impl fmt::Debug for DocumentNode<'_> {
-    /// Names kind and place only: values are the caller's and stay out of logs.
+    /// Prints only kind and span: values are the caller's content and must not be logged.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} at {:?}", self.kind(), self.span())
     }
@@ -252,7 +252,7 @@ impl<'a> Iterator for ArrayElements<'a> {
 }
 
 impl<'a> ContainerChildren<'a> {
-    /// The next child, after as many entries for its key.
+    /// The next child, after skipping `keys` entries for its key.
     fn step(&mut self, keys: usize) -> Option<DocumentNode<'a>> {
         self.left = self.left.checked_sub(1)?;
         let index = self.next + keys;
@@ -260,7 +260,7 @@ impl<'a> ContainerChildren<'a> {
         Some(DocumentNode::new(self.document, index))
     }
 
-    /// The child that is, or contains, the entry at `index`.
+    /// The child that is or contains the entry at `index`.
     fn find_holder(&mut self, in_object: bool, index: u32) -> Option<DocumentNode<'a>> {
         loop {
             let child = self.step(usize::from(in_object))?;

@@ -1,6 +1,6 @@
-//! JSON numbers: how one must be written.
+//! The syntax of JSON numbers.
 
-/// The length of the number that `bytes` begin with, if it is written as JSON wants it.
+/// The length of the number at the start of `bytes`, if it is valid JSON.
 pub(super) fn length(bytes: &[u8]) -> Option<usize> {
     let digits = |from: usize| {
         let rest = &bytes[from..];

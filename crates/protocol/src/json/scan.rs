@@ -1,11 +1,11 @@
-//! The scan: checks a body against RFC 8259 and our stricter rules, and writes the tape.
+//! The scan: validates a body against RFC 8259 and the gateway's stricter rules, and writes the tape.
 
 use super::error::{ExpectedToken, JsonError, JsonErrorKind};
 use super::keys;
 use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
 use super::{JsonLimits, number, text};
 
-/// Reads the whole body; the first entry of the tape is the outermost value.
+/// Scans the whole body; the first entry of the tape is the outermost value.
 pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, JsonError> {
     let mut scanner = JsonScanner {
         body,
@@ -21,9 +21,9 @@ pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, J
     Ok(scanner.tape)
 }
 
-/// Roughly what a value and its key take up in requests full of short ones.
+/// The approximate number of bytes of a value and its key in requests with many short ones.
 const BYTES_PER_ENTRY: usize = 16;
-/// A long body may hold one long string, so the tape starts no larger than this.
+/// The maximum initial capacity of the tape: a large body may contain only one long string.
 const FIRST_ENTRIES: usize = 1024;
 
 /// No container is open.
@@ -33,7 +33,7 @@ struct JsonScanner<'a> {
     body: &'a [u8],
     at: usize,
     tape: Vec<TapeEntry>,
-    /// The tape index of the open container that the scan is directly inside of.
+    /// The tape index of the innermost open container.
     innermost: u32,
     depth: usize,
     values: usize,
@@ -48,7 +48,7 @@ impl JsonScanner<'_> {
             [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..] | [0, _, 0, ..] | [_, 0, _, 0, ..] => {
                 JsonErrorKind::Utf16
             }
-            // The largest index is kept free for `NONE`.
+            // The largest index is reserved for `NONE`.
             _ if self.body.len() >= u32::MAX as usize => JsonErrorKind::TooLong,
             _ => return Ok(()),
         };
@@ -63,7 +63,7 @@ impl JsonScanner<'_> {
         }
     }
 
-    /// Reads closing brackets up to a comma; false when the outermost value has ended.
+    /// Reads closing brackets up to a comma; returns false when the outermost value has ended.
     fn another_value_is_due(&mut self) -> Result<bool, JsonError> {
         while self.innermost != NONE {
             if self.separator()? {
@@ -73,7 +73,7 @@ impl JsonScanner<'_> {
         Ok(false)
     }
 
-    /// Reads a value; false when it opened a container that has content, whose first value is now due.
+    /// Reads a value; returns false when it opened a container that is not empty, whose first value comes next.
     fn value(&mut self) -> Result<bool, JsonError> {
         let Some(byte) = self.next_byte() else {
             let reason = match self.tape.is_empty() {
@@ -95,7 +95,7 @@ impl JsonScanner<'_> {
         }
     }
 
-    /// Reads what follows a value in a container; true when another value is due.
+    /// Reads what follows a value in a container; returns true when another value must follow.
     fn separator(&mut self) -> Result<bool, JsonError> {
         let in_object = self.in_object();
         match self.next_byte() {
@@ -156,7 +156,7 @@ impl JsonScanner<'_> {
         Ok(())
     }
 
-    /// Opens a container; true when it is empty and thus closed again.
+    /// Opens a container; returns true when it is empty and thus closed again.
     fn open(&mut self, shape: TapeEntryKind) -> Result<bool, JsonError> {
         if self.depth == self.limits.depth {
             return Err(self.malformed(self.at, JsonErrorKind::TooDeep(self.limits.depth)));
@@ -221,7 +221,7 @@ impl JsonScanner<'_> {
         self.tape[self.innermost as usize].shape == TapeEntryKind::Object
     }
 
-    /// Skips white space and looks at the byte after it.
+    /// Skips white space and peeks at the byte after it.
     fn next_byte(&mut self) -> Option<u8> {
         loop {
             match self.body.get(self.at) {
@@ -232,7 +232,7 @@ impl JsonScanner<'_> {
     }
 }
 
-/// Errors, told with the place that the tape knows.
+/// Builds errors, with the pointer that follows from the tape.
 impl JsonScanner<'_> {
     fn missing(&self, wanted: ExpectedToken, found: Option<u8>) -> JsonError {
         match found {

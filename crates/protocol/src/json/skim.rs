@@ -1,7 +1,7 @@
-//! A quick look into JSON that a provider sent: finds a value without reading what lies around it.
+//! Finds a value in a provider's JSON without parsing the rest.
 //!
-//! Nothing is checked beyond what finding needs. Where the bytes are no JSON the answer may be
-//! none or some other range of the same bytes, never a panic.
+//! Only what is needed to find the value is checked. If the bytes are not valid JSON, the result may be nothing or a
+//! wrong range of the same bytes, but never a panic.
 
 use std::ops::Range;
 
@@ -15,17 +15,17 @@ pub fn find(json: &[u8], path: &[&str]) -> Option<Range<usize>> {
     Some(range)
 }
 
-/// The members of the object within `range`: raw keys without quotes, and where the values lie.
+/// The members of the object at `range`: raw keys without quotes, and the ranges of the values.
 pub fn members(json: &[u8], range: Range<usize>) -> RawMembers<'_> {
     RawMembers(RawCursor::new(json, range, b'{'))
 }
 
-/// Where the elements of the array within `range` lie.
+/// The ranges of the elements of the array at `range`.
 pub fn elements(json: &[u8], range: Range<usize>) -> RawElements<'_> {
     RawElements(RawCursor::new(json, range, b'['))
 }
 
-/// The bytes between the quotes, if the value is a string without escapes.
+/// The text between the quotes, if the value is a string without escapes.
 pub fn plain_string(json: &[u8], range: Range<usize>) -> Option<&str> {
     let content = json[range].strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     let text = std::str::from_utf8(content).ok()?;
@@ -65,7 +65,7 @@ impl Iterator for RawElements<'_> {
 }
 
 impl<'a> RawCursor<'a> {
-    /// Steps into the container of this bracket; a walk of nothing where there is none.
+    /// Enters the container with this bracket; an empty cursor if there is none.
     fn new(json: &'a [u8], range: Range<usize>, bracket: u8) -> Self {
         let json = &json[..range.end];
         let mut walk = Self {
@@ -104,7 +104,7 @@ impl<'a> RawCursor<'a> {
     }
 }
 
-/// One past the closing quote of the string that begins at `start`.
+/// The offset after the closing quote of the string that begins at `start`.
 fn string_end(json: &[u8], start: usize) -> Option<usize> {
     let mut at = start + 1;
     loop {
@@ -116,7 +116,7 @@ fn string_end(json: &[u8], start: usize) -> Option<usize> {
     }
 }
 
-/// One past the bracket that closes the container that begins at `start`.
+/// The offset after the closing bracket of the container that begins at `start`.
 fn container_end(json: &[u8], start: usize) -> Option<usize> {
     let mut depth = 0;
     let mut at = start;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// What an entry stands for.
+/// The kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TapeEntryKind {
     Null,
@@ -10,29 +10,30 @@ pub(super) enum TapeEntryKind {
     False,
     Number,
     String(StringFlags),
-    /// The key of a member; its value is the entry that follows.
+    /// The key of a member; its value is the next entry.
     Key(StringFlags),
     Array,
     Object,
 }
 
-/// What a string's bytes need before they can be read.
+/// How the bytes of a string must be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StringFlags {
     pub escaped: bool,
     pub ascii: bool,
 }
 
-/// Where a value or key lies and how to step over it.
+/// The span of a value or key, and the index of the entry after it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TapeEntry {
-    /// The first byte, for strings the opening quote.
+    /// The offset of the first byte; for strings, the opening quote.
     pub start: u32,
-    /// One past the last byte.
+    /// The offset after the last byte.
     pub end: u32,
-    /// The entry after this one and all it contains. While a container is open: the container around it.
+    /// The index of the entry after this one and all that it contains. While a container is open: the index of the
+    /// container around it.
     pub next: u32,
-    /// Members or elements directly inside.
+    /// The number of direct members or elements.
     pub count: u32,
     pub shape: TapeEntryKind,
 }

@@ -1,4 +1,4 @@
-//! Lets JSON Schema validators read a document in place, without a second representation of it.
+//! Implements the value traits of `jsonschema`, so that validators read a document in place.
 //!
 //! `jsonschema::options_for::<TapeAdapter>().build(&schema)?.validate(document.root())`
 
@@ -14,18 +14,18 @@ use serde_json::{Number, Value};
 use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
 use super::{ArrayElements, DocumentNode, JsonDocument, ObjectMembers, ValueKind};
 
-/// The representation that validators are built for.
+/// The value representation that validators are built for.
 pub struct TapeAdapter;
 
-/// A number as it was written.
+/// A number as written.
 pub struct NumberText<'a>(&'a str);
 
-/// Holds a property name while `propertyNames` looks at it as a value.
+/// A property name as a value, for `propertyNames`.
 pub struct PropertyNameBuffer(JsonDocument);
 
-/// Values that an error may carry; a violation shows what is wrong, not the whole body.
+/// The maximum number of values in an error: a violation shows the value at fault, not the whole body.
 const EXCERPT_VALUES: usize = 200;
-/// Characters of one string that an error may carry.
+/// The maximum length of one string in an error, in characters.
 const EXCERPT_CHARS: usize = 400;
 
 impl Json for TapeAdapter {
@@ -170,7 +170,7 @@ impl JsonNumber for NumberText<'_> {
     }
 
     fn is_integer(&self) -> bool {
-        // Beyond all doubles there are only whole numbers.
+        // Numbers beyond the range of doubles have no fraction.
         self.is_written_as_integer() || self.as_f64().is_none_or(|number| number.fract() == 0.0)
     }
 
@@ -186,7 +186,7 @@ impl Default for PropertyNameBuffer {
 }
 
 impl JsonDocument {
-    /// A document of one string, whose content is not written as JSON but stands for itself.
+    /// A document of one string. `name` is already decoded, so that it is not read as JSON.
     fn of_name(name: &str) -> Self {
         let body = Bytes::from(format!("\"{name}\""));
         let spelling = StringFlags {
@@ -207,7 +207,7 @@ impl JsonDocument {
     }
 }
 
-/// JSON Schema equality: numbers by their value, objects without order.
+/// Equality in JSON Schema: numbers by value, objects in any order.
 fn equal(node: DocumentNode<'_>, expected: &Value) -> bool {
     match expected {
         Value::Null => node.is_null(),
@@ -247,7 +247,7 @@ fn whole(node: DocumentNode<'_>) -> Value {
     }
 }
 
-/// The value as far as `left` values and some characters reach.
+/// An excerpt of the value, with at most `left` values and limited strings.
 fn excerpt(node: DocumentNode<'_>, left: &mut usize) -> Value {
     *left = left.saturating_sub(1);
     match node.kind() {
@@ -285,7 +285,7 @@ fn scalar(node: DocumentNode<'_>) -> Value {
     }
 }
 
-/// The number, or the outermost double of its sign for one beyond all doubles.
+/// The number; if it is beyond the range of doubles, the largest double of its sign.
 fn number(text: &str) -> Number {
     serde_json::from_str(text).unwrap_or_else(|_| {
         let outermost = if text.starts_with('-') {

@@ -1,4 +1,4 @@
-//! What the scan accepts and refuses, and that reading in place gives what was written.
+//! Tests of the scan: what it accepts and refuses, and that values are read as written.
 
 mod corpus;
 pub(super) mod random;
@@ -22,7 +22,7 @@ fn refusal(body: &[u8]) -> JsonError {
     parse(body).expect_err(&shown)
 }
 
-/// The document as serde_json would have read it, built through the public way of reading.
+/// The document as serde_json would have parsed it, built through the public API.
 fn read_back(node: DocumentNode<'_>) -> Value {
     match node.kind() {
         ValueKind::Null => Value::Null,

@@ -1,4 +1,4 @@
-//! JSON strings: the strict scan, the decoded text, its length, and the way back.
+//! JSON strings: strict scan, decoding, length in code points, and quoting.
 
 use std::borrow::Cow;
 
@@ -14,9 +14,9 @@ pub fn quoted(text: &str) -> Bytes {
         .into()
 }
 
-/// Scans the string whose opening quote is at `start`; gives the offset after its closing quote.
+/// Scans the string whose opening quote is at `start`; returns the offset after its closing quote.
 ///
-/// An error carries the offset of the byte at fault.
+/// An error has the offset of the byte at fault.
 pub(super) fn scan(
     bytes: &[u8],
     start: usize,
@@ -49,7 +49,7 @@ pub(super) fn scan(
     Ok((at + 1, StringFlags { escaped, ascii }))
 }
 
-/// The text of a scanned string's content.
+/// The decoded text of a scanned string's content.
 pub(super) fn decode(content: &[u8], spelling: StringFlags) -> Cow<'_, str> {
     if spelling.escaped {
         Cow::Owned(unescape(content))
@@ -58,7 +58,7 @@ pub(super) fn decode(content: &[u8], spelling: StringFlags) -> Cow<'_, str> {
     }
 }
 
-/// How many Unicode code points a scanned string's content stands for.
+/// The number of Unicode code points in a scanned string's content.
 pub(super) fn code_points(content: &[u8], spelling: StringFlags) -> usize {
     if !spelling.escaped {
         return match spelling.ascii {
@@ -77,14 +77,14 @@ pub(super) fn code_points(content: &[u8], spelling: StringFlags) -> usize {
 
 const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
 const HIGH: u64 = u64::from_ne_bytes([0x80; 8]);
-/// Bytes looked at eight by eight before a string counts as long.
+/// The number of bytes that are checked eight at a time before a string counts as long.
 const SHORT: usize = 32;
-/// Bytes of a long string looked at together, so that the compiler uses vector instructions.
+/// The block size for long strings, so that the compiler uses vector instructions.
 const BLOCK: usize = 64;
 
-/// How many bytes from the start need no attention: no quote, no backslash, no control character.
+/// The number of leading bytes that are plain: no quote, no backslash, no control character.
 ///
-/// Gathers in `high_bits` whether any of them is outside ASCII.
+/// `high_bits` collects whether any of them is not ASCII.
 fn plain_run(bytes: &[u8], high_bits: &mut u64) -> usize {
     let mut at = 0;
     while let Some(lane) = bytes[at..].first_chunk() {
@@ -111,7 +111,7 @@ fn plain_run(bytes: &[u8], high_bits: &mut u64) -> usize {
     at
 }
 
-/// The length of the whole blocks from the start that need no attention.
+/// The length of the leading whole blocks that are plain.
 fn plain_blocks(bytes: &[u8], high_bits: &mut u64) -> usize {
     let mut plain = 0;
     for block in bytes.chunks_exact(BLOCK) {
@@ -133,7 +133,7 @@ fn is_special(byte: u8) -> bool {
     (byte == b'"') | (byte == b'\\') | (byte < 0x20)
 }
 
-/// Marks the high bit of bytes that need attention; the lowest mark is exact, those above it may be false.
+/// Marks the high bit of bytes that are not plain; the lowest mark is exact, those above it may be false.
 fn special_bytes(lane: u64) -> u64 {
     let zero_bytes = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
     let quotes = zero_bytes(lane ^ (ONES * u64::from(b'"')));
@@ -142,7 +142,7 @@ fn special_bytes(lane: u64) -> u64 {
     quotes | backslashes | controls
 }
 
-/// The length of the escape that `bytes` begin with; a surrogate pair is one escape.
+/// The length of the escape at the start of `bytes`; a surrogate pair is one escape.
 fn escape(bytes: &[u8]) -> Result<usize, JsonErrorKind> {
     match bytes.get(1) {
         Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(2),
@@ -163,7 +163,7 @@ fn low_surrogate(bytes: &[u8]) -> Option<u32> {
     hex(bytes).filter(|unit| (0xDC00..=0xDFFF).contains(unit))
 }
 
-/// The code unit of the `\uXXXX` that `bytes` begin with.
+/// The code unit of the `\uXXXX` at the start of `bytes`.
 fn hex(bytes: &[u8]) -> Option<u32> {
     let digits = bytes.strip_prefix(b"\\u")?.first_chunk::<4>()?;
     digits.iter().try_fold(0, |unit, &digit| {
@@ -185,7 +185,7 @@ fn unescape(content: &[u8]) -> String {
     text
 }
 
-/// The character that a checked escape stands for, and the escape's length.
+/// The character that a validated escape represents, and the escape's length.
 fn decode_escape(bytes: &[u8]) -> (char, usize) {
     let short = match bytes[1] {
         b'b' => '\u{8}',
@@ -211,7 +211,7 @@ fn decode_unicode_escape(bytes: &[u8]) -> (char, usize) {
     (character, length)
 }
 
-/// Bytes that begin a character: all but UTF-8 continuation bytes.
+/// The number of bytes that begin a character: all but UTF-8 continuation bytes.
 fn leading_bytes(bytes: &[u8]) -> usize {
     bytes.iter().filter(|&&byte| byte & 0xC0 != 0x80).count()
 }

@@ -1,34 +1,33 @@
-//! Finds secrets in text: as they are and in any mix of JSON escapes, also of JSON within JSON.
+//! Finds secrets in text: unescaped and with any mix of JSON escapes, also in JSON inside of JSON strings.
 
 use std::ops::Range;
 
 use memchr::memmem::Finder;
 
-/// Shorter secrets are not searched for: they would be found in ordinary text.
+/// Shorter secrets are not searched for, because ordinary text contains them.
 pub const SECRET_BYTES_MIN: usize = 8;
-/// So many backslashes before one character are read as an escape: what JSON in JSON in JSON in JSON
-/// has.
+/// The maximum number of backslashes that count as one escape: four levels of JSON inside of JSON strings.
 const BACKSLASHES_MAX: usize = 15;
 /// The longest form of one byte: the backslashes, and `u0041`.
 const ESCAPE_BYTES_MAX: usize = BACKSLASHES_MAX + 5;
 
-/// Secrets that begin alike are searched for by their beginning, if it has so many bytes.
+/// Secrets with a common prefix of at least this many bytes are searched for by the prefix.
 const PREFIX_BYTES_MIN: usize = 4;
 
-/// Secrets, ready to be searched for. Made once, and shared by all who search.
+/// Secrets prepared for search. Built once and shared.
 pub struct SecretMatcher {
     groups: Vec<PrefixGroup>,
-    /// For each byte: whether a secret has it.
+    /// For each byte: whether a secret contains it.
     is_in_secret: [bool; 256],
-    /// For each byte: whether it may stand for one of a secret's, behind a backslash.
+    /// For each byte: whether it can follow a backslash in an escaped byte of a secret.
     may_be_escaped: [bool; 256],
-    /// For each byte: whether the beginning of a secret, in whatever form, may end with it.
+    /// For each byte: whether the start of a secret, in any form, can end with it.
     may_end_a_beginning: [bool; 256],
-    /// The longest form that a secret may have.
+    /// The length of the longest form of a secret.
     form_bytes_max: usize,
 }
 
-/// Secrets that begin alike, as the keys of one provider do: one search finds all of them.
+/// Secrets with a common prefix, like the keys of one provider, so that one search finds all of them.
 struct PrefixGroup {
     prefix: Finder<'static>,
     secrets: Vec<SecretBytes>,
@@ -36,9 +35,9 @@ struct PrefixGroup {
 
 type SecretBytes = Box<[u8]>;
 
-/// What text is, read as one form of a secret.
+/// The result of comparing text with the forms of a secret.
 enum SecretComparison {
-    /// It ends here.
+    /// A match, which ends at this offset.
     Match(usize),
     /// The text ends before the secret does.
     Begun,
@@ -46,7 +45,7 @@ enum SecretComparison {
 }
 
 impl SecretMatcher {
-    /// Searches for `secrets`, but for those that are too short.
+    /// A matcher for `secrets`, except for those that are too short.
     pub fn new<'a>(secrets: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut secrets: Vec<&[u8]> = secrets
             .into_iter()
@@ -94,8 +93,8 @@ impl SecretMatcher {
         secrets.map(|secret| &**secret)
     }
 
-    /// Where secrets lie, in no order; ranges may overlap. Text without any costs one search for each
-    /// group of secrets that begin alike, and one for backslashes.
+    /// The ranges of secrets, in any order; ranges may overlap. For text without secrets the cost is one search per
+    /// group of secrets with a common prefix, and one for backslashes.
     pub fn find(&self, text: &[u8]) -> Vec<Range<usize>> {
         let mut found = Vec::new();
         for group in &self.groups {
@@ -103,7 +102,8 @@ impl SecretMatcher {
             while let Some(start) = group.prefix.find(&text[at..]).map(|start| at + start) {
                 for secret in &group.secrets {
                     if text[start..].starts_with(secret) {
-                        // What escapes the first character would be left to escape the mask.
+                        // Backslashes before the secret escape its first character. Left unmasked, they would escape
+                        // the mask.
                         found.push(run_start(text, start)..start + secret.len());
                     }
                 }
@@ -114,7 +114,7 @@ impl SecretMatcher {
         found
     }
 
-    /// Finds secrets with at least one escape: what stands before the first one stands as it is.
+    /// Finds secrets with at least one escape; the part of the secret before its first escape is compared as it is.
     fn find_escaped(&self, text: &[u8], found: &mut Vec<Range<usize>>) {
         let mut done = 0;
         for at in memchr::memchr_iter(b'\\', text) {
@@ -123,7 +123,7 @@ impl SecretMatcher {
                 continue;
             }
             done = at + run_length(&text[at..]);
-            // Two backslashes may be one of the secret's own.
+            // Two backslashes may be a backslash of the secret.
             let doubled = (done - at >= 2).then_some((b'\\', at + 2));
             for (byte, end) in escaped(text, at, done).into_iter().chain(doubled) {
                 if self.is_in_secret[usize::from(byte)] {
@@ -135,8 +135,7 @@ impl SecretMatcher {
         }
     }
 
-    /// Where the beginning of a secret lies that the text ends with, in whatever form; the text's
-    /// length where there is none.
+    /// The offset of the start of a secret, in any form, that the text ends with; the text's length if there is none.
     pub fn partial_match_start(&self, text: &[u8]) -> usize {
         let window = text.len() - text.len().min(self.form_bytes_max);
         let may_begin = text[window..]
@@ -153,7 +152,7 @@ impl SecretMatcher {
     }
 }
 
-/// Puts sorted secrets together that begin alike.
+/// Groups sorted secrets by their prefixes.
 fn grouped(secrets: &[&[u8]]) -> Vec<PrefixGroup> {
     let mut groups: Vec<(&[u8], Vec<SecretBytes>)> = Vec::new();
     for secret in secrets {
@@ -176,7 +175,7 @@ fn grouped(secrets: &[&[u8]]) -> Vec<PrefixGroup> {
     groups.collect()
 }
 
-/// The secret around the escape of `byte`, where all before it stands as it is.
+/// The matches of a secret around the escape of `byte`, with no escape before it.
 fn around<'t>(
     text: &'t [u8],
     escape: Range<usize>,
@@ -195,7 +194,7 @@ fn around<'t>(
     })
 }
 
-/// Reads the text from `at` as `secret`, whose bytes may each be escaped.
+/// Compares the text from `at` with `secret`, of which each byte may be escaped.
 fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretComparison {
     for &wanted in secret {
         let Some(&byte) = text.get(at) else {
@@ -211,7 +210,7 @@ fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretComparison {
         let run_end = at + run_length(&text[at..]);
         match escaped(text, at, run_end) {
             Some((byte, end)) if byte == wanted => at = end,
-            // A backslash of the secret's own, as it is or doubled.
+            // A backslash of the secret, single or doubled.
             _ if wanted == b'\\' => at += (run_end - at).min(2),
             None if may_go_on(text, at, run_end) => return SecretComparison::Begun,
             _ => return SecretComparison::Differs,
@@ -220,7 +219,7 @@ fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretComparison {
     SecretComparison::Match(at)
 }
 
-/// The ASCII character that the backslashes of `at..run_end` escape, and where its escape ends.
+/// The ASCII character that the backslashes of `at..run_end` escape, and the end of its escape.
 fn escaped(text: &[u8], at: usize, run_end: usize) -> Option<(u8, usize)> {
     if run_end - at > BACKSLASHES_MAX {
         return None;
@@ -254,12 +253,12 @@ fn may_go_on(text: &[u8], at: usize, run_end: usize) -> bool {
     }
 }
 
-/// How many backslashes the text begins with.
+/// The number of backslashes at the start of the text.
 fn run_length(text: &[u8]) -> usize {
     text.iter().take_while(|byte| **byte == b'\\').count()
 }
 
-/// Where the backslashes begin that end before `at`.
+/// The start of the run of backslashes that ends at `at`.
 fn run_start(text: &[u8], at: usize) -> usize {
     let backslashes = text[..at].iter().rev().take_while(|byte| **byte == b'\\');
     at - backslashes.count()

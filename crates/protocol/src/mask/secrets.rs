@@ -1,4 +1,4 @@
-//! The secrets of a channel: what of its credentials is searched for, in bodies and in headers.
+//! The secrets of a channel, searched for in the bodies and headers of its responses.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -8,22 +8,22 @@ use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE_NO_PAD
 
 use super::matcher::{SECRET_BYTES_MIN, SecretMatcher};
 
-/// So often a header value is read as percent-encoded, one reading after another.
+/// How many levels of percent-encoding in a header value are decoded.
 const PERCENT_READINGS: usize = 3;
 
-/// The secrets that a channel sends to its provider, ready to be searched for in what comes back.
+/// The secrets that a channel sends to its provider, prepared for a search in its responses.
 ///
-/// Made once for a snapshot.
+/// Built once per snapshot.
 #[derive(Debug)]
 pub struct ChannelSecrets {
     plain: SecretMatcher,
-    /// The secrets in base64, for headers: each at any place within what was encoded.
+    /// The secrets in base64, for headers, at each of the three alignments.
     base64: SecretMatcher,
     shortest_form: usize,
 }
 
 impl ChannelSecrets {
-    /// Of the values of headers, each with or without a scheme before its token.
+    /// The secrets in header values, each with or without a scheme before its token.
     pub fn new<'a>(values: impl IntoIterator<Item = &'a str>) -> Self {
         let secrets: Vec<Vec<u8>> = values.into_iter().flat_map(secrets_of).collect();
         let plain = SecretMatcher::new(secrets.iter().map(Vec::as_slice));
@@ -40,22 +40,22 @@ impl ChannelSecrets {
         }
     }
 
-    /// None of what is sent can be searched for.
+    /// Whether there is no secret that can be searched for.
     pub fn is_empty(&self) -> bool {
         self.plain.is_empty()
     }
 
-    /// Where secrets lie in a body, in no order; ranges may overlap.
+    /// The ranges of secrets in a body, in any order; ranges may overlap.
     pub fn find(&self, body: &[u8]) -> Vec<Range<usize>> {
         self.plain.find(body)
     }
 
-    /// Where the beginning of a secret lies that a piece of a body ends with.
+    /// The offset of the start of a secret at the end of a piece of a body; the piece's length if there is none.
     pub fn partial_match_start(&self, piece: &[u8]) -> usize {
         self.plain.partial_match_start(piece)
     }
 
-    /// Whether the value of a header has a secret in it, as it is, percent-encoded or in base64.
+    /// Whether a header value contains a secret, as it is, percent-encoded or in base64.
     pub fn is_in_header(&self, value: &[u8]) -> bool {
         if value.len() < self.shortest_form {
             return false;
@@ -74,8 +74,7 @@ impl ChannelSecrets {
     }
 }
 
-/// What is searched for of a header's value: its token without the scheme. Where that is too short,
-/// the whole value.
+/// The secrets in a header value: its token without the scheme, or the whole value if the token is too short.
 fn secrets_of(value: &str) -> Vec<Vec<u8>> {
     let value = value.trim();
     let Some((scheme, token)) = value.split_once([' ', '\t']) else {
@@ -86,12 +85,12 @@ fn secrets_of(value: &str) -> Vec<Vec<u8>> {
         return vec![value.into()];
     }
     let mut secrets = vec![Vec::from(token)];
-    // `Token token="…", id=…`: a provider repeats what is in the quotes.
+    // `Token token="…", id=…`: a provider repeats the text in the quotes.
     secrets.extend(token.split([',', ';']).filter_map(|parameter| {
         let (_, value) = parameter.trim().split_once('=')?;
         Some(value.trim().trim_matches('"').into())
     }));
-    // `Basic …`: a provider reads what is encoded.
+    // `Basic …`: a provider decodes the credentials.
     if scheme.eq_ignore_ascii_case("basic")
         && let Ok(login) = STANDARD
             .decode(token)
@@ -104,8 +103,7 @@ fn secrets_of(value: &str) -> Vec<Vec<u8>> {
     secrets
 }
 
-/// What of a secret's base64 depends on the secret alone, for each place that it may have among the
-/// groups of three bytes, in both alphabets.
+/// The part of a secret's base64 that depends only on the secret, for each of the three alignments and both alphabets.
 fn in_base64(secret: &[u8]) -> impl Iterator<Item = String> {
     [STANDARD_NO_PAD, URL_SAFE_NO_PAD]
         .into_iter()

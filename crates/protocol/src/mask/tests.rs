@@ -1,4 +1,4 @@
-//! Secrets are masked in every form, wherever pieces are cut, and ordinary text is left alone.
+//! Tests that secrets are masked in every form, however pieces are cut, and that ordinary text is unchanged.
 
 use super::*;
 use base64::Engine;
@@ -23,7 +23,7 @@ fn masked(secrets: &Arc<ChannelSecrets>, pieces: &[&[u8]]) -> String {
     String::from_utf8(out).unwrap()
 }
 
-/// As it is, and in every way that JSON may spell it, alone and within JSON.
+/// The secret unescaped, and in every JSON spelling, alone and inside of JSON strings.
 fn forms(secret: &str) -> Vec<String> {
     let each = |form: &dyn Fn(usize, char) -> String| {
         let characters = secret.chars().enumerate();

@@ -1,4 +1,4 @@
-//! Lists have the shape and the pages that clients of each protocol expect.
+//! Tests of model lists: the format and the pages that clients of each protocol expect.
 
 use serde_json::{Value, json};
 

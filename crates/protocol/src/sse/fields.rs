@@ -1,4 +1,4 @@
-//! One event: its bytes as they came, and the name and data that its lines spell.
+//! A server-sent event: its original bytes, and the name and data in its lines.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 /// An event of a stream, or bytes between events.
 #[derive(Clone, Debug)]
 pub struct SseEvent {
-    /// The exact bytes, blank line included.
+    /// The original bytes, with the blank line.
     pub raw: Bytes,
     name: Option<Range<usize>>,
     data: EventData,
@@ -19,11 +19,11 @@ enum EventData {
     None,
     /// One line, read in place.
     Line(Range<usize>),
-    /// Several lines, joined with LF as the standard wants it.
+    /// Several lines, joined with LF as the standard requires.
     Lines(Vec<u8>),
 }
 
-/// Writes an event; `data` that has line ends takes one `data` line for each of its lines.
+/// Writes an event; `data` with line ends becomes one `data` line for each of its lines.
 pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(data.len() + name.map_or(0, str::len) + 16);
     if let Some(name) = name {
@@ -41,13 +41,13 @@ pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
 }
 
 impl SseEvent {
-    /// The value of the last `event` line; none where there is none or it is empty.
+    /// The value of the last `event` line; `None` if there is none or it is empty.
     pub fn name(&self) -> Option<&[u8]> {
         self.name.clone().map(|name| &self.raw[name])
     }
 
-    /// The values of all `data` lines. Empty for comments, blank lines and pieces of oversize
-    /// events, none of which clients see as an event.
+    /// The values of all `data` lines. Empty for comments, blank lines and pieces of oversize events: clients do not
+    /// see these as an event.
     pub fn data(&self) -> &[u8] {
         match &self.data {
             EventData::None => &[],
@@ -56,14 +56,14 @@ impl SseEvent {
         }
     }
 
-    /// Whether this is an event over the limit, or a piece of one: only its bytes are known.
+    /// Whether this is an oversize event or a piece of one, of which only the raw bytes are known.
     pub fn is_oversize(&self) -> bool {
         self.oversize
     }
 
     /// The event's bytes with a range of its data replaced by bytes without line ends.
     ///
-    /// Data on one line, as providers send it, leaves all other bytes as they came.
+    /// If the data is on one line, as providers send it, all other bytes are unchanged.
     pub fn raw_with(&self, range: Range<usize>, with: &[u8]) -> Bytes {
         let (bytes, offset) = match &self.data {
             EventData::None => return self.raw.clone(),
@@ -109,7 +109,7 @@ impl SseEvent {
             let rest = &event.raw[at..];
             let length = memchr::memchr2(b'\n', b'\r', rest).unwrap_or(rest.len());
             event.read_line(at..at + length);
-            // The LF of a CR LF reads as one more empty line, which says nothing.
+            // The LF of a CR LF reads as one more empty line, which has no effect.
             at += length + 1;
         }
         event

@@ -1,4 +1,4 @@
-//! Events are the same however the stream is cut, and no byte is lost, added or moved.
+//! Tests of SSE parsing: events are the same however the stream is cut, and no byte is lost, added or moved.
 
 use proptest::prelude::*;
 
@@ -6,21 +6,21 @@ use super::*;
 
 const LIMIT: usize = 64;
 
-/// What a reader sees of an event: name, data, whether it was too long.
+/// What a client sees of an event: name, data, whether it was oversize.
 type DecodedEvent = (Option<String>, String, bool);
 
-/// Feeds chunks; gives what a reader sees and the bytes of all events.
+/// Parses chunks; returns what a client sees, and the bytes of all events.
 fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<DecodedEvent>, Vec<u8>) {
     let mut framer = SseDecoder::new(LIMIT);
     let (mut seen, mut raw) = (Vec::new(), Vec::new());
     let mut in_oversize = false;
     let mut note = |event: SseEvent| {
         raw.extend_from_slice(&event.raw);
-        // The LF of a CR LF that was cut: where it comes out says nothing of the events around it.
+        // The LF of a CR LF that was cut may be returned before or after an event.
         if &event.raw[..] == b"\n" {
             return;
         }
-        // Pieces of one oversize event count once; chunking decides how many there are.
+        // The pieces of one oversize event count once, because their number depends on the chunks.
         let continues = in_oversize && event.is_oversize();
         in_oversize = event.is_oversize();
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();

@@ -1,4 +1,4 @@
-//! How far a stream has come: whether its protocol's last event, or an error in its place, went by.
+//! Tracks the progress of a stream: whether its last event, or an error instead, has been received.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ use crate::json::skim;
 use crate::sse::SseEvent;
 use memchr::memmem::Finder;
 
-/// So much of an event that is too long to be kept is searched for its name.
+/// How many bytes of an oversize event are searched for its name.
 const NAMED_WITHIN: usize = 1024;
 
 static ERROR: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"error\""));
@@ -17,30 +17,30 @@ static FAILED: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"failed
 static FINISH_REASON: LazyLock<Finder<'static>> =
     LazyLock::new(|| Finder::new(b"\"finish_reason\""));
 
-/// Follows the events of one stream.
+/// Tracks the events of one stream.
 #[derive(Debug)]
 pub struct StreamProgress {
     protocol: Protocol,
     end: StreamEnd,
-    /// The choices of a chat stream, where the request asked for more than one.
+    /// The choices of a chat stream, if the request asked for more than one.
     choices: Option<ChoiceBitmap>,
-    /// What an event means that is too long to be kept, and whose end did not come yet.
+    /// The meaning of an oversize event that has not ended.
     oversize: Option<StreamEnd>,
 }
 
-/// What of a stream's end has gone by.
+/// How much of a stream's end has been received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
 enum StreamEnd {
     Missing,
-    /// Nothing of the response is missing, but more events may follow.
+    /// The response is complete, but more events may follow.
     Finished,
     /// The protocol's last event.
     LastEvent,
-    /// An error event of the provider's, or a last event that reports a failure.
+    /// An error event of the provider, or a last event that reports a failure.
     Failure,
 }
 
-/// One bit for each choice; those with a higher index share the last bit.
+/// One bit per choice; choices with a higher index share the last bit.
 #[derive(Debug, Default)]
 struct ChoiceBitmap {
     seen: u128,
@@ -48,7 +48,7 @@ struct ChoiceBitmap {
 }
 
 impl StreamProgress {
-    /// `choices` is how many the request asked for; only the chat protocol has any.
+    /// `choices` is the number that the request asked for; it matters only in the chat protocol.
     pub fn new(protocol: Protocol, choices: u64) -> Self {
         Self {
             protocol,
@@ -58,9 +58,9 @@ impl StreamProgress {
         }
     }
 
-    /// Takes note of an event; `true` where it is the first that reports a failure.
+    /// Records an event; returns `true` if it is the first that reports a failure.
     ///
-    /// An event that is too long to be kept comes in pieces: `continues` where more of it will come.
+    /// An oversize event arrives in pieces: `continues` is set if more of it follows.
     pub fn note(&mut self, event: &SseEvent, continues: bool) -> bool {
         let end = match (event.is_oversize(), self.oversize.take()) {
             (true, Some(begun)) => begun,
@@ -78,18 +78,18 @@ impl StreamProgress {
         end == StreamEnd::Failure && is_first
     }
 
-    /// Whether the last event of a good stream has gone by.
+    /// Whether the last event of a successful stream has been received.
     pub fn has_last_event(&self) -> bool {
         self.end == StreamEnd::LastEvent
     }
 
-    /// Whether the last event has gone by, or an error in its place.
+    /// Whether the last event, or an error instead, has been received.
     pub fn is_over(&self) -> bool {
         matches!(self.end, StreamEnd::LastEvent | StreamEnd::Failure)
     }
 
-    /// Whether a stream that ends here is one that its protocol knows; `partial` is an event without
-    /// its blank line behind all others, which clients skip.
+    /// Whether a stream may end here in its protocol; `partial` is a last event without its blank line, which clients
+    /// ignore.
     pub fn is_whole(&self, partial: Option<&SseEvent>) -> bool {
         let is_done = |partial: &SseEvent| {
             self.protocol == Protocol::Chat && partial.data().trim_ascii_end() == b"[DONE]"
@@ -110,14 +110,14 @@ impl StreamProgress {
                 false => StreamEnd::Missing,
             };
         }
-        // A partial image has no name that ends one, and may have megabytes of data.
+        // The event of a partial image never ends a stream, and may have megabytes of data.
         if self.protocol == Protocol::ImageEdit && name.is_some() && !may_fail(name, data) {
             return StreamEnd::of(classify(self.protocol, name, b"{}"));
         }
         StreamEnd::of(classify(self.protocol, name, data))
     }
 
-    /// Whether a chat chunk finishes all choices that were begun. One that finishes none costs a search.
+    /// Whether a chat chunk finishes all choices that were begun. A chunk that finishes none costs one search.
     fn finishes(&mut self, data: &[u8]) -> bool {
         if let Some(choices) = &mut self.choices {
             choices.note(data);
@@ -156,14 +156,14 @@ impl ChoiceBitmap {
     }
 }
 
-/// Quick for all events that report no failure.
+/// Whether an event may report a failure; fast for events that do not.
 fn may_fail(name: Option<&[u8]>, data: &[u8]) -> bool {
     let is_named = name.is_some_and(|name| name.ends_with(b"error") || name.ends_with(b"failed"));
-    // As the name of a member, or the end of a type that stands in no `event:` line.
+    // Matches a member's name, or the end of a `type` if there is no `event:` line.
     is_named || ERROR.find(data).is_some() || FAILED.find(data).is_some()
 }
 
-/// By its name or type, if that stands at its beginning. One without may have been the last.
+/// Classifies an oversize event by the name or type near its start. Without one it may have been the last event.
 fn end_of_oversize(protocol: Protocol, raw: &[u8]) -> StreamEnd {
     let head = &raw[..raw.len().min(NAMED_WITHIN)];
     let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));

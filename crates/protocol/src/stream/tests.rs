@@ -1,4 +1,4 @@
-//! Events are classified by what their protocols say they mean.
+//! Tests of event classes and of stream ends, by protocol.
 
 use super::*;
 use crate::sse::{SseDecoder, encode_event};
@@ -268,7 +268,7 @@ fn a_failure_is_told_from_words_about_failures() {
     }
 }
 
-/// How a stream stands that ends behind these events: whole, and over.
+/// Whether a stream that ends after these events is whole, and whether it is over.
 fn standing(protocol: Protocol, choices: u64, stream: &str) -> (bool, bool) {
     const EVENT_BYTES_MAX: usize = 256;
     let mut progress = StreamProgress::new(protocol, choices);

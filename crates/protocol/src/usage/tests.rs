@@ -1,4 +1,4 @@
-//! Usage is read from every shape that providers send, and nothing is counted twice.
+//! Tests of usage: it is read in every provider's format, and nothing is counted twice.
 
 use super::*;
 

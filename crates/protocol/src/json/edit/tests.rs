@@ -1,4 +1,4 @@
-//! Edits change the bytes they name and no others.
+//! Tests of edits: they change the bytes they name and no others.
 
 use bytes::Bytes;
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ fn document(body: &str) -> JsonDocument {
     .unwrap()
 }
 
-/// The body after edits that are made from the document's root.
+/// The body after edits that start at the document's root.
 fn edited(body: &str, edit: impl FnOnce(&mut JsonEdits, DocumentNode<'_>)) -> String {
     let document = document(body);
     let mut edits = JsonEdits::default();
@@ -126,7 +126,7 @@ fn edits_of_values_that_are_no_members_or_objects_do_nothing() {
     assert_eq!(result, "[1]");
 }
 
-/// All values of a document that lie in objects.
+/// Collects all values of a document that are members of objects.
 fn all_members<'a>(node: DocumentNode<'a>, found: &mut Vec<DocumentNode<'a>>) {
     for child in node.members().map(|(_, value)| value) {
         found.push(child);
@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// Takes the same member out of a parsed value, found by walking both together.
+/// Removes the same member from a parsed value, by walking both together.
 fn remove(value: &mut serde_json::Value, around: DocumentNode<'_>, gone: DocumentNode<'_>) {
     let holds = |child: &DocumentNode<'_>| {
         child.span().start <= gone.span().start && gone.span().end <= child.span().end

@@ -1,4 +1,4 @@
-//! Skimming finds what is there and survives what is no JSON.
+//! Tests of skimming: it finds values, and does not panic on invalid JSON.
 
 use proptest::prelude::*;
 

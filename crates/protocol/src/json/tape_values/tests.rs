@@ -1,4 +1,4 @@
-//! Validators say the same of a document read in place as of serde_json's values.
+//! Tests that validators have the same result for a document read in place as for serde_json's values.
 
 use proptest::prelude::*;
 use serde_json::json;
@@ -25,7 +25,7 @@ fn schemas() -> Vec<Value> {
     ]
 }
 
-/// What both representations say of a body, as lists of violations with their places.
+/// The violations of a body in both representations, as lists with their pointers.
 fn verdicts(schema: &Value, body: &str) -> (Vec<String>, Vec<String>) {
     let document = JsonDocument::parse(
         Bytes::copy_from_slice(body.as_bytes()),
@@ -47,7 +47,7 @@ fn verdicts(schema: &Value, body: &str) -> (Vec<String>, Vec<String>) {
     };
     let mut of_document: Vec<String> = ours.iter_errors(document.root()).map(told).collect();
     let mut of_value: Vec<String> = theirs.iter_errors(&value).map(told).collect();
-    // serde_json's objects are sorted, a document keeps the order of its body.
+    // serde_json sorts the members of objects, a document keeps the order of its body.
     of_document.sort();
     of_value.sort();
     (of_document, of_value)

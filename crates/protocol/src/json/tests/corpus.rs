@@ -1,4 +1,4 @@
-//! A table of bodies in the manner of JSONTestSuite: those to accept and those to refuse, each with its reason.
+//! A table of bodies in the style of JSONTestSuite: those to accept, and those to refuse with their reason.
 
 use super::super::{ExpectedToken, JsonErrorKind as Reason};
 use super::{parse, read_back, refusal};

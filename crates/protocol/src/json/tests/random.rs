@@ -1,4 +1,4 @@
-//! The scan against serde_json, over random bodies.
+//! Property tests: the scan agrees with serde_json on random bodies.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::super::JsonErrorKind as Reason;
 use super::{parse, read_back};
 
-/// Any JSON value, with keys few enough to repeat across objects.
+/// Any JSON value, with so few keys that they repeat across objects.
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(Value::Null),
@@ -27,7 +27,7 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Bytes made of the pieces JSON is made of, in any order.
+/// Random sequences of JSON's tokens.
 fn json_like() -> impl Strategy<Value = Vec<u8>> {
     let pieces: Vec<&[u8]> = vec![
         b"{",
