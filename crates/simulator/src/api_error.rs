@@ -1,4 +1,4 @@
-//! Errors of the simulated provider, as a body or a stream event of each dialect.
+//! Errors of the simulated provider, as a body or a stream event in each dialect.
 
 use super::dialect::ApiDialect;
 use super::directive::Directives;
@@ -7,15 +7,15 @@ use super::json::{JsonText, object};
 use bytes::Bytes;
 use http::StatusCode;
 
-/// A request the provider refuses or fails.
+/// An error response of the simulated provider.
 #[derive(Debug)]
 pub struct ApiError {
     pub status: StatusCode,
     message: String,
-    /// The word for it; without one the protocol's usual word for the status.
+    /// The error code; the protocol's usual code for the status if `None`.
     code: Option<String>,
     param: Option<&'static str>,
-    /// Seconds the client is told to wait.
+    /// The Retry-After in seconds.
     pub retry_after: Option<u64>,
 }
 
@@ -30,17 +30,18 @@ impl ApiError {
         }
     }
 
-    /// A `400` for a body that does not hold what it must.
+    /// A `400` for an invalid body.
     pub fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// A `404` for something that is not there.
+    /// A `404` for something that does not exist.
     pub fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// The error that `directives` ask for: `status` where they name none, the credential where they want it echoed.
+    /// The error that `directives` ask for; `status` applies if they have none. With `echo_credential` the message
+    /// contains the credential.
     pub fn directed_error(directives: &Directives, status: StatusCode, credential: &str) -> Self {
         let status = directives.status.unwrap_or(status);
         let mut message = directives.message.clone();
@@ -66,7 +67,7 @@ impl ApiError {
         self
     }
 
-    /// The error body in the shape of `dialect`.
+    /// The error body in the format of `dialect`.
     pub fn body(&self, dialect: ApiDialect, request_id: &str) -> JsonText {
         match dialect {
             ApiDialect::Messages => object! {
@@ -91,7 +92,7 @@ impl ApiError {
         }
     }
 
-    /// The error as an event amid a stream of `dialect`.
+    /// The error as an event in a stream of `dialect`.
     pub fn event(&self, dialect: ApiDialect, request_id: &str, sequence: u64) -> Bytes {
         match dialect {
             ApiDialect::Chat => sse(None, &self.body(dialect, request_id)),
@@ -197,7 +198,7 @@ impl ApiError {
             200 | 500.. => "api_error",
             _ => "invalid_request_error",
         };
-        // A word of the other protocols is none that a client of this one would know.
+        // A code of another protocol would be unknown to this protocol's clients.
         let code = self.code.as_deref().filter(|code| code.ends_with("_error"));
         code.unwrap_or(usual)
     }

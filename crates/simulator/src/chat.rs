@@ -1,4 +1,4 @@
-//! The chat protocol: completions whole or as a stream of chunks.
+//! The chat protocol: whole completions, and streams of chunks.
 
 use super::api_error::ApiError;
 use super::clock;
@@ -14,13 +14,13 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// The most choices a request may ask for.
+/// The maximum number of choices.
 const MAX_CHOICES: u64 = 128;
 
-/// Padding that, as with the real provider, hides the length of each delta.
+/// Padding that hides the length of each delta, as the real provider sends it.
 const PADDING: &str = "aK3vTq9ZbXw0LmRc";
 
-/// Answers a completion request.
+/// Responds to a completion request.
 pub fn complete(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     let ask = read(body)?;
     let choices = body.get("n").and_then(Value::as_u64).unwrap_or(1);
@@ -49,7 +49,7 @@ pub fn complete(body: &Value, call: &RequestContext) -> Result<EndpointResult, A
     })
 }
 
-/// A completion, ready to be sent.
+/// A completion to be sent whole or as a stream.
 pub struct ChatCompletion {
     id: String,
     tool_call_id: String,

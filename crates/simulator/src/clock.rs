@@ -1,9 +1,9 @@
-//! The two clocks of the simulated provider: the machine's monotonic one, and the time of day.
+//! The clocks of the simulated provider: the machine's monotonic clock, and the time of day.
 
 use chrono::{DateTime, FixedOffset};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Nanoseconds of `CLOCK_MONOTONIC`, comparable between all processes of this machine.
+/// Nanoseconds of `CLOCK_MONOTONIC`, which all processes of this machine share.
 pub fn monotonic_nanos() -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -14,17 +14,17 @@ pub fn monotonic_nanos() -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Milliseconds of the same clock.
+/// Milliseconds of `CLOCK_MONOTONIC`.
 pub fn monotonic_millis() -> u64 {
     monotonic_nanos() / 1_000_000
 }
 
-/// Seconds since the Unix epoch.
+/// Unix seconds.
 pub fn unix_seconds() -> u64 {
     unix_millis() / 1_000
 }
 
-/// Milliseconds since the Unix epoch.
+/// Unix milliseconds.
 pub fn unix_millis() -> u64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
     elapsed.map_or(0, |elapsed| {
@@ -32,8 +32,7 @@ pub fn unix_millis() -> u64 {
     })
 }
 
-/// Milliseconds since the Unix epoch as the date and time at +08:00, without the zone:
-/// `2026-09-25 11:07:28.590`.
+/// Unix milliseconds as a date and time at +08:00, without the zone: `2026-09-25 11:07:28.590`.
 pub fn china_time(millis: u64) -> String {
     let china = FixedOffset::east_opt(8 * 3_600).expect("less than a day");
     let time = i64::try_from(millis).ok();

@@ -1,4 +1,4 @@
-//! `/_simulate/…`: reading the records, and giving the standing order.
+//! The control endpoints `/_simulate/…`: reading the request log, and setting the default directives.
 
 use super::Simulator;
 use super::json::{JsonText, NULL, object};
@@ -7,10 +7,10 @@ use crate::http_response::SimulatedResponse;
 use bytes::Bytes;
 use http::{Method, Request, StatusCode};
 
-/// Where the control endpoints lie.
+/// The path prefix of the control endpoints.
 pub const PREFIX: &str = "/_simulate/";
 
-/// Answers a request to a control endpoint.
+/// Responds to a request to a control endpoint.
 pub fn respond(simulator: &Simulator, request: &Request<Bytes>) -> SimulatedResponse {
     let path = request.uri().path().trim_start_matches(PREFIX);
     let segments: Vec<&str> = path.split('/').collect();

@@ -1,8 +1,8 @@
-//! The dialects the simulated provider answers in, errors and headers included.
+//! The dialects of the simulated provider: the formats of its responses, errors and headers.
 
 use http::HeaderMap;
 
-/// Whose shapes an answer has.
+/// The API whose formats a response has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ApiDialect {
     Chat,
@@ -14,7 +14,7 @@ pub enum ApiDialect {
 }
 
 impl ApiDialect {
-    /// The dialect in which a request to `path` is answered.
+    /// The dialect of the response to a request for `path`.
     pub fn of(path: &str, headers: &HeaderMap) -> Self {
         if path.contains("/contents/generations/tasks") {
             return Self::FamilyA;

@@ -1,14 +1,14 @@
-//! Directives: the faults, sizes and paces a request asks of the simulated provider, as `name=value; name`.
+//! Directives: faults, sizes and paces that a request asks for, as `name=value; name`.
 
 use super::directive_value::{DirectiveError, DirectiveValue, MAX_TEXT_BYTES};
 use super::video::TaskDirectives;
 use http::{Method, StatusCode};
 use std::time::Duration;
 
-/// Bytes of a content event where `events` is given without a size.
+/// The size of a content event in bytes if `events` is given without a size.
 const EVENT_BYTES: usize = 10;
 
-/// What a request asks for beyond a good answer; what is unset takes its ordinary course.
+/// What a request asks for. A directive that is not set leaves the ordinary behaviour.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Directives {
     pub delay: Option<Duration>,
@@ -25,7 +25,7 @@ pub struct Directives {
     pub end_after_bytes: Option<u64>,
     pub end_after_events: Option<u64>,
     pub times: Option<u64>,
-    /// The method of the requests it is for; of every method where it names none.
+    /// The method that the directives apply to; any method if `None`.
     pub only: Option<Method>,
     pub task: TaskDirectives,
     pub cut: bool,
@@ -40,10 +40,11 @@ pub struct Directives {
     pub takes_response_format: bool,
 }
 
-/// What ends a stream before its time.
+/// An interruption of a stream before its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamInterruption {
-    /// Content events that are still sent; with fewer in the answer it comes after the last.
+    /// The number of content events sent before the interruption; if the response has fewer, it comes after the last
+    /// one.
     pub after: u64,
     pub by: InterruptionKind,
 }
@@ -55,7 +56,7 @@ pub enum InterruptionKind {
     Stall,
 }
 
-/// How large the answer text and its pieces are to be; `None` leaves the ordinary size.
+/// The sizes of the response text and of its pieces; `None` for the ordinary size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ResponseSizes {
     pub text: Option<usize>,
@@ -63,7 +64,7 @@ pub struct ResponseSizes {
 }
 
 impl Directives {
-    /// Reads `name=value; name; …`, in which the later of two that contradict wins.
+    /// Parses `name=value; name; …`; of two contradicting directives the later one wins.
     pub fn parse(text: &str) -> Result<Self, DirectiveError> {
         let mut directives = Self::default();
         for directive in text
@@ -81,7 +82,7 @@ impl Directives {
         Ok(directives)
     }
 
-    /// These directives, with `general` where they say nothing.
+    /// These directives, with `general` for those that are not set.
     pub fn or(self, general: Self) -> Self {
         Self {
             delay: self.delay.or(general.delay),
@@ -112,7 +113,8 @@ impl Directives {
         }
     }
 
-    /// The sizes that `events`, `event_bytes` and `body_bytes` come to; of all three, `body_bytes` gives way.
+    /// The sizes that follow from `events`, `event_bytes` and `body_bytes`; if all three are set, `body_bytes` is
+    /// ignored.
     pub fn sizes(&self) -> Result<ResponseSizes, DirectiveError> {
         let product = |events: usize, bytes: usize| ResponseSizes {
             text: Some(events.saturating_mul(bytes)),

@@ -1,4 +1,4 @@
-//! Where directives come from: the request's header, its path, and the standing order for the whole process.
+//! Resolves the directives of a request: from its header, its path, and the process-wide default.
 
 use super::directive::Directives;
 use super::directive_value::DirectiveError;
@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 /// The request header that carries directives.
 pub const HEADER: &str = "x-simulate";
 
-/// Texts whose `times` are counted at most; beyond it the counts start anew.
+/// The maximum number of directive texts whose `times` are counted; above it all counts are reset.
 const MAX_COUNTED: usize = 10_000;
 
-/// The standing order, and how often each text with `times` was obeyed.
+/// The default directives, and how often each text with `times` was applied.
 #[derive(Default)]
 pub struct DirectiveResolver {
     default_directives: RwLock<Option<Arc<str>>>,
@@ -23,7 +23,7 @@ pub struct DirectiveResolver {
 }
 
 impl DirectiveResolver {
-    /// The directives for one request: header before path before the standing order.
+    /// The directives of one request: the header has precedence over the path, and the path over the default.
     pub fn for_request(&self, head: &Parts) -> Result<Directives, DirectiveError> {
         let mut directives = Directives::default();
         for value in head.headers.get_all(HEADER) {
@@ -40,7 +40,7 @@ impl DirectiveResolver {
         Ok(directives)
     }
 
-    /// The directives for every request, as written.
+    /// The default directives, as written.
     pub fn default_directives(&self) -> Option<Arc<str>> {
         let default_directives = self.default_directives.read();
         default_directives
@@ -48,7 +48,7 @@ impl DirectiveResolver {
             .clone()
     }
 
-    /// Replaces the standing order and starts its `times` anew.
+    /// Replaces the default directives and resets their count for `times`.
     pub fn set_default(&self, text: &str) -> Result<(), DirectiveError> {
         Directives::parse(text)?;
         self.counts().remove(text);
@@ -59,7 +59,7 @@ impl DirectiveResolver {
         Ok(())
     }
 
-    /// Withdraws the standing order and forgets all `times` counted.
+    /// Removes the default directives and resets all counts.
     pub fn clear_default(&self) {
         *self
             .default_directives
@@ -68,7 +68,7 @@ impl DirectiveResolver {
         self.counts().clear();
     }
 
-    /// What `text` asks for, unless it is for other methods or its `times` are used up.
+    /// Parses `text`; the result is empty if `only` names another method or `times` is used up.
     fn resolve(&self, text: &str, head: &Parts) -> Result<Directives, DirectiveError> {
         let directives = Directives::parse(text)?;
         let is_for = |method: &Method| *method == head.method;
@@ -97,7 +97,7 @@ impl DirectiveResolver {
     }
 }
 
-/// The directives in a first segment `/~…`, percent-decoded, and the path behind it.
+/// The percent-decoded directives in a first path segment `/~…`, and the rest of the path.
 pub fn split_path(path: &str) -> (Option<Cow<'_, str>>, &str) {
     let Some(marked) = path.strip_prefix("/~") else {
         return (None, path);

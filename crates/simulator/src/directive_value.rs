@@ -1,11 +1,11 @@
-//! One directive as written, and its value read as what it must be.
+//! One directive as written, and the parsing of its value.
 
 use super::known_directives::KNOWN;
 use http::{Method, StatusCode};
 use std::time::Duration;
 use thiserror::Error;
 
-/// The largest answer text that may be asked for, in bytes.
+/// The maximum size of the response text that may be asked for, in bytes.
 pub const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// One directive as written.
@@ -15,7 +15,7 @@ pub struct DirectiveValue<'t> {
     pub value: &'t str,
 }
 
-/// Why directives cannot be read.
+/// Why directives are invalid.
 #[derive(Debug, Error, PartialEq, Eq)]
 pub enum DirectiveError {
     #[error("unknown directive `{0}`; known are {known}", known = KNOWN.map(|(name, _)| name).join(", "))]

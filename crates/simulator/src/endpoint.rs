@@ -5,7 +5,7 @@ use super::media;
 use super::video::{SimulatedFamily, VideoOperation as TaskDeed};
 use http::{Method, StatusCode};
 
-/// What a method and path ask for.
+/// The endpoint of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Endpoint<'p> {
     Chat,
@@ -21,11 +21,11 @@ pub enum Endpoint<'p> {
     Shelf(ResourceKind, ResourceOperation<'p>),
     EditImage,
     Video(SimulatedFamily, TaskDeed<'p>),
-    /// A video or an image that an answer pointed to.
+    /// A video or an image from a URL in a response.
     Media(&'p str),
 }
 
-/// What an account keeps besides responses.
+/// The resources that an account can have besides responses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceKind {
     Files,
@@ -33,7 +33,7 @@ pub enum ResourceKind {
     Containers,
 }
 
-/// What is done on a shelf: with a thing there, or with a part of one, by their ids.
+/// An operation on a collection of resources, on one resource, or on a part of one, by their ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResourceOperation<'p> {
     Create,
@@ -49,10 +49,10 @@ pub enum ResourceOperation<'p> {
 }
 
 impl<'p> Endpoint<'p> {
-    /// The endpoint at `path`.
+    /// The endpoint for `method` and `path`.
     ///
     /// # Errors
-    /// `404` where the path is unknown, `405` where only the method is.
+    /// `404` if the path is unknown, `405` if only the method is wrong.
     pub fn find(method: &Method, path: &'p str) -> Result<Self, ApiError> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
         if let Some((family, operation)) = TaskDeed::find(method.as_str(), &segments) {
@@ -103,7 +103,7 @@ impl<'p> Endpoint<'p> {
         Ok(endpoint)
     }
 
-    /// The word for it in records.
+    /// The name in request records.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",

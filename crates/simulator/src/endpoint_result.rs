@@ -1,4 +1,4 @@
-//! What an endpoint answers where all is well: whole, later, or as a stream.
+//! The successful result of an endpoint: a whole response, a delayed one, or a stream.
 
 use super::json::JsonText;
 use super::request_record::ResponseEnd;
@@ -7,18 +7,18 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use std::time::Duration;
 
-/// A good answer.
+/// A successful result.
 pub enum EndpointResult {
     Whole(JsonText),
     Ready(Bytes),
-    /// What takes so much longer than other answers.
+    /// A response with an additional delay.
     Late(JsonText, Duration),
     /// The content of a file, with its type.
     Content(&'static str, Bytes),
     Stream(Box<dyn StreamedResponse>),
 }
 
-/// A good answer that streams.
+/// A response that streams.
 #[async_trait]
 pub trait StreamedResponse: Send + Sync {
     /// Sends every event, unless the stream ends before.

@@ -1,9 +1,9 @@
-//! A server-sent event as text.
+//! Encodes server-sent events.
 
 use super::json::JsonText;
 use bytes::Bytes;
 
-/// An event of a stream with its name, if it has one, and its data.
+/// An event with an optional name and its data.
 pub fn sse(name: Option<&str>, data: &JsonText) -> Bytes {
     let data = data.as_bytes();
     let mut event = Vec::with_capacity(data.len() + 64);

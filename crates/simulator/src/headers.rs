@@ -1,11 +1,11 @@
-//! The headers real providers send with their answers, and which a gateway must keep from its callers.
+//! Response headers of real providers, which a gateway must not forward to callers, and request headers.
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
 use headgate_protocol::multipart;
 use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 
-/// The headers every answer of the OpenAI protocols has.
+/// The headers of every response in the OpenAI protocols.
 const OPENAI: [(&str, &str); 11] = [
     ("openai-organization", "sim-org"),
     ("openai-project", "proj_simulated"),
@@ -20,7 +20,7 @@ const OPENAI: [(&str, &str); 11] = [
     ("x-ratelimit-reset-tokens", "30ms"),
 ];
 
-/// The headers every answer of the messages protocol has.
+/// The headers of every response in the messages protocol.
 const MESSAGES: [(&str, &str); 8] = [
     ("anthropic-organization-id", "sim-org"),
     ("openai-organization", "sim-org"),
@@ -32,20 +32,20 @@ const MESSAGES: [(&str, &str); 8] = [
     ("x-ratelimit-limit-requests", "10000"),
 ];
 
-/// The headers every answer of family A has.
+/// The headers of every response in family A.
 const FAMILY_A: [(&str, &str); 2] = [
     ("server", "istio-envoy"),
     ("x-tt-logid", "02178073285700000000000000000000simulated"),
 ];
 
-/// The headers every answer of family B has.
+/// The headers of every response in family B.
 const FAMILY_B: [(&str, &str); 3] = [
     ("server", "istio-envoy"),
     ("x-dashscope-call-gateway", "true"),
     ("req-arrive-time", "1780732857000"),
 ];
 
-/// Adds the headers of an answer in `dialect` that took `millis` to begin.
+/// Adds the headers of a response in `dialect` whose head took `millis`.
 pub fn add_provider_headers(
     headers: &mut HeaderMap,
     dialect: ApiDialect,
@@ -78,7 +78,7 @@ pub fn add_provider_headers(
     headers.insert("x-request-id", request_id);
 }
 
-/// Adds the headers that tell more about `refusal`.
+/// Adds the headers of an error response.
 pub fn add_refusal_headers(headers: &mut HeaderMap, refusal: &ApiError) {
     if let Some(seconds) = refusal.retry_after {
         headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
@@ -91,7 +91,7 @@ pub fn form_boundary(headers: &HeaderMap) -> Option<&str> {
     multipart::boundary(content_type)
 }
 
-/// The credential of a request: its bearer token or its `x-api-key`, if not empty.
+/// The credential of a request: its bearer token or `x-api-key`, if it is not empty.
 pub fn credential(headers: &HeaderMap) -> Option<&str> {
     let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let bearer = text("authorization").and_then(|value| {

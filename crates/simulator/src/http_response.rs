@@ -1,33 +1,33 @@
-//! An answer of the simulated provider, without naming the server that sends it.
+//! A response of the simulated provider, independent of the HTTP server.
 
 use bytes::Bytes;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use tokio::sync::mpsc;
 
-/// An answer: status, headers and a body that is either known or still to come.
+/// A response: status, headers and a body that is complete or streamed.
 pub struct SimulatedResponse {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub body: SimulatedBody,
 }
 
-/// The body of an [`SimulatedResponse`].
+/// The body of a [`SimulatedResponse`].
 pub enum SimulatedBody {
     /// Sent with its exact Content-Length.
     Full(Bytes),
-    /// Sent as it comes, each chunk flushed; the sender's drop ends it cleanly.
+    /// Sent piece by piece, each flushed; the stream ends cleanly when the sender is dropped.
     Stream(mpsc::Receiver<BodyChunk>),
 }
 
 /// A piece of a streamed body.
 pub enum BodyChunk {
     Data(Bytes),
-    /// The connection is torn down without a clean end.
+    /// Closes the connection without a clean end.
     Cut,
 }
 
 impl SimulatedResponse {
-    /// An answer with a known body.
+    /// A response with a complete body.
     pub fn full(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Self {
             status,
@@ -36,12 +36,12 @@ impl SimulatedResponse {
         }
     }
 
-    /// An answer with a JSON body.
+    /// A response with a JSON body.
     pub fn json(status: StatusCode, body: &serde_json::Value) -> Self {
         Self::full(status, "application/json", body.to_string())
     }
 
-    /// A `200` whose body is streamed.
+    /// A `200` with a streamed body.
     pub fn stream(content_type: &'static str, body: mpsc::Receiver<BodyChunk>) -> Self {
         Self {
             status: StatusCode::OK,

@@ -1,12 +1,12 @@
-//! Ids in the forms of the providers, each made once.
+//! Generates unique ids in the formats of the providers.
 
 use super::clock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What the tail of a family A id can count to: five letters or digits.
+/// The number of different suffixes of family A ids: five letters or digits.
 const TAILS: u64 = 36_u64.pow(5);
 
-/// Makes ids that no other simulator makes.
+/// Generates ids that are unique among all simulators.
 pub struct IdGenerator {
     origin: u64,
     count: AtomicU64,
@@ -20,7 +20,7 @@ impl IdGenerator {
         }
     }
 
-    /// An id that begins with `prefix`.
+    /// An id with the prefix `prefix`.
     pub fn next(&self, prefix: &str) -> String {
         format!("{prefix}{:016x}{:08x}", self.origin, self.count())
     }
@@ -36,10 +36,10 @@ impl IdGenerator {
         )
     }
 
-    /// An id of a family A task: the date and time at +08:00, and five letters or digits.
+    /// The id of a family A task: the date and time at +08:00, and five letters or digits.
     pub fn family_a(&self) -> String {
         const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
-        // Coprime to the number of tails, so that each comes once before any comes again.
+        // Coprime to the number of suffixes, so that each is used once before any is repeated.
         const STRIDE: u64 = 7_368_787;
         let moment = clock::china_time(clock::unix_millis());
         let seconds = moment.split('.').next().unwrap_or_default();

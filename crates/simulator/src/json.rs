@@ -1,4 +1,4 @@
-//! JSON objects whose members stand in the order written, as providers send them: `serde_json::Value` sorts them.
+//! JSON objects that keep the order of their members, as providers send them; `serde_json::Value` sorts members.
 
 use bytes::Bytes;
 use serde::{Serialize, Serializer};
@@ -7,7 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 /// The JSON `null`.
 pub const NULL: Option<bool> = None;
 
-/// A finished piece of JSON text.
+/// A piece of JSON text.
 #[derive(Clone, Debug, Serialize)]
 #[serde(transparent)]
 pub struct JsonText(Box<RawValue>);
@@ -24,7 +24,7 @@ macro_rules! object {
 pub(super) use object;
 
 impl JsonText {
-    /// The text of a list or another value that is no object.
+    /// The JSON text of a value, such as a list.
     pub fn of<T: Serialize + ?Sized>(value: &T) -> Self {
         Self(to_raw_value(value).expect("plain data serialises into memory"))
     }
@@ -49,7 +49,7 @@ impl JsonObject {
         self.0.push((key, JsonText::of(value)));
     }
 
-    /// [`JsonObject::member`] for a chain.
+    /// Adds a member and returns the object, for method chains.
     pub fn with<T: Serialize + ?Sized>(mut self, key: &'static str, value: &T) -> Self {
         self.member(key, value);
         self

@@ -1,6 +1,6 @@
-//! Every directive by its name, with what it does.
+//! The list of all directives with their descriptions.
 
-/// Every directive, with what it does: the list an unknown name is answered with.
+/// Every directive with its description. The error for an unknown directive lists them.
 pub const KNOWN: [(&str, &str); 33] = [
     (
         "body_bytes",

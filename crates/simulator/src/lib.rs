@@ -1,4 +1,4 @@
-//! The simulated provider: three text protocols, image edits and both video families, with realistic answers, faults on demand, and a record of what came.
+//! A simulated provider: text, image and video protocols, faults on demand, and a log of received requests.
 
 pub mod http_response;
 pub mod server;
@@ -49,13 +49,12 @@ use ids::IdGenerator;
 use request_log::RequestLog;
 use std::sync::Arc;
 
-/// A provider that answers without a model.
+/// A provider that responds without a model.
 ///
-/// Any non-empty credential will do. Faults, sizes and paces come as directives (`delay=500ms;
-/// status=429`) in the header `x-simulate`, in a first path segment `/~delay=500ms;status=429`,
-/// or as the standing order of `PUT /_simulate/directives`; `GET` there lists them all. What was
-/// received is told under `/_simulate/requests` and `/_simulate/open`, and the video tasks it made
-/// under `/_simulate/tasks`.
+/// It accepts any non-empty credential. Directives control faults, sizes and paces (`delay=500ms; status=429`); they
+/// are sent in the header `x-simulate`, in a first path segment `/~delay=500ms;status=429`, or as the default with `PUT
+/// /_simulate/directives`, and `GET` there lists them all. Received requests are listed under `/_simulate/requests` and
+/// `/_simulate/open`, video tasks under `/_simulate/tasks`.
 pub struct Simulator {
     options: SimulatorOptions,
     directives: DirectiveResolver,
@@ -81,8 +80,8 @@ impl Simulator {
         }
     }
 
-    /// Answers one request whose body was read whole. A client that leaves drops the future; once an
-    /// answer streams, its channel is closed instead, so that a sender waiting on it learns of it at once.
+    /// Responds to one request whose body was read completely. If the client leaves, the future is dropped; once a
+    /// response streams, its channel is closed instead, so that a waiting sender notices at once.
     pub async fn respond(&self, request: Request<Bytes>) -> SimulatedResponse {
         if request.uri().path().starts_with(control::PREFIX) {
             control::respond(self, &request)

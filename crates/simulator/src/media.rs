@@ -1,20 +1,20 @@
-//! The videos and images that answers point to: their URLs, and small files that look the part.
+//! The videos and images that responses link to: their URLs, and small files with valid headers.
 
 use super::images::png;
 use super::query;
 use bytes::Bytes;
 use http::request::Parts;
 
-/// Where they lie; no credential is wanted there, as with signed URLs.
+/// Their folder. As with signed URLs, no credential is required there.
 pub const FOLDER: &str = "media";
 
-/// Bytes of a video whose size nobody asked for.
+/// The size of a video if no size was asked for, in bytes.
 const ORDINARY_BYTES: usize = 16 << 10;
 
 /// The start of an MP4 file: a `ftyp` box of 24 bytes.
 const FILE_TYPE: &[u8; 24] = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isommp42";
 
-/// The URL, at the address the request came to, of the file `name`, signed as `signature` says.
+/// The URL of the file `name` on the host of the request, with `signature` as its signature.
 pub fn url(head: &Parts, name: &str, bytes: Option<usize>, signature: &str) -> String {
     let host = head.headers.get("host").and_then(|host| host.to_str().ok());
     let authority = head.uri.authority().map(http::uri::Authority::as_str);
@@ -23,7 +23,7 @@ pub fn url(head: &Parts, name: &str, bytes: Option<usize>, signature: &str) -> S
     format!("http://{host}/{FOLDER}/{name}?{signature}{size}")
 }
 
-/// The content type and the bytes of the file `name`; `uri_query` may tell its size.
+/// The content type and content of the file `name`; `uri_query` may contain its size.
 pub fn file(name: &str, uri_query: &str) -> (&'static str, Bytes) {
     let size = query::number(uri_query, "bytes");
     let size = size.filter(|size| *size <= super::directive_value::MAX_TEXT_BYTES);
@@ -35,7 +35,7 @@ pub fn file(name: &str, uri_query: &str) -> (&'static str, Bytes) {
     }
 }
 
-/// A file of `size` bytes (at least its boxes) that begins as MP4 files do and holds its own name.
+/// A file of `size` bytes (at least its boxes) that starts like an MP4 file and contains its own name.
 fn video(name: &str, size: usize) -> Bytes {
     let size = size.max(FILE_TYPE.len() + 8 + name.len());
     let content = size - FILE_TYPE.len();

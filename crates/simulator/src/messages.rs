@@ -1,4 +1,4 @@
-//! The messages protocol: messages whole or as a stream of named events, and the counting of tokens.
+//! The messages protocol: whole messages, streams of named events, and token counting.
 
 use super::api_error::ApiError;
 use super::endpoint_result::{EndpointResult, StreamedResponse};
@@ -14,14 +14,14 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
 
-/// What the model thinks, where the request lets it.
+/// The model's thinking, if the request enables it.
 const THOUGHT: &str = "The user wants an answer. I shall repeat what they said, so that they can \
     see it arrived, and then go on about the water until the answer is long enough.";
 
-/// The signature of the thought, of realistic length.
+/// The signature of the thinking block, with a realistic length.
 const SIGNATURE: &str = "EqMBCkYIARgCIkBzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWQSDHNpbXVsYXRlZHNpGgxzaW11bGF0ZWQ=";
 
-/// Answers a request for a message.
+/// Responds to a request for a message.
 pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     if body.get("max_tokens").and_then(Value::as_u64).is_none() {
         return Err(model_request::missing("max_tokens"));
@@ -46,7 +46,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, Api
     })
 }
 
-/// Where code would run, if the request brings the tool for it.
+/// The container for code execution, if the request has the tool for it.
 fn container(body: &Value, call: &RequestContext) -> Option<String> {
     let mut tools = model_request::list_at(body, "tools").iter();
     tools.find(|tool| model_request::text_at(tool, "type").starts_with("code_execution"))?;
@@ -58,7 +58,7 @@ fn container(body: &Value, call: &RequestContext) -> Option<String> {
     ))
 }
 
-/// Answers a request to count tokens.
+/// Responds to a request to count tokens.
 pub fn count_tokens(body: &Value) -> Result<EndpointResult, ApiError> {
     let ask = read(body)?;
     Ok(EndpointResult::Whole(
@@ -66,7 +66,7 @@ pub fn count_tokens(body: &Value) -> Result<EndpointResult, ApiError> {
     ))
 }
 
-/// A message, ready to be sent.
+/// A message to be sent whole or as a stream.
 pub struct SimulatedMessage {
     id: String,
     tool_use_id: String,
@@ -276,7 +276,7 @@ fn read(body: &Value) -> Result<ModelRequest<'_>, ApiError> {
             && !model_request::content_text(message).is_empty()
     };
     let last_user = messages.iter().rposition(is_user_text);
-    // A tool's result may stand beside the text, in the same message.
+    // A tool result may be in the same message as text.
     let since = last_user.map_or(messages, |index| &messages[index..]);
     let system = body.get("system").map_or(0, model_request::text_bytes);
     let text_bytes = system
@@ -307,7 +307,7 @@ fn tool(tool: &Value) -> Option<ToolDefinition<'_>> {
     })
 }
 
-/// The choice as an object, or as the bare word that some callers send.
+/// The tool choice as an object, or as a string, which some callers send.
 fn tool_choice(body: &Value) -> ToolChoice<'_> {
     let choice = body.get("tool_choice").unwrap_or(&Value::Null);
     match choice

@@ -1,17 +1,17 @@
-//! What the simulated model replies: text or a tool call, with the tokens it took.
+//! The output of the simulated model: text or a tool call, with its token usage.
 
 use super::directive::ResponseSizes;
 use super::model_request::{ModelRequest, OutputFormat};
 use super::{schema_value, text};
 use serde_json::json;
 
-/// Bytes of tool arguments in an event; they have too few blanks to go by words.
+/// The size in bytes of tool arguments per event; they have too few spaces to be split by words.
 const ARGUMENT_BYTES: usize = 8;
 
-/// The model's reply, not yet in any protocol's form.
+/// The model's output, independent of the protocol.
 pub struct ModelOutput {
     pub content: OutputContent,
-    /// Whether the token limit of the request cut the text short.
+    /// Whether the token limit of the request truncated the text.
     pub truncated: bool,
     pub usage: OutputTokens,
     piece: Option<usize>,
@@ -26,7 +26,7 @@ pub enum OutputContent {
     },
 }
 
-/// Tokens.
+/// Token counts.
 #[derive(Clone, Copy)]
 pub struct OutputTokens {
     pub input: u64,
@@ -34,7 +34,7 @@ pub struct OutputTokens {
 }
 
 impl ModelOutput {
-    /// The reply to `ask`, of `sizes` where they are given and else of `ordinary_tokens`.
+    /// The output for `ask`, with `sizes` if they are given, else with `ordinary_tokens`.
     pub fn to(ask: &ModelRequest, sizes: ResponseSizes, ordinary_tokens: u64) -> Self {
         let (content, truncated) = match ask.tool_to_call() {
             Some(tool) => {
@@ -59,7 +59,7 @@ impl ModelOutput {
         }
     }
 
-    /// The text, or the arguments of the tool call, as streamed piece by piece.
+    /// The text, or the arguments of the tool call, in pieces for a stream.
     pub fn pieces(&self) -> impl Iterator<Item = &str> {
         let ordinary = match self.content {
             OutputContent::Text(_) => None,
@@ -78,7 +78,7 @@ impl OutputTokens {
 fn said(ask: &ModelRequest, sizes: ResponseSizes, ordinary_tokens: u64) -> (OutputContent, bool) {
     let mut text = match (ask.shape, sizes.text) {
         (OutputFormat::Prose, Some(bytes)) => {
-            // The size was asked for in so many words, whatever the token limit.
+            // A size in the directives takes precedence over the token limit.
             return (
                 OutputContent::Text(text::reply_text(&ask.last_user_text, bytes)),
                 false,

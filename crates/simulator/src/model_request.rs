@@ -1,21 +1,21 @@
-//! What a request asks of the model, whichever protocol it was asked in.
+//! A request to the simulated model, independent of its protocol.
 
 use super::api_error::ApiError;
 use serde_json::Value;
 
-/// A request's wishes, as far as the simulated model heeds them.
+/// The parts of a request that affect the simulated model's output.
 pub struct ModelRequest<'b> {
     pub last_user_text: String,
     pub input_tokens: u64,
     pub max_tokens: Option<u64>,
     pub tools: Vec<ToolDefinition<'b>>,
     pub tool_choice: ToolChoice<'b>,
-    /// Whether a tool's result came after the last user text.
+    /// Whether a tool result follows the last user text.
     pub tool_result_came: bool,
     pub shape: OutputFormat<'b>,
 }
 
-/// A function the model may call.
+/// A function that the model may call.
 #[derive(Clone, Copy)]
 pub struct ToolDefinition<'b> {
     pub name: &'b str,
@@ -31,7 +31,7 @@ pub enum ToolChoice<'b> {
     Named(&'b str),
 }
 
-/// The form an answer must have.
+/// The required format of the output.
 #[derive(Clone, Copy)]
 pub enum OutputFormat<'b> {
     Prose,
@@ -40,7 +40,7 @@ pub enum OutputFormat<'b> {
 }
 
 impl<'b> ModelRequest<'b> {
-    /// The tool the model calls, if it calls one.
+    /// The tool that the model calls, if any.
     pub fn tool_to_call(&self) -> Option<ToolDefinition<'b>> {
         let first = self.tools.first().copied();
         match self.tool_choice {
@@ -53,7 +53,7 @@ impl<'b> ModelRequest<'b> {
     }
 }
 
-/// The text member `key`, which must be there.
+/// The required text member `key`.
 pub fn required_text<'b>(body: &'b Value, key: &'static str) -> Result<&'b str, ApiError> {
     let text = body
         .get(key)
@@ -62,7 +62,7 @@ pub fn required_text<'b>(body: &'b Value, key: &'static str) -> Result<&'b str, 
     text.ok_or_else(|| missing(key))
 }
 
-/// The list member `key`, which must be there and not be empty.
+/// The required list member `key`, which must not be empty.
 pub fn required_list<'b>(body: &'b Value, key: &'static str) -> Result<&'b [Value], ApiError> {
     let list = body
         .get(key)
@@ -71,19 +71,19 @@ pub fn required_list<'b>(body: &'b Value, key: &'static str) -> Result<&'b [Valu
     list.map(Vec::as_slice).ok_or_else(|| missing(key))
 }
 
-/// The refusal of a request without its member `key`.
+/// The error for a request without its member `key`.
 pub fn missing(key: &'static str) -> ApiError {
     ApiError::invalid(format!("Missing required parameter: '{key}'."))
         .param(key)
         .code("missing_required_parameter")
 }
 
-/// The text member `key` of `value`, or nothing.
+/// The text member `key` of `value`, or an empty text.
 pub fn text_at<'b>(value: &'b Value, key: &str) -> &'b str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The list member `key` of `value`, or an empty one.
+/// The list member `key` of `value`, or an empty list.
 pub fn list_at<'b>(value: &'b Value, key: &str) -> &'b [Value] {
     value
         .get(key)
@@ -108,7 +108,7 @@ pub fn content_text(message: &Value) -> String {
     }
 }
 
-/// The bytes of all text in `value`, keys aside: what its tokens are reckoned from.
+/// The number of bytes of all text in `value` without keys, from which its tokens are estimated.
 pub fn text_bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len(),
@@ -118,7 +118,7 @@ pub fn text_bytes(value: &Value) -> usize {
     }
 }
 
-/// The choice as the OpenAI protocols write it; `name_at` points to the name in the object form.
+/// The tool choice in the OpenAI protocols; `name_at` is the pointer to the name in the object form.
 pub fn openai_tool_choice<'b>(body: &'b Value, name_at: &str) -> ToolChoice<'b> {
     match body.get("tool_choice") {
         Some(Value::String(word)) if word == "none" => ToolChoice::Never,
@@ -132,7 +132,7 @@ pub fn openai_tool_choice<'b>(body: &'b Value, name_at: &str) -> ToolChoice<'b> 
     }
 }
 
-/// The form an answer must have; `schema_at` points to the schema within `format`.
+/// The required format of the output; `schema_at` is the pointer to the schema in `format`.
 pub fn shape<'b>(format: Option<&'b Value>, schema_at: &str) -> OutputFormat<'b> {
     let Some(format) = format else {
         return OutputFormat::Prose;

@@ -1,10 +1,10 @@
-//! The list of models, in the shape of either provider.
+//! The list of models, in the format of each provider.
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
 use super::json::{JsonText, object};
 
-/// When every simulated model was made, in Unix seconds and as RFC 3339.
+/// When every simulated model was created, in Unix seconds and in RFC 3339.
 const CREATED: (u64, &str) = (1_767_225_600, "2026-01-01T00:00:00Z");
 
 /// All models.
@@ -24,7 +24,7 @@ pub fn list(models: &[String], dialect: ApiDialect) -> JsonText {
 /// One model.
 ///
 /// # Errors
-/// `404` where none has this id.
+/// `404` if there is no model with this id.
 pub fn one(models: &[String], id: &str, dialect: ApiDialect) -> Result<JsonText, ApiError> {
     if models.iter().any(|model| model == id) {
         return Ok(item(id, dialect));

@@ -1,23 +1,23 @@
-//! How the simulated provider behaves where no directive says otherwise.
+//! Default behaviour of the simulated provider, which directives override.
 
-/// How a [`Simulator`](super::Simulator) behaves where no directive says otherwise.
+/// The default behaviour of a [`Simulator`](super::Simulator), which directives override.
 #[derive(Clone, Debug)]
 pub struct SimulatorOptions {
-    /// Time before the head of every answer, in milliseconds.
+    /// Delay of the response head, in milliseconds.
     pub first_byte_ms: u64,
-    /// Time between the content events of a stream, in milliseconds.
+    /// Delay between the content events of a stream, in milliseconds.
     pub event_ms: u64,
-    /// Length of an ordinary answer, in tokens of four bytes.
+    /// Length of a response, in tokens of four bytes.
     pub answer_tokens: u64,
-    /// Time a background response takes, in milliseconds.
+    /// Duration of a background response, in milliseconds.
     pub background_ms: u64,
-    /// Time a video task is queued, in milliseconds.
+    /// How long a video task is queued, in milliseconds.
     pub queue_ms: u64,
-    /// Time a video task runs, in milliseconds.
+    /// How long a video task runs, in milliseconds.
     pub run_ms: u64,
-    /// The models listed; requests may name any other too.
+    /// The models that are listed; requests may use any other model, too.
     pub models: Vec<String>,
-    /// Whether requests are recorded; the open ones are counted either way.
+    /// Whether requests are recorded. Open requests are counted in any case.
     pub record: bool,
 }
 

@@ -1,8 +1,8 @@
-//! The text of URLs: percent-encoding undone, and the values of a query.
+//! Percent-decoding, and the parameters of a URL's query.
 
 use std::borrow::Cow;
 
-/// The values of the parameter `name`, in their order.
+/// The values of the parameter `name`, in order.
 pub fn values<'q>(query: &'q str, name: &str) -> impl Iterator<Item = Cow<'q, str>> {
     let pairs = query
         .split('&')
@@ -17,7 +17,7 @@ pub fn number(query: &str, name: &str) -> Option<usize> {
     values(query, name).next()?.parse().ok()
 }
 
-/// `text` with its percent-encoding undone; what encodes nothing stays.
+/// Percent-decodes `text`; an invalid escape is left as it is.
 pub fn percent_decoded(text: &str) -> Cow<'_, str> {
     if !text.contains('%') {
         return Cow::Borrowed(text);

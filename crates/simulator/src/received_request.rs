@@ -1,4 +1,4 @@
-//! One request's way through the simulated provider: wait, fail or answer as directed, and note how it ended.
+//! Handles a request: applies its directives, responds or fails, and records how the response ended.
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
@@ -25,11 +25,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
-/// What `html` answers with.
+/// The response to the directive `html`.
 const PAGE: &str = "<!DOCTYPE html>\n<html><head><title>Just a moment</title></head>\n\
     <body><h1>Bad gateway</h1><p>The web server reported an error.</p></body></html>\n";
 
-/// Answers one request to a provider endpoint.
+/// Responds to one request to a provider endpoint.
 pub async fn respond(simulator: &Simulator, request: Request<Bytes>) -> SimulatedResponse {
     let (head, body) = request.into_parts();
     let head = Arc::new(head);
@@ -56,11 +56,11 @@ pub async fn respond(simulator: &Simulator, request: Request<Bytes>) -> Simulate
     }
 }
 
-/// A request received, as far as every answer to it depends on it.
+/// A received request, with everything that its response depends on.
 struct ReceivedRequest<'r> {
     simulator: &'r Simulator,
     head: &'r Parts,
-    /// Without the directives.
+    /// The path without directives.
     path: &'r str,
     dialect: ApiDialect,
     request_id: String,
@@ -78,7 +78,7 @@ impl ReceivedRequest<'_> {
         if let Some(model) = self.model_named(body.as_ref().ok(), &raw) {
             open_request.names_model(&model);
         }
-        // What was asked for is done first: who is kept waiting, or cut off, may have been served.
+        // The request takes effect before any delay or cut: a real provider may have processed it as well.
         let outcome = self
             .failure(directives)
             .map_or_else(|| self.outcome(directives, body, &raw), Err);
@@ -131,7 +131,7 @@ impl ReceivedRequest<'_> {
         }
     }
 
-    /// The error of a request without a credential, or the one the directives ask for.
+    /// The error for a request without a credential, or the one that the directives ask for.
     fn failure(&self, directives: &Directives) -> Option<ApiError> {
         let endpoint = Endpoint::find(&self.head.method, self.path);
         let wants_credential = !matches!(endpoint, Ok(Endpoint::Media(_)));
@@ -259,7 +259,7 @@ impl ReceivedRequest<'_> {
         self.send_whole(answer, directives, open_request)
     }
 
-    /// Sends an answer that does not stream; where it is to be cut or to stall, half of it.
+    /// Sends a response that does not stream; with the directives `cut` and `stall` only half of it.
     fn send_whole(
         &self,
         mut answer: SimulatedResponse,
@@ -354,7 +354,7 @@ async fn run_stream(
     stream.finish(ending.unwrap_or(ResponseEnd::Complete)).await;
 }
 
-/// `half` of a body, and then the cut.
+/// `half` of a body, followed by a closed connection.
 fn cut_off(half: Bytes, open_request: OpenRequest) -> SimulatedBody {
     let (sender, receiver) = mpsc::channel(2);
     for chunk in [BodyChunk::Data(half), BodyChunk::Cut] {
@@ -365,7 +365,7 @@ fn cut_off(half: Bytes, open_request: OpenRequest) -> SimulatedBody {
     SimulatedBody::Stream(receiver)
 }
 
-/// `half` of a body, and nothing more until the client leaves.
+/// `half` of a body, and then nothing until the client leaves.
 fn stalled(half: Bytes, open_request: OpenRequest) -> SimulatedBody {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {

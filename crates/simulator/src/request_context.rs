@@ -1,4 +1,4 @@
-//! A request on its way to an endpoint.
+//! The context of a request for its endpoint.
 
 use super::directive::{Directives, ResponseSizes};
 use super::ids::IdGenerator;
@@ -7,7 +7,7 @@ use super::resource_store::ResourceStore;
 use super::video::VideoTaskStore;
 use http::request::Parts;
 
-/// What an endpoint knows besides the request's body.
+/// What an endpoint needs besides the request's body.
 pub struct RequestContext<'c> {
     pub directives: &'c Directives,
     pub sizes: ResponseSizes,
@@ -15,7 +15,7 @@ pub struct RequestContext<'c> {
     pub ids: &'c IdGenerator,
     pub head: &'c Parts,
     pub request_id: &'c str,
-    /// The credential that came: to each its own responses, files, conversations, containers and tasks.
+    /// The credential, which identifies the account that owns responses, files, conversations, containers and tasks.
     pub account: &'c str,
     pub resources: &'c ResourceStore,
     pub tasks: &'c VideoTaskStore,

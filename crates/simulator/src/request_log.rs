@@ -1,4 +1,4 @@
-//! The ledger of all requests received: their records within limits, and how many are open.
+//! The log of received requests: bounded records, and the number of open requests.
 
 use super::request_record::{RequestRecord, ResponseEnd};
 use bytes::Bytes;
@@ -7,13 +7,13 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// How much is kept; beyond it the oldest goes first.
+/// The limits of the log; above them the oldest records are removed.
 #[derive(Clone, Copy)]
 pub struct RequestLogLimits {
     pub records: usize,
-    /// Bytes of all bodies together.
+    /// The size of all bodies together, in bytes.
     pub bytes: usize,
-    /// Bytes above which a body is kept as its hash only.
+    /// The size in bytes above which only the hash of a body is kept.
     pub body: usize,
 }
 
@@ -24,15 +24,15 @@ pub const LIMITS: RequestLogLimits = RequestLogLimits {
     body: 64 << 20,
 };
 
-/// All requests received, and how many are open.
+/// All received requests, and the number of open ones.
 pub struct RequestLog {
-    /// `None` records nothing.
+    /// Without limits nothing is recorded.
     limits: Option<RequestLogLimits>,
     open: AtomicU64,
     buffer: Mutex<RecordBuffer>,
 }
 
-/// The stay of one request: dropped before its [`OpenRequest::end`], the client has left.
+/// An open request. If it is dropped before [`OpenRequest::end`], the client has left.
 pub struct OpenRequest {
     request_log: Arc<RequestLog>,
     record: Option<Arc<RequestRecord>>,
@@ -41,16 +41,16 @@ pub struct OpenRequest {
 
 #[derive(Default)]
 struct RecordBuffer {
-    /// In the order of their numbers, without a gap.
+    /// In the order of their numbers, without gaps.
     records: VecDeque<Arc<RequestRecord>>,
-    /// Those of them that still have their body.
+    /// The records that still have a body.
     with_body: VecDeque<Arc<RequestRecord>>,
     kept_bytes: usize,
     count: u64,
 }
 
 impl RequestLog {
-    /// A ledger that keeps so much, or no records at all.
+    /// A log with these limits; `None` records nothing.
     pub fn new(limits: Option<RequestLogLimits>) -> Self {
         Self {
             limits,
@@ -59,7 +59,7 @@ impl RequestLog {
         }
     }
 
-    /// Notes that a request has come.
+    /// Records a received request.
     pub fn enter(self: &Arc<Self>, head: &Arc<Parts>, body: &Bytes) -> OpenRequest {
         self.open.fetch_add(1, Ordering::Relaxed);
         OpenRequest {
@@ -69,24 +69,24 @@ impl RequestLog {
         }
     }
 
-    /// Requests whose answer has not ended.
+    /// The number of requests whose response has not ended.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::Relaxed)
     }
 
-    /// Every record, oldest first.
+    /// All records, the oldest first.
     pub fn records(&self) -> Vec<Arc<RequestRecord>> {
         self.lock().records.iter().cloned().collect()
     }
 
-    /// The record with this number, unless it never was or is forgotten.
+    /// The record with this number, if it exists and was not removed.
     pub fn record(&self, n: u64) -> Option<Arc<RequestRecord>> {
         let buffer = self.lock();
         let index = n.checked_sub(buffer.records.front()?.n)?;
         buffer.records.get(usize::try_from(index).ok()?).cloned()
     }
 
-    /// Forgets all records; the numbers go on.
+    /// Removes all records; their numbering continues.
     pub fn clear(&self) {
         let mut buffer = self.lock();
         let count = buffer.count;
@@ -111,7 +111,7 @@ impl RequestLog {
         ));
         let dropped = buffer.push(&record, limits);
         drop(buffer);
-        // Hashed outside the lock, which everybody else waits for.
+        // Hashed outside of the lock, so that other requests do not wait.
         dropped.iter().for_each(|record| record.drop_body());
         record
     }
@@ -122,7 +122,7 @@ impl RequestLog {
 }
 
 impl RecordBuffer {
-    /// Adds a record and returns those whose bodies must not be kept.
+    /// Adds a record; returns the records whose bodies must be dropped.
     fn push(
         &mut self,
         record: &Arc<RequestRecord>,
@@ -160,21 +160,21 @@ impl RecordBuffer {
 }
 
 impl OpenRequest {
-    /// Notes the model the request names.
+    /// Records the model that the request names.
     pub fn names_model(&self, model: &str) {
         if let Some(record) = &self.record {
             record.names_model(model);
         }
     }
 
-    /// Notes that the first byte of the answer goes out now.
+    /// Records the time of the response's first byte.
     pub fn first_byte(&self) {
         if let Some(record) = &self.record {
             record.first_byte();
         }
     }
 
-    /// Notes how the answer ended.
+    /// Records how the response ended.
     pub fn end(mut self, ending: ResponseEnd) {
         self.close(ending);
     }

@@ -1,4 +1,4 @@
-//! The record of one request received: what it was, and when and how its answer ended.
+//! The record of a received request: its content, and when and how its response ended.
 
 use super::clock::monotonic_millis;
 use super::directive_resolver;
@@ -10,19 +10,19 @@ use sha2::{Digest, Sha256};
 use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// One request received.
+/// A received request.
 pub struct RequestRecord {
     pub n: u64,
     head: Arc<Parts>,
     pub body_bytes: usize,
-    /// `None` once only the hash is kept.
+    /// `None` if only the hash is kept.
     body: Mutex<Option<Bytes>>,
     sha256: OnceLock<String>,
     started_ms: u64,
     progress: Mutex<RecordProgress>,
 }
 
-/// How the answer to a request ended.
+/// How the response to a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseEnd {
     Complete,
@@ -38,7 +38,7 @@ struct RecordProgress {
 }
 
 impl RequestRecord {
-    /// The record of request `n`, which has come just now.
+    /// The record of request `n`, received now.
     pub fn new(n: u64, head: Arc<Parts>, body: Bytes) -> Self {
         Self {
             n,
@@ -51,7 +51,7 @@ impl RequestRecord {
         }
     }
 
-    /// The body, while it is kept.
+    /// The body, if it was kept.
     pub fn body(&self) -> Option<Bytes> {
         self.body_slot().clone()
     }
@@ -84,7 +84,7 @@ impl RequestRecord {
         }
     }
 
-    /// The headers as an object; the values of a repeated one are joined with `, `.
+    /// The headers as an object; repeated values are joined with `, `.
     fn headers(&self) -> serde_json::Value {
         let headers = &self.head.headers;
         let joined = |name| {
@@ -100,28 +100,28 @@ impl RequestRecord {
         serde_json::Value::Object(members.collect())
     }
 
-    /// Keeps only the hash of the body.
+    /// Drops the body and keeps its hash.
     pub fn drop_body(&self) {
         self.hash();
         *self.body_slot() = None;
     }
 
-    /// Notes the model the request names.
+    /// Records the model that the request names.
     pub fn names_model(&self, model: &str) {
         self.progress().model = Some(model.to_owned());
     }
 
-    /// Notes that the first byte of the answer goes out now.
+    /// Records the time of the response's first byte.
     pub fn first_byte(&self) {
         self.progress().first_byte_ms = Some(monotonic_millis());
     }
 
-    /// Notes that the answer ends now.
+    /// Records how and when the response ended.
     pub fn end(&self, ending: ResponseEnd) {
         self.progress().ended = Some((ending, monotonic_millis()));
     }
 
-    /// The SHA-256 of the body in hexadecimal digits, reckoned when first asked for.
+    /// The SHA-256 of the body in hexadecimal, computed on first use.
     fn hash(&self) -> &str {
         self.sha256
             .get_or_init(|| sha256(&self.body().unwrap_or_default()))

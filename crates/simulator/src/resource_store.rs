@@ -1,4 +1,4 @@
-//! What accounts keep at the simulated provider: files, conversations with items, containers with files.
+//! The resources of accounts: files, conversations with items, containers with files.
 
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
@@ -14,14 +14,14 @@ use http::request::Parts;
 use serde_json::Value;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The oldest things go first.
+/// The maximum number of resources; the oldest are removed first.
 const MAX_THINGS: usize = 1_000;
 const MAX_BYTES: usize = 128 << 20;
 
-/// The content type of every file, since none is kept.
+/// The content type of every file, because uploaded types are not stored.
 const FILE_TYPE: &str = "application/octet-stream";
 
-/// All shelves of all accounts.
+/// All resources of all accounts.
 #[derive(Default)]
 pub struct ResourceStore(Mutex<Vec<StoredResource>>);
 
@@ -40,7 +40,7 @@ struct ResourceObject {
     content: Bytes,
 }
 
-/// A body, as a form or as JSON.
+/// The body of a request, from a form or from JSON.
 pub struct UploadBody {
     json: Value,
     filename: String,
@@ -101,10 +101,10 @@ fn deleted(kind: ResourceKind, id: &str) -> JsonText {
 }
 
 impl ResourceStore {
-    /// Does what is asked for on a shelf of the caller's account.
+    /// Performs an operation on the resources of the account.
     ///
     /// # Errors
-    /// `404` for what this account does not have there.
+    /// `404` if the account does not have the resource.
     pub fn respond(
         &self,
         kind: ResourceKind,
@@ -168,7 +168,7 @@ impl ResourceStore {
         Ok(EndpointResult::Whole(json))
     }
 
-    /// Makes the container that a tool asked for, and tells its id.
+    /// Creates the container for a tool, and returns its id.
     pub fn new_container(&self, account: &str, ids: &IdGenerator) -> String {
         let form = UploadBody::json(Value::Null);
         let entry = new_entry(ResourceKind::Containers, form, ApiDialect::Responses, ids);
@@ -177,7 +177,7 @@ impl ResourceStore {
         id
     }
 
-    /// Refuses a body that names what this account does not have.
+    /// Refuses a body that refers to a resource which the account does not have.
     ///
     /// # Errors
     /// `404` with the id.
@@ -195,7 +195,7 @@ impl ResourceStore {
 }
 
 impl UploadBody {
-    /// Reads a body by its content type; what is neither a form nor JSON is empty.
+    /// Parses a body by its content type; a body that is neither a form nor JSON counts as empty.
     pub fn of(head: &Parts, raw: &Bytes) -> Self {
         let Some(boundary) = form_boundary(&head.headers) else {
             return Self::json(serde_json::from_slice(raw).unwrap_or_default());
@@ -330,7 +330,7 @@ fn unknown(kind: ResourceKind, id: &str) -> ApiError {
     ApiError::not_found(format!("No such {what} object: {id}"))
 }
 
-/// What a body names, by a walk of its own that knows nothing of the gateway's.
+/// The resources that a body refers to. Independent of the gateway's search for ids, so that one tests the other.
 fn named(body: &Value) -> Vec<(ResourceKind, &str)> {
     fn files<'b>(value: &'b Value, found: &mut Vec<(ResourceKind, &'b str)>) {
         match value {

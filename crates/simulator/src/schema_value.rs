@@ -1,17 +1,17 @@
-//! Values that fit a JSON Schema, for tool arguments and structured answers.
+//! Generates values that are valid in a JSON Schema, for tool arguments and structured outputs.
 
 use serde_json::{Map, Value, json};
 
-/// How deep a value may nest; a schema that recurses through required members ends here with `null`.
+/// The maximum depth of a value; a schema that recurses through required members gives `null` there.
 const MAX_DEPTH: usize = 24;
 
-/// A value that fits `schema`, the same one every time.
+/// A value that is valid in `schema`, always the same one.
 pub fn value(schema: &Value) -> Value {
     SchemaValueGenerator { root: schema }.value(schema, "value", 0)
 }
 
 struct SchemaValueGenerator<'s> {
-    /// Where `$ref` pointers start.
+    /// The document that `$ref` pointers refer to.
     root: &'s Value,
 }
 
@@ -72,7 +72,7 @@ impl<'s> SchemaValueGenerator<'s> {
         Value::Object(merged)
     }
 
-    /// The required members, or every declared one where the schema requires none.
+    /// The required members, or all declared ones if none is required.
     fn object(&self, schema: &'s Value, depth: usize) -> Value {
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else {
             return json!({});
@@ -97,7 +97,7 @@ impl<'s> SchemaValueGenerator<'s> {
     }
 }
 
-/// The first type that is not `null`; a schema that names none is told by its other keywords.
+/// The first type that is not `null`; without `type` it is inferred from other keywords.
 fn type_of(schema: &Value) -> &str {
     match schema.get("type") {
         Some(Value::String(name)) => name,

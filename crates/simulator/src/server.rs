@@ -1,4 +1,4 @@
-//! The simulated provider's server: HTTP/1.1 and HTTP/2 without TLS, by hyper and not by what the gateway is built on.
+//! The server of the simulated provider: HTTP/1.1 and HTTP/2 without TLS, with hyper instead of Pingora.
 
 use crate::Simulator;
 use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
@@ -21,21 +21,22 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
-/// Larger request bodies get a 413; a simulated provider takes whatever a gateway forwards.
+/// The maximum size of a request body (413 above it), large enough for everything that a gateway forwards.
 const BODY_BYTES_MAX: usize = 1 << 30;
-/// Of one HTTP/1.1 connection: the longest head that is read, and how much of a response waits for a slow client.
+/// The buffer of an HTTP/1.1 connection: the maximum size of a head, and how much of a response waits for a slow
+/// client.
 const BUFFER_BYTES_MAX: usize = 256 << 10;
 const HEADERS_MAX: usize = 1000;
-/// How long the server pauses where a connection cannot be accepted, mostly because too many files are open.
+/// The pause after a connection could not be accepted, mostly because too many files are open.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The threads that a [`Simulator`] is served by, for as long as this lives.
+/// The threads that serve a [`Simulator`], until it is dropped.
 pub struct SimulatorServer {
     runtime: Runtime,
 }
 
 impl SimulatorServer {
-    /// Serves on a socket that listens already.
+    /// Starts serving on a listening socket.
     ///
     /// # Errors
     /// The threads cannot be started, or the socket cannot be used.
@@ -58,10 +59,10 @@ impl SimulatorServer {
         Ok(Self { runtime })
     }
 
-    /// Serves until SIGTERM, SIGINT or SIGQUIT, and then ends at once.
+    /// Serves until SIGTERM, SIGINT or SIGQUIT, then stops at once.
     ///
     /// # Errors
-    /// The signals cannot be listened for.
+    /// The signal handlers cannot be installed.
     pub fn run_until_signal(self) -> io::Result<()> {
         let signalled = self.runtime.block_on(signalled());
         self.runtime.shutdown_background();
@@ -92,7 +93,7 @@ async fn accept(simulator: Arc<Simulator>, listener: TcpListener) {
     }
 }
 
-/// Serves one connection to its end, which is no error whatever it is: clients leave, and answers are cut.
+/// Serves one connection to its end. Errors are ignored: clients leave, and directives cut responses.
 async fn serve(simulator: Arc<Simulator>, stream: TcpStream) {
     let _ = stream.set_nodelay(true);
     let service = service_fn(move |request| respond(simulator.clone(), request));
@@ -128,16 +129,16 @@ async fn respond(
     Ok(response)
 }
 
-/// The body of an answer as hyper sends it.
+/// The body of a response for hyper.
 enum HyperBody {
     Full(Bytes),
     Stream(mpsc::Receiver<BodyChunk>),
-    /// What came before the cut is still to be flushed.
+    /// The data before the cut is still to be flushed.
     BeforeCut,
     Cut,
 }
 
-/// The connection is torn down on purpose.
+/// The connection is closed on purpose.
 #[derive(Debug, thiserror::Error)]
 #[error("response cut off by a directive")]
 struct AbortedBody;
@@ -171,7 +172,7 @@ impl http_body::Body for HyperBody {
                     Some(BodyChunk::Cut) => *self = Self::BeforeCut,
                     None => return Poll::Ready(None),
                 },
-                // hyper flushes when a body has nothing ready, and would drop what it holds upon an error.
+                // hyper flushes when a body is pending, and drops buffered data on an error.
                 Self::BeforeCut => {
                     *self = Self::Cut;
                     context.waker().wake_by_ref();

@@ -1,4 +1,4 @@
-//! A stream of events sent at its pace, until it ends, is interrupted as directed, or the client leaves.
+//! Sends a stream of events at a given pace, until it ends, a directive interrupts it, or the client leaves.
 
 use super::api_error::ApiError;
 use super::clock::monotonic_nanos;
@@ -12,10 +12,10 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-/// Events that may wait for a slow client before the stream waits too.
+/// The number of events that may wait for a slow client before the stream waits.
 const CAPACITY: usize = 8;
 
-/// The sending end of one stream.
+/// The sending side of a stream.
 pub struct EventStream {
     sender: mpsc::Sender<BodyChunk>,
     open_request: OpenRequest,
@@ -26,7 +26,7 @@ pub struct EventStream {
     due: Option<Instant>,
 }
 
-/// How a stream is to run.
+/// How a stream runs.
 pub struct StreamPlan {
     pub dialect: ApiDialect,
     pub request_id: String,
@@ -35,14 +35,14 @@ pub struct StreamPlan {
     pub end_after_bytes: Option<u64>,
     pub end_after_events: Option<u64>,
     pub stamp: bool,
-    /// What an error event tells.
+    /// The content of an error event.
     pub error: ApiError,
 }
 
-/// A piece of content as it goes out.
+/// A piece of content.
 pub struct ContentDelta<'t> {
     pub text: &'t str,
-    /// The place of its event in the stream, from 0.
+    /// The index of its event in the stream, from 0.
     pub sequence: u64,
 }
 
@@ -61,12 +61,12 @@ impl EventStream {
         (stream, receiver)
     }
 
-    /// The place of the next event in the stream, from 0.
+    /// The index of the next event in the stream, from 0.
     pub fn sequence(&self) -> u64 {
         self.events
     }
 
-    /// Sends an event that carries no content.
+    /// Sends an event without content.
     pub async fn event(&mut self, mut event: Bytes) -> Result<(), ResponseEnd> {
         if self.plan.end_after_events == Some(self.events) {
             return Err(ResponseEnd::Complete);
@@ -91,7 +91,7 @@ impl EventStream {
         }
     }
 
-    /// Sends the event that `event` makes of a piece of content, when its time has come.
+    /// Sends a piece of content, encoded by `event`, when it is due.
     pub async fn content(
         &mut self,
         text: &str,
@@ -114,7 +114,7 @@ impl EventStream {
         self.event(event).await
     }
 
-    /// Notes that all content is sent: an interruption that was to come later comes now.
+    /// Must be called after all content: a later interruption happens now.
     pub async fn end_of_content(&mut self) -> Result<(), ResponseEnd> {
         match self.plan.interruption {
             Some(interruption) => Err(self.interrupt(interruption.by).await),
@@ -136,7 +136,7 @@ impl EventStream {
         }
     }
 
-    /// Cuts the connection.
+    /// Closes the connection without a clean end.
     pub async fn cut(&mut self) -> ResponseEnd {
         match self.sender.send(BodyChunk::Cut).await {
             Ok(()) => ResponseEnd::Cut,
@@ -144,13 +144,13 @@ impl EventStream {
         }
     }
 
-    /// Sends nothing more until the client leaves.
+    /// Sends nothing more, and waits until the client leaves.
     pub async fn stall(&mut self) -> ResponseEnd {
         self.sender.closed().await;
         ResponseEnd::ClientLeft
     }
 
-    /// Waits until the client has taken what was sent, and notes how the stream ended.
+    /// Waits until the client has received everything, and records how the stream ended.
     pub async fn finish(self, ending: ResponseEnd) {
         let taken = self.sender.reserve_many(CAPACITY);
         let ending = match ending {
@@ -168,7 +168,7 @@ impl EventStream {
         }
     }
 
-    /// Keeps the pace by the time each event was due, so that late wake-ups do not add up.
+    /// Waits until the event is due. Due times are absolute, so that late wake-ups do not add up.
     async fn wait_until_due(&mut self) -> Result<(), ResponseEnd> {
         if self.plan.pace.is_zero() {
             return Ok(());
@@ -186,7 +186,7 @@ impl EventStream {
 }
 
 impl StreamPlan {
-    /// The course that `directives` ask for.
+    /// The plan that `directives` ask for.
     pub fn new(
         dialect: ApiDialect,
         request_id: &str,

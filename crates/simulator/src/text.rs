@@ -1,22 +1,22 @@
-//! The words the simulated model says, their size in tokens, and how they fall into stream events.
+//! The text of the simulated model, its size in tokens, and how it is split into stream events.
 
-/// What the model goes on saying until it has said enough.
+/// The text that fills a response up to its length.
 const FILLER: &str = "The gate at the head of the channel is open, and the water runs as it should. \
     Every field below gets its share in turn, none of them floods, and what is left over \
     returns to the river. If one channel falls dry the keeper turns the next one on. ";
 
-/// How much of the user's own words an answer repeats, in bytes.
+/// How much of the user's text a response quotes, in bytes.
 const QUOTE_BYTES: usize = 100;
 
-/// Bytes of text that count as one token.
+/// The number of bytes of text per token.
 const TOKEN_BYTES: usize = 4;
 
-/// The tokens a text of this many bytes counts for.
+/// The tokens of a text of this many bytes.
 pub fn tokens(bytes: usize) -> u64 {
     bytes.div_ceil(TOKEN_BYTES) as u64
 }
 
-/// An answer to `last_user_text` of exactly `bytes` bytes (fewer where a character would be split).
+/// A response to `last_user_text` of exactly `bytes` bytes, or fewer if a character would be split.
 pub fn reply_text(last_user_text: &str, bytes: usize) -> String {
     let quote_end = last_user_text.floor_char_boundary(QUOTE_BYTES);
     let mut text = format!(
@@ -31,12 +31,12 @@ pub fn reply_text(last_user_text: &str, bytes: usize) -> String {
     text
 }
 
-/// Bytes of an answer of `tokens` tokens.
+/// The number of bytes of a response with `tokens` tokens.
 pub fn bytes_of(tokens: u64) -> usize {
     usize::try_from(tokens).map_or(usize::MAX, |tokens| tokens.saturating_mul(TOKEN_BYTES))
 }
 
-/// The parts a text is streamed in: of `size` bytes each, or of a few words where no size is given.
+/// The pieces of a text for a stream: of `size` bytes each, or of a few words if `size` is `None`.
 pub fn pieces(text: &str, size: Option<usize>) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
@@ -50,7 +50,7 @@ pub fn pieces(text: &str, size: Option<usize>) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The end of the first few words: the first space after 8 bytes, at the latest after 24.
+/// The end of the first few words: the first space after 8 bytes, or else at 24 bytes.
 fn few_words(text: &str) -> usize {
     let latest = at_most(text, 24);
     let earliest = at_most(text, 8);

@@ -1,4 +1,4 @@
-//! What an image edit asks for, read from JSON or from a form into one shape.
+//! Parses an image edit request, in JSON or as a form.
 
 use super::png::ImageSize;
 use crate::api_error::ApiError;
@@ -14,17 +14,17 @@ use std::ops::RangeInclusive;
 
 const MAX_SOURCES: usize = 16;
 
-/// Tokens that each source image counts for.
+/// The tokens that each source image counts for.
 const SOURCE_TOKENS: u64 = 323;
 
-/// An edit as asked for.
+/// A parsed edit request.
 pub struct ImageEditRequest {
     /// The members of the JSON, or the text fields of the form.
     json: Value,
     sources: usize,
 }
 
-/// What an edit takes, in tokens.
+/// The token usage of an edit.
 pub struct ImageTokenUsage {
     pub image_input: u64,
     pub text_input: u64,
@@ -32,7 +32,7 @@ pub struct ImageTokenUsage {
 }
 
 impl ImageEditRequest {
-    /// Reads a body by its content type.
+    /// Parses a body by its content type.
     ///
     /// # Errors
     /// `400` for a body that is neither a form nor JSON.
@@ -65,7 +65,7 @@ impl ImageEditRequest {
         }
     }
 
-    /// Refuses what the real provider does.
+    /// Refuses what the real provider refuses.
     ///
     /// # Errors
     /// `400`, with the parameter.
@@ -97,7 +97,7 @@ impl ImageEditRequest {
         model_request::text_at(&self.json, name)
     }
 
-    /// A word that is told again; what is left to the provider is `ordinary`.
+    /// The value of a text field that the response repeats; `ordinary` if the request leaves it to the provider.
     pub fn word_or(&self, name: &str, ordinary: &str) -> String {
         match self.text(name) {
             "" | "auto" => ordinary.to_owned(),
@@ -105,7 +105,7 @@ impl ImageEditRequest {
         }
     }
 
-    /// A number in `range`; forms write theirs as text.
+    /// A number in `range`, which is text in forms.
     ///
     /// # Errors
     /// `400` for anything else.

@@ -1,4 +1,4 @@
-//! An edit that was made, as a whole answer or as a stream of events.
+//! The result of an image edit, as a whole response or as a stream of events.
 
 use super::edit_request::ImageTokenUsage;
 use crate::endpoint_result::StreamedResponse;
@@ -10,9 +10,9 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-/// A made edit, ready to be sent.
+/// The result of an edit, to be sent.
 pub struct EditedImages {
-    /// Seconds since the Unix epoch.
+    /// Unix seconds.
     pub created: u64,
     pub form: ImagePayload,
     pub count: u64,
@@ -24,7 +24,7 @@ pub struct EditedImages {
     pub usage: Option<ImageTokenUsage>,
 }
 
-/// How the images are handed over; streams always hold their bytes.
+/// The format of the images; streams always contain base64.
 pub enum ImagePayload {
     Url(String),
     Base64(String),
@@ -44,7 +44,7 @@ impl ImagePayload {
 
 #[async_trait]
 impl StreamedResponse for EditedImages {
-    /// Sends the partial images and then, for each image, its completion.
+    /// Sends the partial images, and then a completion event for each image.
     async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
         for index in 0..self.partial_images {
             let event = |base64: &str| {
@@ -69,7 +69,7 @@ impl StreamedResponse for EditedImages {
 }
 
 impl EditedImages {
-    /// The whole answer.
+    /// The whole response.
     pub fn json(&self) -> JsonText {
         let image = match &self.form {
             ImagePayload::Url(url) => object! {"url": url},

@@ -1,4 +1,4 @@
-//! The images protocol: edits in JSON or as a form, answered whole or as a stream of partial images.
+//! The images protocol: edits in JSON or as a form; responses whole or as a stream of partial images.
 
 mod edit_request;
 mod edited;
@@ -13,14 +13,14 @@ use super::request_context::RequestContext;
 use super::{clock, media};
 use edited::ImagePayload;
 
-/// The most images an account may ask for at once.
+/// The maximum number of images per request.
 const MAX_IMAGES: u64 = 10;
 const MAX_PARTIAL_IMAGES: u64 = 3;
 
-/// Answers an edit.
+/// Responds to an edit request.
 ///
 /// # Errors
-/// `400` for what the real provider refuses, `404` for files this account does not have.
+/// `400` for what the real provider refuses, `404` for files that the account does not have.
 pub fn edit(request: &ImageEditRequest, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     request.check(call)?;
     call.resources.check_named(call.account, request.json())?;

@@ -1,10 +1,10 @@
-//! PNG images: black, of any size in pixels, and as many bytes long as asked for.
+//! Generates black PNG images of any size in pixels and in bytes.
 
 use png::chunk::ChunkType;
 use png::{BitDepth, ColorType, Encoder, EncodingError};
 use std::fmt;
 
-/// Bytes of a chunk besides its content: its length, its kind and its checksum.
+/// The size of a PNG chunk without its content: length, type and checksum.
 const CHUNK_BYTES: usize = 12;
 
 /// Width and height in pixels.
@@ -15,7 +15,7 @@ pub struct ImageSize {
 }
 
 impl ImageSize {
-    /// The size of an image whose size is left to the provider.
+    /// The size if the request leaves it to the provider.
     pub const ORDINARY: Self = Self {
         width: 1024,
         height: 1024,
@@ -23,7 +23,7 @@ impl ImageSize {
 
     const SIDE_MAX: u32 = 8192;
 
-    /// Reads `<width>x<height>`, each 1 to 8192.
+    /// Parses `<width>x<height>`, each 1 to 8192.
     pub fn parse(text: &str) -> Option<Self> {
         let (width, height) = text.split_once('x')?;
         let side = |text: &str| {
@@ -36,7 +36,7 @@ impl ImageSize {
         })
     }
 
-    /// The tokens an image of this size counts for.
+    /// The tokens that an image of this size counts for.
     pub fn tokens(self) -> u64 {
         (u64::from(self.width) * u64::from(self.height)).div_ceil(256) + 64
     }
@@ -48,7 +48,7 @@ impl fmt::Display for ImageSize {
     }
 }
 
-/// A black image of at least `bytes` bytes: what it lacks is a chunk that readers skip.
+/// A black image of at least `bytes` bytes, padded with a chunk that decoders skip.
 pub fn image(size: ImageSize, bytes: usize) -> Vec<u8> {
     let encoded = |padding| encode(size, padding).expect("memory takes what is written to it");
     let image = encoded(None);
@@ -59,7 +59,7 @@ pub fn image(size: ImageSize, bytes: usize) -> Vec<u8> {
     }
 }
 
-/// One bit of grey for each pixel, and a chunk of `padding` zeros.
+/// Encodes one bit of grey per pixel, and a chunk of `padding` zeros.
 fn encode(size: ImageSize, padding: Option<usize>) -> Result<Vec<u8>, EncodingError> {
     let mut image = Vec::new();
     let mut encoder = Encoder::new(&mut image, size.width, size.height);

@@ -1,4 +1,4 @@
-//! The responses protocol: responses whole, as a stream of events, or made in the background.
+//! The responses protocol: whole responses, streams of events, and background responses.
 
 mod object;
 mod store;
@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Answers a request for a response; `raw` is its body as received.
+/// Responds to a request for a response; `raw` is its body as received.
 pub fn create(
     body: &Value,
     raw: &Bytes,
@@ -81,7 +81,7 @@ pub fn create(
     }))
 }
 
-/// What runs in a container, where the request brings the tool for it.
+/// The code interpreter call, if the request has the tool for it.
 fn code_call(body: &Value, call: &RequestContext) -> Option<CodeInterpreterCall> {
     let mut tools = model_request::list_at(body, "tools").iter();
     let tool = tools.find(|tool| model_request::text_at(tool, "type") == "code_interpreter")?;
@@ -120,7 +120,7 @@ fn read(body: &Value) -> Result<ModelRequest<'_>, ApiError> {
     })
 }
 
-/// The last user text, and whether a tool's result came after it.
+/// The last user text, and whether a tool result follows it.
 fn last_user_text(items: &[Value]) -> (String, bool) {
     let last_user = items
         .iter()

@@ -1,11 +1,11 @@
-//! The response object, in each of its states, with the request's settings echoed.
+//! The response object in each of its states, with the request's settings repeated.
 
 use crate::clock;
 use crate::json::{JsonObject, JsonText, NULL, object};
 use crate::model_output::{ModelOutput, OutputContent, OutputTokens};
 use serde_json::{Value, json};
 
-/// What a response object is made from.
+/// The content of a response object.
 pub struct ResponseObject<'r> {
     pub request: &'r Value,
     pub id: String,
@@ -33,7 +33,7 @@ pub enum ResponseStatus {
     Cancelled,
 }
 
-/// How ids of the reply's output item begin.
+/// The prefix of the id of the reply's output item.
 pub fn item_prefix(reply: &ModelOutput) -> &'static str {
     match reply.content {
         OutputContent::Text(_) => "msg_",
@@ -41,13 +41,13 @@ pub fn item_prefix(reply: &ModelOutput) -> &'static str {
     }
 }
 
-/// A part of a message's content that holds text.
+/// A text part of a message's content.
 pub fn output_text(text: &str) -> JsonText {
     object! {"type": "output_text", "annotations": [NULL; 0], "logprobs": [NULL; 0], "text": text}
 }
 
 impl ResponseObject<'_> {
-    /// The state in which the response ends by itself.
+    /// The final state if the response is not cancelled.
     pub fn final_status(&self) -> ResponseStatus {
         if self.reply.truncated {
             ResponseStatus::Incomplete
@@ -56,7 +56,7 @@ impl ResponseObject<'_> {
         }
     }
 
-    /// The output item as it is before any of its content, or with all of it.
+    /// The output item, empty at its start or with all of its content.
     pub fn item(&self, status: ResponseStatus) -> JsonText {
         let is_begun = status == ResponseStatus::InProgress;
         match &self.reply.content {
@@ -156,7 +156,7 @@ impl ResponseObject<'_> {
 }
 
 impl CodeInterpreterCall {
-    /// As an output item.
+    /// The call as an output item.
     pub fn item(&self, status: ResponseStatus) -> JsonText {
         object! {
             "id": self.id,

@@ -1,4 +1,4 @@
-//! The responses kept for later: retrieved, cancelled, deleted, continued by their id.
+//! Stored responses: retrieved, cancelled, deleted and continued by their id.
 
 use crate::api_error::ApiError;
 use crate::json::{JsonText, object};
@@ -11,29 +11,29 @@ use tokio::time::Instant;
 
 const MAX_RESPONSES: usize = 1_000;
 
-/// Bytes of all responses and their requests; the oldest go first.
+/// The maximum size of all responses and their requests in bytes; the oldest are removed first.
 const MAX_BYTES: usize = 128 << 20;
 
-/// The stored responses, the oldest forgotten first.
+/// The stored responses; the oldest are removed first.
 #[derive(Default)]
 pub struct ResponseStore(Mutex<StoredResponses>);
 
-/// One stored response.
+/// A stored response.
 pub struct StoredResponse {
-    /// The response object as it is in the end.
+    /// The final response object.
     pub finished: Bytes,
-    /// The body of the request that made it.
+    /// The body of the request that created it.
     pub request: Bytes,
     pub background: Option<BackgroundResponse>,
 }
 
-/// A response made in the background.
+/// A background response.
 pub struct BackgroundResponse {
-    /// When it is finished.
+    /// When it ends.
     pub due: Instant,
     /// The response object until then.
     pub running: Bytes,
-    /// The response object if cancelled before.
+    /// The response object if it is cancelled before.
     pub cancelled: Bytes,
     pub is_cancelled: bool,
 }
@@ -41,7 +41,7 @@ pub struct BackgroundResponse {
 #[derive(Default)]
 struct StoredResponses {
     responses: HashMap<String, StoredResponse>,
-    /// Keys in the order stored, deleted ones among them.
+    /// Keys in the order of storing, with those that were deleted.
     order: VecDeque<String>,
     bytes: usize,
 }
@@ -68,7 +68,7 @@ impl ResponseStore {
     /// The response object as it is now.
     ///
     /// # Errors
-    /// `404`, as for all below, where no such response is stored.
+    /// `404` if no such response is stored, here and below.
     pub fn get(&self, account: &str, id: &str) -> Result<Bytes, ApiError> {
         let table = self.lock();
         let stored = table
@@ -78,10 +78,10 @@ impl ResponseStore {
         Ok(stored.now())
     }
 
-    /// Cancels a background response; one that has ended stays as it is.
+    /// Cancels a background response; one that has ended is not changed.
     ///
     /// # Errors
-    /// `400` where it was not made in the background.
+    /// `400` if it is not a background response.
     pub fn cancel(&self, account: &str, id: &str) -> Result<Bytes, ApiError> {
         let mut table = self.lock();
         let stored = table
@@ -103,7 +103,7 @@ impl ResponseStore {
         Ok(object! {"id": id, "object": "response", "deleted": true})
     }
 
-    /// The items of the input, the latest first.
+    /// The input items, the latest first.
     pub fn input_items(&self, account: &str, id: &str) -> Result<JsonText, ApiError> {
         let request = {
             let table = self.lock();
@@ -154,7 +154,7 @@ impl StoredResponse {
     }
 }
 
-/// An account knows its own responses only.
+/// The key of a response, by account: an account sees only its own responses.
 fn key(account: &str, id: &str) -> String {
     format!("{account} {id}")
 }
@@ -178,7 +178,7 @@ fn listed_items(request: &Value, id: &str) -> Vec<Value> {
     items
 }
 
-/// An input item as listed: with an id, a type and its text as a part.
+/// An input item in a list: with an id, a type and its text as a content part.
 fn listed(mut item: Value, id: &str) -> Value {
     let Some(members) = item.as_object_mut() else {
         return item;

@@ -1,4 +1,4 @@
-//! A response as a stream: every event from `response.created` to its terminal one, numbered.
+//! A response as a stream: every event from `response.created` to the last one, with sequence numbers.
 
 use super::object::{ResponseObject, ResponseStatus, output_text};
 use crate::endpoint_result::StreamedResponse;
@@ -10,10 +10,10 @@ use crate::stream::{ContentDelta, EventStream};
 use async_trait::async_trait;
 use bytes::Bytes;
 
-/// A response, ready to be streamed.
+/// A response to be streamed.
 pub struct ResponseStream {
     item_id: String,
-    /// Begun and finished.
+    /// The item at its start and at its end.
     code_call: Option<[JsonText; 2]>,
     queued: Option<JsonText>,
     begun: JsonText,
@@ -68,7 +68,7 @@ impl StreamedResponse for ResponseStream {
 }
 
 impl ResponseStream {
-    /// The stream of `response`, which ends as `finished`.
+    /// The stream of `response`, whose last event has `finished`.
     pub fn new(response: ResponseObject, finished: JsonText, in_background: bool) -> Self {
         let status = response.final_status();
         Self {
@@ -151,7 +151,7 @@ impl ResponseStream {
         stream.event(sse(Some(kind), &event.end())).await
     }
 
-    /// The place of the reply among the output items.
+    /// The index of the reply among the output items.
     fn index(&self) -> u64 {
         u64::from(self.code_call.is_some())
     }

@@ -1,4 +1,4 @@
-//! Directives for any answer, each shown to do what it says.
+//! Tests of the directives that apply to any response.
 
 use super::{get, ordinary, post, request, send, simulator, streams, wholes, with};
 use crate::http_response::SimulatedBody;

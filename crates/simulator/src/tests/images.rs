@@ -1,4 +1,4 @@
-//! Image edits in JSON and as a form, whole and as a stream of partial images.
+//! Tests of image edits in JSON and as a form, whole and as a stream of partial images.
 
 use super::{ReadResponse, post, request, send, simulator, with};
 use base64::Engine;

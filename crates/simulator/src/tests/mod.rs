@@ -1,4 +1,4 @@
-//! The simulated provider seen through its answers.
+//! Tests of the simulated provider by its responses.
 
 mod faults;
 mod images;
@@ -18,12 +18,12 @@ use bytes::Bytes;
 use http::{HeaderMap, Request};
 use serde_json::{Value, json};
 
-/// A simulator with ordinary options.
+/// A simulator with default options.
 fn simulator() -> Simulator {
     Simulator::new(SimulatorOptions::default())
 }
 
-/// An answer, received to its end.
+/// A response that was read to its end.
 struct ReadResponse {
     status: u16,
     headers: HeaderMap,
@@ -36,13 +36,13 @@ impl ReadResponse {
         serde_json::from_slice(&self.body).unwrap()
     }
 
-    /// The name and data of each event; data that is no JSON as a string.
+    /// The name and data of each event; data that is not JSON is a string.
     fn events(&self) -> Vec<(String, Value)> {
         let text = std::str::from_utf8(&self.body).unwrap();
         text.split_terminator("\n\n").map(event).collect()
     }
 
-    /// The `pointer` of every event's data where it is text, put together.
+    /// The concatenated texts at `pointer` in the data of all events.
     fn joined(&self, pointer: &str) -> String {
         let events = self.events();
         let texts = events
@@ -51,7 +51,7 @@ impl ReadResponse {
         texts.collect()
     }
 
-    /// The names of the events, each run of the same as one.
+    /// The names of the events, with repetitions collapsed.
     fn names(&self) -> Vec<String> {
         let mut names: Vec<_> = self.events().into_iter().map(|(name, _)| name).collect();
         names.dedup();
@@ -119,7 +119,7 @@ async fn get(simulator: &Simulator, path: &str) -> ReadResponse {
     send(simulator, request("GET", path, "")).await
 }
 
-/// One path and ordinary body for each protocol.
+/// A path and a simple body for each protocol.
 fn ordinary() -> [(&'static str, Value); 3] {
     let messages = json!([{"role": "user", "content": "Hello there"}]);
     [
@@ -162,7 +162,7 @@ fn wholes(directives: &str) -> [(String, Value); 3] {
 
 const DELTA_AT: [&str; 3] = ["/choices/0/delta/content", "/delta/text", "/delta"];
 
-/// Where the text of a whole answer stands, in each protocol.
+/// The pointer to the text of a whole response, in each protocol.
 const TEXT_AT: [&str; 3] = [
     "/choices/0/message/content",
     "/content/0/text",

@@ -1,4 +1,4 @@
-//! What the simulated provider remembers of its requests.
+//! Tests of the request log.
 
 use super::{get, ordinary, post, request, send, simulator, with};
 use crate::http_response::SimulatedBody;
@@ -16,7 +16,7 @@ async fn open(simulator: &Simulator) -> Value {
     get(simulator, "/_simulate/open").await.json()
 }
 
-/// Lets spawned streams take notice.
+/// Gives spawned streams time to notice a change.
 async fn settle() {
     tokio::time::sleep(Duration::from_millis(20)).await;
 }

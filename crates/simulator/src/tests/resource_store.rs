@@ -1,4 +1,4 @@
-//! What accounts keep: files, conversations and containers, each known to its own account only.
+//! Tests of resources: files, conversations and containers, each visible only to its own account.
 
 use super::{get, post, request, send, simulator};
 use http::Request;

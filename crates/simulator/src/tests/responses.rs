@@ -1,4 +1,4 @@
-//! Stored responses: retrieved, continued, cancelled, deleted.
+//! Tests of stored responses: retrieved, continued, cancelled, deleted.
 
 use super::{get, post, request, send, simulator};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Whole answers: their shapes, and how they follow the request.
+//! Tests of whole text responses: their format, and how they follow the request.
 
 use super::{TEXT_AT, get, ordinary, post, request, send, simulator, with};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Directives for streams, each shown to do what it says.
+//! Tests of the directives that apply to streams.
 
 use super::{DELTA_AT, post, receive, request, simulator, streams, wholes};
 use serde_json::json;

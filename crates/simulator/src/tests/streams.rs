@@ -1,4 +1,4 @@
-//! Streams: their sequence of events, and that they tell what the whole answer tells.
+//! Tests of streams: their sequence of events, and that they have the same content as whole responses.
 
 use super::{ordinary, post, simulator, with};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Tool calls and structured answers.
+//! Tests of tool calls and structured outputs.
 
 use super::{TEXT_AT, ordinary, post, simulator, with};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ fn weather_tool() -> Value {
     json!({"type": "object", "required": ["city"], "properties": {"city": {"type": "string"}}})
 }
 
-/// What declares the tool `get_weather`, in each protocol.
+/// The definition of the tool `get_weather`, in each protocol.
 fn tools() -> [Value; 3] {
     let schema = weather_tool();
     [

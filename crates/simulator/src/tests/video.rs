@@ -1,4 +1,4 @@
-//! Video tasks of both families: their way through their states, and what is told of them.
+//! Tests of video tasks of both families: their states, and the responses to queries.
 
 use super::{ReadResponse, get, request, send, simulator};
 use crate::Simulator;
@@ -20,7 +20,7 @@ fn body_b() -> Value {
         "parameters": {"resolution": "720P", "duration": 6, "ratio": "1:1"}})
 }
 
-/// One of the families, with what it takes to use it.
+/// A family, with what is needed to use it.
 #[derive(Clone, Copy)]
 struct FamilyFixture {
     create: &'static str,
@@ -59,7 +59,7 @@ impl FamilyFixture {
         send(simulator, asynchronous(&path, &(self.body)())).await
     }
 
-    /// Makes a task and tells its path.
+    /// Creates a task and returns its path.
     async fn made(&self, simulator: &Simulator, directives: &str) -> String {
         let json = self.create(simulator, directives).await.json();
         let id = json.pointer(self.id_at).and_then(Value::as_str).unwrap();

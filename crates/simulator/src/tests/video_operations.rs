@@ -1,4 +1,4 @@
-//! Video tasks cancelled, deleted and listed, and what the families refuse.
+//! Tests of cancelling, deleting and listing video tasks, and of refused requests.
 
 use super::video::body_a;
 use super::{get, request, send, simulator, with};
@@ -28,7 +28,7 @@ async fn family_a_cancels_what_is_queued_and_deletes_what_has_ended() {
         let deleted = send(&simulator, request("DELETE", &path, "")).await;
         assert_eq!(deleted.status, status, "{directives}");
         if status == 200 {
-            // The vendor's client reads it as JSON, though there is nothing in it.
+            // The provider's SDK parses the empty response as JSON.
             assert_eq!(deleted.json(), json!({}), "{directives}");
         } else {
             let error = &deleted.json()["error"];
@@ -41,7 +41,7 @@ async fn family_a_cancels_what_is_queued_and_deletes_what_has_ended() {
         let seen = get(&simulator, &path).await;
         let now = (seen.status == 200).then(|| seen.json()["status"].clone());
         let expected = match after {
-            // Only what was not cancelled has ended meanwhile.
+            // The tasks that were not cancelled have ended meanwhile.
             Some("running") => Some(json!("succeeded")),
             other => other.map(Value::from),
         };

@@ -1,19 +1,19 @@
-//! What the made video is: its resolution, ratio and length, by what was asked for.
+//! The properties of a simulated video: resolution, ratio and length.
 
 use serde_json::Value;
 
-/// Frames of every simulated video in a second.
+/// The frame rate of every simulated video.
 pub const FRAMES_PER_SECOND: u64 = 24;
 
-/// Seconds of a video whose length is left to the model.
+/// The length in seconds if the request leaves it to the model.
 const ORDINARY_SECONDS: u64 = 5;
 
-/// The length asked for in seconds, or what the model chooses.
+/// The requested length in seconds, or the model's choice.
 pub fn seconds(asked: Option<&Value>) -> u64 {
     asked.and_then(Value::as_u64).unwrap_or(ORDINARY_SECONDS)
 }
 
-/// The ratio asked for, or what the model chooses.
+/// The requested ratio, or the model's choice.
 pub fn ratio(asked: &str) -> &str {
     match asked {
         "" | "adaptive" => "16:9",
@@ -21,7 +21,7 @@ pub fn ratio(asked: &str) -> &str {
     }
 }
 
-/// The tokens that family A counts for a video: a frame's pixels times the frames, by 1024.
+/// The tokens of a video in family A: the pixels of a frame times the number of frames, divided by 1024.
 pub fn tokens(resolution: &str, seconds: u64) -> u64 {
     let pixels = match resolution {
         "480p" => 864 * 480,

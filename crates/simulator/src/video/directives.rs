@@ -1,12 +1,12 @@
-//! The directives for video tasks: their pace, their end, and what is wrong with what is told of them.
+//! The directives for video tasks: their duration, their end, and faults in responses about them.
 
 use crate::directive_value::{DirectiveError, DirectiveValue};
 use std::time::Duration;
 
-/// What a running task is called where `unknown_status` gives no word.
+/// The status of a running task if `unknown_status` has no value.
 const UNKNOWN_WORD: &str = "simmering";
 
-/// What the request that makes a task asks for it.
+/// The directives for a task, from the request that creates it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TaskDirectives {
     pub queue: Option<Duration>,
@@ -25,15 +25,15 @@ pub enum TaskEnd {
     Failed,
     Expired,
     Cancelled,
-    /// In a state that the provider has no word for.
+    /// A state for which the provider has no status.
     Unknown,
 }
 
 impl TaskDirectives {
-    /// Reads one directive.
+    /// Parses one directive.
     ///
     /// # Errors
-    /// [`DirectiveError::Unknown`] where its name is none of these.
+    /// [`DirectiveError::Unknown`] if the name is not one of a video directive.
     pub fn set(&mut self, value: DirectiveValue) -> Result<(), DirectiveError> {
         match value.name {
             "queue" => self.queue = Some(value.duration()?),
@@ -51,7 +51,7 @@ impl TaskDirectives {
         Ok(())
     }
 
-    /// These directives, with `general` where they say nothing.
+    /// These directives, with `general` for those that are not set.
     pub fn or(self, general: Self) -> Self {
         Self {
             queue: self.queue.or(general.queue),

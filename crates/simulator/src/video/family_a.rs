@@ -1,4 +1,4 @@
-//! Family A: content generation tasks, made with a list of content and asked after by their id.
+//! Family A: content generation tasks, created with a list of content and queried by id.
 //!
 //! Source: the vendor's pages 82379/1520757 (create), /1521309 (query), /1521675 (list),
 //! /1521720 (cancel and delete) and /1299023 (errors).
@@ -18,10 +18,10 @@ use http::StatusCode;
 use serde_json::Value;
 use std::time::Duration;
 
-/// Seconds after which a task expires if the request says nothing.
+/// The time in seconds after which a task expires, unless the request sets one.
 const EXPIRES_AFTER: u64 = 172_800;
 
-/// Members of a request that a task tells again as they are.
+/// Members of a request that the responses about its task repeat.
 const ECHOED_FIELDS: [&str; 5] = [
     "priority",
     "tools",
@@ -30,7 +30,7 @@ const ECHOED_FIELDS: [&str; 5] = [
     "safety_identifier",
 ];
 
-/// Makes a task.
+/// Creates a task.
 pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     if model_request::text_at(body, "model").is_empty() {
         return Err(missing("model"));
@@ -76,7 +76,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, Api
     Ok(EndpointResult::Whole(json.end()))
 }
 
-/// Tells of one task.
+/// Responds to a query of one task.
 ///
 /// # Errors
 /// `404` for a task that this account does not have.
@@ -91,7 +91,7 @@ pub fn query(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError
     Ok(EndpointResult::Late(json, late))
 }
 
-/// Tells of the tasks that the filters of the query let through, page by page.
+/// Lists the tasks that match the filters in the query, page by page.
 pub fn list(call: &RequestContext) -> EndpointResult {
     let query = call.head.uri.query().unwrap_or_default();
     let values = |name| uri_query::values(query, name).collect::<Vec<_>>();
@@ -119,7 +119,7 @@ pub fn list(call: &RequestContext) -> EndpointResult {
 /// Cancels a queued task, or deletes one that has ended.
 ///
 /// # Errors
-/// `403` while it runs and once it is cancelled, `404` where this account does not have it.
+/// `403` if the task is running or cancelled, `404` if this account does not have it.
 pub fn delete(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     let changed = call
         .tasks

@@ -1,4 +1,4 @@
-//! Family B: video synthesis, asynchronous only, with its tasks under `/api/v1/tasks`.
+//! Family B: asynchronous video synthesis, with tasks under `/api/v1/tasks`.
 //!
 //! Source: the vendor's pages `wan3-video-generation-api-reference`, `manage-asynchronous-tasks`
 //! and `error-code`.
@@ -18,13 +18,13 @@ use http::StatusCode;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Seconds that each video in a request counts for.
+/// The seconds that each video in a request counts for.
 const INPUT_SECONDS: u64 = 5;
 
-/// Images that models before generation 3.0 take directly in `input`.
+/// Images that models before generation 3.0 take as members of `input`.
 const DIRECT_IMAGES: [&str; 3] = ["img_url", "first_frame_url", "head_frame"];
 
-/// Makes a task.
+/// Creates a task.
 pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     let is_async = call.head.headers.get("x-dashscope-async");
     if !is_async.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"enable")) {
@@ -74,7 +74,7 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, Api
     ))
 }
 
-/// Tells of one task; one that this account does not have is `UNKNOWN`, and no error.
+/// Responds to a query of one task; a task that this account does not have has the status `UNKNOWN`, without an error.
 pub fn query(id: &str, call: &RequestContext) -> EndpointResult {
     let found = call
         .tasks
@@ -90,7 +90,7 @@ pub fn query(id: &str, call: &RequestContext) -> EndpointResult {
     EndpointResult::Late(json, late)
 }
 
-/// Tells of the account's tasks, page by page.
+/// Lists the account's tasks, page by page.
 pub fn list(call: &RequestContext) -> EndpointResult {
     let query = call.head.uri.query().unwrap_or_default();
     let statuses: Vec<_> = uri_query::values(query, "status").collect();
@@ -116,10 +116,10 @@ pub fn list(call: &RequestContext) -> EndpointResult {
     })
 }
 
-/// Cancels a task that is pending.
+/// Cancels a pending task.
 ///
 /// # Errors
-/// `400` once it is not, `404` where this account does not have it.
+/// `400` if it is no longer pending, `404` if this account does not have it.
 pub fn cancel(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
     let cancelled = call
         .tasks
@@ -205,7 +205,7 @@ fn word(task: &VideoTask) -> &str {
         VideoTaskState::Ended(TaskEnd::Succeeded) => "SUCCEEDED",
         VideoTaskState::Ended(TaskEnd::Failed) => "FAILED",
         VideoTaskState::Ended(TaskEnd::Cancelled) => "CANCELED",
-        // This family has no word for expired tasks: it knows them no more.
+        // This family has no status for expired tasks: it no longer knows them.
         VideoTaskState::Ended(TaskEnd::Expired | TaskEnd::Unknown) => "UNKNOWN",
     }
 }

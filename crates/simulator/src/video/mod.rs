@@ -1,4 +1,4 @@
-//! Video tasks in the shapes of families A and B: made, queued, run, ended, and asked after.
+//! Video tasks in the formats of families A and B: created, queued, run, ended, and queried.
 
 mod clip;
 mod directives;
@@ -18,10 +18,10 @@ use crate::endpoint_result::EndpointResult;
 use crate::request_context::RequestContext;
 use serde_json::Value;
 
-/// Does what is asked for with the tasks of the caller's account; `body` is read for creates only.
+/// Performs an operation on the tasks of the account; `body` is read only for creates.
 ///
 /// # Errors
-/// What the family refuses, in its own words.
+/// The family's error response.
 pub fn respond(
     family: SimulatedFamily,
     operation: VideoOperation,

@@ -1,6 +1,6 @@
-//! The paths of video tasks: which family they are of, and what is done with its tasks.
+//! The paths of video tasks: their family and operation.
 
-/// A native video shape.
+/// A native video API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SimulatedFamily {
     /// Content generation tasks under `/api/v3`.
@@ -9,18 +9,18 @@ pub enum SimulatedFamily {
     B,
 }
 
-/// What is done with the tasks of a family, or with one by its id.
+/// An operation on the tasks of a family, or on one task by its id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VideoOperation<'p> {
     Create,
     List,
     Query(&'p str),
-    /// Cancels; at family A it also deletes what has ended.
+    /// Cancels a task; in family A it also deletes a task that has ended.
     Cancel(&'p str),
 }
 
 impl<'p> VideoOperation<'p> {
-    /// The deed at a path of which only the end counts, since base URLs may have a prefix.
+    /// The operation for a path. Only the end of the path is compared, because base URLs may have a prefix.
     pub fn find(method: &str, segments: &[&'p str]) -> Option<(SimulatedFamily, Self)> {
         let found = match (method, segments) {
             ("POST", [.., "v3", "contents", "generations", "tasks"]) => {
@@ -50,7 +50,7 @@ impl<'p> VideoOperation<'p> {
         Some(found)
     }
 
-    /// The word for it in records.
+    /// The name in request records.
     pub fn name(self, family: SimulatedFamily) -> &'static str {
         match (family, self) {
             (SimulatedFamily::A, Self::Create) => "family_a.create",

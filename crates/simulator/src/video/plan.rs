@@ -1,31 +1,31 @@
-//! The course a video task takes: how long each state lasts, how it ends, and what is told of it.
+//! The plan of a video task: how long each state lasts, how it ends, and faults in its responses.
 
 use super::directives::TaskEnd;
 use crate::directive::Directives;
 use crate::options::SimulatorOptions;
 use std::time::Duration;
 
-/// What was settled when the task was made.
+/// What is decided when the task is created.
 #[derive(Clone)]
 pub struct TaskPlan {
     pub queue: Duration,
     pub run: Duration,
     pub end: TaskEnd,
-    /// From the making of the task; what has not ended by then is expired.
+    /// Counted from the creation of the task; a task that has not ended by then expires.
     pub expires_after: Duration,
-    /// The status while it runs, in place of the family's own word.
+    /// The status while the task runs, in place of the family's own.
     pub unknown_status: Option<String>,
     pub slow_query: Duration,
     pub has_url: bool,
     pub has_usage: bool,
-    /// The size of the video, where one was asked for.
+    /// The size of the video in bytes, if one was asked for.
     pub video_bytes: Option<usize>,
-    /// The code and message of a failure, where they were asked for.
+    /// The code and message of a failure, if they were asked for.
     pub failure: (Option<String>, Option<String>),
 }
 
 impl TaskPlan {
-    /// The course that `directives` ask for, or the ordinary one of `options`.
+    /// The plan that `directives` ask for, with the defaults of `options`.
     pub fn of(
         directives: &Directives,
         options: &SimulatorOptions,
@@ -47,7 +47,7 @@ impl TaskPlan {
         }
     }
 
-    /// The code and message of a failure, those given where none were asked for.
+    /// The code and message of a failure, with these defaults.
     pub fn failure_or<'c>(&'c self, code: &'c str, message: &'c str) -> (&'c str, &'c str) {
         let (own_code, own_message) = &self.failure;
         (

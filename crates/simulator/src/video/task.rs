@@ -1,4 +1,4 @@
-//! One video task: the state it is in by the clock, and when each state began.
+//! A video task: its state according to the clock, and when each state began.
 
 use super::directives::TaskEnd;
 use super::paths::SimulatedFamily;
@@ -9,21 +9,21 @@ use serde_json::Value;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A video task as the provider keeps it.
+/// A video task as the provider stores it.
 pub struct VideoTask {
     pub id: String,
     pub family: SimulatedFamily,
     pub account: String,
     pub model: String,
-    /// What of the request is told again, without its media.
+    /// The members of the request that responses repeat, without media.
     pub echoed: Value,
     pub plan: TaskPlan,
-    /// How often it was asked after.
+    /// How often the task was queried.
     pub queries: u64,
     made: Instant,
-    /// In milliseconds since the Unix epoch.
+    /// Unix milliseconds.
     made_ms: u64,
-    /// Its age when it was cancelled.
+    /// The age of the task when it was cancelled.
     cancelled: Option<Duration>,
 }
 
@@ -35,7 +35,7 @@ pub enum VideoTaskState {
 }
 
 impl VideoTask {
-    /// A task made just now.
+    /// A task created now.
     pub fn new(
         id: String,
         family: SimulatedFamily,
@@ -74,7 +74,7 @@ impl VideoTask {
         }
     }
 
-    /// Cancels it, if it is queued.
+    /// Cancels the task if it is queued.
     ///
     /// # Errors
     /// The state in which it cannot be cancelled.
@@ -88,7 +88,7 @@ impl VideoTask {
         }
     }
 
-    /// Milliseconds since the Unix epoch, as all below.
+    /// The time of creation in Unix milliseconds, like all times below.
     pub fn made_ms(&self) -> u64 {
         self.made_ms
     }
@@ -117,7 +117,7 @@ impl VideoTask {
         ended.unwrap_or(self.made_ms)
     }
 
-    /// The task as a record.
+    /// The task as a JSON record.
     pub fn json(&self) -> JsonText {
         let state = match self.state() {
             VideoTaskState::Queued => "queued",
@@ -139,7 +139,7 @@ impl VideoTask {
         }
     }
 
-    /// How old it is when it ends of itself.
+    /// The age at which it ends if it is not cancelled.
     fn lifetime(&self) -> Duration {
         let TaskPlan {
             queue,

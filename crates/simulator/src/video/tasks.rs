@@ -1,4 +1,4 @@
-//! All video tasks of all accounts, each known to its own account only.
+//! All video tasks of all accounts, each visible only to its own account.
 
 use super::paths::SimulatedFamily;
 use super::task::VideoTask;
@@ -7,14 +7,14 @@ use crate::json::JsonText;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The oldest go first.
+/// The maximum number of tasks; the oldest are removed first.
 const MAX_TASKS: usize = 10_000;
 
-/// The tasks kept.
+/// The stored tasks.
 #[derive(Default)]
 pub struct VideoTaskStore(Mutex<VideoTaskTable>);
 
-/// What becomes of a task after it was changed.
+/// Whether a task is kept after a change.
 pub enum TaskRetention {
     Keep,
     Remove,
@@ -23,7 +23,7 @@ pub enum TaskRetention {
 #[derive(Default)]
 struct VideoTaskTable {
     tasks: HashMap<String, VideoTask>,
-    /// Ids in the order made, deleted ones among them.
+    /// Ids in the order of creation, with those that were deleted.
     order: VecDeque<String>,
 }
 
@@ -39,7 +39,7 @@ impl VideoTaskStore {
         }
     }
 
-    /// What `read` makes of a task, if this account has it in this family.
+    /// The result of `read` on a task, if this account has it in this family.
     pub fn read<T>(
         &self,
         account: &str,
@@ -51,10 +51,10 @@ impl VideoTaskStore {
         table.own(account, family, id).map(read)
     }
 
-    /// Changes a task; `None` where this account does not have it in this family.
+    /// Changes a task; `None` if this account does not have it in this family.
     ///
     /// # Errors
-    /// That of `change`.
+    /// The error of `change`.
     pub fn change(
         &self,
         account: &str,
@@ -70,7 +70,7 @@ impl VideoTaskStore {
         Some(after.map(|_| ()))
     }
 
-    /// What `read` makes of the account's tasks in this family, the latest first.
+    /// The results of `read` on the account's tasks in this family, the latest first.
     pub fn list<T>(
         &self,
         account: &str,
