@@ -1,4 +1,4 @@
-//! Scalars of `routes.yaml` that are more than text: secrets, durations, sizes, one text or several.
+//! Scalar types of `routes.yaml`: secrets, durations, byte sizes, and a string or a list of strings.
 
 pub mod one_or_more;
 mod schema;
@@ -14,11 +14,11 @@ const SPAN_WORDS: &str = "expected a duration above zero, such as 250ms, 2s, 5m,
 const SIZE_WORDS: &str =
     "expected a size above zero, such as 512KiB, 32MiB, 1GiB or a number of bytes";
 
-/// A text that is never shown: neither `Debug` nor `Display` print it, and it cannot be serialised.
+/// A text that is never printed: `Debug` and `Display` mask it, and it does not implement `Serialize`.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 
-/// A duration above zero, at a millisecond's precision.
+/// A duration above zero, with a precision of one millisecond.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HumanDuration(Duration);
 
@@ -26,14 +26,14 @@ pub struct HumanDuration(Duration);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ByteSize(u64);
 
-/// Why a scalar could not be read.
+/// Why a scalar is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidScalar(&'static str);
 
 impl Secret {
     /// # Errors
-    /// If the text is empty.
+    /// The text is empty.
     pub fn new(text: impl Into<String>) -> Result<Self, InvalidScalar> {
         let text = text.into();
         if text.is_empty() {
@@ -42,26 +42,26 @@ impl Secret {
         Ok(Self(text))
     }
 
-    /// The secret itself, for the one place that sends it.
+    /// The secret's text. Only the code that sends the secret calls this.
     pub fn expose(&self) -> &str {
         &self.0
     }
 }
 
 impl HumanDuration {
-    /// A span of whole seconds.
+    /// A duration of whole seconds.
     ///
     /// # Panics
-    /// If there are none: a span is above zero.
+    /// If `seconds` is 0: a duration must be above zero.
     pub const fn seconds(seconds: u64) -> Self {
         assert!(seconds > 0, "a span is above zero");
         Self(Duration::from_secs(seconds))
     }
 
-    /// A span of whole milliseconds.
+    /// A duration of whole milliseconds.
     ///
     /// # Panics
-    /// If there are none: a span is above zero.
+    /// If `milliseconds` is 0: a duration must be above zero.
     pub const fn milliseconds(milliseconds: u64) -> Self {
         assert!(milliseconds > 0, "a span is above zero");
         Self(Duration::from_millis(milliseconds))
@@ -76,7 +76,7 @@ impl ByteSize {
     /// A size of whole kibibytes.
     ///
     /// # Panics
-    /// If there are none: a size is above zero.
+    /// If `kibibytes` is 0: a size must be above zero.
     pub const fn kibibytes(kibibytes: u64) -> Self {
         assert!(kibibytes > 0, "a size is above zero");
         Self(kibibytes << 10)
@@ -85,7 +85,7 @@ impl ByteSize {
     /// A size of whole mebibytes.
     ///
     /// # Panics
-    /// If there are none: a size is above zero.
+    /// If `mebibytes` is 0: a size must be above zero.
     pub const fn mebibytes(mebibytes: u64) -> Self {
         assert!(mebibytes > 0, "a size is above zero");
         Self(mebibytes << 20)
@@ -108,7 +108,7 @@ impl fmt::Display for Secret {
     }
 }
 
-/// `1h30m`, `2s`, `250ms`.
+/// Prints every unit that is not zero, such as `1h30m`, `2s` or `250ms`.
 impl fmt::Display for HumanDuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut rest = self.0.as_millis();
@@ -129,7 +129,7 @@ impl fmt::Debug for HumanDuration {
     }
 }
 
-/// In the largest unit that needs no fraction.
+/// Prints the number in the largest unit that needs no fraction.
 impl fmt::Display for ByteSize {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let fits = |unit: &&(&str, u64)| self.0.is_multiple_of(unit.1);
@@ -146,10 +146,10 @@ impl fmt::Debug for ByteSize {
     }
 }
 
-/// Units of a span in milliseconds, in the order in which they are written.
+/// Units of a duration in milliseconds, in the order in which they are written.
 const SPAN_UNITS: [(&str, u64); 4] = [("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1)];
 
-/// Units of a size in bytes, those preferred for printing first.
+/// Units of a size in bytes, in the order in which printing prefers them.
 const SIZE_UNITS: [(&str, u64); 6] = [
     ("GiB", 1 << 30),
     ("MiB", 1 << 20),
@@ -171,7 +171,7 @@ impl FromStr for HumanDuration {
             let (count, after) = leading_number(rest).ok_or_else(|| invalid.clone())?;
             let letters = after.find(|character: char| character.is_ascii_digit());
             let (name, after) = after.split_at(letters.unwrap_or(after.len()));
-            // The iterator only goes forward, so units out of order or repeated are not found.
+            // The iterator is never rewound, so a unit that is repeated or out of order is not found.
             let (_, unit) = units
                 .find(|(unit, _)| *unit == name)
                 .ok_or_else(|| invalid.clone())?;
@@ -201,7 +201,7 @@ impl FromStr for ByteSize {
     }
 }
 
-/// The digits a text starts with (9 at most, so that sums fit), and what follows them.
+/// The digits that `text` starts with (at most 9, so that sums fit into `u64`), and the text after them.
 fn leading_number(text: &str) -> Option<(u64, &str)> {
     let digits = text.find(|character: char| !character.is_ascii_digit());
     let (number, rest) = text.split_at(digits.unwrap_or(text.len()));
@@ -211,7 +211,7 @@ fn leading_number(text: &str) -> Option<(u64, &str)> {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Serde's own message would quote what it found.
+        // Serde's own message would quote the received value.
         let text = String::deserialize(deserializer)
             .map_err(|_| D::Error::custom("a secret must be text"))?;
         Self::new(text).map_err(D::Error::custom)

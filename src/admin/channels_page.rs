@@ -1,4 +1,4 @@
-//! `/channels`: how each channel, its models and its keys stand now, and whom each model's requests could go to.
+//! `/channels`: the health of each channel, its models and its credentials, and the channels of each model.
 
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The page as JSON. No secret is part of it: keys are told by their place.
+/// The page as JSON. It contains no secret: a credential is identified by its index.
 pub fn page(snapshot: &Snapshot, channels: &LiveChannels, now: MonotonicTime) -> Value {
     let page = ChannelsPage {
         snapshot,
@@ -103,7 +103,7 @@ impl ChannelsPage<'_> {
         about.into()
     }
 
-    /// `about`, with how what has this fingerprint stands: `well`, `on_probation` or `cooling`.
+    /// `about` with the health of the item with this fingerprint.
     fn with_health(&self, mut about: Value, fingerprint: u64) -> Value {
         match self.channels.status(fingerprint, self.now) {
             HealthStatus::Healthy => about["standing"] = "well".into(),
@@ -121,7 +121,7 @@ impl ChannelsPage<'_> {
     }
 }
 
-/// At a millisecond's precision.
+/// Seconds, with a precision of one millisecond.
 fn seconds(span: Duration) -> Value {
     json!(span.as_millis() as f64 / 1000.0)
 }

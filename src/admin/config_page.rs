@@ -1,4 +1,4 @@
-//! `/config`: what is in use, what is on disk, and what was refused last. No secret is part of it.
+//! `/config`: the configuration in use, the one on disk, and the last one that was refused. It contains no secrets.
 
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Model;
@@ -43,7 +43,7 @@ pub fn page(reloader: &Reloader) -> Value {
     }))
 }
 
-/// A key that was typed where a name, a URL or a model belongs is shown to nobody.
+/// Masks credentials that somebody typed where a name, a URL or a model belongs.
 fn without_secrets(value: Value) -> Value {
     match value {
         Value::String(text) => Value::String(secret_shape::masked(&text).into_owned()),
@@ -70,7 +70,7 @@ fn server_entry(settings: &ListenerSettings) -> Value {
     })
 }
 
-/// The store that was opened; the file may name another by now.
+/// The store that the process opened. The file on disk may name another one by now.
 fn state(reloader: &Reloader) -> Value {
     let health = reloader.state().health();
     json!({"store": health.store, "up": health.up})

@@ -1,4 +1,4 @@
-//! The admin pages, on a listener of their own: metrics, health, channels, the configuration in use, reload.
+//! The admin pages on their own listener: metrics, health checks, channels, the configuration in use, reload.
 
 mod channels_page;
 mod config_page;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const TEXT: &str = "text/plain; charset=utf-8";
-/// The version is Prometheus' own for its text format.
+/// The version of Prometheus' text format.
 const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 
 /// The admin pages.
@@ -25,7 +25,7 @@ pub struct AdminApp {
     pub channels: Arc<LiveChannels>,
     pub metrics: Arc<Metrics>,
     pub access_log: Arc<AccessLog>,
-    /// Off once the process is told to stop, so that no new traffic is sent here.
+    /// False once the process is told to stop, so that load balancers send no new traffic here.
     pub ready: Arc<AtomicBool>,
 }
 
@@ -41,7 +41,7 @@ impl HttpApp for AdminApp {
                 let page = channels_page::page(&snapshot, &self.channels, MonotonicTime::now());
                 AppResponse::json(StatusCode::OK, &page)
             }
-            // A page in somebody's browser must not be able to do this.
+            // A web page in an operator's browser must not be able to reload.
             (&Method::POST, "/reload") if request.headers().contains_key(header::ORIGIN) => {
                 AppResponse::full(
                     StatusCode::FORBIDDEN,
@@ -84,7 +84,7 @@ impl AdminApp {
         }
     }
 
-    /// Reads the file on disk, which may take its time.
+    /// Runs on a blocking thread, because the page reads the file on disk.
     async fn config(&self) -> AppResponse {
         let reloader = self.reloader.clone();
         match tokio::task::spawn_blocking(move || config_page::page(&reloader)).await {
@@ -120,7 +120,7 @@ impl AdminApp {
     }
 }
 
-/// `settings` differ from those of the process.
+/// `settings` are those that differ from the running process and need a restart.
 fn reloaded(result: &str, revision: &str, settings: &[&str]) -> AppResponse {
     AppResponse::json(
         StatusCode::OK,

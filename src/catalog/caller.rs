@@ -1,4 +1,4 @@
-//! Callers and how their keys are recognised.
+//! Callers: their keys, the models they may use, and their limits.
 
 use super::limits::CallerLimits;
 use sha2::{Digest, Sha256};
@@ -7,11 +7,11 @@ use std::fmt;
 use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
-/// SHA-256 of a gateway key: the only form in which keys are kept.
+/// The SHA-256 of a gateway key. Keys are stored in no other form.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyDigest([u8; 32]);
 
-/// A holder of a gateway key.
+/// A holder of a gateway key, with its permissions.
 #[derive(Debug)]
 pub struct Caller {
     pub name: Arc<str>,
@@ -23,23 +23,23 @@ pub struct Caller {
 #[derive(Debug, Default)]
 pub struct Callers {
     by_digest: HashMap<KeyDigest, Arc<Caller>>,
-    /// As written.
+    /// The first caller in the file.
     first: Option<Arc<Caller>>,
 }
 
-/// A model name in which `*` stands for any run of characters.
+/// A pattern of model names, in which `*` matches any run of characters.
 #[derive(Debug)]
 pub struct ModelPattern {
     pieces: Vec<Box<str>>,
 }
 
 impl KeyDigest {
-    /// Of a key as a caller sends it.
+    /// The digest of a key as the caller sends it.
     pub fn of(key: &[u8]) -> Self {
         Self(Sha256::digest(key).into())
     }
 
-    /// From 64 hex digits; `None` for anything else.
+    /// Parses 64 hex digits; `None` for any other text.
     pub fn from_hex(hex: &str) -> Option<Self> {
         if hex.len() != 64 || !hex.is_ascii() {
             return None;
@@ -52,7 +52,7 @@ impl KeyDigest {
         Some(Self(digest))
     }
 
-    /// As 64 lower-case hex digits.
+    /// Prints 64 lower-case hex digits.
     pub fn to_hex(self) -> String {
         self.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
@@ -76,28 +76,28 @@ impl Caller {
         }
     }
 
-    /// Bounds what the caller may do.
+    /// Sets the caller's limits.
     pub fn with_limits(mut self, limits: CallerLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Whether this caller may name this platform model.
+    /// Whether this caller may use this platform model.
     pub fn may_use_model(&self, model: &str) -> bool {
         self.models.iter().any(|pattern| pattern.matches(model))
     }
 }
 
 impl Callers {
-    /// Adds a caller; `false` if its key is another caller's already.
+    /// Adds a caller; returns `false` if another caller already has the key.
     pub fn insert(&mut self, digest: KeyDigest, caller: Arc<Caller>) -> bool {
         self.first.get_or_insert_with(|| caller.clone());
         self.by_digest.insert(digest, caller).is_none()
     }
 
-    /// The caller that holds `key`.
+    /// The caller whose key is `key`.
     ///
-    /// The digest is compared in constant time, and equally for keys that nobody holds.
+    /// Digests are compared in constant time, also if no caller has the key.
     pub fn holder_of(&self, key: &[u8]) -> Option<&Arc<Caller>> {
         let digest = KeyDigest::of(key);
         let (held, caller) = match self.by_digest.get_key_value(&digest) {
@@ -108,7 +108,7 @@ impl Callers {
         caller.filter(|_| equal)
     }
 
-    /// The caller of this name; the first one if no name is given.
+    /// The caller of this name; the first one in the file if `name` is `None`.
     pub fn by_name(&self, name: Option<&str>) -> Option<&Arc<Caller>> {
         let Some(name) = name else {
             return self.first.as_ref();
@@ -116,7 +116,7 @@ impl Callers {
         self.by_digest.values().find(|caller| *caller.name == *name)
     }
 
-    /// Every caller, in no order.
+    /// All callers, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Caller>> {
         self.by_digest.values()
     }
@@ -137,7 +137,7 @@ impl ModelPattern {
         }
     }
 
-    /// Whether the whole of `name` fits.
+    /// Whether the pattern matches the whole of `name`.
     pub fn matches(&self, name: &str) -> bool {
         let [first, middle @ .., last] = self.pieces.as_slice() else {
             return self.pieces.first().is_some_and(|only| **only == *name);

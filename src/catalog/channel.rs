@@ -1,4 +1,4 @@
-//! Channels as built: where a provider is, how to prove ourselves to it, and how long to wait for it.
+//! Channels as built: a provider's origin, credentials, timeouts, limits and health policy.
 
 use super::client_address::ForwardedPolicy;
 use super::images::ImageEditPolicy;
@@ -14,48 +14,48 @@ use std::time::Duration;
 pub struct Channel {
     pub name: Arc<str>,
     pub origin: Origin,
-    /// Keys of the same account, used in turn; none where the provider asks for none.
+    /// Credentials of the same account, used in turn; empty if the provider requires none.
     pub credentials: Vec<Credential>,
-    /// What of `credentials` and `headers` no response may reveal.
+    /// The values in `credentials` and `headers` that no response may reveal.
     pub secrets: Arc<ChannelSecrets>,
     pub protocols: Vec<Protocol>,
-    /// It gets no new requests, and only answers for what it has made.
+    /// Whether the channel receives only requests for ids that it created, and no new requests.
     pub retired: bool,
-    /// What its provider speaks for video tasks; none where it makes no videos.
+    /// The provider's family of video APIs; `None` if the channel makes no videos.
     pub family: Option<Arc<VideoFamily>>,
     pub image_edits: ImageEditPolicy,
-    /// Share of requests among the channels of one tier, 1 or more.
+    /// The weight among the channels of one tier, at least 1.
     pub weight: u16,
-    /// Lower tiers are tried first.
+    /// Channels of lower tiers are used first.
     pub tier: u8,
     pub timeouts: Timeouts,
-    /// Added to every request for this provider.
+    /// Headers that are added to every request to this provider.
     pub headers: Vec<(HeaderName, HeaderValue)>,
-    /// What its provider is told of a client's address.
+    /// What the provider learns about the client's address.
     pub forwarded: ForwardedPolicy,
     pub limits: ChannelLimits,
     pub health: HealthPolicy,
-    /// Equal for equal accounts that are reached in the same way, whatever their keys: what is known of
-    /// a channel's health outlives a reload by it.
+    /// A hash of name, base URL, HTTP version and TLS settings, but not of credentials. Live state is stored by
+    /// fingerprint, so that it survives a reload.
     pub fingerprint: u64,
 }
 
-/// How much a channel may be given; what is over goes to another one.
+/// The limits of a channel; requests above them go to another channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelLimits {
     pub in_flight: Option<u32>,
-    /// In any 60 s.
+    /// Requests in any 60 s.
     pub requests_per_minute: Option<u64>,
-    /// In any 60 s, counted when an answer is over.
+    /// Tokens in any 60 s, counted when a response has ended.
     pub tokens_per_minute: Option<u64>,
 }
 
-/// When a channel is left alone, and for how long.
+/// When a channel enters cool-down, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealthPolicy {
-    /// Failures in a row; 0 for never.
+    /// Consecutive failures that start a cool-down; 0 for never.
     pub failures: u32,
-    /// Share of failures among the requests of the last 30 s, 1 to 100.
+    /// The share of failures among the requests of the last 30 s that starts a cool-down, in percent, 1 to 100.
     pub failure_percent: u8,
     /// The first cool-down; each further one is twice as long, up to `cool_down_max`.
     pub cool_down: Duration,
@@ -65,33 +65,33 @@ pub struct HealthPolicy {
     pub probe: Option<ProbePolicy>,
 }
 
-/// A request that asks a provider from time to time whether it is well.
+/// The interval and timeout of active probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbePolicy {
     pub every: Duration,
     pub timeout: Duration,
 }
 
-/// Where a provider is and how to speak to it.
+/// Address, base path, HTTP version and TLS of a provider.
 #[derive(Debug)]
 pub struct Origin {
     pub host: Arc<str>,
     pub port: u16,
-    /// Path of the base URL without a slash at its end; `""` or `/v1` or deeper.
+    /// The path of the base URL without a trailing slash, such as `""` or `/v1`.
     pub base_path: Arc<str>,
-    /// `host` or `host:port`, as the Host header wants it.
+    /// `host` or `host:port`, for the Host header.
     pub authority: HeaderValue,
     pub http: HttpVersion,
-    /// TLS towards the provider; plain HTTP without.
+    /// TLS to the provider; plain HTTP if `None`.
     pub tls: Option<OriginTls>,
 }
 
-/// TLS towards a provider; every certificate in DER.
+/// TLS to a provider; certificates are in DER.
 #[derive(Debug, Hash)]
 pub struct OriginTls {
-    /// Expected in the provider's certificate; never empty, since an empty name would switch verification off.
+    /// The name expected in the provider's certificate; never empty, because an empty name would disable verification.
     pub server_name: String,
-    /// Authorities to trust instead of the system's.
+    /// CA certificates to trust instead of the system's.
     pub authorities: Option<Vec<Vec<u8>>>,
     pub identity: Option<ClientCertificate>,
 }
@@ -99,28 +99,28 @@ pub struct OriginTls {
 /// A client certificate and its key, in DER.
 #[derive(Hash)]
 pub struct ClientCertificate {
-    /// Leaf first.
+    /// The certificate chain, leaf first.
     pub chain: Vec<Vec<u8>>,
     pub key: Vec<u8>,
 }
 
-/// HTTP versions to offer to a provider.
+/// The HTTP versions that are offered to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum HttpVersion {
-    /// HTTP/2 where TLS negotiates it, else HTTP/1.1.
+    /// HTTP/2 if TLS negotiates it, else HTTP/1.1.
     Negotiated,
     Http1,
     Http2,
 }
 
-/// The header that proves us to a provider; its value is marked sensitive and never printed.
+/// The header that authenticates the gateway to a provider. Its value is marked sensitive and never printed.
 #[derive(Debug)]
 pub struct Credential {
     pub name: HeaderName,
     pub value: HeaderValue,
-    /// The secret itself, without the scheme of a bearer.
+    /// The secret without the `Bearer` scheme.
     pub secret: CredentialSecret,
-    /// Of the channel and this key together: connections, and what is known of the key, go by it.
+    /// A hash of the channel and this credential, which identifies pooled connections and the credential's health.
     pub fingerprint: u64,
 }
 
@@ -128,7 +128,7 @@ pub struct Credential {
 #[derive(Clone)]
 pub struct CredentialSecret(Box<str>);
 
-/// Deadlines of a request to a provider.
+/// Timeouts of a request to a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
     pub connect: Duration,
@@ -137,7 +137,7 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
-/// The timeouts that a route sets; the others are the channel's.
+/// The timeouts that a route or channel sets; the others are inherited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TimeoutOverrides {
     pub connect: Option<Duration>,
@@ -147,7 +147,7 @@ pub struct TimeoutOverrides {
 }
 
 impl TimeoutOverrides {
-    /// The timeouts that hold where `base` are the channel's, or those of any channel that sets none.
+    /// These timeouts, with `base` for those that are not set.
     pub fn over(self, base: Timeouts) -> Timeouts {
         Timeouts {
             connect: self.connect.unwrap_or(base.connect),
@@ -168,8 +168,8 @@ impl Origin {
 }
 
 impl HealthPolicy {
-    /// Of the channel as a whole: where it is probed, a cool-down lasts until the next probe at
-    /// least, so that no request has to try it.
+    /// The policy for the channel as a whole: if it is probed, a cool-down lasts at least until the next probe, so that
+    /// no request becomes the trial.
     #[must_use]
     pub fn for_channel(self) -> Self {
         let until_probed = self.next_probe_within();
@@ -180,8 +180,8 @@ impl HealthPolicy {
         }
     }
 
-    /// Within this time what is left alone is probed again and its answer there, with half as much
-    /// again to spare; zero without probes.
+    /// The time within which a channel in cool-down is probed and the probe has ended, plus half of it as a margin;
+    /// zero without probes.
     pub fn next_probe_within(&self) -> Duration {
         self.probe.map_or(Duration::ZERO, |probe| {
             let wait = self.probe_interval(probe, false);
@@ -189,7 +189,7 @@ impl HealthPolicy {
         })
     }
 
-    /// The time between two probes; of what is left alone no more than the longest cool-down.
+    /// The interval between two probes; in cool-down at most the longest cool-down.
     pub fn probe_interval(&self, probe: ProbePolicy, is_healthy: bool) -> Duration {
         match is_healthy {
             true => probe.every,

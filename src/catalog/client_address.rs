@@ -1,5 +1,4 @@
-//! Where a client is: the other end of its connection, or what the proxies before the gateway say, as far as
-//! they are trusted.
+//! The client's address: the peer of the connection, or the address in a trusted proxy's header.
 
 mod hops;
 #[cfg(test)]
@@ -12,50 +11,50 @@ use std::net::{IpAddr, SocketAddr};
 
 const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 
-/// How clients' addresses are found, as the configuration says.
+/// How clients' addresses are determined.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ClientAddressResolver {
     pub source: AddressSource,
-    /// The networks of the proxies whose headers are read.
+    /// The networks of proxies whose headers are trusted.
     pub trusted: Vec<Network>,
 }
 
-/// The one place that names a client's address. No other is ever read.
+/// The only source of a client's address; other headers are ignored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AddressSource {
-    /// The other end of the connection.
+    /// The peer of the connection.
     #[default]
     Socket,
-    /// The PROXY protocol's header, with which each connection begins.
+    /// The header of the PROXY protocol at the start of each connection.
     ProxyProtocol,
     XForwardedFor,
     /// `Forwarded`, RFC 7239.
     Forwarded,
 }
 
-/// What a provider is told of a client's address.
+/// Which header about the client's address is sent to the provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ForwardedPolicy {
     #[default]
     Off,
-    /// The list that came from a trusted proxy, and behind it whoever sent it here.
+    /// The list received from a trusted proxy, with the peer appended.
     Append,
-    /// The client's address alone.
+    /// Only the client's address.
     Replace,
 }
 
-/// The client that a request comes from.
+/// The client of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DownstreamClient {
     /// Never an IPv4-mapped IPv6 address.
     pub address: IpAddr,
-    /// Unknown where a header names the address, and no port with it.
+    /// `None` if the header contains an address without a port.
     pub port: Option<u16>,
-    /// Who sent the request to the gateway: the client, or the proxy nearest to the gateway.
+    /// The peer that sent the request to the gateway: the client, or the nearest proxy.
     peer: IpAddr,
-    /// The header in which proxies name their clients.
+    /// The header in which proxies list the clients' addresses.
     syntax: HopListSyntax,
-    /// Whether the list in that header comes from a trusted proxy.
+    /// Whether the list in that header was received from a trusted proxy.
     has_trusted_list: bool,
 }
 
@@ -64,13 +63,13 @@ impl ClientAddressResolver {
         self.trusted.iter().any(|network| network.contains(address))
     }
 
-    /// Whether each connection must begin with a header of the PROXY protocol.
+    /// Whether each connection must start with a header of the PROXY protocol.
     pub fn takes_proxy_protocol(&self) -> bool {
         self.source == AddressSource::ProxyProtocol
     }
 
-    /// The client of a request that came from `peer`: the other end of the connection, or what the PROXY
-    /// protocol says that it is.
+    /// The client of a request from `peer`, which is the peer of the connection or the source address in the PROXY
+    /// protocol's header.
     pub fn client_of(&self, peer: SocketAddr, headers: &HeaderMap) -> DownstreamClient {
         let syntax = match self.source {
             AddressSource::Forwarded => HopListSyntax::Forwarded,
@@ -101,8 +100,8 @@ impl ClientAddressResolver {
         }
     }
 
-    /// Walks from the gateway towards the client as long as the word of whoever was met last counts: to the first
-    /// hop that is not trusted, or the last before one that cannot be read.
+    /// The first hop from the right that is not a trusted proxy; if a hop before it is unreadable, the last trusted
+    /// one.
     fn find_client_hop(
         &self,
         nearest: ForwardedHop,
@@ -128,7 +127,7 @@ impl DownstreamClient {
             .any(|network| network.contains(self.address))
     }
 
-    /// The header that tells a provider of the client, and its value.
+    /// The name and value of the header with the client's address for the provider.
     pub fn forwarded(
         &self,
         policy: ForwardedPolicy,
@@ -160,7 +159,7 @@ impl HopListSyntax {
         }
     }
 
-    /// An address as an element of the list.
+    /// An address as an element of the header's list.
     fn element(self, address: IpAddr) -> String {
         match (self, address) {
             (Self::XForwardedFor, address) => address.to_string(),

@@ -1,25 +1,25 @@
-//! Where the gateway goes when somebody else names the URL: nowhere inside, unless the operator says so.
+//! Egress policy for URLs that callers or providers supply: public addresses over HTTPS, plus configured exceptions.
 
 use crate::catalog::network::Network;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-/// The places that are allowed besides https at public addresses.
+/// The exceptions that are allowed in addition to HTTPS to public addresses.
 #[derive(Debug, Default)]
 pub struct EgressPolicy {
     pub allowed: Vec<EgressException>,
 }
 
-/// An exception.
+/// An exception; it also allows plain HTTP.
 #[derive(Debug, PartialEq, Eq)]
 pub enum EgressException {
-    /// A host by its name or address, on one port or on all, http too.
+    /// A host name or address, on one port or on all.
     Host { host: Arc<str>, port: Option<u16> },
-    /// All addresses that share these first bits, http too.
+    /// All addresses of a network.
     Network(Network),
 }
 
-/// A host, on a port, as a URL names them.
+/// Scheme, host and port of a URL.
 #[derive(Clone, Copy, Debug)]
 pub struct EgressTarget<'u> {
     pub is_https: bool,
@@ -28,7 +28,7 @@ pub struct EgressTarget<'u> {
 }
 
 impl EgressPolicy {
-    /// Whether `address`, which `place` was found to have, may be gone to.
+    /// Whether the gateway may connect to `address`, to which the host of `place` was resolved.
     pub fn allows(&self, place: EgressTarget<'_>, address: IpAddr) -> bool {
         let address = address.to_canonical();
         place.is_https && is_public(address)
@@ -50,7 +50,7 @@ impl EgressException {
     }
 }
 
-/// Whether an address is globally routable unicast, by the special-purpose registries of IANA (RFC 6890).
+/// Whether an address is globally routable unicast, by IANA's special-purpose registries (RFC 6890).
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -74,7 +74,7 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
     )
 }
 
-/// Global unicast is 2000::/3 so far; without what tunnels to IPv4 addresses, and documentation.
+/// Global unicast is 2000::/3 so far; excluded are tunnels to IPv4 addresses, and documentation prefixes.
 fn is_public_v6(address: Ipv6Addr) -> bool {
     match address.segments() {
         [0x2001, 0..=0x1ff, ..] | [0x2001, 0xdb8, ..] | [0x2002, ..] => false,

@@ -1,28 +1,28 @@
-//! How a channel wants image edits.
+//! How a channel wants requests for image edits.
 
-/// How a channel wants image edits.
+/// How a channel wants requests for image edits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ImageEditPolicy {
     pub body: ImageBodyFormat,
     pub response_format: ResponseFormatHandling,
 }
 
-/// The shape of a request.
+/// The format of the request body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ImageBodyFormat {
-    /// The caller's: JSON or a form.
+    /// The caller's format: JSON or a form.
     #[default]
     AsSent,
     Json,
     Form,
 }
 
-/// What becomes of `response_format`.
+/// Who applies `response_format`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ResponseFormatHandling {
-    /// The provider does not know it: the gateway sees to it.
+    /// The gateway: it removes the field and converts the response.
     #[default]
     Consume,
-    /// The provider sees to it.
+    /// The provider.
     Pass,
 }

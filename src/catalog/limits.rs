@@ -1,25 +1,25 @@
-//! The limits of a caller, ready to be handed to the store: made once, used by every request.
+//! The limits of a caller in the form that the state store takes, built once and shared by all requests.
 
 use crate::state::admission::{CallerLimit, LimitKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// What a caller may do at most.
+/// The limits of a caller.
 #[derive(Debug, Default)]
 pub struct CallerLimits {
-    /// Those that hold whatever the model is.
+    /// Limits of requests for any model.
     everywhere: Vec<CallerLimit>,
-    /// For each model with limits of its own: those, behind `everywhere`.
+    /// For each model with limits of its own: `everywhere`, followed by those.
     on_model: HashMap<Arc<str>, Vec<CallerLimit>>,
-    /// Open client connections.
+    /// The maximum number of open client connections.
     pub connections: Option<u32>,
 }
 
-/// How much of each measure; no limit where absent.
+/// The maximum of each kind; `None` for no limit.
 pub type LimitAmounts = [(LimitKind, Option<u64>)];
 
 impl CallerLimits {
-    /// Limits that hold whatever the model is.
+    /// Limits of requests for any model.
     pub fn new(caller: &Arc<str>, amounts: &LimitAmounts) -> Self {
         Self {
             everywhere: limits(caller, None, amounts).collect(),
@@ -27,19 +27,19 @@ impl CallerLimits {
         }
     }
 
-    /// Adds limits for one model.
+    /// Adds limits of requests for one model.
     pub fn add_model(&mut self, caller: &Arc<str>, model: &Arc<str>, amounts: &LimitAmounts) {
         let all = self.everywhere.iter().cloned();
         let all = all.chain(limits(caller, Some(model), amounts)).collect();
         self.on_model.insert(model.clone(), all);
     }
 
-    /// Whether there is none that the store counts.
+    /// Whether the store has nothing to count.
     pub fn is_empty(&self) -> bool {
         self.everywhere.is_empty() && self.on_model.is_empty()
     }
 
-    /// All that apply to a request for `model`, always in the same order.
+    /// All limits of a request for `model`, always in the same order.
     pub fn of(&self, model: Option<&str>) -> &[CallerLimit] {
         model
             .and_then(|model| self.on_model.get(model))

@@ -1,4 +1,4 @@
-//! Who may call and what may be called, as built: callers, models and channels. Immutable, no I/O.
+//! The catalog as built: callers, models and channels. Immutable, without I/O.
 
 pub mod caller;
 pub mod channel;

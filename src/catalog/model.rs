@@ -9,44 +9,44 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-/// A platform model: what callers name.
+/// A platform model, by the name that callers use.
 #[derive(Debug)]
 pub struct Model {
     pub name: Arc<str>,
     pub display_name: Option<String>,
     pub owned_by: String,
-    /// Unix seconds; 0 where the operator says nothing.
+    /// Unix seconds; 0 if not configured.
     pub created: u64,
-    /// What it takes of each protocol, where that is less than all.
+    /// The model's schemas by protocol, if it accepts less than the whole protocol.
     pub profiles: Vec<ModelProfile>,
-    /// Every channel that serves it, lower tiers first.
+    /// Every channel that serves the model, lower tiers first.
     pub all_candidates: Arc<[Candidate]>,
     by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
 }
 
-/// What a model takes of a protocol: rules besides those that all its models share.
+/// A schema that restricts a model beyond the protocol's own schema.
 pub struct ModelProfile {
     pub protocol: Protocol,
     pub schema: Arc<CompiledSchema>,
 }
 
-/// A channel that serves a model, and the name the model has there.
+/// A channel that serves a model, and the model's name on that channel.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     pub channel: Arc<Channel>,
-    /// Absent where a request is bound to the channel by an id and names no model.
+    /// `None` if an id binds the request to the channel and no model is named.
     pub model: Option<ChannelModel>,
-    /// Which of the channel's keys must be used; any where absent.
+    /// The index of the credential that must be used; any if `None`.
     pub key: Option<usize>,
 }
 
-/// The name a model has on a channel.
+/// A model as its provider names it.
 #[derive(Clone, Debug)]
 pub struct ChannelModel {
     pub name: Arc<str>,
-    /// The name as a JSON string, quotes included: what the rewrite puts into the body.
+    /// The name as a JSON string with quotes, to replace the value in the body.
     pub json: Bytes,
-    /// Of the channel and this model together: what is known of the model's health there goes by it.
+    /// A hash of the channel and this model, which identifies the model's health on the channel.
     pub fingerprint: u64,
 }
 
@@ -79,12 +79,12 @@ impl Catalog {
         self.channels.get(name)
     }
 
-    /// Every channel, in the order of names.
+    /// All channels, in the order of their names.
     pub fn channels(&self) -> impl Iterator<Item = &Arc<Channel>> {
         self.channels.values()
     }
 
-    /// Every model, in the order of names.
+    /// All models, in the order of their names.
     pub fn models(&self) -> impl Iterator<Item = &Arc<Model>> {
         self.models.values()
     }
@@ -99,7 +99,7 @@ impl fmt::Debug for ModelProfile {
 }
 
 impl Candidate {
-    /// A channel alone, for requests that name no model.
+    /// A channel without a model, for requests that name none.
     pub fn bound_to(channel: Arc<Channel>) -> Self {
         Self {
             channel,
@@ -122,7 +122,7 @@ impl ChannelModel {
 }
 
 impl Model {
-    /// `candidates` in any order.
+    /// A model with these candidates, which may be in any order.
     pub fn new(name: &str, mut candidates: Vec<Candidate>) -> Self {
         candidates.sort_by_key(|candidate| candidate.channel.tier);
         let mut spoken: Vec<Protocol> = candidates
@@ -145,19 +145,19 @@ impl Model {
         }
     }
 
-    /// What it takes of `protocol`, where that is less than all.
+    /// The schema that restricts the model in `protocol`, if any.
     pub fn profile(&self, protocol: Protocol) -> Option<&Arc<CompiledSchema>> {
         let mut profiles = self.profiles.iter();
         let profile = profiles.find(|profile| profile.protocol == protocol)?;
         Some(&profile.schema)
     }
 
-    /// Whether any channel serves it over `protocol`.
+    /// Whether any channel serves the model with `protocol`.
     pub fn supports(&self, protocol: Protocol) -> bool {
         !self.candidates(protocol).is_empty()
     }
 
-    /// The candidates that speak `protocol`, lower tiers first.
+    /// The candidates that support `protocol`, lower tiers first.
     pub fn candidates(&self, protocol: Protocol) -> Arc<[Candidate]> {
         self.by_protocol
             .iter()

@@ -1,20 +1,20 @@
-//! A network as `routes.yaml` names it: `10.0.0.0/8`, `2001:db8::/32`, or one address.
+//! A network in `routes.yaml`: `10.0.0.0/8`, `2001:db8::/32`, or one address.
 
 use ipnet::{IpNet, Ipv4Net};
 use std::net::IpAddr;
 
-/// What to write where a text is no network.
+/// The message for a text that is not a network.
 pub const NETWORK_HINT: &str = "expected an IP address or a network in CIDR notation, such as `10.0.0.0/8`, `2001:db8::/32` or `192.0.2.7`";
 
-/// IPv4 addresses that IPv6 carries, `::ffff:0:0/96`, have this many bits before their own.
+/// The length of the prefix `::ffff:0:0/96` of IPv4-mapped IPv6 addresses.
 const MAPPED_BITS: u8 = 96;
 
-/// All addresses that share their first bits. IPv4-mapped IPv6 addresses count as IPv4 addresses.
+/// A network in CIDR notation. IPv4-mapped IPv6 addresses count as IPv4 addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Network(IpNet);
 
 impl Network {
-    /// Reads a network, or an address as the network of it alone; none if the text is neither.
+    /// Parses a network, or an address as a network of one address; `None` if the text is neither.
     pub fn parse(text: &str) -> Option<Self> {
         let network = match text.parse::<IpAddr>() {
             Ok(address) => IpNet::from(address),
@@ -64,7 +64,7 @@ mod tests {
             ("::ffff:10.0.0.0/104", "11.1.2.3", false),
             ("::ffff:192.0.2.7", "192.0.2.7", true),
             ("::/0", "2001:db8::1", true),
-            // An IPv4-mapped address is one of IPv4.
+            // An IPv4-mapped address counts as IPv4.
             ("::/0", "::ffff:10.1.2.3", false),
         ] {
             let network = Network::parse(network).unwrap();

@@ -1,4 +1,4 @@
-//! Active probes, as far as health is concerned: when one is of use, with which key, and what it has shown.
+//! Active health checks: when a channel is probed, with which credential, and what the result changes.
 
 #[cfg(test)]
 mod tests;
@@ -13,21 +13,21 @@ use crate::catalog::model::Candidate;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A probe of a channel, with one of its keys. Dropped untold, it has shown nothing.
+/// A probe of a channel with one of its credentials. A probe that is dropped without a report changes nothing.
 pub struct ActiveProbe {
     channels: Arc<LiveChannels>,
     channel: Arc<Channel>,
-    /// Which of the channel's keys; none where it has none.
+    /// The index of the channel's credential; `None` if the channel has none.
     key: Option<usize>,
-    /// Where the key was refused before, and this probe tries it.
+    /// The health of a credential that the provider refused before, if this probe is its half-open trial.
     refused: Option<Arc<HealthTracker>>,
 }
 
 impl LiveChannels {
-    /// Begins a probe of `channel` with its `turn`th key or one behind it.
+    /// Begins a probe of `channel` with its `turn`th credential, or the next one that can be probed.
     ///
-    /// None where a probe is of no use: a request was answered well since the last one, the provider
-    /// wants to be left alone, or so it is with every key.
+    /// `None` if a probe is not useful: a request succeeded within the probe interval, the provider sent Retry-After,
+    /// or no credential can be probed.
     pub fn probe(
         self: &Arc<Self>,
         channel: &Arc<Channel>,
@@ -62,7 +62,7 @@ impl LiveChannels {
             let fingerprint = channel.credentials[key].fingerprint;
             match self.status(fingerprint, now) {
                 HealthStatus::Healthy => Some(probing(Some(key), None)),
-                // Whether there is quota again, only a request can tell.
+                // A probe cannot show whether an account has quota again; only a request can.
                 HealthStatus::HalfOpen {
                     reason: FailureReason::RefusedCredential,
                 } => {
@@ -75,7 +75,7 @@ impl LiveChannels {
         })
     }
 
-    /// The time between two probes of `channel`, as it stands.
+    /// The interval between two probes of `channel` at its present health.
     pub fn probe_interval(
         &self,
         channel: &Channel,
@@ -88,12 +88,12 @@ impl LiveChannels {
 }
 
 impl ActiveProbe {
-    /// What is shown to the provider.
+    /// The credential that is sent to the provider.
     pub fn credential(&self) -> Option<&Credential> {
         self.channel.credentials.get(self.key?)
     }
 
-    /// The provider answered well, or why not.
+    /// Reports the result of the probe: success, or the reason of its failure.
     pub fn report(mut self, found: Result<(), FailureReason>) {
         let outcome = found.map_or_else(FailureReason::name, |()| "success");
         let channel = &*self.channel.name;
@@ -110,7 +110,7 @@ impl ActiveProbe {
             Err(FailureReason::RefusedCredential | FailureReason::RefusedAccount) => {
                 self.record_refused_credential(now)
             }
-            // It is there, and wants fewer requests: nobody was kept waiting for this one.
+            // The provider is reachable, and its limits affected only this probe.
             Err(FailureReason::RateLimited | FailureReason::ModelNotFound) => {}
             Err(
                 reason @ (FailureReason::ConnectError

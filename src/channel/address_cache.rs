@@ -1,7 +1,6 @@
-//! Addresses of providers: all of a name's, looked up before they are needed, by a task for each name.
+//! A DNS cache of providers' addresses. One task per host name refreshes its addresses before they expire.
 //!
-//! A request waits for a lookup only where nobody has asked for the name before. A name nobody asks
-//! for any more is forgotten.
+//! A request waits for a lookup only if the name is not in the cache. Names that are no longer used are removed.
 
 use super::resolve::{HostResolver, ResolvedAddresses};
 use crate::observe::metrics::Metrics;
@@ -13,27 +12,27 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 use tokio::sync::watch;
 
-/// Addresses beyond these are not tried: no deadline would leave the time.
+/// The maximum number of addresses of a name; no deadline leaves time to try more.
 const ADDRESSES_MAX: usize = 16;
-/// How often the pause behind a failed lookup doubles.
+/// How often the delay after a failed lookup is doubled at most.
 const RETRY_DOUBLINGS_MAX: u32 = 5;
 
-/// The times of the task that keeps a name's addresses fresh.
+/// The intervals of the task that refreshes a name's addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct DnsRefreshPolicy {
-    /// Shorter lives of addresses count as this long.
+    /// The minimum time to live; shorter ones are raised to it.
     pub ttl_min: Duration,
-    /// Longer lives count as this long.
+    /// The maximum time to live; longer ones are lowered to it.
     pub ttl_max: Duration,
-    /// How long addresses are used that came without a time to live.
+    /// The time to live of addresses that came without one.
     pub refresh: Duration,
-    /// Until the next lookup where one failed.
+    /// The delay after a failed lookup.
     pub retry: Duration,
-    /// A name nobody has asked for in this time is forgotten.
+    /// A name that was not used for this long is removed.
     pub idle: Duration,
 }
 
-/// Addresses by host.
+/// Addresses by host name.
 #[derive(Clone)]
 pub struct AddressCache {
     shared: Arc<AddressCacheInner>,
@@ -49,16 +48,16 @@ struct AddressCacheInner {
 
 struct CachedName {
     state: watch::Sender<LookupState>,
-    /// Milliseconds since `began`.
+    /// The time of the last use, in milliseconds since `began`.
     last_used_at: AtomicU64,
 }
 
 #[derive(Clone)]
 enum LookupState {
-    /// The first lookup is under way.
+    /// The first lookup is in progress.
     Unknown,
     Known(Arc<[IpAddr]>),
-    /// The last lookup failed, and none succeeded before.
+    /// The last lookup failed, and none has succeeded before.
     Failed(Arc<str>),
 }
 
@@ -79,10 +78,10 @@ impl AddressCache {
         }
     }
 
-    /// All addresses of `host`, families interleaved; the same allocation as long as they stay the same.
+    /// All addresses of `host`, with families interleaved. The allocation stays the same until the addresses change.
     ///
     /// # Errors
-    /// Why the name does not resolve, and never did.
+    /// Why the name does not resolve, if no lookup has succeeded.
     pub async fn of(&self, host: &Arc<str>) -> io::Result<Arc<[IpAddr]>> {
         let name = self.shared.name(host);
         name.last_used_at
@@ -105,7 +104,7 @@ impl AddressCache {
 }
 
 impl AddressCacheInner {
-    /// What is known of `host`; where that is nothing yet, a task begins to keep it.
+    /// The cache entry of `host`. If there is none, it is created and a task starts to refresh it.
     fn name(self: &Arc<Self>, host: &Arc<str>) -> Arc<CachedName> {
         let known = self.names.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = known.get(host) {
@@ -130,7 +129,7 @@ impl AddressCacheInner {
         name.clone()
     }
 
-    /// Looks `host` up again and again, for as long as somebody asks for it.
+    /// Resolves `host` repeatedly until it is no longer used.
     async fn refresh_until_idle(self: Arc<Self>, host: Arc<str>, name: Arc<CachedName>) {
         let mut failures = 0;
         loop {
@@ -151,7 +150,7 @@ impl AddressCacheInner {
                 LookupState::Known(_) => {
                     self.now() > last_used_at + millis(self.refresh_policy.idle)
                 }
-                // What cannot be found is looked for again only if somebody still wants it.
+                // A name that could not be resolved is resolved again only if it was used since the last lookup.
                 LookupState::Unknown | LookupState::Failed(_) => last_used_at <= looked_up_at,
             };
             if is_idle {
@@ -162,7 +161,7 @@ impl AddressCacheInner {
         }
     }
 
-    /// Puts new addresses in the place of the old ones; gives the time until the next lookup.
+    /// Replaces the addresses; returns the time until the next lookup.
     fn resolved(&self, host: &str, name: &CachedName, resolution: ResolvedAddresses) -> Duration {
         self.metrics.count_dns_lookup(host, true);
         let ResolvedAddresses { addresses, ttl } = resolution;
@@ -183,7 +182,7 @@ impl AddressCacheInner {
         })
     }
 
-    /// The old addresses stay in use; gives the time until the next lookup.
+    /// Keeps the addresses and counts the failure; returns the time until the next lookup.
     fn record_failed_lookup(
         &self,
         host: &str,
@@ -195,7 +194,7 @@ impl AddressCacheInner {
         let known = matches!(*name.state.borrow(), LookupState::Known(_));
         tracing::warn!(host, %error, keeps_previous_addresses = known, "DNS lookup failed");
         if known {
-            // Nobody waits for it: a name server in trouble is not asked every second.
+            // No request waits for this name, so the delay grows and spares name servers that fail.
             return self.refresh_policy.retry * 2u32.pow(failures.min(RETRY_DOUBLINGS_MAX));
         }
         name.state
@@ -220,7 +219,7 @@ impl Default for DnsRefreshPolicy {
     }
 }
 
-/// One of each family in turn, IPv6 first (RFC 8305, 4).
+/// The addresses with families alternating, IPv6 first (RFC 8305, section 4).
 fn interleaved(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     let (v6, v4): (Vec<_>, Vec<_>) = addresses.into_iter().partition(IpAddr::is_ipv6);
     let mut families = [v6.into_iter(), v4.into_iter()];
@@ -237,7 +236,7 @@ fn interleaved(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
     all
 }
 
-/// Whether both hold the same addresses: name servers turn their order with each answer.
+/// Whether both lists contain the same addresses: name servers rotate the order with each response.
 fn same(old: &[IpAddr], new: &[IpAddr]) -> bool {
     old.len() == new.len() && new.iter().all(|address| old.contains(address))
 }

@@ -1,4 +1,4 @@
-//! Which channels a request could be given to now; for alerts and the admin pages.
+//! Which channels and credentials are usable now, for alerts and the admin pages.
 
 use super::clock::MonotonicTime;
 use super::health::HealthStatus;
@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 impl LiveChannels {
-    /// Every channel, and whether it could serve any of its models now: it has room, and is not left
-    /// alone as a whole, with every model, or with every key.
+    /// Every channel, and whether it could serve any of its models now: it is not at a limit, and not in cool-down as a
+    /// whole, with every model, or with every credential.
     pub fn usable_channels(
         &self,
         catalog: &Catalog,
@@ -23,7 +23,7 @@ impl LiveChannels {
             *is_usable = *is_usable || self.unusable_reason(candidate, &[], now).is_none();
         }
         for channel in catalog.channels() {
-            // One without models serves requests that an id binds to it.
+            // A channel without models serves requests that an id binds to it.
             usable.entry(channel.name.clone()).or_insert_with(|| {
                 let bound = Candidate::bound_to(channel.clone());
                 self.unusable_reason(&bound, &[], now).is_none()
@@ -32,8 +32,8 @@ impl LiveChannels {
         usable
     }
 
-    /// Every key of every channel by its place in the list, from 1, and whether the provider refuses it
-    /// or its account. A key that a reload has put in its place was never refused.
+    /// Every credential of every channel by its index in the list, from 1, and whether the provider refuses the
+    /// credential or its account. A credential that a reload replaced starts as not refused.
     pub fn refused_credentials(
         &self,
         catalog: &Catalog,

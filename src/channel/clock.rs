@@ -1,11 +1,11 @@
-//! Time as channels count it: milliseconds since the process began, which never run backwards.
+//! The monotonic clock of channel state: milliseconds since the process started.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// A moment, in milliseconds since the process began.
+/// A moment in milliseconds since the process started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MonotonicTime(pub u64);
 
@@ -19,7 +19,7 @@ impl MonotonicTime {
         Self(self.0.saturating_add(millis(span)))
     }
 
-    /// From now until then; zero if that is over.
+    /// The duration from `self` to `then`; zero if `then` has passed.
     pub fn until(self, then: Self) -> Duration {
         Duration::from_millis(then.0.saturating_sub(self.0))
     }

@@ -1,4 +1,4 @@
-//! The health of one thing that may fail: well, left alone for a while, or tried again by one request.
+//! The health of a channel, model or credential: healthy, in cool-down, or half-open for one trial request.
 
 #[cfg(test)]
 mod tests;
@@ -9,52 +9,52 @@ use crate::catalog::channel::HealthPolicy;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// The time over which the share of failures is counted.
+/// The window in which the failure rate is counted.
 const FAILURE_WINDOW: Duration = Duration::from_secs(30);
-/// Fewer requests say nothing of a share.
+/// The failure rate is ignored below this number of requests.
 const FAILURE_WINDOW_REQUESTS_MIN: u32 = 20;
-/// A provider that asks for more is tried after this all the same.
+/// The longest cool-down by Retry-After; a longer value of the provider is reduced to it.
 const RETRY_AFTER_MAX: Duration = Duration::from_secs(60 * 60);
-/// A probe whose request never ends lets another one through after this.
+/// A trial request that has not ended after this time lets another one through.
 const TRIAL_MAX: Duration = Duration::from_secs(60);
-/// The first cool-down of a credential without which a model is not served.
+/// The first cool-down of the only credential that can serve a model.
 const SOLE_CREDENTIAL_FIRST: Duration = Duration::from_secs(2);
 /// The longest cool-down of a credential.
 const CREDENTIAL_MAX: Duration = Duration::from_secs(10 * 60);
 
-/// Health of a channel, of a model on it, or of one of its keys.
+/// The health of a channel, of a model on it, or of one of its credentials.
 #[derive(Debug, Default)]
 pub struct HealthTracker(Mutex<HealthState>);
 
-/// How it stands.
+/// The health at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthStatus {
     Healthy,
-    /// Left alone long enough: one request may try.
+    /// The cool-down is over: one request may try.
     HalfOpen {
-        /// Why it was left alone.
+        /// The reason of the cool-down.
         reason: FailureReason,
     },
     CoolingDown {
         until: MonotonicTime,
         reason: FailureReason,
-        /// Whether it may be used all the same where there is nothing else: the provider has not
-        /// said itself how long it wants to be left alone, nor refused a key.
+        /// Whether it may be used as a last resort, if nothing else is usable: false if the provider sent Retry-After
+        /// or refused a credential.
         allows_last_resort: bool,
     },
 }
 
-/// Leave to use it.
+/// Permission to use a channel, model or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UsePermit {
     Normal,
-    /// This request decides whether it is well again.
+    /// A trial after a cool-down: the result of this request decides whether the cool-down ends.
     HalfOpenTrial,
-    /// It is not well, but there is nothing else.
+    /// In cool-down, but used because nothing else is usable.
     LastResort,
 }
 
-/// It is left alone from now on.
+/// A cool-down that has just begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewCoolDown {
     pub span: Duration,
@@ -66,7 +66,7 @@ struct HealthState {
     consecutive_failures: u32,
     recent: FailureRateWindow,
     cool_down: Option<CoolDown>,
-    /// Cool-downs one after the other.
+    /// The number of cool-downs in a row.
     step: u32,
 }
 
@@ -75,11 +75,11 @@ struct CoolDown {
     until: MonotonicTime,
     reason: FailureReason,
     allows_last_resort: bool,
-    /// Until when a probe may take.
+    /// The time until which a trial request may take.
     trial_until: Option<MonotonicTime>,
 }
 
-/// Requests since the last half-minute began.
+/// Counts of requests since the window began.
 #[derive(Clone, Copy, Debug, Default)]
 struct FailureRateWindow {
     since: MonotonicTime,
@@ -87,7 +87,7 @@ struct FailureRateWindow {
     failures: u32,
 }
 
-/// The policy for a credential without which a model is not served: it is tried again within seconds.
+/// The policy for the only credential that can serve a model: it is tried again within seconds.
 pub fn policy_of_sole_credential(policy: HealthPolicy) -> HealthPolicy {
     HealthPolicy {
         credential_cool_down: policy.credential_cool_down.min(SOLE_CREDENTIAL_FIRST),
@@ -120,7 +120,7 @@ impl HealthTracker {
         }
     }
 
-    /// Leave to use it; none while it is left alone, and while another request tries it.
+    /// Permission to use it; `None` in cool-down and during another request's trial.
     pub fn try_use(&self, now: MonotonicTime) -> Option<UsePermit> {
         let mut state = self.lock();
         let Some(cool_down) = &mut state.cool_down else {
@@ -133,7 +133,7 @@ impl HealthTracker {
         Some(UsePermit::HalfOpenTrial)
     }
 
-    /// Leave to use it where there is nothing else; none where even that would be wrong.
+    /// Permission to use it as a last resort; `None` if the provider sent Retry-After or refused a credential.
     pub fn try_use_as_last_resort(&self, now: MonotonicTime) -> Option<UsePermit> {
         if let Some(permit) = self.try_use(now) {
             return Some(permit);
@@ -145,7 +145,7 @@ impl HealthTracker {
         allows_last_resort.then_some(UsePermit::LastResort)
     }
 
-    /// It did well; says whether it was not well before.
+    /// Records a success; returns whether that ended a cool-down.
     pub fn record_success(&self, now: MonotonicTime, permit: UsePermit) -> bool {
         let mut state = self.lock();
         state.recent.count(now, false);
@@ -155,7 +155,7 @@ impl HealthTracker {
         if state.cool_down.is_some() && permit == UsePermit::Normal
             || permit == UsePermit::LastResort && !only_softly
         {
-            // An answer to what was asked before it failed says nothing of how it is since.
+            // A response to a request from before the cool-down shows nothing about the health since.
             return false;
         }
         state.consecutive_failures = 0;
@@ -167,9 +167,9 @@ impl HealthTracker {
         recovered
     }
 
-    /// It failed; says whether it is left alone from now on.
+    /// Records a failure; returns the cool-down if one begins.
     ///
-    /// `jitter` from 0 to 1 spreads the cool-downs of several gateways.
+    /// `jitter`, from 0 to 1, spreads the cool-downs of several gateways.
     pub fn record_failure(
         &self,
         now: MonotonicTime,
@@ -215,9 +215,9 @@ impl HealthTracker {
         Some(NewCoolDown { span, reason })
     }
 
-    /// A probe that nobody asked leave for was answered well; says whether that ended a cool-down.
+    /// Records the success of an active probe; returns whether that ended a cool-down.
     ///
-    /// Where the provider named a time or refused a key, its word stands.
+    /// A cool-down after Retry-After or a refused credential does not end early.
     pub fn record_probe_success(&self, now: MonotonicTime) -> bool {
         let allows_last_resort = self
             .lock()
@@ -226,9 +226,9 @@ impl HealthTracker {
         allows_last_resort && self.record_success(now, UsePermit::HalfOpenTrial)
     }
 
-    /// A probe that nobody asked leave for failed; says whether it is left alone from now on.
+    /// Records the failure of an active probe; returns the cool-down if one begins.
     ///
-    /// What is left alone already stays so until the next probe at least, so that no request tries it.
+    /// A cool-down in progress is extended to the next probe at least, so that no request becomes a trial before it.
     pub fn record_probe_failure(
         &self,
         now: MonotonicTime,
@@ -244,7 +244,7 @@ impl HealthTracker {
         self.record_failure(now, UsePermit::Normal, policy, reason, None, jitter)
     }
 
-    /// The request that was to try it ended without telling anything.
+    /// Releases a half-open trial whose request ended without a result.
     pub fn release_trial(&self, permit: UsePermit) {
         if permit == UsePermit::HalfOpenTrial
             && let Some(cool_down) = &mut self.lock().cool_down
@@ -259,7 +259,7 @@ impl HealthTracker {
 }
 
 impl HealthState {
-    /// Twice as long as the one before, and up to a fifth shorter by chance.
+    /// The next cool-down: twice as long as the one before, and up to a fifth shorter at random.
     fn next_span(&mut self, policy: &HealthPolicy, reason: FailureReason, jitter: f64) -> Duration {
         let (first, longest) = match reason.concerns_credential() {
             true => (

@@ -1,4 +1,4 @@
-//! A request's use of a channel, from the attempt's begin to its end; what became of it goes to the channel's health.
+//! A request's use of a channel for one attempt; its outcome is reported to the channel's health.
 
 use super::clock::MonotonicTime;
 use super::health::{HealthTracker, UsePermit, policy_of_sole_credential};
@@ -11,28 +11,28 @@ use memchr::memmem;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The use of a channel, with one of its keys. Ends when it is dropped.
+/// The use of a channel with one of its credentials. It ends when the lease is dropped.
 pub struct ChannelLease {
     channels: Arc<LiveChannels>,
     pub candidate: Candidate,
-    /// Which of the channel's keys; none where it has none.
+    /// The index of the channel's credential; `None` if the channel has none.
     pub key: Option<usize>,
     load: Arc<ChannelLoad>,
     permits: [ScopePermit; 3],
     is_reported: bool,
 }
 
-/// What of a channel is used, and whether this use is a probe of it.
+/// A scope (channel, model or credential) that the lease uses, and its permission.
 #[derive(Clone)]
 pub(super) struct ScopePermit {
     pub scope: HealthScope,
     pub fingerprint: Option<u64>,
-    /// None where it never failed before.
+    /// `None` if it never failed before.
     pub health: Option<(Arc<HealthTracker>, UsePermit)>,
 }
 
 impl ChannelLease {
-    /// `load` has begun, and ends with the lease.
+    /// A lease of a place in `load` that was taken already; dropping the lease frees the place.
     pub(super) fn new(
         channels: &Arc<LiveChannels>,
         candidate: &Candidate,
@@ -50,12 +50,12 @@ impl ChannelLease {
         }
     }
 
-    /// What is shown to the provider.
+    /// The credential that is sent to the provider.
     pub fn credential(&self) -> Option<&Credential> {
         self.candidate.channel.credentials.get(self.key?)
     }
 
-    /// Whether `bytes` reveal a secret of the channel, or the credential however short it is.
+    /// Whether `bytes` contain a secret of the channel, or the credential in use, even a very short one.
     pub fn reveals(&self, bytes: &[u8]) -> bool {
         let is_sent = self.credential().is_some_and(|credential| {
             let secret = credential.secret.expose().as_bytes();
@@ -64,7 +64,7 @@ impl ChannelLease {
         is_sent || self.candidate.channel.secrets.is_in_header(bytes)
     }
 
-    /// What became of the attempt. A success may still be followed by the failure of its stream.
+    /// Reports the outcome of the attempt. A success may be followed by a failure of the stream.
     pub fn report(&mut self, outcome: AttemptOutcome) {
         match outcome {
             AttemptOutcome::Success => self.record_success(),
@@ -73,7 +73,7 @@ impl ChannelLease {
                 retry_after,
             } => self.record_failure(reason, retry_after),
         }
-        // What it tells later is as much worth as the word of anybody.
+        // The trial is over: a later report of this lease counts like that of any other request.
         for permits in &mut self.permits {
             if let Some((_, permit)) = &mut permits.health {
                 *permit = UsePermit::Normal;
@@ -82,7 +82,8 @@ impl ChannelLease {
         self.is_reported = true;
     }
 
-    /// The answer is kept: a probe has found what it was sent for. Other uses wait for its end.
+    /// Reports success if this request is a half-open trial: the response was committed. Other requests report when
+    /// they end.
     pub fn report_committed(&mut self) {
         let is_probe =
             |permits: &ScopePermit| matches!(permits.health, Some((_, UsePermit::HalfOpenTrial)));
@@ -91,7 +92,7 @@ impl ChannelLease {
         }
     }
 
-    /// The answer took so many tokens.
+    /// Counts the tokens that the response used.
     pub fn count_tokens(&self, tokens: u64) {
         let limits = &self.candidate.channel.limits;
         self.load.count_tokens(limits, tokens, MonotonicTime::now());
@@ -114,7 +115,7 @@ impl ChannelLease {
         let channel = &self.candidate.channel;
         let now = MonotonicTime::now();
         let mut scope = reason.scope(channel.credentials.len());
-        // What names no model and needs no key is the channel as a whole.
+        // Without a model or a credential the failure counts for the channel as a whole.
         if self.fingerprint(scope).is_none() {
             scope = HealthScope::Channel;
         }
@@ -212,7 +213,7 @@ impl LiveChannels {
 }
 
 impl HealthScope {
-    /// The word for logs and the admin pages.
+    /// The name in logs and on the admin pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Channel => "channel",

@@ -1,4 +1,4 @@
-//! What is known of every channel right now; kept by fingerprint, so that a reload forgets nothing.
+//! The live state of all channels, by fingerprint, so that it survives a reload.
 
 use super::clock::MonotonicTime;
 use super::health::{HealthStatus, HealthTracker};
@@ -17,19 +17,19 @@ use tokio::sync::Notify;
 /// The live state of all channels.
 pub struct LiveChannels {
     loads: RwLock<FingerprintMap<Arc<ChannelLoad>>>,
-    /// Of channels, models on them and keys; only what has failed once is here.
+    /// The health of channels, models and credentials; only those that have failed once have an entry.
     healths: RwLock<FingerprintMap<Arc<HealthTracker>>>,
     retained: Mutex<RetainedCatalogs>,
-    /// Told whenever a channel has room again.
+    /// Notified when a channel is below its limits again.
     pub freed: Notify,
     pub(super) metrics: Arc<Metrics>,
 }
 
-/// What a channel is doing.
+/// The load of a channel.
 #[derive(Debug, Default)]
 pub struct ChannelLoad {
     in_flight: AtomicU32,
-    /// When it last answered well, in milliseconds as of [`MonotonicTime`]; 0 for never.
+    /// The time of the last success, in milliseconds of [`MonotonicTime`]; 0 for never.
     last_success_ms: AtomicU64,
     minute: Mutex<MinuteCounts>,
     turn: AtomicU32,
@@ -49,7 +49,7 @@ struct MinuteCounts {
     tokens: SlidingWindow,
 }
 
-/// Fingerprints are hashes already.
+/// Fingerprints are hashes already, so the map does not hash them again.
 type FingerprintMap<T> = HashMap<u64, T, BuildHasherDefault<IdentityHasher>>;
 
 #[derive(Default)]
@@ -66,20 +66,20 @@ impl LiveChannels {
         }
     }
 
-    /// Takes note of the configuration in use, and drops what is known of channels that are in none any
-    /// more. Cheap where nothing has changed.
+    /// Records the catalog in use, and drops the state of channels that are in no catalog any more. Cheap if nothing
+    /// has changed.
     pub fn retain(&self, catalog: &Arc<Catalog>) {
         let mut retained = self.retained.lock().unwrap_or_else(PoisonError::into_inner);
         retained.update(catalog, |known| self.drop_all_but(known));
     }
 
-    /// The catalog of the configuration in use, while there is one.
+    /// The catalog in use, if there is one.
     pub(super) fn catalog(&self) -> Option<Arc<Catalog>> {
         let retained = self.retained.lock().unwrap_or_else(PoisonError::into_inner);
         retained.current()
     }
 
-    /// What `channel` is doing.
+    /// The load of `channel`.
     pub fn load(&self, channel: &Channel) -> Arc<ChannelLoad> {
         let known = self
             .loads
@@ -97,7 +97,7 @@ impl LiveChannels {
         })
     }
 
-    /// The health of what has this fingerprint; none if it never failed.
+    /// The health tracker with this fingerprint; `None` if nothing with this fingerprint ever failed.
     pub fn health(&self, fingerprint: u64) -> Option<Arc<HealthTracker>> {
         self.healths
             .read()
@@ -106,7 +106,7 @@ impl LiveChannels {
             .cloned()
     }
 
-    /// Drops what has none of these fingerprints, unless it is under way; whether anything was.
+    /// Drops state with none of these fingerprints, except what is in use; returns whether anything was in use.
     fn drop_all_but(&self, known: &HashSet<u64>) -> bool {
         fn sweep<T>(all: &RwLock<FingerprintMap<Arc<T>>>, known: &HashSet<u64>) -> bool {
             let mut is_anything_left = false;
@@ -123,13 +123,13 @@ impl LiveChannels {
         loads || healths
     }
 
-    /// How what has this fingerprint stands.
+    /// The health status of this fingerprint.
     pub fn status(&self, fingerprint: u64, now: MonotonicTime) -> HealthStatus {
         self.health(fingerprint)
             .map_or(HealthStatus::Healthy, |health| health.status(now))
     }
 
-    /// As [`Self::health`], for what fails now.
+    /// Like [`Self::health`], but creates the tracker if there is none.
     pub(super) fn health_or_new(&self, fingerprint: u64) -> Arc<HealthTracker> {
         self.health(fingerprint).unwrap_or_else(|| {
             self.healths
@@ -143,12 +143,12 @@ impl LiveChannels {
 }
 
 impl ChannelLoad {
-    /// Requests under way.
+    /// The number of requests in flight.
     pub fn in_flight(&self) -> u32 {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// The limit that keeps another request out, if any.
+    /// The first limit that prevents another request, if any.
     pub fn reached_limit(
         &self,
         limits: &ChannelLimits,
@@ -157,7 +157,7 @@ impl ChannelLoad {
         self.reached_limits(limits, now).next()
     }
 
-    /// Every limit that keeps another request out.
+    /// All limits that prevent another request.
     pub fn reached_limits<'l>(
         &'l self,
         limits: &'l ChannelLimits,
@@ -169,7 +169,7 @@ impl ChannelLoad {
         })
     }
 
-    /// Whether it answered well within the last `span`.
+    /// Whether the channel succeeded within the last `span`.
     pub fn succeeded_within(&self, span: Duration, now: MonotonicTime) -> bool {
         match self.last_success_ms.load(Ordering::Relaxed) {
             0 => false,
@@ -181,7 +181,7 @@ impl ChannelLoad {
         self.last_success_ms.store(now.0.max(1), Ordering::Relaxed);
     }
 
-    /// What counts towards a limit.
+    /// The count that a limit applies to.
     fn counted(&self, limit: ReachedLimit, now: MonotonicTime) -> u64 {
         let minute = || self.minute.lock().unwrap_or_else(PoisonError::into_inner);
         match limit {
@@ -191,12 +191,12 @@ impl ChannelLoad {
         }
     }
 
-    /// A number that differs from request to request, for using keys in turn.
+    /// A number that increases with every request, to use credentials in turn.
     pub(super) fn next_turn(&self) -> usize {
         self.turn.fetch_add(1, Ordering::Relaxed) as usize
     }
 
-    /// Takes a place, unless another request has taken the last one meanwhile.
+    /// Counts a new request; returns false if another request has reached the limit meanwhile.
     pub(super) fn begin(&self, limits: &ChannelLimits, now: MonotonicTime) -> bool {
         let most = limits.in_flight.unwrap_or(u32::MAX);
         let one_more = |count| (count < most).then_some(count + 1);
@@ -237,7 +237,7 @@ impl ReachedLimit {
         Self::TokensPerMinute,
     ];
 
-    /// The limit as the configuration sets it.
+    /// The configured value of the limit.
     fn of(self, limits: &ChannelLimits) -> Option<u64> {
         match self {
             Self::InFlight => limits.in_flight.map(u64::from),

@@ -1,4 +1,4 @@
-//! Live state of channels, which outlives a snapshot: health, load, budget of retries, resolved addresses.
+//! The live state of channels, which outlives a snapshot: health, load, retry budget, DNS cache.
 
 pub mod active_probe;
 pub mod address_cache;

@@ -1,30 +1,30 @@
-//! What became of an attempt, as far as the health of its channel is concerned.
+//! The outcome of an attempt, as input for the health of its channel.
 
 use crate::protocol::error_class::ErrorClass;
 use std::time::Duration;
 
-/// What became of an attempt.
+/// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// The provider did its part; it may have refused what the caller asked for.
+    /// The provider works. It may have refused the caller's request.
     Success,
     Failure {
         reason: FailureReason,
-        /// How long the provider wants to be left alone.
+        /// The provider's Retry-After.
         retry_after: Option<Duration>,
     },
 }
 
-/// Why a channel, one of its models or one of its keys is left alone.
+/// The reason of a failure that counts against a channel, a model or a credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
-    /// No connection.
+    /// No connection could be made.
     ConnectError,
-    /// The connection broke before the answer was whole.
+    /// The connection closed before the response was complete.
     ConnectionReset,
-    /// No answer in time.
+    /// The provider did not respond in time.
     Timeout,
-    /// A status of 500 and above, an error as first event, or no answer of its protocol.
+    /// A status of 500 or above, an error as the first event, or a response that is invalid in its protocol.
     ServerError,
     RateLimited,
     RefusedCredential,
@@ -32,13 +32,13 @@ pub enum FailureReason {
     ModelNotFound,
 }
 
-/// What of a channel an outcome is about.
+/// The part of a channel that a failure counts against.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthScope {
     Channel,
     /// The model on this channel.
     Model,
-    /// The key that was shown.
+    /// The credential that was sent.
     Credential,
 }
 
@@ -50,7 +50,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// What an error that the provider answered with says of its health.
+    /// The outcome for an error response of the provider.
     pub fn of(error_class: ErrorClass, retry_after: Option<Duration>) -> Self {
         let reason = match error_class {
             ErrorClass::InvalidRequest => return Self::Success,
@@ -68,7 +68,7 @@ impl AttemptOutcome {
 }
 
 impl FailureReason {
-    /// The word for metrics, logs and the admin pages.
+    /// The name in metrics, logs and on the admin pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::ConnectError => "connect_error",
@@ -82,7 +82,7 @@ impl FailureReason {
         }
     }
 
-    /// What it is about; a limit is that of a key where there are several.
+    /// The scope of the reason. A rate limit counts against the credential if the channel has several.
     pub fn scope(self, keys: usize) -> HealthScope {
         match self {
             Self::ConnectError => HealthScope::Channel,
@@ -95,12 +95,12 @@ impl FailureReason {
         }
     }
 
-    /// Whether the provider refused the gateway's key or account.
+    /// Whether the provider refused the gateway's credential or account.
     pub fn concerns_credential(self) -> bool {
         matches!(self, Self::RefusedCredential | Self::RefusedAccount)
     }
 
-    /// Whether one is enough to be left alone: the provider said so itself.
+    /// Whether a single failure starts a cool-down, because the provider itself reported the reason.
     pub fn cools_down_at_once(self) -> bool {
         match self {
             Self::RateLimited

@@ -1,15 +1,15 @@
-//! Numbers by chance, for choices that no secret hangs on.
+//! Fast random numbers for load balancing and jitter; not for secrets.
 
 use std::hash::{BuildHasher, RandomState};
 use std::sync::LazyLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A number from 0 to 1 by chance.
+/// A random number from 0 to 1.
 pub fn random_fraction() -> f64 {
     f64::from(random_below(1 << 20)) / f64::from(1 << 20)
 }
 
-/// A number below `below`.
+/// A random number below `below`.
 pub(super) fn random_below(below: u32) -> u32 {
     static STATE: LazyLock<AtomicU64> =
         LazyLock::new(|| AtomicU64::new(RandomState::new().hash_one(0)));

@@ -1,28 +1,28 @@
-//! Which live state is kept: that of channels which a configuration in use still has, and of what is under way.
+//! Which live state is retained: that of channels in a catalog in use, and of requests in flight.
 
 use crate::catalog::model::Catalog;
 use std::collections::HashSet;
 use std::sync::{Arc, Weak};
 
-/// The configurations whose channels are known.
+/// The catalogs whose channels are retained.
 #[derive(Default)]
 pub(super) struct RetainedCatalogs {
-    /// The one in use.
+    /// The catalog in use.
     current: Weak<Catalog>,
-    /// Those before it that requests still hold.
+    /// Earlier catalogs that requests still use.
     earlier: Vec<Weak<Catalog>>,
-    /// Whether something is kept only because it is under way.
+    /// Whether some state is retained only because requests use it.
     is_anything_left: bool,
 }
 
 impl RetainedCatalogs {
-    /// The catalog in use, while there is one.
+    /// The catalog in use, if there is one.
     pub fn current(&self) -> Option<Arc<Catalog>> {
         self.current.upgrade()
     }
 
-    /// Takes note of the catalog in use. `drop_all_but` drops what has none of the fingerprints it is given, and
-    /// returns whether anything else was left because it is under way; it is not called where nothing has changed.
+    /// Records the catalog in use. `drop_all_but` drops the state of all other fingerprints, and returns whether some
+    /// of it was retained because requests use it; it is not called if nothing has changed.
     pub fn update(
         &mut self,
         catalog: &Arc<Catalog>,
@@ -48,7 +48,7 @@ impl RetainedCatalogs {
     }
 }
 
-/// Of every channel, of its keys, and of the models on it.
+/// The fingerprints of every channel, its credentials, and the models on it.
 fn fingerprints(catalog: &Catalog) -> impl Iterator<Item = u64> {
     let channels = catalog.channels().flat_map(|channel| {
         let keys = channel.credentials.iter().map(|key| key.fingerprint);

@@ -1,32 +1,32 @@
-//! How many further attempts all requests together may take, so that failing providers see no storm.
+//! The retry budget: how many retries all requests together may make, so that failing providers see no retry storm.
 
 use super::clock::MonotonicTime;
 use std::sync::{Mutex, PoisonError};
 
-/// What requests save up for later is bounded to so many attempts.
+/// The maximum number of retries that requests can accumulate.
 const SAVED_MAX: f64 = 100.0;
 
-/// A share of the requests, and a number a second in any case.
+/// A budget of a share of the requests, plus a minimum number of retries per second.
 #[derive(Debug, Default)]
 pub struct RetryBudget(Mutex<RetryBudgetState>);
 
 #[derive(Debug, Default)]
 struct RetryBudgetState {
-    /// Attempts that requests have earned.
+    /// Retries that requests have earned.
     earned: f64,
-    /// Attempts that this second still allows in any case.
+    /// Retries left of this second's minimum.
     floor: f64,
     at: Option<MonotonicTime>,
 }
 
 impl RetryBudget {
-    /// A request came, which earns `percent` of an attempt.
+    /// Adds `percent` of a retry for a request.
     pub fn earn(&self, percent: u8) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.earned = (state.earned + f64::from(percent) / 100.0).min(SAVED_MAX);
     }
 
-    /// Takes one attempt, if there is one.
+    /// Takes one retry from the budget; returns false if there is none.
     pub fn take(&self, now: MonotonicTime, per_second: u32) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.refill(now, per_second);
@@ -40,7 +40,7 @@ impl RetryBudget {
         true
     }
 
-    /// Whether there is one to take.
+    /// Whether the budget has a retry left.
     pub fn is_left(&self, now: MonotonicTime, per_second: u32) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.refill(now, per_second);
@@ -68,7 +68,7 @@ mod tests {
         let budget = RetryBudget::default();
         let mut taken = 0;
         for millisecond in 0..10_000 {
-            // 200 requests a second, and everybody wants ten more.
+            // 200 requests per second, each with ten retries.
             if millisecond % 5 == 0 {
                 budget.earn(10);
             }
@@ -76,7 +76,7 @@ mod tests {
                 .filter(|_| budget.take(MonotonicTime(millisecond), 10))
                 .count();
         }
-        // 10 s of 200 requests: 200 by the share; 10 at once and 10 a second by the floor.
+        // 10 s of 200 requests: 200 retries by the share; 10 at once and 10 per second by the minimum.
         assert!((300..=311).contains(&taken), "{taken}");
     }
 

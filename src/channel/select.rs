@@ -1,13 +1,12 @@
-//! Which candidate an attempt goes to: of the lowest tier that has a usable one, by weight and load.
+//! Selects the candidate of an attempt, by weight and load, within the lowest tier that has a usable candidate.
 //!
-//! Two are drawn by weight, and the one with less to do for its weight is taken. Idle channels thus
-//! share by weight exactly as drawn, and one that has become slow is relieved at once, before any
-//! deadline has told that it is; a smooth round robin would go on feeding it its share. Nothing is
-//! counted across requests, so that there is nothing to lock.
+//! Two candidates are drawn at random by weight, and the one with fewer requests in flight for its weight is used. Idle
+//! channels share traffic exactly by weight. A channel that becomes slow gets less traffic at once, before any timeout;
+//! a smooth round robin would keep sending it its share. No state is shared between requests, so nothing is locked.
 //!
-//! Where every channel is left alone, the first attempt goes to the one that is back soonest all the
-//! same, unless its provider asked to be left alone or refused the key: an honest error of the
-//! provider is worth more than one of ours, and often there is none.
+//! If every candidate is in cool-down, the first attempt goes to the one of the lowest tier whose cool-down ends first,
+//! unless its provider sent Retry-After or refused the credential: the provider's own error is more useful than one of
+//! the gateway, and often the request succeeds.
 
 #[cfg(test)]
 pub(super) mod tests;
@@ -22,37 +21,37 @@ use crate::catalog::model::Candidate;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A candidate that was lost to another request meanwhile is drawn again so often.
+/// How often a candidate is drawn again if another request takes the drawn one first.
 const DRAWS_MAX: usize = 8;
 
 /// No candidate can be used now.
 #[derive(Debug)]
 pub struct NoUsableChannel {
-    /// Each candidate with the reason; for operators, never for callers.
+    /// Each candidate with its reason; for operators, never for callers.
     pub reasons: Vec<(Arc<str>, UnusableReason)>,
 }
 
-/// Why a candidate is not used.
+/// Why a candidate cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnusableReason {
-    /// It was tried for this request already.
+    /// The request has already tried this candidate.
     AlreadyTried,
     AtLimit(ReachedLimit),
-    /// Left alone, as a whole, with this model, or with every key it has.
+    /// In cool-down, as a whole, with this model, or with every credential.
     CoolingDown {
         scope: HealthScope,
         reason: FailureReason,
         left: Duration,
-        /// Whether it may serve as a last resort.
+        /// Whether it may be used as a last resort.
         allows_last_resort: bool,
     },
 }
 
 impl LiveChannels {
-    /// Begins the use of the candidate that should be tried next.
+    /// Takes a lease of the candidate to try next.
     ///
     /// # Errors
-    /// Why each of them cannot be used.
+    /// The reasons why no candidate can be used.
     pub fn choose(
         self: &Arc<Self>,
         candidates: &[Candidate],
@@ -79,7 +78,7 @@ impl LiveChannels {
         })
     }
 
-    /// Whether there is a candidate to try next, as it stands.
+    /// Whether there is a candidate to try next.
     pub fn has_another<'c>(
         &self,
         candidates: impl IntoIterator<Item = &'c Candidate>,
@@ -91,7 +90,7 @@ impl LiveChannels {
             .any(|candidate| self.unusable_reason(candidate, tried, now).is_none())
     }
 
-    /// Why `candidate` cannot be used; none if it can.
+    /// Why `candidate` cannot be used; `None` if it can.
     pub fn unusable_reason(
         &self,
         candidate: &Candidate,
@@ -141,7 +140,7 @@ impl LiveChannels {
         usable
     }
 
-    /// The use of a channel that is left alone, of those that are back soonest.
+    /// A lease of a channel in cool-down: of the lowest tier, the one whose cool-down ends first.
     fn last_resort(
         self: &Arc<Self>,
         candidates: &[Candidate],
@@ -203,7 +202,7 @@ impl LiveChannels {
         }
     }
 
-    /// The reason of the key that is back first, if none can be used.
+    /// The cool-down of the credential that is usable first, if no credential is usable now.
     fn all_credentials_cooling(
         &self,
         candidate: &Candidate,
@@ -223,7 +222,7 @@ impl LiveChannels {
         soonest.map(|(_, reason)| reason)
     }
 
-    /// Asks everything that the attempt uses; none if something was lost to another request.
+    /// Takes all permits of an attempt; `None` if another request took one first.
     fn begin(
         self: &Arc<Self>,
         candidate: &Candidate,
@@ -292,14 +291,14 @@ impl LiveChannels {
 }
 
 impl NoUsableChannel {
-    /// Whether waiting could help: something is full that may have room soon.
+    /// Whether waiting can help: a candidate is at a limit and may be usable soon.
     pub fn is_full(&self) -> bool {
         self.reasons
             .iter()
             .any(|(_, reason)| matches!(reason, UnusableReason::AtLimit(_)))
     }
 
-    /// When the first candidate may be used again, where that is known.
+    /// When the first candidate may be used again, if that is known.
     pub fn retry_after(&self) -> Option<Duration> {
         self.reasons
             .iter()
@@ -343,7 +342,7 @@ impl std::fmt::Display for UnusableReason {
     }
 }
 
-/// How leave is asked for: in the usual way, or as a last resort.
+/// How a permit is requested: normally, or as a last resort.
 type PermitFn = fn(&HealthTracker, MonotonicTime) -> Option<UsePermit>;
 
 struct WeightedCandidate<'c> {
@@ -356,7 +355,7 @@ impl WeightedCandidate<'_> {
         u32::from(self.candidate.channel.weight)
     }
 
-    /// Whether it has less to do for its weight than `other`.
+    /// Whether this candidate has fewer requests in flight for its weight than `other`.
     fn is_freer_than(&self, other: &Self) -> bool {
         let mine = u64::from(self.load.in_flight()) * u64::from(other.weight());
         let theirs = u64::from(other.load.in_flight()) * u64::from(self.weight());

@@ -1,4 +1,4 @@
-//! Whether a channel, or one of its keys, is the last that can serve a model.
+//! Whether a channel or one of its credentials is the only one left that can serve a model.
 
 use super::clock::MonotonicTime;
 use super::health::HealthStatus;
@@ -8,8 +8,8 @@ use crate::catalog::channel::Channel;
 use crate::catalog::model::Candidate;
 
 impl LiveChannels {
-    /// Whether a model that `channel` serves has nothing else that could serve it now, in one of the
-    /// protocols that the channel speaks: neither another of its keys than `key`, nor another channel.
+    /// Whether `channel` serves a model that nothing else can serve now in one of the channel's protocols: neither a
+    /// credential of the channel other than `key`, nor another channel.
     pub(super) fn is_sole_candidate(
         &self,
         channel: &Channel,

@@ -1,4 +1,4 @@
-//! `headgate check`: every problem of a configuration, each with its place.
+//! `headgate check`: validates a configuration and prints every problem with its position.
 
 use super::CommandError;
 use crate::snapshot::{self, BuiltSnapshot, SharedState};

@@ -1,4 +1,4 @@
-//! `headgate demo`: a simulated provider and the gateway in one process, and what to paste into a terminal.
+//! `headgate demo`: a simulated provider and the gateway in one process, and requests to paste into a terminal.
 
 use super::{CommandError, key, run};
 use crate::gateway::listen::ListenSocket;
@@ -26,10 +26,10 @@ pub struct DemoArgs {
     simulator: String,
 }
 
-/// The key whose digest the repository's routes.yaml holds.
+/// The key whose digest is in the repository's routes.yaml.
 const KEY: &str = "sk-demo";
-/// Variables of the repository's routes.yaml that name providers, and where the simulated one serves their
-/// protocols; they mean that one without a value.
+/// Variables with provider URLs in the repository's routes.yaml, and the base path of their protocol at the simulated
+/// provider. A variable without a value gets the simulated provider's URL.
 const PROVIDERS: &[(&str, &str)] = &[
     ("PRIMARY_URL", "/v1"),
     ("SECOND_URL", "/v1"),
@@ -38,7 +38,7 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("VIDEO_A_URL", "/api/v3"),
     ("VIDEO_B_URL", "/api/v1"),
 ];
-/// Without a value, ids of tasks are sealed with a new key, and are worth nothing to the next demo.
+/// If the variable is not set, task ids are sealed with a new key, and the next demo cannot open them.
 const TASK_KEY: &str = "HEADGATE_TASK_KEY";
 const SIMULATOR_THREADS: usize = 1;
 

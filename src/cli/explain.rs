@@ -1,4 +1,4 @@
-//! `headgate explain`: what would become of a request, without sending it.
+//! `headgate explain`: dry-runs a request and prints what the gateway would send.
 
 use super::CommandError;
 use super::live::{AdminAddress, LiveChannelStatus};
@@ -157,7 +157,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     Ok(())
 }
 
-/// What the running gateway says, where it is to be asked.
+/// The live status of the channels, if `--live` asks for it.
 fn fetch_live_status(
     args: &ExplainArgs,
     snapshot: &Snapshot,
@@ -203,7 +203,7 @@ fn accepted(request: &RequestView) {
     println!("verdict   accepted");
 }
 
-/// What the gateway would ask providers itself, and answer from their responses.
+/// Prints the subrequests of a filter that responds to the request itself.
 fn print_subrequests(
     request: &RequestView,
     subrequests: Vec<SubrequestPreview>,

@@ -1,4 +1,4 @@
-//! `headgate families`: the definitions of video families that come with the program.
+//! `headgate families`: prints the definitions of the built-in video families.
 
 use super::CommandError;
 use crate::config::hint::did_you_mean;

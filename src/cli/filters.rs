@@ -1,4 +1,4 @@
-//! `headgate filters`: every filter there is, its chain and what it does.
+//! `headgate filters`: lists every filter, its chain and what it does.
 
 use super::CommandError;
 use crate::filter::kind::ChainSide;

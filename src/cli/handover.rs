@@ -1,9 +1,9 @@
-//! One process takes over the sockets of another, so that no caller notices a new binary.
+//! Hands the listening sockets over to a new process, so that a new binary starts without closing connections.
 //!
-//! A gateway waits at a name that its address tells (an abstract Unix socket, which leaves no file).
-//! A successor that has built its whole configuration connects there, gets the listening sockets, and
-//! says so once it accepts from them; only then does the former process close its own. A successor that
-//! fails on the way changes nothing.
+//! The running gateway listens at an abstract Unix socket, whose name derives from the gateway's address and which
+//! leaves no file. A successor that has built its whole configuration connects there, receives the listening sockets,
+//! and sends a byte once it accepts connections; only then does the old process close its own. A successor that fails
+//! earlier changes nothing.
 
 use nix::sys::socket::{
     ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, getsockopt, recvmsg, sendmsg, sockopt,
@@ -18,27 +18,27 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt, Interest};
 use tokio::time::timeout;
 
-/// What the former process says with its sockets; another version would say another.
+/// The old process sends this with its sockets; the text identifies the version of the protocol.
 const GREETING: &[u8] = b"headgate sockets 1";
-/// What a successor says once it accepts.
+/// The successor sends this once it accepts connections.
 const SERVING: u8 = b'!';
-/// Gateway, admin pages, and the name itself.
+/// The sockets: gateway, admin pages, and the handover socket itself.
 const SOCKETS: usize = 3;
 /// How long either side waits for the other.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// What a process offers its successor.
+/// The sockets that a process offers to its successor.
 pub struct SocketOffer {
     gateway: OwnedFd,
     admin: OwnedFd,
     name: UnixListener,
-    /// The same socket, once it waits.
+    /// The same socket, once the process accepts on it.
     waiting: Option<tokio::net::UnixListener>,
 }
 
-/// What a process got from its predecessor.
+/// The sockets that a process received from its predecessor.
 pub struct InheritedSockets {
-    /// The predecessor's process.
+    /// The predecessor's process id.
     pub pid: i32,
     pub gateway: Option<TcpListener>,
     pub admin: Option<TcpListener>,
@@ -47,10 +47,10 @@ pub struct InheritedSockets {
 }
 
 impl SocketOffer {
-    /// Offers the sockets of the gateway at `address`, under its name or at the one inherited.
+    /// Offers the sockets of the gateway at `address`, at the inherited handover socket or at a new one.
     ///
     /// # Errors
-    /// Somebody else has the name.
+    /// Another process listens at the handover socket.
     pub fn new(
         address: SocketAddr,
         gateway: OwnedFd,
@@ -70,7 +70,7 @@ impl SocketOffer {
         })
     }
 
-    /// Ends when a successor accepts connections, with its process.
+    /// Waits until a successor accepts connections; returns its process id.
     pub async fn until_taken(&mut self) -> i32 {
         loop {
             match self.offer_once().await {
@@ -92,7 +92,7 @@ impl SocketOffer {
         check_owner(who.uid())?;
         let send = || self.send(successor.as_raw_fd());
         successor.async_io(Interest::WRITABLE, send).await?;
-        // Nothing comes if it fails before it accepts.
+        // The connection closes without a byte if the successor fails before it accepts.
         let message = timeout(MAX_WAIT, successor.read_u8()).await??;
         match message {
             SERVING => Ok(who.pid().unwrap_or_default()),
@@ -117,7 +117,7 @@ impl InheritedSockets {
     /// Takes over from the gateway that serves `address`; `None` if there is none.
     ///
     /// # Errors
-    /// There is one, but it does not hand over.
+    /// There is one, but the handover fails.
     pub fn take(address: SocketAddr) -> io::Result<Option<Self>> {
         let predecessor = match UnixStream::connect_addr(&name_of(address)?) {
             Ok(predecessor) => predecessor,
@@ -137,10 +137,10 @@ impl InheritedSockets {
         }))
     }
 
-    /// Tells the predecessor that connections are accepted here.
+    /// Notifies the predecessor that this process accepts connections.
     ///
     /// # Errors
-    /// It is gone.
+    /// The predecessor is gone.
     pub fn serving(mut self) -> io::Result<()> {
         self.predecessor.write_all(&[SERVING])
     }
@@ -151,7 +151,7 @@ fn name_of(address: SocketAddr) -> io::Result<std::os::unix::net::SocketAddr> {
     std::os::unix::net::SocketAddr::from_abstract_name(name)
 }
 
-/// Anybody may take a name, or ask at one: sockets go between processes of one user only.
+/// Any process can bind or connect to an abstract socket, so sockets are handed over only within one user (or by root).
 fn check_owner(uid: u32) -> io::Result<()> {
     match uid == Uid::effective().as_raw() || uid == 0 {
         true => Ok(()),
@@ -175,7 +175,7 @@ fn received(from: &UnixStream) -> io::Result<Vec<OwnedFd>> {
     let mut sockets = Vec::new();
     for part in message.cmsgs()? {
         if let ControlMessageOwned::ScmRights(files) = part {
-            // SAFETY: the system has just opened these files for us, and nobody else knows of them.
+            // SAFETY: the system has just opened these descriptors for this process, and nothing else uses them.
             sockets.extend(
                 files
                     .into_iter()

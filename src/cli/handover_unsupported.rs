@@ -1,4 +1,4 @@
-//! Handing sockets over, where the system is not Linux: there it cannot be done.
+//! The handover of sockets on systems other than Linux, where it is not supported.
 
 use std::future::pending;
 use std::io;
@@ -6,10 +6,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 
-/// What a process offers its successor: never anything.
+/// A process offers no sockets on these systems.
 pub enum SocketOffer {}
 
-/// What a process got from its predecessor.
+/// The sockets that a process received from its predecessor.
 pub struct InheritedSockets {
     pub pid: i32,
     pub gateway: Option<TcpListener>,

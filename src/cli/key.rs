@@ -1,4 +1,4 @@
-//! `headgate key`: keys for callers, and those that task ids are sealed with.
+//! `headgate key`: generates keys for callers and keys for task ids.
 
 use super::CommandError;
 use crate::catalog::caller::KeyDigest;
@@ -15,9 +15,9 @@ pub enum KeyCommand {
     Task,
 }
 
-/// Bytes of randomness in a caller's key.
+/// The number of random bytes in a caller's key.
 const KEY_BYTES: usize = 24;
-/// Bytes of randomness in a key for task ids.
+/// The number of random bytes in a key for task ids.
 const TASK_KEY_BYTES: usize = 48;
 
 pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
@@ -43,12 +43,12 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// A new key that task ids can be sealed with.
+/// A new key for sealing task ids.
 pub fn new_task_key() -> Result<String, CommandError> {
     random::<TASK_KEY_BYTES>()
 }
 
-/// So many bytes of randomness, as text.
+/// `BYTES` random bytes, encoded as text.
 fn random<const BYTES: usize>() -> Result<String, CommandError> {
     let mut random = [0; BYTES];
     getrandom::fill(&mut random).map_err(|error| {

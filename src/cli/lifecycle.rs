@@ -1,4 +1,4 @@
-//! The life of a gateway process: signals, successors, and an end that breaks nothing off.
+//! The lifecycle of a gateway process: signals, reload, handover to a successor, and drain.
 
 use super::handover::{InheritedSockets, SocketOffer};
 use super::supervisor;
@@ -19,15 +19,15 @@ use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Instant, sleep};
 
-/// How often a draining process looks whether it is done.
+/// How often a draining process checks whether it is idle.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
-/// Exchanges that are broken off get so long to tell their callers.
+/// The time for aborted requests to send their errors to callers.
 const ABORT_GRACE: Duration = Duration::from_secs(2);
 
-/// How long the process stays for what the state store has not written yet.
+/// How long the process waits at its end for queued writes of the state store.
 const STATE_FLUSH: Duration = Duration::from_secs(2);
 
-/// What the life of a process acts on.
+/// What the lifecycle of a process needs.
 pub struct ProcessLifecycle {
     pub reloader: Arc<Reloader>,
     pub metrics: Arc<Metrics>,
@@ -36,9 +36,9 @@ pub struct ProcessLifecycle {
     pub ready: Arc<AtomicBool>,
     pub drain_state: Arc<DrainState>,
     pub limits: ServerLimits,
-    /// Whom this process takes over from.
+    /// The predecessor that this process takes over from.
     pub inheritance: Option<InheritedSockets>,
-    /// What a successor can take over from this one.
+    /// The sockets that a successor can take over.
     pub offer: Option<SocketOffer>,
 }
 
@@ -46,14 +46,14 @@ pub struct ProcessLifecycle {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum DrainCause {
     Terminated,
-    /// A successor accepts the connections now.
+    /// A successor has taken over the listening sockets.
     Replaced,
 }
 
-/// Starts a life in a thread of its own; signals are heard from here on.
+/// Starts the lifecycle on its own thread. Signals are handled from here on.
 ///
 /// # Errors
-/// The thread or its signal handlers cannot be had.
+/// The thread or its signal handlers cannot be created.
 pub fn start(life: ProcessLifecycle) -> io::Result<()> {
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
@@ -80,7 +80,7 @@ impl ProcessLifecycle {
         let cause = self.serve(&mut signals).await;
         tokio::select! {
             () = self.drain(cause) => {}
-            // Whoever tells a draining process again does not want to wait for it.
+            // A second signal to a draining process ends it at once.
             () = signals.forced_exit(cause) => {}
         }
         self.end()
@@ -112,7 +112,7 @@ impl ProcessLifecycle {
     async fn drain(&mut self, cause: DrainCause) {
         let in_flight = self.metrics.in_flight();
         self.ready.store(false, Ordering::Relaxed);
-        // The listeners are closed only when nobody holds their sockets any more.
+        // A listening socket is closed only when its last copy is dropped, and the offer has one.
         self.offer = None;
         tracing::info!(in_flight = in_flight.get(), "draining");
         match cause {
@@ -143,7 +143,7 @@ impl ProcessLifecycle {
         }
     }
 
-    /// Ends when nothing is under way and the connections are closed, or idle for long enough.
+    /// Returns when no request is in flight and the connections are closed, or have been idle for long enough.
     async fn until_idle(&self) {
         let mut idle_since = None;
         loop {
@@ -153,7 +153,7 @@ impl ProcessLifecycle {
                 continue;
             }
             let idle = idle_since.get_or_insert_with(Instant::now).elapsed();
-            // The last frames of an HTTP/2 connection leave a moment after their exchange has ended.
+            // The last frames of an HTTP/2 connection are sent shortly after their exchange has ended.
             let connected = self.metrics.connections().get() > 0;
             if idle >= LAST_REQUEST + DRAIN_POLL_INTERVAL
                 || (!connected && idle >= DRAIN_POLL_INTERVAL)
@@ -171,14 +171,14 @@ impl ProcessLifecycle {
     }
 }
 
-/// The signals a gateway hears.
+/// The signals that a gateway handles.
 struct ProcessSignals {
     hangup: Signal,
     terminate: Signal,
     interrupt: Signal,
     quit: Signal,
     successor: Signal,
-    /// Heard by nobody: a write beyond the largest file allowed shall fail, and not end the process.
+    /// Not read, only handled: a write above the file size limit must fail instead of ending the process.
     _file_too_large: Signal,
 }
 
@@ -194,9 +194,10 @@ impl ProcessSignals {
         })
     }
 
-    /// Ends when a draining process is told to end at once.
+    /// Returns when a draining process is told to end at once.
     ///
-    /// One that a successor replaced was not told to end before: its first SIGTERM lets it drain.
+    /// A process that was replaced by a successor is already draining without SIGTERM: the first SIGTERM changes
+    /// nothing, the second ends it.
     async fn forced_exit(&mut self, cause: DrainCause) {
         let mut is_terminated = cause == DrainCause::Terminated;
         loop {
@@ -211,7 +212,7 @@ impl ProcessSignals {
     }
 }
 
-/// Ends when a successor has taken over; without an offer none can.
+/// Returns the process id of a successor that has taken over; waits forever without an offer.
 async fn successor_accepting(offer: Option<&mut SocketOffer>) -> i32 {
     match offer {
         Some(offer) => offer.until_taken().await,
@@ -219,7 +220,7 @@ async fn successor_accepting(offer: Option<&mut SocketOffer>) -> i32 {
     }
 }
 
-/// Starts the binary that now stands where this one was started from.
+/// Starts the binary at the path from which this process was started.
 fn start_successor() {
     let mut words = std::env::args_os();
     let program = words.next().unwrap_or_else(|| "headgate".into());
@@ -231,7 +232,7 @@ fn start_successor() {
     match started {
         Ok(mut successor) => {
             tracing::info!(pid = successor.id(), "started the new process");
-            // It outlives this process, unless it fails.
+            // The successor outlives this process; it exits before only if it fails.
             thread::spawn(move || {
                 if let Ok(status) = successor.wait() {
                     tracing::error!(%status, "the new process exited; this process keeps serving");

@@ -1,15 +1,15 @@
-//! What the system lets a process do: open files, and writing to nobody.
+//! Limits of the operating system: open files, and SIGPIPE.
 
-/// Files for anything but connections of callers: the admin pages, logs, the configuration.
+/// Descriptors for everything but client and provider connections: admin pages, logs, configuration.
 const RESERVED_FILES: usize = 64;
 
-/// Lets the process open as many files as the system allows: every connection takes one.
+/// Raises the limit of open files to the hard limit, because every connection needs a descriptor.
 pub fn raise_open_files() {
     let mut limit = libc::rlimit {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: both calls only read and write the struct they are given.
+    // SAFETY: both calls only read and write the struct that they are given.
     let raised = unsafe {
         libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 && {
             limit.rlim_cur = limit.rlim_max;
@@ -21,8 +21,7 @@ pub fn raise_open_files() {
     }
 }
 
-/// How many of `wanted` client connections the process lets in: each may need a second file, for the
-/// provider's side.
+/// How many of `wanted` client connections are accepted: each may need a second descriptor for the provider's side.
 pub fn connections(wanted: u32) -> usize {
     let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
     let Some(files) = open_files() else {
@@ -49,14 +48,14 @@ fn open_files() -> Option<usize> {
         rlim_cur: 0,
         rlim_max: 0,
     };
-    // SAFETY: the call only writes the struct it is given.
+    // SAFETY: the call only writes the struct that it is given.
     let known = unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) == 0 };
     known.then(|| usize::try_from(limit.rlim_cur).unwrap_or(usize::MAX))
 }
 
-/// Ends a command whose output nobody reads any more, as `| head` does, without a word.
+/// Lets SIGPIPE end a command when the reader of its output is gone, as with `| head`, without an error message.
 pub fn end_quietly_with_reader() {
-    // SAFETY: it only restores what the signal does by default.
+    // SAFETY: the call only restores the default action of the signal.
     unsafe {
         libc::signal(libc::SIGPIPE, libc::SIG_DFL);
     }

@@ -1,4 +1,4 @@
-//! What a running gateway tells of its channels: `/channels` of its admin pages, asked and read.
+//! Fetches `/channels` from the admin pages of a running gateway.
 
 use super::CommandError;
 use crate::catalog::model::Candidate;
@@ -8,20 +8,20 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-/// How long the gateway may take to answer, all in all.
+/// The timeout of the whole request.
 const MAX_WAIT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
-/// How the channels of a running gateway stand.
+/// The status of the channels of a running gateway.
 pub struct LiveChannelStatus {
     pub address: String,
     page: Value,
 }
 
-/// Where the admin pages of the running gateway are.
+/// The address of the running gateway's admin pages.
 #[derive(Clone, Debug)]
 pub enum AdminAddress {
-    /// Where the configuration says.
+    /// The address in the configuration.
     Configured,
     Given(String),
 }
@@ -29,7 +29,7 @@ pub enum AdminAddress {
 impl FromStr for AdminAddress {
     type Err = String;
 
-    /// Empty where the option stands alone.
+    /// An option without a value gives an empty text.
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
             "" => Ok(Self::Configured),
@@ -38,10 +38,10 @@ impl FromStr for AdminAddress {
     }
 }
 
-/// Reads the address of admin pages as written: `http://127.0.0.1:9091` or `127.0.0.1:9091`.
+/// Parses the address of admin pages: `http://127.0.0.1:9091` or `127.0.0.1:9091`.
 ///
 /// # Errors
-/// It is none; a text for the person at the terminal.
+/// The text is not such an address; the error is a message for the terminal.
 fn address(text: &str) -> Result<String, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text);
     let bare = bare.strip_suffix('/').unwrap_or(bare);
@@ -56,10 +56,10 @@ fn address(text: &str) -> Result<String, String> {
 }
 
 impl LiveChannelStatus {
-    /// Asks the gateway whose admin pages are at `address`.
+    /// Fetches the status from the admin pages at `address`.
     ///
     /// # Errors
-    /// Nothing answers there in time, or no gateway does.
+    /// There is no response in time, or it is not that of a gateway.
     pub fn fetch(address: &str) -> Result<Self, CommandError> {
         if address.ends_with(":0") {
             return Err(CommandError::new(
@@ -85,12 +85,12 @@ impl LiveChannelStatus {
         })
     }
 
-    /// The revision of the configuration that it uses.
+    /// The revision of the configuration that the gateway uses.
     pub fn revision(&self) -> &str {
         self.page["revision"].as_str().unwrap_or_default()
     }
 
-    /// Whether `candidate` is usable now; why not, and for how long.
+    /// Whether `candidate` is usable now, or else why not and for how long.
     pub fn candidate_status(&self, candidate: &Candidate) -> String {
         let channel = &*candidate.channel.name;
         let Some(model) = &candidate.model else {
@@ -123,7 +123,7 @@ impl LiveChannelStatus {
     }
 }
 
-/// Sends a request and reads the whole answer, head and body.
+/// Sends a request and reads the whole response, head and body.
 fn get(address: &str, path: &str) -> io::Result<Vec<u8>> {
     let until = Instant::now() + MAX_WAIT;
     let mut stream = connect(address, until)?;
@@ -159,7 +159,7 @@ fn connect(address: &str, until: Instant) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// The time that is left; never zero.
+/// The time left until the deadline, never zero.
 fn left(until: Instant) -> io::Result<Duration> {
     let left = until.saturating_duration_since(Instant::now());
     match left.is_zero() {
@@ -173,7 +173,7 @@ fn too_slow() -> io::Error {
     io::Error::new(io::ErrorKind::TimedOut, text)
 }
 
-/// The body of a good answer that came whole; it is sent with its length.
+/// The body of a complete response with status 200. Admin pages send Content-Length.
 fn body(answer: &[u8]) -> Option<&[u8]> {
     let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n")?;
     let head = std::str::from_utf8(&answer[..end]).ok()?;

@@ -1,4 +1,4 @@
-//! The command line.
+//! The command line: parses arguments and runs the commands.
 
 mod check;
 #[cfg(feature = "simulator")]
@@ -58,7 +58,7 @@ enum CliCommand {
 }
 
 impl CliCommand {
-    /// Whether it goes on, and has connections.
+    /// Whether the command runs as a server and needs many connections.
     fn serves(&self) -> bool {
         match self {
             Self::Run(_) => true,
@@ -74,7 +74,7 @@ impl CliCommand {
     }
 }
 
-/// Does what the command line says.
+/// Runs the command of the command line.
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
     match command.serves() {
@@ -103,7 +103,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Why a command did not do what it should: a text for the person at the terminal.
+/// Why a command failed, as a message for the terminal.
 struct CommandError {
     message: String,
 }

@@ -33,8 +33,8 @@ pub struct RunArgs {
     /// Address of the admin pages; overrides `server.admin`.
     #[arg(long)]
     pub admin: Option<String>,
-    /// Takes over from the process that serves this address, without a connection lost; where there
-    /// is none, starts as usual.
+    /// Takes over from the process that serves this address without closing connections; starts normally if there is
+    /// none.
     #[arg(long)]
     pub upgrade: bool,
 }
@@ -55,7 +55,7 @@ pub struct ReadyGateway {
     pub admin: SocketAddr,
 }
 
-/// The gateway and its admin pages; says on standard error where they listen.
+/// Builds the gateway and its admin pages, and logs where they listen.
 pub fn gateway(
     args: &RunArgs,
     shared: SharedState,
@@ -136,7 +136,7 @@ pub fn gateway(
     })
 }
 
-/// The sockets of a gateway, and who else has or may have them.
+/// The sockets of a gateway, inherited or bound, and the offer to a successor.
 struct GatewaySockets {
     gateway: ListenSocket,
     admin: ListenSocket,
@@ -145,7 +145,7 @@ struct GatewaySockets {
 }
 
 impl GatewaySockets {
-    /// Opens them, or takes them over from the process that has them.
+    /// Binds the sockets, or takes them over from the running process.
     fn open(args: &RunArgs, server: &ServerSettings) -> Result<Self, CommandError> {
         let listen = args.listen.as_ref().unwrap_or(&server.listen);
         let admin = args.admin.as_ref().unwrap_or(&server.admin);
@@ -194,7 +194,7 @@ fn predecessor_at(address: &str) -> Result<Option<InheritedSockets>, CommandErro
     Ok(predecessor)
 }
 
-/// The inherited socket, unless the configuration wants another address now.
+/// The inherited socket, unless the configuration names another address now.
 fn inherit_or_bind(
     inherited: Option<TcpListener>,
     address: &str,

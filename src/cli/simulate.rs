@@ -1,4 +1,4 @@
-//! `headgate simulate`: a provider that answers without a model.
+//! `headgate simulate`: a simulated provider without a model.
 
 use super::CommandError;
 use crate::gateway::listen::ListenSocket;

@@ -1,16 +1,16 @@
-//! What the process tells its supervisor, if that wants to know: systemd's protocol, sd_notify(3).
+//! Notifications to the supervisor of the process: systemd's protocol, sd_notify(3).
 
 use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Connections are taken, and this is the process to watch from now on.
+/// The process accepts connections, and is the main process from now on.
 pub fn serving() {
     notify(&format!("READY=1\nMAINPID={}", std::process::id()));
 }
 
-/// The process was told to stop, and lets open requests end.
+/// The process is draining.
 pub fn stopping() {
     notify("STOPPING=1");
 }

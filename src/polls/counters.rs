@@ -1,28 +1,28 @@
-//! What came of questions for tasks, counted for metrics.
+//! Counters of status polls of video tasks, by outcome.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How a question for a task was answered.
+/// How a status poll was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PollOutcome {
-    /// The provider was asked.
+    /// With a query to the provider.
     Queried,
-    /// With others who asked at the same time.
+    /// With the query of another poll at the same time.
     Shared,
-    /// By what was known and still fresh.
+    /// Without a query: from a fresh cache entry, or from the final status of the task.
     Fresh,
-    /// The account's budget was used up: by what was known before, or not at all.
+    /// The account's query budget was exhausted: from an older cache entry, or with an error.
     OverBudget,
 }
 
-/// Counts since the process began.
+/// Counts since the process started.
 #[derive(Debug, Default)]
 pub struct PollCounters([AtomicU64; PollOutcome::ALL.len()]);
 
 impl PollOutcome {
     pub const ALL: [Self; 4] = [Self::Queried, Self::Shared, Self::Fresh, Self::OverBudget];
 
-    /// The word for metrics.
+    /// The name in metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queried => "provider",
@@ -38,7 +38,7 @@ impl PollCounters {
         self.0[outcome as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How many there were.
+    /// The number of polls with this outcome.
     pub fn of(&self, outcome: PollOutcome) -> u64 {
         self.0[outcome as usize].load(Ordering::Relaxed)
     }

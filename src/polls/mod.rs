@@ -1,5 +1,7 @@
-//! How tasks stand, asked of providers as seldom as will do: one question for all who wait, a short memory
-//! while a task is under way, a long one when it is over, and a budget for each account.
+//! Status polls of video tasks with as few provider queries as possible.
+//!
+//! Concurrent polls share a query (single flight), statuses are cached for a short time while a task runs and for a
+//! long time after its end, and each account has a query budget.
 
 mod counters;
 mod poll_result;
@@ -32,37 +34,38 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
 
-/// How long a question waits for each place in its account's budget.
+/// How long a query waits for each slot of its account's budget.
 const BUDGET_MAX_WAIT: Duration = Duration::from_secs(2);
-/// When to come back where there was no room for so long.
+/// The Retry-After of a poll that found no slot in that time.
 const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
 
-/// What is known of tasks, and what is being asked. Outlives snapshots.
+/// The status cache and the queries in flight. Outlives snapshots.
 #[derive(Default)]
 pub struct TaskStatusPoller {
     statuses: Mutex<StatusCache>,
     single_flight: Arc<SingleFlight<PollResult>>,
-    /// Who waits for room in an account's budget, one behind the other.
+    /// Queries that wait for a slot in an account's budget, one queue per channel.
     queues: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-    /// Counted here while the store is away.
+    /// Counts queries here while the state store is unreachable.
     local_limiter: Mutex<PerSecondLimiter>,
     counters: PollCounters,
 }
 
-/// A task that is asked for, by somebody whose it is.
+/// A poll for a task by the caller who owns it.
 #[derive(Clone)]
 pub struct StatusQuery {
     pub family: Arc<VideoFamily>,
-    /// Opened, and checked to be the caller's: what is known of it is told.
+    /// The opened task id, verified to belong to the caller.
     pub task: TaskId,
     pub state: Arc<dyn StateStore>,
 }
 
 impl TaskStatusPoller {
-    /// How the task stands, as far as it is worth asking; `subrequest` asks the provider, once it is awaited.
+    /// The status of the task, from the cache if it is fresh; otherwise `subrequest`, which is sent when awaited,
+    /// queries the provider.
     ///
     /// # Errors
-    /// Why that cannot be told.
+    /// Why the status is unknown.
     pub async fn status(
         self: &Arc<Self>,
         status_query: StatusQuery,
@@ -94,12 +97,12 @@ impl TaskStatusPoller {
         polled.unwrap_or_else(|| Err(Arc::new(QueryError::Failed(aborted_query_fault()))))
     }
 
-    /// How the task stands now, for who asks the provider something else next, which depends on it: the
-    /// account's budget then has room for that, too, so that no time passes in between. The provider is
-    /// asked unless the task is known to be over.
+    /// The current status of the task, for a caller that then sends the provider another request that depends on it:
+    /// slots for both requests are taken from the account's budget first, so that the second follows at once. The
+    /// provider is queried unless the task is known to have ended.
     ///
     /// # Errors
-    /// Why that cannot be told.
+    /// Why the status is unknown.
     pub async fn status_now(
         &self,
         status_query: &StatusQuery,
@@ -122,12 +125,12 @@ impl TaskStatusPoller {
         let (reported, cached) = self.query(&key, status_query, subrequest).await;
         match cached {
             Ok(cached) if cached.state.is_terminal() => Ok(cached),
-            // What was guessed before must not stand in the way of what is so.
+            // An older cached status must not replace the provider's current one.
             cached => reported.map_or(cached, Ok),
         }
     }
 
-    /// Takes what is known to have become of a task, by an answer in the words of a query's.
+    /// Records the status in a provider's response that has the same form as the response to a query.
     pub fn record_response(&self, status_query: &StatusQuery, response: Bytes) {
         let StatusQuery {
             family,
@@ -140,12 +143,12 @@ impl TaskStatusPoller {
         }
     }
 
-    /// What was said of a task so far is not to be told again, unless it was its end.
+    /// Removes the cached status of a task, unless the task has ended.
     pub fn invalidate(&self, task: &TaskId) {
         self.statuses().invalidate(&key(task));
     }
 
-    /// What came of questions.
+    /// Counts of polls by outcome.
     pub fn counters(&self) -> &PollCounters {
         &self.counters
     }
@@ -182,7 +185,7 @@ impl TaskStatusPoller {
         Ok(PolledStatus::until(report, poll_after))
     }
 
-    /// Asks the provider; gives what it said, and what holds now.
+    /// Queries the provider; returns its report, and the status that applies after comparison with the cache.
     async fn query(
         &self,
         key: &Arc<str>,
@@ -209,7 +212,7 @@ impl TaskStatusPoller {
         (reported, cached)
     }
 
-    /// Remembers what came of a question; the end of a task is noted for other gateways, too.
+    /// Caches the result of a query, and stores the final status of a task for other gateways.
     fn store(&self, key: &Arc<str>, state: &dyn StateStore, came: QueryResult) -> QueryResult {
         let new = came.as_ref().ok().cloned();
         let cached = self.statuses().record(key, came, Instant::now());
@@ -222,7 +225,7 @@ impl TaskStatusPoller {
         cached
     }
 
-    /// The end of a task, where any gateway has seen it; it is put among what is known.
+    /// The final status of a task from the state store, where any gateway may have put it; it is cached here.
     async fn terminal_status_noted(
         &self,
         key: &Arc<str>,
@@ -238,14 +241,14 @@ impl TaskStatusPoller {
         let report = StatusReport::of_note(&status_query.family, &status_query.task, &note)?;
         let age = Duration::from_millis(unix_ms().saturating_sub(report.reported_ms));
         let now = Instant::now();
-        // The clock may have begun after that.
+        // The monotonic clock may have started after the report.
         let asked = now.checked_sub(age).unwrap_or(now);
         self.statuses()
             .record(key, Ok(Arc::new(report)), asked)
             .ok()
     }
 
-    /// The end of a task that another gateway has seen since this one asked.
+    /// The final status of a task that another gateway has stored since this one queried the provider.
     async fn end_seen_elsewhere(
         &self,
         key: &Arc<str>,
@@ -256,7 +259,7 @@ impl TaskStatusPoller {
         Some(PolledStatus::until(report, poll_after))
     }
 
-    /// Takes a place in the account's budget if there is one, and nobody waits for it already.
+    /// Takes a slot of the account's budget, unless there is none or other queries wait for one.
     async fn try_take_budget(&self, status_query: &StatusQuery) -> Result<(), Fault> {
         let Some(per_second) = status_query.family.query.per_second else {
             return Ok(());
@@ -271,7 +274,7 @@ impl TaskStatusPoller {
         }
     }
 
-    /// Takes places in the account's budget, one right behind the other, and waits a moment for each.
+    /// Takes `queries` slots of the account's budget, directly after each other, and waits a limited time for each.
     async fn take_budget(&self, queries: u32, status_query: &StatusQuery) -> Result<(), Fault> {
         let Some(per_second) = status_query.family.query.per_second else {
             return Ok(());
@@ -292,7 +295,8 @@ impl TaskStatusPoller {
         in_time.unwrap_or_else(|_| Err(budget_exhausted_fault(NO_ROOM_RETRY)))
     }
 
-    /// While the store is away, and requests pass all the same, this gateway counts for itself.
+    /// Takes one slot. While the state store is unreachable and its failure policy is `allow`, this gateway counts
+    /// alone.
     async fn take(
         &self,
         status_query: &StatusQuery,
@@ -318,7 +322,7 @@ impl TaskStatusPoller {
         if let Some(queue) = queues.get(channel) {
             return queue.clone();
         }
-        // What nobody waits in may belong to a channel that is no longer there.
+        // A queue without waiting queries may belong to a channel that was removed.
         queues.retain(|_, queue| Arc::strong_count(queue) > 1);
         queues.entry(channel.to_owned()).or_default().clone()
     }
@@ -329,7 +333,7 @@ impl TaskStatusPoller {
 }
 
 impl QueryError {
-    /// What it holds in memory, about.
+    /// The approximate size in memory, in bytes.
     fn bytes(&self) -> usize {
         match self {
             Self::Refused(returned) => returned.body.len(),
@@ -344,7 +348,7 @@ impl PolledStatus {
     }
 }
 
-/// One key for a task, whoever asks and wherever.
+/// The cache key of a task, the same for every caller and gateway.
 fn key(task: &TaskId) -> Arc<str> {
     let hash = Sha256::new().chain_update(&task.channel).chain_update([0]);
     let hash = hash.chain_update(&task.upstream).finalize();

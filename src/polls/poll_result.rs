@@ -1,4 +1,4 @@
-//! What a poll brings: the status of a task, or why it is not known.
+//! The result of a status poll: the status of a task, or why it is unknown.
 
 use super::report::StatusReport;
 use crate::protocol::fault::Fault;
@@ -6,24 +6,24 @@ use crate::subrequest::SubrequestResponse;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How a task stands, or why that cannot be told.
+/// The status of a task, or why it is unknown.
 pub type PollResult = Result<PolledStatus, Arc<QueryError>>;
 
-/// What was said of a task, or why nothing was.
+/// The provider's report about a task, or why there is none.
 pub(super) type QueryResult = Result<Arc<StatusReport>, Arc<QueryError>>;
 
-/// How a task stands.
+/// The status of a task.
 #[derive(Clone, Debug)]
 pub struct PolledStatus {
     pub report: Arc<StatusReport>,
-    /// Before that nobody is told anything else.
+    /// The time until the response can change; polling earlier returns the same.
     pub poll_after: Duration,
 }
 
-/// Why a question brought no report.
+/// Why a query brought no report.
 #[derive(Debug)]
 pub enum QueryError {
-    /// The provider's own refusal.
+    /// The provider's error response.
     Refused(SubrequestResponse),
     Failed(Fault),
 }

@@ -1,4 +1,4 @@
-//! What a provider said of a task, and how it is noted for other gateways and for after a restart.
+//! A provider's report about a task, and its form in the state store.
 
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::task::family::VideoFamily;
@@ -7,21 +7,21 @@ use crate::task::state::TaskState;
 use bytes::Bytes;
 use std::fmt;
 
-/// What a provider said of a task.
+/// A provider's report about a task.
 pub struct StatusReport {
-    /// Its answer, as it came.
+    /// The provider's response, unchanged.
     pub response: JsonDocument,
-    /// How the task stands by it.
+    /// The state of the task according to the response.
     pub state: TaskState,
-    /// Unix milliseconds.
+    /// When the report was received, in Unix milliseconds.
     pub reported_ms: u64,
 }
 
 impl StatusReport {
-    /// Reads a provider's answer; the error says in its own words why it is none.
+    /// Parses a provider's response to a status query.
     ///
     /// # Errors
-    /// It is no JSON, or says nothing of this task.
+    /// The response is not JSON, or is not about this task; a sentence that says why.
     pub fn read(
         family: &VideoFamily,
         task: &TaskId,
@@ -40,7 +40,7 @@ impl StatusReport {
         })
     }
 
-    /// For the state store: when it was said, and what.
+    /// The form in the state store: the time in Unix milliseconds, a line feed, and the response.
     pub fn to_note(&self) -> Bytes {
         let mut note = self.reported_ms.to_string().into_bytes();
         note.push(b'\n');
@@ -48,7 +48,7 @@ impl StatusReport {
         note.into()
     }
 
-    /// Reads what [`Self::to_note`] wrote, if it is the end of this task.
+    /// Parses what [`Self::to_note`] wrote; `None` unless it is the final status of this task.
     pub fn of_note(family: &VideoFamily, task: &TaskId, note: &Bytes) -> Option<Self> {
         let line = note.iter().position(|byte| *byte == b'\n')?;
         let reported_ms = std::str::from_utf8(&note[..line]).ok()?.parse().ok()?;

@@ -1,4 +1,4 @@
-//! Questions under way, each asked once for all who want to know the same.
+//! Single flight: concurrent calls for the same key share one execution.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -6,22 +6,22 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
-/// What is asked by a key, as long as somebody waits for it.
+/// The calls in flight by key, as long as somebody waits for them.
 pub struct SingleFlight<T> {
     in_flight: Mutex<HashMap<Arc<str>, Weak<InFlightCall<T>>>>,
 }
 
-/// How an answer came to whoever asked.
+/// How the result of a call was obtained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlightRole {
-    /// The question was asked for them.
+    /// The call was started by this caller.
     Leader,
-    /// It was under way already.
+    /// The call was already in flight.
     Follower,
 }
 
-/// One question. It has a task of its own, so that nobody who waits is more than the others; with the last
-/// of them it is given up.
+/// A call in flight. It runs in its own task, so that it does not depend on any of those who wait. It is aborted when
+/// the last of them leaves.
 struct InFlightCall<T> {
     key: Arc<str>,
     outcome: watch::Receiver<Option<T>>,
@@ -30,7 +30,7 @@ struct InFlightCall<T> {
 }
 
 impl<T: Clone + Send + Sync + 'static> SingleFlight<T> {
-    /// The outcome of `work`, or of what is under way for the same key; none if it ended without one.
+    /// The result of `work`, or of the call in flight for the same key; `None` if it ended without a result.
     pub async fn run<F>(
         self: &Arc<Self>,
         key: &Arc<str>,
@@ -94,7 +94,7 @@ impl<T> Drop for InFlightCall<T> {
             return;
         };
         let mut in_flight = all.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
-        // Another may have begun for the same key.
+        // Another call may have started for the same key.
         if in_flight
             .get(&self.key)
             .is_some_and(|flight| flight.strong_count() == 0)

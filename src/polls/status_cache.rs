@@ -1,4 +1,4 @@
-//! What is known of tasks: the last report of each, and the last failure to get one; bounded.
+//! A bounded cache of task statuses: the last report of each task, or the last error.
 
 use super::report::StatusReport;
 use super::{PollResult, PolledStatus, QueryError, QueryResult};
@@ -9,30 +9,30 @@ use std::time::{Duration, Instant};
 
 const BOUNDS: CacheBounds = CacheBounds {
     entries: 100_000,
-    // Of reports and of providers' refusals.
+    // Reports and providers' error responses.
     bytes: 64 << 20,
 };
-/// A longer report is returned to those who wait for it, and not kept.
+/// A longer report is returned to those who wait for it, and not cached.
 const REPORT_BYTES_MAX: usize = 64 << 10;
-/// What is kept for each byte of a report, besides it: where its values lie.
+/// The memory of a report's tape of spans, as a multiple of the report's size.
 const TAPE_SHARE: usize = 3;
-/// How long a failure is returned again before the provider is asked anew.
+/// How long an error is returned again before the provider is queried again.
 const ERROR_TTL: Duration = Duration::from_secs(1);
 
-/// The statuses of tasks, by the keys of these.
+/// Statuses by task key.
 pub(super) struct StatusCache {
     entries: BoundedCache<Arc<str>, CachedStatus>,
 }
 
 struct CachedStatus {
     report: Option<Arc<StatusReport>>,
-    /// Why the last question brought no report.
+    /// Why the last query brought no report.
     error: Option<Arc<QueryError>>,
     queried_at: Instant,
 }
 
 impl StatusCache {
-    /// The status of a task, as long as the provider need not be asked again.
+    /// The cached status of a task, if it is fresh enough that the provider need not be queried.
     pub fn fresh(&mut self, key: &str, query: &TaskQuery, now: Instant) -> Option<PollResult> {
         let entry = self.entries.get(key)?;
         let age = now.saturating_duration_since(entry.queried_at);
@@ -49,8 +49,8 @@ impl StatusCache {
         self.entries.get(key)?.report.clone()
     }
 
-    /// Keeps the outcome of a question; returns the status that counts now. A terminal state stays, whatever comes,
-    /// and a task that runs is not queued again.
+    /// Caches the result of a query; returns the status that applies now. A terminal state is never replaced, and a
+    /// running task does not become queued again.
     pub fn record(
         &mut self,
         key: &Arc<str>,
@@ -82,7 +82,7 @@ impl StatusCache {
         holds
     }
 
-    /// The status so far is not used again, unless the task is over.
+    /// Removes the cached status, unless the task has ended.
     pub fn invalidate(&mut self, key: &str) {
         let last = self.last(key);
         if !last.is_some_and(|report| report.state.is_terminal()) {

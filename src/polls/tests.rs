@@ -1,4 +1,4 @@
-//! Questions to a provider that the test plays: what is told, what is asked, and what stays.
+//! Tests of status polls against a fake provider: cached statuses, queries sent, final statuses.
 
 use super::*;
 use crate::state::admission::{Admission, AdmissionRequest, AdmissionTicket};
@@ -11,12 +11,12 @@ use crate::task::state::TaskState;
 use http::{HeaderMap, StatusCode};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// A provider that says what it is told to, and counts how often it is asked.
+/// A provider that returns scripted statuses and counts the queries.
 #[derive(Default)]
 struct FakeProvider(Arc<AtomicUsize>);
 
 impl FakeProvider {
-    /// `status` is the provider's word, or an HTTP status.
+    /// A response with `status`: a task status of the provider, or an HTTP status.
     fn says(&self, status: &str) -> SubrequestFuture {
         let (asked, status) = (self.0.clone(), status.to_owned());
         Box::pin(async move {
@@ -188,7 +188,7 @@ async fn polls_over_budget_get_a_retry_after() {
     assert!(refused >= 8, "{refused}");
 }
 
-/// A store that nobody reaches.
+/// A store that is always unreachable.
 struct FailingStore(OnStoreFailure);
 
 impl StateStore for FailingStore {
@@ -343,7 +343,7 @@ async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
         )
     };
     assert_eq!(poll(&polls, "PENDING").await, TaskState::Queued);
-    // As a cancel does there.
+    // A cancel uses `status_now` in the same way.
     let seen = other
         .status_now(&status_query, provider.says("SUCCEEDED"))
         .await;

@@ -1,4 +1,4 @@
-//! The configuration in use: watched, rebuilt completely, then swapped at once; a bad file changes nothing.
+//! Configuration reload: builds a new snapshot and swaps it in; an invalid file changes nothing.
 
 pub mod running;
 pub mod watch;
@@ -16,16 +16,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-/// Holds the snapshot in use and makes new ones.
+/// Owns the snapshot in use and builds new ones.
 pub struct Reloader {
     path: PathBuf,
     shared: SharedState,
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
     running: Mutex<RunningSettings>,
-    /// One load at a time; holds what came of the last one.
+    /// Allows one load at a time; the error of the last load, if it was refused.
     last: Mutex<Option<RefusedReload>>,
-    /// Snapshots that were replaced, while exchanges still hold them.
+    /// Replaced snapshots, as long as exchanges use them.
     replaced: Mutex<Vec<std::sync::Weak<Snapshot>>>,
 }
 
@@ -33,30 +33,30 @@ pub struct Reloader {
 #[derive(Clone, Debug)]
 pub struct RefusedReload {
     pub at: SystemTime,
-    /// Every problem, with file, line and column; no secrets.
+    /// Every problem with file, line and column; contains no secrets.
     pub report: String,
-    /// Files besides the configuration that it depends on.
+    /// Files other than the configuration that it depends on.
     pub files: Vec<PathBuf>,
 }
 
-/// What came of a load.
+/// The outcome of a load.
 #[derive(Clone, Debug)]
 pub enum ReloadOutcome {
-    /// The file says what is in use already.
+    /// The file has the same content as the configuration in use.
     Unchanged {
-        /// As of [`ReloadOutcome::Swapped`].
+        /// As in [`ReloadOutcome::Swapped`].
         needing_restart: Vec<&'static str>,
     },
     Swapped {
         revision: Arc<str>,
-        /// Settings that differ from those of the process, and need a restart.
+        /// Settings that differ from the running process and need a restart.
         needing_restart: Vec<&'static str>,
     },
     Refused(RefusedReload),
 }
 
 impl Reloader {
-    /// Loads the configuration for the first time, and opens the state that it names.
+    /// Loads the configuration for the first time, and opens its state store.
     ///
     /// # Errors
     /// Every problem of the file.
@@ -66,7 +66,7 @@ impl Reloader {
         metrics: Arc<Metrics>,
     ) -> Result<Self, InvalidConfig> {
         let mut built = snapshot::build(path, &shared)?;
-        // A configuration that is refused opens nothing; only filters built from now on know the store.
+        // A refused configuration must not open a store. The filters receive the store only in this second build.
         if built.snapshot.state != StoreSettings::Memory {
             shared.state = built.snapshot.state.open();
             built = snapshot::build(path, &shared)?;
@@ -91,17 +91,17 @@ impl Reloader {
         })
     }
 
-    /// The snapshot in use; an exchange loads it once and keeps it.
+    /// The snapshot in use. An exchange loads it once and uses it to the end.
     pub fn current(&self) -> Arc<Snapshot> {
         self.current.load_full()
     }
 
-    /// The process listens at these addresses from now on.
+    /// Records the addresses that the process listens on.
     pub fn set_listeners(&self, listeners: ListenerAddresses) {
         self.lock_running().listeners = Some(listeners);
     }
 
-    /// Calls `look` with what the process runs that no reload can change.
+    /// Calls `look` with the settings of the process that no reload can change.
     pub fn with_running<T>(&self, look: impl FnOnce(&RunningSettings) -> T) -> T {
         look(&self.lock_running())
     }
@@ -110,18 +110,18 @@ impl Reloader {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The revision of the file as it is now, if it can be read.
+    /// The revision of the file on disk; `None` if the file cannot be read.
     pub fn revision_on_disk(&self) -> Option<String> {
         let bytes = std::fs::read(&self.path).ok()?;
         Some(revision_of(&bytes))
     }
 
-    /// The store of this process.
+    /// The state store of this process.
     pub fn state(&self) -> &Arc<dyn StateStore> {
         &self.shared.state
     }
 
-    /// What is known of video tasks.
+    /// The poller of video tasks.
     pub fn polls(&self) -> &TaskStatusPoller {
         &self.shared.polls
     }
@@ -138,7 +138,7 @@ impl Reloader {
             .clone()
     }
 
-    /// Revisions that were replaced but that exchanges still use, with how many.
+    /// Replaced revisions that exchanges still use, with the number of snapshots of each.
     pub fn draining(&self) -> Vec<(Arc<str>, usize)> {
         let mut replaced = self.replaced.lock().unwrap_or_else(PoisonError::into_inner);
         replaced.retain(|snapshot| snapshot.strong_count() > 0);
@@ -153,9 +153,9 @@ impl Reloader {
             .collect()
     }
 
-    /// Reads the file again, builds it completely, and swaps it in if it is good.
+    /// Reads and builds the configuration again, and swaps it in if it is valid.
     ///
-    /// Blocks on the file system: call it from where that is allowed.
+    /// Blocks on the file system: do not call it on an async thread.
     pub fn reload(&self) -> ReloadOutcome {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match snapshot::build(&self.path, &self.shared) {

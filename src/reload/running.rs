@@ -1,18 +1,18 @@
-//! What the process runs that no reload can change, compared with what a configuration wants.
+//! The settings of the running process that no reload can change, compared with those of a configuration.
 
 use crate::snapshot::Snapshot;
 use crate::snapshot::server::ServerSettings;
 use crate::snapshot::spooling::SpoolPolicy;
 use crate::state::settings::StoreSettings;
 
-/// The addresses of the listeners that the process opened.
+/// The addresses of the process's listeners.
 #[derive(Clone, Debug)]
 pub struct ListenerAddresses {
     pub listen: String,
     pub admin: String,
-    /// Whether the command line names the address, so that `server.listen` does not count.
+    /// Whether the command line sets the address, so that `server.listen` is ignored.
     pub is_listen_overridden: bool,
-    /// Whether the command line names the address, so that `server.admin` does not count.
+    /// Whether the command line sets the address, so that `server.admin` is ignored.
     pub is_admin_overridden: bool,
 }
 
@@ -22,11 +22,11 @@ pub struct RunningSettings {
     pub server: ServerSettings,
     pub spooling: SpoolPolicy,
     pub state: StoreSettings,
-    /// Absent in a process that is not listening yet.
+    /// `None` until the process listens.
     pub listeners: Option<ListenerAddresses>,
 }
 
-/// Settings of the listeners, for whoever shows them.
+/// The listener settings, for display.
 #[derive(Clone, Debug)]
 pub struct ListenerSettings {
     pub listen: String,
@@ -37,7 +37,7 @@ pub struct ListenerSettings {
 }
 
 impl ListenerSettings {
-    /// Those that a snapshot wants.
+    /// The listener settings of a snapshot.
     pub fn wanted_by(snapshot: &Snapshot) -> Self {
         Self::of(&snapshot.server)
     }
@@ -54,7 +54,7 @@ impl ListenerSettings {
 }
 
 impl RunningSettings {
-    /// The settings of the process; its addresses are those that it opened.
+    /// The settings of the process, with the addresses that it listens on.
     pub fn settings(&self) -> ListenerSettings {
         let mut settings = ListenerSettings::of(&self.server);
         if let Some(ListenerAddresses { listen, admin, .. }) = &self.listeners {
@@ -64,7 +64,7 @@ impl RunningSettings {
         settings
     }
 
-    /// The settings of this snapshot that differ from those of the process, as `server.listen`: they need a restart.
+    /// The keys of `snapshot` that differ from the running process and need a restart, such as `server.listen`.
     pub fn needing_restart(&self, snapshot: &Snapshot) -> Vec<&'static str> {
         let ServerSettings {
             listen,

@@ -1,4 +1,4 @@
-//! Notices when the configuration or a file it names changes: folders are watched, so that symlink swaps are seen too.
+//! Watches the folders of the configuration and its files, and reloads on a change. Symlink swaps are detected, too.
 
 use super::Reloader;
 use notify::{RecursiveMode, Watcher};
@@ -9,19 +9,20 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Editors and ConfigMaps change several files in a row; this long after the last change all are there.
+/// The delay after the last change: editors and ConfigMaps change several files in a row.
 const SETTLED: Duration = Duration::from_millis(100);
 
-/// A folder in which something always happens must not put a reload off for ever.
+/// The maximum delay: a folder with constant changes must not prevent a reload.
 const SETTLED_AT_LAST: Duration = Duration::from_secs(1);
 
-/// Not every file system tells of changes, nor does the target of a link in another folder.
+/// The interval of checks without an event: not every file system reports changes, and neither does the target of a
+/// link in another folder.
 const LOOKED_AT_ANYWAY: Duration = Duration::from_secs(5);
 
-/// Reloads on every change of the configuration's files, from a thread of its own, for as long as the process lives.
+/// Starts a thread that reloads on every change of the configuration's files until the process ends.
 ///
 /// # Errors
-/// The folder cannot be watched; SIGHUP and the admin page still reload then.
+/// The folder cannot be watched. SIGHUP and the admin page still reload.
 pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
     let (changed, changes) = mpsc::channel();
     let state = reloader.current().state.file().map(Path::to_path_buf);
@@ -32,7 +33,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
     })?;
     let mut watched = BTreeSet::new();
     watch_folders(&mut watcher, &reloader, &mut watched)?;
-    // What changed between the first load and the watch is found by the first look.
+    // The first check finds changes between the first load and the start of the watch.
     let mut seen = contents(&reloader);
     if reloader.revision_on_disk().as_deref() != Some(&*reloader.current().revision) {
         reloader.reload();
@@ -42,7 +43,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
             let until = Instant::now() + SETTLED_AT_LAST;
             while Instant::now() < until && changes.recv_timeout(SETTLED).is_ok() {}
             loop {
-                // Read before the load: what changes while it runs must be found different afterwards.
+                // Read before the load, so that a change during the load is detected afterwards.
                 let found = contents(&reloader);
                 if found == seen {
                     break;
@@ -59,7 +60,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
     spawned.map(|_| ()).map_err(notify::Error::io)
 }
 
-/// Whether an event is about the state file, which is written to all the time.
+/// Whether an event is about the state file, which is written all the time.
 fn is_state(event: &notify::Event, state: Option<&Path>) -> bool {
     let Some(state) = state.and_then(Path::file_name) else {
         return false;
@@ -82,7 +83,7 @@ fn watch_folders(
             Some(folder) if !folder.as_os_str().is_empty() => folder.to_path_buf(),
             _ => PathBuf::from("."),
         };
-        // A schema that comes with the program has no folder here, and need not have one.
+        // A built-in schema has a path without a folder on disk.
         if folder.is_dir() && watched.insert(folder.clone()) {
             watcher.watch(&folder, RecursiveMode::NonRecursive)?;
         }
@@ -93,7 +94,7 @@ fn watch_folders(
 fn files(reloader: &Reloader) -> Vec<PathBuf> {
     let mut files = vec![reloader.path().to_path_buf()];
     files.extend(reloader.current().files.iter().cloned());
-    // What is missing or broken in them may be why the last configuration was refused.
+    // The last configuration may have been refused because one of these files is missing or invalid.
     files.extend(
         reloader
             .refusal()
@@ -103,7 +104,7 @@ fn files(reloader: &Reloader) -> Vec<PathBuf> {
     files
 }
 
-/// What the files hold: other files in the same folders change too, and are none of ours.
+/// The content of the files: other files in the same folders change too, and do not matter.
 fn contents(reloader: &Reloader) -> Vec<Option<Vec<u8>>> {
     files(reloader)
         .iter()

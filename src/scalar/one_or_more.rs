@@ -1,10 +1,10 @@
-//! A text, or a list of texts where there are several.
+//! `OneOrMore`: a configuration value that is one string or a list of strings.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use std::borrow::Cow;
 
-/// One text, or several in a list.
+/// One string, or a list of strings.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(from = "TextOrList")]
 pub struct OneOrMore(pub Vec<String>);
@@ -17,7 +17,7 @@ enum TextOrList {
 }
 
 impl OneOrMore {
-    /// Each text with the end of the pointer to it: empty where it stands alone.
+    /// Each text with the last part of its JSON pointer: `/0`, `/1`, …, or empty if there is only one text.
     pub fn placed(&self) -> impl Iterator<Item = (String, &str)> {
         let stands_alone = self.0.len() == 1;
         self.0.iter().enumerate().map(move |(index, text)| {

@@ -1,10 +1,10 @@
-//! JSON Schemas of the scalars: they refuse what the parsers refuse.
+//! JSON Schemas of the scalar types. A schema refuses what the type's parser refuses.
 
 use super::{ByteSize, HumanDuration, SIZE_WORDS, SPAN_WORDS, Secret};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use std::borrow::Cow;
 
-/// As text, or as `{file: path}`; the loader replaces the latter by the file's content.
+/// A string, or `{file: path}`, which the loader replaces by the file's content.
 impl JsonSchema for Secret {
     fn schema_name() -> Cow<'static, str> {
         "Secret".into()

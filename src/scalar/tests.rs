@@ -1,4 +1,4 @@
-//! Tests of the scalars, and of their schemas agreeing with them.
+//! Tests of the scalar types, and that their schemas and parsers agree.
 
 use super::*;
 use schemars::JsonSchema;

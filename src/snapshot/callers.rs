@@ -1,4 +1,4 @@
-//! Callers from their configuration: keys, models, limits.
+//! Builds callers from their configuration: keys, models, limits.
 
 use super::ProblemCollector;
 use super::router::Router;
@@ -13,7 +13,7 @@ use crate::state::admission::LimitKind;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-/// Builds the callers; a key or name that two of them share is an error.
+/// Builds the callers; reports a key or name that two callers share.
 pub(crate) fn build(
     configs: &[CallerConfig],
     catalog: &Catalog,
@@ -64,7 +64,7 @@ pub(crate) fn build(
     callers
 }
 
-/// Limits that no route keeps to are reported: whoever wrote them relies on them.
+/// Reports limits that no route enforces, because whoever wrote them relies on them.
 pub(crate) fn check_enforced(
     configs: &[CallerConfig],
     router: &Router,
@@ -117,7 +117,7 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
     limits
 }
 
-/// The entry of the model's own name, else that of the longest pattern which fits.
+/// The entry of the model's own name, else that of the longest pattern that matches.
 fn most_exact<'c>(
     models: &'c BTreeMap<String, ModelLimitsConfig>,
     model: &str,

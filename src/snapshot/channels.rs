@@ -1,4 +1,4 @@
-//! Channels from their configuration.
+//! Builds channels from their configuration.
 
 use super::families::FamilyLookup;
 use super::origin::{self, BaseUrl};
@@ -24,13 +24,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A channel and the platform models it serves.
+/// A channel and the platform models that it serves.
 pub struct ChannelWithModels {
     pub channel: Arc<Channel>,
     pub models: BTreeMap<String, ChannelModel>,
 }
 
-/// Builds every channel; one with problems is left out, and its problems are reported.
+/// Builds every channel; one with problems is omitted, and its problems are reported.
 pub(crate) fn build(
     configs: &BTreeMap<String, ChannelConfig>,
     families: &FamilyLookup<'_>,
@@ -46,7 +46,7 @@ pub(crate) fn build(
         .collect()
 }
 
-/// The files that the channels name: authorities, certificates and their keys.
+/// The files that the channels name: CA certificates, client certificates and their keys.
 pub(crate) fn files<'a>(
     configs: &'a BTreeMap<String, ChannelConfig>,
     folder: &'a Path,
@@ -181,7 +181,7 @@ fn build_headers(
         let pointer = child(&format!("{at}/headers"), name);
         match (header_name(name), HeaderValue::from_str(value)) {
             (Ok(name), Ok(mut value)) => {
-                // Some providers take their keys in headers of other names.
+                // Some providers take their keys in other headers.
                 value.set_sensitive(true);
                 headers.push((name, value));
             }
@@ -234,7 +234,7 @@ fn build_tls(
         problems.error(&at, "`certificate` and `key` must be set together", None);
     }
     let server_name = server_name.clone().unwrap_or_else(|| base.host.to_string());
-    // Above all not an empty name, which would switch verification off.
+    // In particular not an empty name, which would disable verification.
     if ServerName::try_from(server_name.as_str()).is_err() {
         problems.error(
             &format!("{at}/server_name"),
@@ -257,7 +257,7 @@ fn build_tls(
     })
 }
 
-/// What is said of image edits would never count where the channel takes none.
+/// Reports settings of image edits on a channel without image edits, where they would have no effect.
 fn check_image_edits(
     config: ImageEditConfig,
     protocols: &[Protocol],

@@ -1,4 +1,4 @@
-//! `server.client_address` from its configuration.
+//! Builds `server.client_address` from its configuration.
 
 use super::ProblemCollector;
 use crate::catalog::client_address::{AddressSource, ClientAddressResolver};

@@ -1,4 +1,4 @@
-//! Credentials of channels from their configuration: one, or several keys used in turn.
+//! Builds the credentials of a channel from its configuration: one, or several keys used in turn.
 
 use super::ProblemCollector;
 use crate::catalog::channel::{Credential, CredentialSecret};
@@ -8,7 +8,7 @@ use crate::protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
 use http::{HeaderName, HeaderValue, header};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// The credentials of the channel at `at`; none if there is anything wrong with them.
+/// The credentials of the channel at `at`; none if any of them has a problem.
 pub(crate) fn build(
     config: &ChannelConfig,
     channel_fingerprint: u64,
@@ -57,7 +57,7 @@ pub(crate) fn build(
     complete.then_some(built)
 }
 
-/// Parts of names of headers that carry credentials.
+/// Parts of the names of headers that carry credentials.
 const CREDENTIAL_NAMES: [&str; 7] = [
     "auth",
     "key",
@@ -68,8 +68,8 @@ const CREDENTIAL_NAMES: [&str; 7] = [
     "cookie",
 ];
 
-/// What no response of the channel may reveal: its credentials, whichever of them was sent, and those
-/// of its headers that are named like one.
+/// The values that no response of the channel may reveal: all its credentials, and those of its headers whose name
+/// looks like that of a credential.
 pub(crate) fn secrets(
     credentials: &[Credential],
     headers: &[(HeaderName, HeaderValue)],

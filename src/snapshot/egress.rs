@@ -1,4 +1,4 @@
-//! Egress from its configuration: exceptions as hosts and networks.
+//! Builds the egress policy from its configuration: exceptions by host and network.
 
 use super::ProblemCollector;
 use crate::catalog::egress::{EgressException, EgressPolicy};

@@ -1,4 +1,4 @@
-//! What becomes of a request whose channel fails, as built; and how channels are limited and left alone.
+//! Builds failover, retry budget, channel limits and health policy from their configuration.
 
 use super::ProblemCollector;
 use crate::catalog::channel::{ChannelLimits, HealthPolicy, ProbePolicy};
@@ -11,31 +11,31 @@ use std::time::Duration;
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
 const PROBE_EVERY_MIN: Duration = Duration::from_millis(100);
 
-/// How a route goes on when a channel fails before the caller has any of its answer.
+/// The failover of a route: what happens if a channel fails before the caller has received any byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failover {
-    /// Most attempts for one request, 1 or more.
+    /// The maximum number of attempts per request, at least 1.
     pub attempts: u32,
-    /// Whether a provider that is silent for too long is given up.
+    /// Whether a request fails over after a timeout.
     pub on_silence: bool,
-    /// Bounds of holding a stream's first events; none to let every event through as it comes.
+    /// Bounds of holding back the first events of a stream; `None` to forward every event at once.
     pub hold: Option<StreamHold>,
     /// How long a request may wait for a channel that has reached its limits.
     pub wait: Duration,
-    /// Whether callers are told how many attempts their answer took.
+    /// Whether responses carry the number of attempts in a header.
     pub tell_attempts: bool,
 }
 
-/// How many further attempts all requests together may take.
+/// The maximum number of retries of all requests together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryBudgetLimits {
     /// In percent of the requests.
     pub percent: u8,
-    /// So many a second in any case.
+    /// The minimum per second, whatever the share.
     pub per_second: u32,
 }
 
-/// Bounds of holding a stream's first events.
+/// Bounds of holding back the first events of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamHold {
     pub time: Duration,
@@ -88,7 +88,7 @@ pub fn limits(config: &ChannelLimitsConfig) -> ChannelLimits {
     }
 }
 
-/// When a channel is left alone; `at` is the pointer to `config`.
+/// The health policy of a channel; `at` is the pointer to `config`.
 pub(crate) fn health(
     config: &HealthConfig,
     at: &str,

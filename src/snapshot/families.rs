@@ -1,4 +1,4 @@
-//! Families of video providers and the keys of task ids, from their configuration.
+//! Builds families of video providers and the keys of task ids from their configuration.
 
 use super::ProblemCollector;
 use crate::config::families::shipped;
@@ -14,7 +14,7 @@ use crate::task::{NO_KEYS_HINT, TaskSettings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Builds the shipped families, those of the file over them, and the key ring.
+/// Builds the built-in families, those of the file over them, and the key ring.
 pub(crate) fn build(
     configs: &BTreeMap<String, VideoFamilyConfig>,
     keys: &[Secret],
@@ -41,16 +41,16 @@ pub(crate) fn build(
     }
 }
 
-/// Families by name, as channels ask for them.
+/// Looks up the family of a channel.
 pub(crate) struct FamilyLookup<'a> {
     pub built: &'a TaskSettings,
-    /// As written: what is declared and could not be built has its problem already.
+    /// The families in the file: a declared family that could not be built was reported already.
     pub declared: &'a BTreeMap<String, VideoFamilyConfig>,
 }
 
 impl FamilyLookup<'_> {
-    /// What a channel speaks for video tasks: the family it names, or else the shipped one of its
-    /// protocol, if that is but one. `at` is the pointer to the channel.
+    /// The family of a channel: the one it names, or else the built-in one of its protocols if there is exactly one.
+    /// `at` is the pointer to the channel.
     pub fn of_channel(
         &self,
         name: Option<&str>,
@@ -87,7 +87,7 @@ impl FamilyLookup<'_> {
         Some(family)
     }
 
-    /// The family of this name; `at` is the pointer to it.
+    /// The family of this name; `at` is the pointer to the name.
     fn named(
         &self,
         name: &str,
@@ -104,7 +104,7 @@ impl FamilyLookup<'_> {
     }
 }
 
-/// Every family with the sections that it takes from a shipped one.
+/// All families, with the sections that each takes from a built-in one.
 fn complete(
     configs: &BTreeMap<String, VideoFamilyConfig>,
     shipped: &BTreeMap<String, VideoFamilyConfig>,
@@ -112,7 +112,7 @@ fn complete(
 ) -> BTreeMap<String, VideoFamilyConfig> {
     let mut families = shipped.clone();
     for (name, config) in configs {
-        // One of a shipped name changes that one, unless it says what it is like.
+        // A family with a built-in name changes that family, unless `like` names another one.
         let like = config.like.as_deref().unwrap_or(name);
         let base = shipped.get(like);
         if base.is_none() && config.like.is_some() {

@@ -1,4 +1,4 @@
-//! What a configuration becomes: immutable routes, chains, callers, models and channels under one revision.
+//! A snapshot: the immutable routes, chains, callers, models and channels of one revision of the configuration.
 
 mod callers;
 pub mod channels;
@@ -39,53 +39,53 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// One built configuration. Each request holds the one it began with until it ends.
+/// One built configuration. Each request uses the snapshot that it began with to its end.
 pub struct Snapshot {
-    /// First 12 hex digits of the SHA-256 of the file.
+    /// The first 12 hex digits of the SHA-256 of the file.
     pub revision: Arc<str>,
     pub loaded_at: SystemTime,
     pub server: ServerSettings,
-    /// Where large request bodies wait.
+    /// Where and when large request bodies are spooled to disk.
     pub spooling: SpoolPolicy,
-    /// Where state is kept; it is opened once, when the process starts.
+    /// The settings of the state store, which is opened once, when the process starts.
     pub state: StoreSettings,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
     /// Families of video providers, and the keys of task ids.
     pub tasks: Arc<TaskSettings>,
     pub router: Router,
-    /// How many further attempts all requests together may take.
+    /// The maximum number of retries of all requests together.
     pub retries: RetryBudgetLimits,
-    /// Files besides `routes.yaml` that were read: a change of theirs is a change of the configuration.
+    /// Files besides `routes.yaml` that were read; a change of one of them is a change of the configuration.
     pub files: Vec<PathBuf>,
 }
 
-/// What outlives snapshots and is handed to each one built.
+/// What outlives snapshots and is shared with each one built.
 #[derive(Clone)]
 pub struct SharedState {
-    /// Memory, unless somebody opened what the first snapshot names.
+    /// The state store: in memory, until the store that the first snapshot names is opened.
     pub state: Arc<dyn StateStore>,
-    /// What is known of video tasks.
+    /// The poller of video tasks, with its cache.
     pub polls: Arc<TaskStatusPoller>,
-    /// Looks up the variables of `${NAME}`.
+    /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
 
-/// The value of a variable, if it has one.
+/// Returns the value of a variable, if it has one.
 pub type VariableLookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 
-/// A snapshot, and what its configuration allows but hardly means.
+/// A snapshot and the warnings of its configuration.
 pub struct BuiltSnapshot {
     pub snapshot: Snapshot,
     pub warnings: ConfigWarnings,
 }
 
-/// Warnings of a configuration that is good.
+/// The warnings of a valid configuration.
 #[derive(Debug, Default)]
 pub struct ConfigWarnings {
-    /// The first ones in the file.
+    /// The first warnings in the file.
     pub shown: Vec<ConfigProblem>,
-    /// How many there are besides.
+    /// The number of further warnings.
     pub more: usize,
 }
 
@@ -99,7 +99,7 @@ pub fn build(path: &Path, shared: &SharedState) -> Result<BuiltSnapshot, Invalid
     build_loaded(path, loaded, shared)
 }
 
-/// The filters as the configuration's schema sees them.
+/// The filters' settings as the configuration's schema needs them.
 pub fn filter_schemas() -> Vec<config::schema::FilterSchema> {
     FILTERS
         .iter()
@@ -113,7 +113,7 @@ pub fn filter_schemas() -> Vec<config::schema::FilterSchema> {
 }
 
 impl Default for SharedState {
-    /// Nothing remembered yet; variables are those of the environment.
+    /// An empty store in memory; variables are those of the environment.
     fn default() -> Self {
         Self {
             state: Arc::new(MemoryStore::default()),
@@ -123,13 +123,13 @@ impl Default for SharedState {
     }
 }
 
-/// Problems found while building, each located in the file.
+/// Collects problems while building, each with its position in the file.
 pub(crate) struct ProblemCollector<'a> {
     document: &'a ConfigDocument,
     /// At most [`PROBLEMS_MAX`] of each severity.
     found: Vec<ConfigProblem>,
     more: OmittedProblems,
-    /// Errors that were reported, the same one of a shared chain each time.
+    /// The number of errors reported; an error in a shared chain counts once for each route that uses it.
     errors: usize,
 }
 
@@ -235,12 +235,12 @@ impl ProblemCollector<'_> {
         });
     }
 
-    /// How many there are so far.
+    /// The number of errors so far.
     pub fn errors(&self) -> usize {
         self.errors
     }
 
-    /// Reports what is allowed but hardly meant.
+    /// Reports a warning: a value that is valid but probably not intended.
     pub fn warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
         self.add(Severity::Warning, |document| {
             let problem = document.problem(pointer, reason, hint.map(String::from));
@@ -248,7 +248,7 @@ impl ProblemCollector<'_> {
         });
     }
 
-    /// As [`ProblemCollector::warning`], at the key of that value.
+    /// Like [`ProblemCollector::warning`], but at the key of that value.
     pub fn key_warning(&mut self, pointer: &str, reason: impl Into<String>, hint: Option<&str>) {
         self.add(Severity::Warning, |document| {
             let problem = document.key_problem(pointer, reason, hint.map(String::from));
@@ -261,7 +261,7 @@ impl ProblemCollector<'_> {
             return self.more.add(severity, 1);
         }
         let problem = problem(self.document);
-        // A chain that several routes use has its problems once.
+        // A chain that several routes use is reported once.
         if !self.found.contains(&problem) {
             self.found.push(problem);
         }
@@ -272,7 +272,7 @@ impl ProblemCollector<'_> {
         found.filter(|problem| problem.severity == severity).count()
     }
 
-    /// The warnings, if there is no error among the problems.
+    /// The warnings; an error if any of the problems is one.
     fn into_result(self) -> Result<ConfigWarnings, InvalidConfig> {
         let invalid = self.document.invalid(self.found).with_more(self.more);
         match invalid.counts() {

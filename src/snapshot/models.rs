@@ -1,4 +1,4 @@
-//! The catalog of platform models, gathered from the channels that serve them.
+//! Builds the catalog of platform models from the channels that serve them.
 
 use super::ProblemCollector;
 use super::channels::ChannelWithModels;
@@ -12,7 +12,7 @@ use crate::scalar::one_or_more::OneOrMore;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Builds the catalog; a declared model that no channel serves is reported.
+/// Builds the catalog; reports a declared model that no channel serves.
 pub(crate) fn build(
     served: Vec<ChannelWithModels>,
     configs: &BTreeMap<String, ModelConfig>,
@@ -31,7 +31,7 @@ pub(crate) fn build(
         }
         channels.push(channel);
     }
-    // A channel that could not be built takes its models along.
+    // A channel that could not be built is missing here, and so are its models.
     let are_built = problems.errors() == 0;
     let declared = configs.keys().filter(|_| are_built);
     for name in declared.filter(|name| !candidates.contains_key(*name)) {
@@ -74,7 +74,7 @@ fn model(
     model
 }
 
-/// The profiles of these names, of which each is for another protocol.
+/// The profiles with these names, at most one per protocol.
 fn profiles(
     names: &OneOrMore,
     at: &str,
@@ -104,7 +104,7 @@ fn profiles(
 /// The profile of a name such as `family_a/2.0`.
 ///
 /// # Errors
-/// What is wrong with it, and what to do.
+/// What is wrong with the name, and a hint.
 fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelProfile, (String, String)> {
     let named = name.split_once('/').and_then(|(word, generation)| {
         let is_plain = !generation.is_empty() && !generation.contains('/');
@@ -132,7 +132,7 @@ fn known_profiles(name: &str) -> String {
     }
 }
 
-/// Where a model's entry is.
+/// The pointer to a model's entry.
 fn entry_pointer(name: &str) -> String {
     format!("/models/{}", name.replace('~', "~0").replace('/', "~1"))
 }

@@ -1,4 +1,4 @@
-//! Base URLs: what a channel's `base_url` must look like, and its parts.
+//! Parses and validates a channel's `base_url`.
 
 use http::HeaderValue;
 use http::uri::{Scheme, Uri};
@@ -11,11 +11,11 @@ pub struct BaseUrl {
     pub host: Arc<str>,
     pub port: u16,
     pub authority: HeaderValue,
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     pub path: Arc<str>,
 }
 
-/// Takes a base URL apart.
+/// Parses a base URL.
 ///
 /// # Errors
 /// A sentence that says what is wrong with it.

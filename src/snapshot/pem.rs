@@ -1,4 +1,4 @@
-//! PEM files: certificates and keys, read when the configuration is built.
+//! Reads certificates and private keys from PEM files when the configuration is built.
 
 use rustls::RootCertStore;
 use rustls::crypto::ring::default_provider;
@@ -11,7 +11,7 @@ use std::path::Path;
 /// The certificates of a PEM file, in DER.
 ///
 /// # Errors
-/// A sentence: the file cannot be read, or holds none.
+/// A sentence: the file cannot be read, or contains no certificate.
 pub fn certificates(path: &Path) -> Result<Vec<Vec<u8>>, String> {
     let certificates: Vec<Vec<u8>> = CertificateDer::pem_file_iter(path)
         .map_err(|error| unreadable(path, &error))?
@@ -19,7 +19,7 @@ pub fn certificates(path: &Path) -> Result<Vec<Vec<u8>>, String> {
         .collect::<Result<_, _>>()
         .map_err(|error| unreadable(path, &error))?;
     for der in &certificates {
-        // What is no certificate inside would only be found when a connection is made.
+        // An invalid certificate would otherwise be found only when a connection is made.
         let der = CertificateDer::from(der.as_slice());
         ParsedCertificate::try_from(&der).map_err(|error| {
             format!(
@@ -37,7 +37,7 @@ pub fn certificates(path: &Path) -> Result<Vec<Vec<u8>>, String> {
 /// The private key of a PEM file, in DER.
 ///
 /// # Errors
-/// A sentence: the file cannot be read, or holds no key that TLS can use.
+/// A sentence: the file cannot be read, or contains no key that TLS can use.
 pub fn private_key(path: &Path) -> Result<Vec<u8>, String> {
     let key = PrivateKeyDer::from_pem_file(path).map_err(|error| unreadable(path, &error))?;
     default_provider()
@@ -52,10 +52,10 @@ pub fn private_key(path: &Path) -> Result<Vec<u8>, String> {
     Ok(key.secret_der().to_vec())
 }
 
-/// The authorities of a PEM file.
+/// The CA certificates of a PEM file.
 ///
 /// # Errors
-/// A sentence: the file cannot be read, or holds none.
+/// A sentence: the file cannot be read, or contains no certificate.
 pub fn authorities(path: &Path) -> Result<RootCertStore, String> {
     let mut authorities = RootCertStore::empty();
     for der in certificates(path)? {
@@ -74,7 +74,7 @@ pub fn authorities(path: &Path) -> Result<RootCertStore, String> {
 /// A certificate chain with its key, both in DER.
 ///
 /// # Errors
-/// A sentence: they do not belong together.
+/// A sentence: the key does not belong to the certificate.
 pub fn certified_key(chain: &[Vec<u8>], key: &[u8]) -> Result<CertifiedKey, String> {
     let chain = chain.iter().cloned().map(CertificateDer::from).collect();
     let key = PrivateKeyDer::try_from(key.to_vec()).map_err(String::from)?;

@@ -1,4 +1,4 @@
-//! Finds the route of a request: by method and path, the first one written wins.
+//! The router: finds the route of a request by method and path; the first match in the file wins.
 
 mod path_hint;
 
@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// One route as built.
+/// A route as built.
 pub struct Route {
     pub name: Arc<str>,
     pub protocol: Option<Protocol>,
@@ -22,7 +22,7 @@ pub struct Route {
     pub pattern: RoutePattern,
 }
 
-/// What requests a route takes: `POST /v1/messages`, `GET|DELETE /v1/responses/{id}`.
+/// The match of a route: `POST /v1/messages`, `GET|DELETE /v1/responses/{id}`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct RoutePattern {
     methods: Vec<Method>,
@@ -39,16 +39,16 @@ enum PathSegment {
 #[derive(Default)]
 pub struct Router {
     routes: Vec<Arc<Route>>,
-    /// Routes without parameters, by path; indexes in the order written.
+    /// Indexes of the routes without parameters by path, in the order of the file.
     literal: HashMap<String, Vec<usize>>,
-    /// Routes with parameters, in the order written.
+    /// Indexes of the routes with parameters, in the order of the file.
     templated: Vec<usize>,
 }
 
-/// What the router found.
+/// The result of a lookup.
 pub enum RouteMatch<'a> {
     Route(&'a Arc<Route>, Vec<(Arc<str>, String)>),
-    /// The path exists, with these methods only.
+    /// The path exists, but only with these methods.
     OtherMethods(Vec<Method>),
     Nothing,
 }
@@ -70,7 +70,7 @@ impl Router {
         &self.routes
     }
 
-    /// The first route that takes `method` on `path`.
+    /// The first route that matches `method` and `path`.
     pub fn find(&self, method: &Method, path: &str) -> RouteMatch<'_> {
         let literal = self.literal.get(path).map_or(&[][..], Vec::as_slice);
         let templated = self
@@ -97,8 +97,8 @@ impl Router {
 }
 
 impl Router {
-    /// The family whose routes share the longest beginning with `path`, a segment at least: what is asked for there
-    /// and is no route is refused in its shape. None where routes of other protocols share it, too.
+    /// The video family whose routes have the longest common prefix with `path`, at least one segment: its error format
+    /// is used for unknown paths. `None` if routes of other protocols have an equally long one.
     pub fn family_near(&self, path: &str) -> Option<Protocol> {
         let mut longest = 0;
         let mut near = None;
@@ -116,7 +116,7 @@ impl Router {
 }
 
 impl RoutePattern {
-    /// Reads a pattern as written in `routes.yaml`.
+    /// Parses a pattern as written in `routes.yaml`.
     ///
     /// # Errors
     /// A sentence that says what is wrong with it.
@@ -153,7 +153,7 @@ impl RoutePattern {
             .any(|segment| matches!(segment, PathSegment::Parameter(known) if **known == *name))
     }
 
-    /// Whether each request that `other` matches is matched by this one as well.
+    /// Whether this pattern matches every request that `other` matches.
     pub fn covers(&self, other: &Self) -> bool {
         let methods = other
             .methods
@@ -191,7 +191,7 @@ impl RoutePattern {
             && given.next().is_none()
     }
 
-    /// How many segments a path begins with that could begin one of this pattern.
+    /// The number of leading segments of the path that match this pattern.
     fn shared_with(&self, path: &str) -> usize {
         let given = path.split('/').skip(1);
         let both = self.segments.iter().zip(given);

@@ -1,4 +1,4 @@
-//! Routes from their configuration: patterns, and chains with their filters built.
+//! Builds routes from their configuration: patterns, and chains with their filters.
 
 mod endpoints;
 mod order;
@@ -25,10 +25,10 @@ use std::sync::Arc;
 
 pub(super) use endpoints::endpoints;
 
-/// Chains may use chains; deeper than this is a circle or a riddle.
+/// The maximum depth of chains that use chains, to detect circular references.
 const USE_DEPTH_MAX: usize = 8;
 
-/// Builds routes; holds what their filters may need.
+/// Builds routes, with everything that their filters may need.
 pub(crate) struct RouteBuilder<'a> {
     pub chains: &'a BTreeMap<String, Vec<ChainStepConfig>>,
     pub callers: &'a Arc<Callers>,
@@ -41,14 +41,14 @@ pub(crate) struct RouteBuilder<'a> {
     pub endpoints: &'a Arc<[ModelEndpoint]>,
 }
 
-/// A filter, and where it is written.
+/// A filter, and where it is in the file.
 struct BuiltFilter {
     named: NamedFilter,
-    /// Pointers of the steps that lead to it: the route's, then those of the chains it uses.
+    /// Pointers of the steps that lead to it: the route's step, then those of the chains it uses.
     trail: Vec<String>,
 }
 
-/// What a chain is built for.
+/// The side and protocol that a chain is built for.
 #[derive(Clone, Copy)]
 struct ChainContext<'a> {
     side: ChainSide,
@@ -89,7 +89,7 @@ impl RouteBuilder<'_> {
         Router::new(routes)
     }
 
-    /// A route for each pattern, with the same chains.
+    /// Builds a route for each pattern, with the same chains.
     fn route(
         &self,
         config: &RouteConfig,
@@ -132,7 +132,7 @@ impl RouteBuilder<'_> {
             problems,
         );
         self.check_protocol(*protocol, at, problems);
-        // Of what could not be built, the order tells nothing.
+        // The order is checked only if every filter was built.
         if whole {
             order::check(&asked, &patterns, &format!("{at}/request"), problems);
         }
@@ -163,7 +163,7 @@ impl RouteBuilder<'_> {
             return;
         };
         let mut channels = self.catalog.channels();
-        // A channel that could not be built takes its protocols along.
+        // A channel that could not be built is missing here, and so are its protocols.
         if problems.errors() == 0 && !channels.any(|channel| channel.protocols.contains(&protocol))
         {
             problems.warning(
@@ -245,7 +245,7 @@ impl RouteBuilder<'_> {
         problems: &mut ProblemCollector<'_>,
     ) {
         let at = trail.last().map_or("", String::as_str);
-        // The configuration's schema has refused unknown names already.
+        // The schema check has already refused unknown names.
         let Some(kind) = registry::find(name) else {
             return problems.error(at, format!("unknown filter `{name}`"), None);
         };
@@ -331,7 +331,7 @@ fn all_have_parameter(patterns: &[RoutePattern], name: &str) -> bool {
     patterns.iter().all(|pattern| pattern.has_parameter(name))
 }
 
-/// Warns of a match whose requests an earlier route takes: the first that matches wins.
+/// Warns of a pattern whose requests all match an earlier route: the first match wins.
 fn warn_if_taken(pattern: &str, earlier: &[Route], at: &str, problems: &mut ProblemCollector<'_>) {
     let Ok(pattern) = RoutePattern::parse(pattern) else {
         return;

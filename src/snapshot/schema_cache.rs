@@ -1,4 +1,4 @@
-//! Compiled request schemas: from the configuration's folder, or the ones this program carries.
+//! Compiles request schemas from the configuration's folder or from the program's built-in files.
 
 use crate::filter::kind::SchemaLookup;
 use crate::protocol::json::{JsonDocument, JsonLimits};
@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// A schema by its name, with its path and text.
+/// A built-in schema: name, path, text.
 macro_rules! carried {
     ($name:literal) => {
         (
@@ -19,7 +19,7 @@ macro_rules! carried {
     };
 }
 
-/// The schemas that come with the program: name, path in its repository, text.
+/// The built-in schemas: name, path in the repository, text.
 const BUILT_IN: &[(&str, &str, &str)] = &[
     carried!("chat"),
     carried!("count_tokens"),
@@ -40,13 +40,13 @@ const BUILT_IN: &[(&str, &str, &str)] = &[
     carried!("video"),
 ];
 
-/// The names of the schemas that come along as profiles of models: `<protocol>/<generation>`.
+/// The names of the built-in schemas that are profiles of models: `<protocol>/<generation>`.
 pub fn built_in_profiles() -> impl Iterator<Item = &'static str> {
     let names = BUILT_IN.iter().map(|(name, _, _)| *name);
     names.filter(|name| name.contains('/'))
 }
 
-/// Compiles each schema once per snapshot, and remembers which files it read, or wanted to.
+/// Compiles each schema once per snapshot, and records the files it read or tried to read.
 pub struct SchemaCache {
     folder: PathBuf,
     compiled: Mutex<HashMap<PathBuf, Arc<CompiledSchema>>>,
@@ -54,7 +54,7 @@ pub struct SchemaCache {
 }
 
 impl SchemaCache {
-    /// Paths are relative to `folder`, where `routes.yaml` is.
+    /// Paths are relative to `folder`, which contains `routes.yaml`.
     pub fn new(folder: PathBuf) -> Self {
         Self {
             folder,
@@ -63,7 +63,7 @@ impl SchemaCache {
         }
     }
 
-    /// The files that were read, or wanted.
+    /// The files that were read, or could not be read.
     pub fn into_files(self) -> Vec<PathBuf> {
         self.files
             .into_inner()
@@ -120,7 +120,7 @@ impl SchemaLookup for SchemaCache {
     }
 }
 
-/// The line and column of what is wrong with a schema, its pointer, and the reason.
+/// The line, column and pointer of what is wrong with a schema, and the reason.
 fn place_and_reason(text: String, invalid: &InvalidSchema) -> String {
     let InvalidSchema { pointer, reason } = invalid;
     let document = JsonDocument::parse(text.clone().into(), &JsonLimits::default()).ok();

@@ -1,4 +1,4 @@
-//! `server`: its addresses, certificates and name servers, checked when the configuration is built, used when the process starts.
+//! Builds and checks `server`: listeners, certificates, limits and name servers.
 
 use super::{ProblemCollector, client_address, pem};
 use crate::catalog::client_address::ClientAddressResolver;
@@ -14,24 +14,24 @@ use std::sync::Arc;
 use std::time::Duration;
 
 const DNS_PORT: u16 = 53;
-/// No head has more bytes, since Pingora takes no more.
+/// The maximum size of a request head; Pingora accepts no larger one.
 const HEADER_BYTES_MAX: usize = (1 << 20) - 1;
 
-/// The listeners, and the bounds of the process. What a reload changes of it needs a restart.
+/// The settings of listeners and process limits. A change needs a restart.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerSettings {
     /// `host:port` of the gateway.
     pub listen: String,
     /// `host:port` of the admin pages.
     pub admin: String,
-    /// Plain HTTP without.
+    /// TLS of the gateway's listener; plain HTTP if `None`.
     pub tls: Option<ServerTlsFiles>,
-    /// As many as there are processors, if absent.
+    /// The number of worker threads; the number of processors if `None`.
     pub workers: Option<u16>,
     pub access_log: AccessLogTarget,
     pub limits: ServerLimits,
     pub dns: DnsSettings,
-    /// How the addresses of clients are found.
+    /// How clients' addresses are determined.
     pub client_addresses: Arc<ClientAddressResolver>,
 }
 
@@ -43,7 +43,7 @@ pub struct ServerTlsFiles {
     pub client_ca: Option<PathBuf>,
 }
 
-/// Where access-log lines go.
+/// Where access-log lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AccessLogTarget {
     Stdout,
@@ -51,11 +51,11 @@ pub enum AccessLogTarget {
     Off,
 }
 
-/// Bounds on connections and on what a slow client may hold.
+/// Limits of connections, and deadlines for slow clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
     pub connections: u32,
-    /// Request line and header fields together.
+    /// The maximum size of the request line and header fields together.
     pub header_bytes: usize,
     pub header_deadline: Duration,
     pub body_deadline: Duration,
@@ -65,16 +65,16 @@ pub struct ServerLimits {
     pub drain: Duration,
 }
 
-/// How the names of providers become addresses.
+/// How providers' names are resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DnsSettings {
-    /// Those of the system if there are none.
+    /// Name servers; the system's if empty.
     pub servers: Vec<SocketAddr>,
-    /// How long addresses are used that come without a time to live.
+    /// The time to live of addresses that come without one.
     pub refresh: Duration,
 }
 
-/// The server that `config` describes; what cannot be used of it is reported.
+/// Builds the settings that `config` describes; reports problems.
 pub(crate) fn build(
     config: &ServerConfig,
     folder: &Path,
@@ -150,16 +150,16 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
     }
 }
 
-/// What a listener with TLS needs.
+/// The TLS material of a listener.
 pub struct ServerTls {
     pub identity: CertifiedKey,
-    /// Whom client certificates must come from; none are asked for without.
+    /// CA certificates for client certificates; no client certificate is requested if `None`.
     pub client_authorities: Option<RootCertStore>,
 }
 
 /// A file that cannot be used.
 pub struct TlsFileError {
-    /// The key of `server.tls` that names it.
+    /// The key of `server.tls` that names the file.
     pub member: &'static str,
     pub reason: String,
 }
@@ -194,7 +194,7 @@ pub fn read_tls(files: &ServerTlsFiles, folder: &Path) -> Result<ServerTls, Vec<
     }
 }
 
-/// Reports addresses that are none, and the same one for both listeners.
+/// Reports invalid addresses, and the same address for both listeners.
 fn check_addresses(config: &ServerConfig, problems: &mut ProblemCollector<'_>) {
     for (member, address) in [("listen", &config.listen), ("admin", &config.admin)] {
         let has_port = address
@@ -213,13 +213,13 @@ fn check_addresses(config: &ServerConfig, problems: &mut ProblemCollector<'_>) {
     }
 }
 
-/// A name server's address, `address` or `address:port`; an IPv6 address with a port stands in brackets.
+/// Parses a name server: `address` or `address:port`, with brackets around an IPv6 address with a port.
 fn name_server(text: &str) -> Option<SocketAddr> {
     let with_port = text.parse().ok();
     with_port.or_else(|| Some(SocketAddr::new(text.parse().ok()?, DNS_PORT)))
 }
 
-/// Name servers that are no addresses are reported: their names would have to be asked for first.
+/// Reports name servers that are not addresses: resolving their names would need a name server.
 fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSettings {
     let DnsConfig { servers, refresh } = config;
     let mut addresses = Vec::new();

@@ -1,4 +1,4 @@
-//! Where large request bodies wait, from its configuration: a folder in which files can be made.
+//! Builds the spool settings for large request bodies, and checks the folder.
 
 use super::ProblemCollector;
 use crate::config::routes::SpoolConfig;
@@ -8,15 +8,15 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// When a body is spooled, and where to.
+/// When a body is spooled, and where.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolPolicy {
-    /// Bodies of more bytes than this are.
+    /// The size in bytes above which a body is spooled.
     pub above: u64,
     pub folder: Arc<Path>,
 }
 
-/// What `config` describes; a folder that cannot be used is reported.
+/// Builds the settings that `config` describes; reports a folder that cannot be used.
 pub(crate) fn build(
     config: &SpoolConfig,
     folder: &Path,
@@ -52,10 +52,10 @@ pub(crate) fn build(
     }
 }
 
-/// A new file in `folder` that has no name any more: nobody else can open it, and it is gone with its last user.
+/// Creates an unlinked file in `folder`: no other process can open it, and the system removes it when it is closed.
 ///
 /// # Errors
-/// It cannot be made.
+/// The file cannot be created.
 pub fn nameless_file(folder: &Path) -> io::Result<File> {
     let path = fresh_path(folder)?;
     let file = OpenOptions::new()

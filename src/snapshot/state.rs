@@ -1,4 +1,4 @@
-//! Where state is kept, from its configuration. Nothing is opened here.
+//! Builds the settings of the state store. Opens nothing.
 
 use super::{ProblemCollector, pem};
 use crate::config::state::{OnStoreFailureConfig, RedisConfig, SqliteConfig, StateConfig};
@@ -7,7 +7,7 @@ use crate::state::settings::{RedisSettings, SqliteSettings, StoreSettings};
 use std::fs;
 use std::path::Path;
 
-/// The store that `config` describes; its problems are reported.
+/// Builds the settings that `config` describes; reports problems.
 pub(crate) fn build(
     config: &StateConfig,
     folder: &Path,

@@ -1,5 +1,4 @@
-//! Warnings of what a configuration allows but that cannot work as written: models that no channel serves,
-//! callers, channels and routes that no request can use.
+//! Warnings about valid settings that cannot work, such as a model that no channel serves.
 
 use super::ProblemCollector;
 use super::origin;
@@ -17,9 +16,9 @@ use std::collections::{BTreeMap, HashSet};
 
 const SECRET_NAME: &str = "this name looks like a secret";
 const SECRET_NAME_HINT: &str = "names appear in logs, metrics and admin pages; use another name";
-/// Names are compared for this many warnings at most: a long file would take minutes.
+/// The maximum number of warnings with a suggested name; in a long file, comparing all names would take minutes.
 const SUGGESTIONS_MAX: usize = 100;
-/// Paths that a `base_url` of a provider's documentation is often pasted with.
+/// Endpoint paths that are often pasted into `base_url` from a provider's documentation.
 const ENDPOINTS: [&str; 4] = [
     "/chat/completions",
     "/messages",
@@ -39,7 +38,7 @@ pub(crate) struct UsabilityCheck<'a> {
 
 impl UsabilityCheck<'_> {
     pub fn check(&self, problems: &mut ProblemCollector<'_>) {
-        // A channel that could not be built takes its models along.
+        // A channel that could not be built is missing here, and so are its models.
         if problems.errors() > 0 {
             return;
         }
@@ -76,7 +75,7 @@ impl UsabilityCheck<'_> {
         self.check_routes(problems);
     }
 
-    /// Names are in logs, metrics and on admin pages, where no secret belongs.
+    /// Names appear in logs, metrics and admin pages, so that they must not be secrets.
     fn check_names(&self, problems: &mut ProblemCollector<'_>) {
         let callers = self.declared_callers.iter().enumerate();
         let callers =
@@ -143,7 +142,7 @@ impl UsabilityCheck<'_> {
         }
     }
 
-    /// What to do about a model that no channel serves.
+    /// The hint for a model that no channel serves.
     fn meant_model(&self, name: &str, suggestions: &mut usize) -> String {
         let otherwise = "add it to a channel's `models`, or remove it here";
         if *suggestions == 0 {
@@ -216,10 +215,10 @@ impl UsabilityCheck<'_> {
         }
     }
 
-    /// Routes that name a model, where no caller may use any model of their protocol.
+    /// Warns of routes that need a model if no caller may use any model of their protocol.
     fn check_routes(&self, problems: &mut ProblemCollector<'_>) {
         let may_use_any = |name: &str| self.callers.iter().any(|caller| caller.may_use_model(name));
-        // Where no caller may use any model, there is a warning at each caller already.
+        // If no caller may use any model, each caller already has a warning.
         if !self.catalog.models().any(|model| may_use_any(&model.name)) {
             return;
         }
@@ -250,7 +249,7 @@ impl UsabilityCheck<'_> {
         }
     }
 
-    /// Routes that have this, each with the filter that provides it.
+    /// Routes whose request chain has this provision, each with the filter that provides it.
     fn routes_with(
         &self,
         provision: FilterProvision,
@@ -260,7 +259,7 @@ impl UsabilityCheck<'_> {
     }
 }
 
-/// A credential that reads as a variable without its braces is sent as it is.
+/// Warns of a credential that looks like a variable without its braces: it would be sent as it is.
 fn check_credentials(at: &str, channel: &ChannelConfig, problems: &mut ProblemCollector<'_>) {
     let single = channel.credential.iter().map(|one| (None, one));
     let several = channel.credentials.iter().enumerate();

@@ -1,4 +1,4 @@
-//! What a request takes from the limits of its caller, and what became of that.
+//! Admission of a request under its caller's limits: the request, the decision, and the ticket to settle.
 
 pub use super::limit_kind::LimitKind;
 
@@ -6,12 +6,12 @@ use super::clock::Timestamp;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a request needs.
+/// What a request needs from its caller's limits.
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
-    /// Every limit that applies, all of one caller, in an order that stays the same while the configuration does.
+    /// Every limit that applies, all of one caller. The order changes only with the configuration.
     pub limits: &'a [CallerLimit],
-    /// Tokens it will use, as estimated.
+    /// The estimated number of tokens that the request will use.
     pub tokens: u64,
 }
 
@@ -19,13 +19,13 @@ pub struct AdmissionRequest<'a> {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CallerLimit {
     pub caller: Arc<str>,
-    /// The platform model that it is about; all models where absent.
+    /// The platform model that the limit applies to; all models if `None`.
     pub model: Option<Arc<str>>,
     pub measure: LimitKind,
     pub most: u64,
 }
 
-/// What a limit is counted by: the same one while what may be taken changes.
+/// Identifies the counter of a limit. It stays the same when the configured maximum changes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CounterKey {
     pub caller: Arc<str>,
@@ -33,44 +33,44 @@ pub struct CounterKey {
     pub measure: LimitKind,
 }
 
-/// What came of a demand.
+/// The result of [`AdmissionRequest`].
 #[derive(Debug)]
 pub struct Admission {
-    /// How each limit stands after this demand, in the demand's order.
+    /// The state of each limit after the decision, in the order of the request's limits.
     pub limit_statuses: Vec<LimitStatus>,
     pub decision: AdmissionDecision,
 }
 
 #[derive(Debug)]
 pub enum AdmissionDecision {
-    /// Taken; the ticket is to be settled, once.
+    /// The limits were charged; the ticket must be settled exactly once.
     Granted(AdmissionTicket),
-    /// Nothing was taken.
+    /// No limit was charged.
     Refused {
-        /// The limit in the way, by its place in the demand; of several the one that takes longest.
+        /// The index of the limit that refuses; of several, the one with the longest wait.
         limit: usize,
-        /// When it may go through; for [`LimitKind::Concurrent`] a guess.
+        /// When to try again; for [`LimitKind::Concurrent`] an estimate.
         retry_after: Duration,
     },
 }
 
-/// How a limit stands.
+/// How much of a limit is left, and when it resets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitStatus {
     pub remaining: u64,
-    /// Until all of the limit is free again, if nothing more is taken.
+    /// The time until the whole limit is free again if nothing more is charged.
     pub reset: Duration,
 }
 
-/// What was taken, to be settled.
+/// What an admitted request was charged, to be settled when it ends.
 #[derive(Debug)]
 pub struct AdmissionTicket {
     pub limits: Vec<CallerLimit>,
-    /// The estimate that was taken.
+    /// The estimate that was charged.
     pub tokens: u64,
-    /// On the store's clock.
+    /// The time of admission, on the store's clock.
     pub taken_at: Timestamp,
-    /// The store's own number for the place that was taken.
+    /// The store's number for the concurrency lease; 0 if the store keeps none.
     pub lease: u64,
 }
 

@@ -1,22 +1,22 @@
-//! Which channel made what, for the caller that got it, in bounded memory.
+//! Which channel created an id (a response, file, conversation …), by caller, in bounded memory.
 
 use super::bounded_cache::{BoundedCache, CacheBounds};
 use std::sync::Arc;
 
-/// Ids that are remembered, of all callers.
+/// The maximum number of ids in memory, of all callers together.
 const IDS_MAX: usize = 500_000;
 
-/// Ids and the channels they came from, by caller; those used last stay.
+/// Ids and the channels that created them, by caller. The least recently used id is evicted first.
 #[derive(Debug)]
 pub struct AffinityCache {
     owners: BoundedCache<(Arc<str>, Box<str>), IdOwner>,
 }
 
-/// What is known of an id.
+/// What the cache knows about an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum IdOwner {
     Channel(Arc<str>),
-    /// Forgotten, though a slower store may still know it.
+    /// The caller deleted the id. A slower store may still have it.
     Forgotten,
 }
 
@@ -25,7 +25,7 @@ impl AffinityCache {
         self.owners.insert((caller.clone(), id.into()), owner, 0);
     }
 
-    /// The owner of `id`, as far as `caller` got it; the lookup counts as a use.
+    /// The owner of `id` if `caller` received it. The lookup counts as a use.
     pub fn owner_of(&mut self, caller: &Arc<str>, id: &str) -> Option<IdOwner> {
         self.owners.get(&(caller.clone(), id.into())).cloned()
     }
@@ -38,7 +38,7 @@ impl AffinityCache {
 impl Default for AffinityCache {
     fn default() -> Self {
         Self {
-            // The entries are of about the same size.
+            // The entries have about the same size, so that only their number is limited.
             owners: BoundedCache::new(CacheBounds {
                 entries: IDS_MAX,
                 bytes: usize::MAX,
@@ -48,7 +48,7 @@ impl Default for AffinityCache {
 }
 
 impl IdOwner {
-    /// The channel, if it is still to be known.
+    /// The channel, unless the id was deleted.
     pub fn channel(self) -> Option<Arc<str>> {
         match self {
             Self::Channel(name) => Some(name),

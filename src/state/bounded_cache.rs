@@ -1,21 +1,21 @@
-//! A cache bounded by its entries and their bytes: what was not used for the longest time goes first.
+//! An LRU cache bounded by the number and the total size of its entries.
 
 use lru::LruCache;
 use std::borrow::Borrow;
 use std::hash::{Hash, RandomState};
 
-/// What a cache may hold at most.
+/// The maximum size of a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheBounds {
     pub entries: usize,
-    /// Of all entries together, as counted by those who insert them.
+    /// The size of all entries together, as given by the code that inserts them.
     pub bytes: usize,
 }
 
-/// Values by key, within bounds. Keys come from callers and providers, so that their hash is keyed.
+/// Values by key, within bounds. Keys come from callers and providers, so the hash is seeded at random.
 #[derive(Debug)]
 pub struct BoundedCache<K: Hash + Eq, V> {
-    /// The values, and the bytes that each counts for.
+    /// The values, each with its size in bytes.
     entries: LruCache<K, (V, usize), RandomState>,
     bytes: usize,
     bounds: CacheBounds,
@@ -30,7 +30,7 @@ impl<K: Hash + Eq, V> BoundedCache<K, V> {
         }
     }
 
-    /// The value of `key`, which counts as used now.
+    /// The value of `key`. The lookup counts as a use.
     pub fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -38,8 +38,8 @@ impl<K: Hash + Eq, V> BoundedCache<K, V> {
         self.entries.get(key).map(|(value, _)| value)
     }
 
-    /// Puts `value`, which counts for `bytes`, in the place of the one before; a value larger than the whole cache
-    /// is not kept.
+    /// Inserts `value` with a size of `bytes` and replaces the value that `key` had. A value larger than the whole
+    /// cache is not stored.
     pub fn insert(&mut self, key: K, value: V, bytes: usize) {
         if let Some((_, before)) = self.entries.put(key, (value, bytes)) {
             self.bytes -= before;
@@ -67,7 +67,7 @@ impl<K: Hash + Eq, V> BoundedCache<K, V> {
 mod tests {
     use super::*;
 
-    /// A cache of these bounds, in which each of `entries` was put in turn.
+    /// A cache of these bounds, after each of `entries` was inserted in turn.
     fn cache_of(bounds: (usize, usize), entries: &[(u8, usize)]) -> BoundedCache<u8, usize> {
         let (entry_count, bytes) = bounds;
         let mut cache = BoundedCache::new(CacheBounds {
@@ -87,7 +87,7 @@ mod tests {
             ((9, 10), &[(1, 4), (2, 4), (3, 4)], &[2, 3]),
             ((9, 10), &[(1, 4), (2, 4), (3, 10)], &[3]),
             ((9, 10), &[(1, 4), (2, 11)], &[]),
-            // The place of an entry that is replaced is free again.
+            // The space of a replaced entry is free again.
             ((9, 10), &[(1, 4), (2, 4), (1, 6), (2, 4)], &[1, 2]),
             ((2, 10), &[(1, 4), (2, 4), (1, 4), (3, 1)], &[1, 3]),
         ] {

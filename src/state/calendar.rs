@@ -1,4 +1,4 @@
-//! Calendar days and months, UTC: when a budget begins anew.
+//! Calendar days and months in UTC, the periods of token budgets.
 
 use super::limit_kind::LimitKind;
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
-/// Milliseconds since 1970-01-01, UTC.
+/// The current time in Unix milliseconds.
 pub fn unix_ms() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -14,7 +14,7 @@ pub fn unix_ms() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// First millisecond of the calendar day or month that `now_ms` lies in, and of the next one.
+/// The first millisecond of the calendar day or month that contains `now_ms`, and of the next one.
 pub fn period(measure: LimitKind, now_ms: u64) -> (u64, u64) {
     let midnight = now_ms / DAY_MS * DAY_MS;
     let day = (midnight, midnight + DAY_MS);
@@ -24,7 +24,7 @@ pub fn period(measure: LimitKind, now_ms: u64) -> (u64, u64) {
     }
 }
 
-/// None for times that the calendar does not have.
+/// `None` if the calendar cannot represent the time.
 fn month(now_ms: u64) -> Option<(u64, u64)> {
     let now = DateTime::from_timestamp_millis(i64::try_from(now_ms).ok()?)?;
     let first = now.date_naive().with_day(1)?;
@@ -32,7 +32,7 @@ fn month(now_ms: u64) -> Option<(u64, u64)> {
     Some((unix_ms_of(first)?, unix_ms_of(next)?))
 }
 
-/// Milliseconds since 1970-01-01 of the begin of a day.
+/// Midnight at the start of `day`, in Unix milliseconds.
 fn unix_ms_of(day: NaiveDate) -> Option<u64> {
     let midnight = day.and_time(NaiveTime::MIN).and_utc();
     u64::try_from(midnight.timestamp_millis()).ok()
@@ -42,7 +42,7 @@ fn unix_ms_of(day: NaiveDate) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Seconds are those of `date -u -d … +%s`.
+    /// The expected values are from `date -u -d … +%s`.
     #[test]
     fn periods_are_those_of_the_calendar() {
         let cases = [

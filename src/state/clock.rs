@@ -1,4 +1,4 @@
-//! The time by which a process counts: minutes on a clock that never jumps, days and months on the calendar's.
+//! The two clocks of limits: a monotonic one for seconds and minutes, the system clock for days and months.
 
 use super::calendar::unix_ms;
 use std::sync::{Arc, LazyLock};
@@ -7,13 +7,13 @@ use std::time::Instant;
 /// One moment on both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timestamp {
-    /// Milliseconds of a clock that never jumps, since any begin.
+    /// Milliseconds of a monotonic clock, since an arbitrary start.
     pub steady_ms: u64,
     /// Unix milliseconds. An operator or a time server may set this clock.
     pub unix_ms: u64,
 }
 
-/// Where a store reads the time.
+/// The source of a store's time.
 #[derive(Clone)]
 pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
 
@@ -27,7 +27,7 @@ impl Timestamp {
         }
     }
 
-    /// A moment on the one clock of another machine.
+    /// A moment on the only clock of another machine (Redis).
     pub fn of_server(unix_ms: u64) -> Self {
         Self {
             steady_ms: unix_ms,
@@ -37,7 +37,7 @@ impl Timestamp {
 }
 
 impl Clock {
-    /// One that a test sets.
+    /// A clock that a test sets.
     pub fn new(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
@@ -53,7 +53,7 @@ impl Default for Clock {
     }
 }
 
-/// Milliseconds of a clock that never jumps.
+/// Milliseconds of a monotonic clock, since the first call.
 pub fn steady_ms() -> u64 {
     u64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(u64::MAX)
 }

@@ -1,8 +1,8 @@
-//! How a store is doing: whether it can be asked, and what failed or was dropped.
+//! Health of a state store: whether it is reachable, and counts of failed and dropped operations.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// What a store is asked to do.
+/// The operations of a state store, as labels for logs and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StoreOperation {
     Remember,
@@ -15,20 +15,20 @@ pub enum StoreOperation {
     GetNote,
 }
 
-/// How a store is doing, at one moment.
+/// A snapshot of a store's health.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreHealth {
     /// `memory`, `sqlite` or `redis`.
     pub store: &'static str,
-    /// Whether it can be asked, and keeps what it is given.
+    /// Whether the store is reachable and persists what it is given.
     pub up: bool,
-    /// Operations that failed since the process began, by [`StoreOperation::ALL`].
+    /// Failed operations since the process started, indexed as [`StoreOperation::ALL`].
     pub failed: [u64; StoreOperation::ALL.len()],
-    /// Operations that were dropped since the process began, by [`StoreOperation::ALL`].
+    /// Dropped operations since the process started, indexed as [`StoreOperation::ALL`].
     pub dropped: [u64; StoreOperation::ALL.len()],
 }
 
-/// Counts for a [`StoreHealth`].
+/// The live counters behind a [`StoreHealth`].
 #[derive(Debug)]
 pub struct StoreCounters {
     up: AtomicBool,
@@ -48,7 +48,7 @@ impl StoreOperation {
         Self::GetNote,
     ];
 
-    /// The word for logs and metrics.
+    /// The name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Remember => "set_owner",
@@ -64,7 +64,7 @@ impl StoreOperation {
 }
 
 impl StoreHealth {
-    /// A store that never fails.
+    /// The health of a store that never fails.
     pub fn up(store: &'static str) -> Self {
         Self {
             store,
@@ -74,7 +74,7 @@ impl StoreHealth {
         }
     }
 
-    /// A store that cannot be had.
+    /// The health of a store that could not be opened.
     pub fn down(store: &'static str) -> Self {
         Self {
             up: false,
@@ -100,7 +100,7 @@ impl StoreCounters {
         self.dropped[operation as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Says whether the store can be asked; true if that is news.
+    /// Records whether the store is reachable; returns true if that changed.
     pub fn set_up(&self, up: bool) -> bool {
         self.up.swap(up, Ordering::Relaxed) != up
     }

@@ -1,4 +1,4 @@
-//! What callers have used of their limits, counted in memory.
+//! Counters of what callers have used of their limits, in memory.
 
 use super::admission::{
     Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, CallerLimit, CounterKey,
@@ -10,17 +10,17 @@ use super::sliding_window::SlidingWindow;
 use std::collections::HashMap;
 use std::time::Duration;
 
-/// A place is freed when another request ends, and nobody knows when that is.
+/// The wait until the next try under a concurrency limit: nobody knows when another request will end.
 pub const LEASE_RETRY: Duration = Duration::from_secs(1);
 
-/// Below so many counters none is looked at for having become idle.
+/// Idle counters are looked for and removed only above this number of counters.
 const COUNTERS_KEPT: usize = 1_024;
 
-/// What was counted, by caller, model and measure.
+/// Counters by caller, model and kind of limit.
 #[derive(Debug, Default)]
 pub struct LimitCounters {
     values: HashMap<CounterKey, CounterValue>,
-    /// How many counters there may be before idle ones are removed: callers come and go with the configuration.
+    /// The number of counters at which idle ones are removed: callers come and go with the configuration.
     prune_at: usize,
 }
 
@@ -31,17 +31,17 @@ enum CounterValue {
     Period(BudgetPeriod),
 }
 
-/// What was used of a budget since the first millisecond of its period.
+/// The tokens used of a budget since the start of its day or month.
 #[derive(Debug, Default)]
 struct BudgetPeriod {
     since: u64,
     used: u64,
-    /// The part of it that no file knows yet.
+    /// The part of `used` that is not yet written to the state file.
     unsaved: i64,
 }
 
 impl LimitCounters {
-    /// Takes what `demand` needs `now` from all of its limits, or from none.
+    /// Charges `demand` to all of its limits, or to none.
     pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: Timestamp) -> Admission {
         self.prune(now);
         let mut refused: Option<(usize, Duration)> = None;
@@ -78,7 +78,7 @@ impl LimitCounters {
         }
     }
 
-    /// Corrects the estimate of `ticket`, and frees its place.
+    /// Corrects the charge of `ticket` from the estimate to `tokens_used`, and ends its concurrency lease.
     pub fn settle(&mut self, ticket: &AdmissionTicket, tokens_used: u64) {
         for limit in &ticket.limits {
             if let Some(values) = self.values.get_mut(&limit.counter()) {
@@ -87,7 +87,8 @@ impl LimitCounters {
         }
     }
 
-    /// A file holds `total` for the period that began at `since`, of which `tokens` came from here just now.
+    /// Adopts the total that the state file has after a write: `total` for the period that began at `since`, of which
+    /// this process has just added `tokens`.
     pub fn written(&mut self, counter: &CounterKey, since: u64, tokens: u64, total: u64) {
         if let Some(CounterValue::Period(period)) = self.values.get_mut(counter)
             && period.since == since
@@ -97,7 +98,7 @@ impl LimitCounters {
         }
     }
 
-    /// A file held `total` for the period that began at `since` when it was opened.
+    /// Sets the total that the state file had when it was opened, for the period that began at `since`.
     pub fn restore(&mut self, counter: CounterKey, since: u64, total: u64) {
         let period = BudgetPeriod {
             since,
@@ -107,7 +108,7 @@ impl LimitCounters {
         self.values.insert(counter, CounterValue::Period(period));
     }
 
-    /// Removes what is counted no more, once there is much of it.
+    /// Removes idle counters once there are many counters.
     fn prune(&mut self, now: Timestamp) {
         if self.values.len() >= self.prune_at.max(COUNTERS_KEPT) {
             self.values
@@ -141,11 +142,11 @@ impl CounterValue {
         }
     }
 
-    /// Until a demand of `tokens` fits; zero if it does now.
+    /// The time until a request for `tokens` fits; zero if it fits now.
     fn wait_for(&mut self, limit: &CallerLimit, tokens: u64, now: Timestamp) -> Duration {
         let room = room_of(limit.measure, tokens);
         match self {
-            // What never fits alone is let in when nothing else is there: an estimate may be wrong.
+            // A request that alone exceeds the limit is admitted when the window is empty: its estimate may be wrong.
             Self::Minute(window) => window
                 .wait_for(now.steady_ms, room.min(limit.most), limit.most)
                 .unwrap_or(Duration::from_secs(60)),
@@ -190,7 +191,7 @@ impl CounterValue {
         }
     }
 
-    /// Whether a counter that begins anew would say the same.
+    /// Whether a new counter would give the same results, so that this one can be removed.
     fn is_idle(&mut self, measure: LimitKind, now: Timestamp) -> bool {
         match self {
             Self::Minute(window) => window.sum(now.steady_ms) == 0,
@@ -227,7 +228,7 @@ impl BudgetPeriod {
     }
 }
 
-/// What a request takes of a minute's limit.
+/// What a request adds to a counter of one minute.
 fn room_of(measure: LimitKind, tokens: u64) -> u64 {
     match measure {
         LimitKind::TokensPerMinute => tokens,

@@ -1,17 +1,17 @@
-//! What a limit of a caller counts.
+//! The kinds of limits that a caller can have.
 
-/// What a limit counts, and over which time.
+/// What a limit counts, and over which period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LimitKind {
-    /// In any 60 s.
+    /// Requests in any 60 s.
     RequestsPerMinute,
-    /// In any 60 s; taken on estimate, corrected by what was used.
+    /// Tokens in any 60 s; charged by estimate, then corrected to the tokens used.
     TokensPerMinute,
-    /// At one time.
+    /// Requests in flight.
     Concurrent,
-    /// In a calendar day, UTC; survives a restart.
+    /// Tokens in a calendar day (UTC); survives a restart.
     TokensPerDay,
-    /// In a calendar month, UTC; survives a restart.
+    /// Tokens in a calendar month (UTC); survives a restart.
     TokensPerMonth,
 }
 
@@ -24,12 +24,12 @@ impl LimitKind {
         Self::TokensPerMonth,
     ];
 
-    /// Whether it counts over a calendar day or month, and survives a restart.
+    /// Whether the limit counts over a calendar day or month, and survives a restart.
     pub fn is_budget(self) -> bool {
         matches!(self, Self::TokensPerDay | Self::TokensPerMonth)
     }
 
-    /// The word for errors, metrics and keys of a store.
+    /// The name in errors, metrics and store keys.
     pub fn name(self) -> &'static str {
         match self {
             Self::RequestsPerMinute => "requests_per_minute",

@@ -1,4 +1,4 @@
-//! State in the memory of one process: forgotten when it ends.
+//! The state store in the memory of one process. Its content is lost when the process ends.
 
 use super::admission::{Admission, AdmissionRequest, AdmissionTicket};
 use super::affinity::{AffinityCache, IdOwner};
@@ -11,7 +11,7 @@ use super::{StateStore, StoreFuture};
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// State of this process alone.
+/// A state store that only this process uses.
 #[derive(Default)]
 pub struct MemoryStore {
     affinity: Mutex<AffinityCache>,
@@ -19,12 +19,12 @@ pub struct MemoryStore {
     limiter: Mutex<PerSecondLimiter>,
     notes: Mutex<NoteCache>,
     clock: Clock,
-    /// The store that was wanted and cannot be had.
+    /// The name of the configured store that could not be opened, if this one replaces it.
     configured: Option<&'static str>,
 }
 
 impl MemoryStore {
-    /// With another clock.
+    /// A store with another clock.
     #[cfg(test)]
     pub fn with_clock(clock: Clock) -> Self {
         Self {
@@ -33,7 +33,7 @@ impl MemoryStore {
         }
     }
 
-    /// Stands in for a store of this name that cannot be had; its health says so.
+    /// A replacement for the store `configured`, which could not be opened; its health reports that store as down.
     pub fn fallback_for(configured: &'static str) -> Self {
         Self {
             configured: Some(configured),
@@ -100,7 +100,7 @@ impl StateStore for MemoryStore {
     }
 }
 
-/// What another thread left behind when it panicked is as good as any.
+/// Locks `mutex`. A panic of another thread does not invalidate the data, so poisoning is ignored.
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! What edges share, or a restart must not lose, behind one trait: which channel made what, limits, budgets.
+//! State that gateways share or that must survive a restart, behind the trait `StateStore`: id owners, limits, notes.
 
 pub mod admission;
 mod affinity;
@@ -27,85 +27,84 @@ use std::sync::Arc;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Where state is kept.
+/// A store for shared state.
 ///
-/// Nothing here delays an answer: what is recorded from a passing stream is handed over and written
-/// behind its back. A store that is away says so within its own deadline; what is done then is for
-/// the caller of these methods to decide.
+/// Writes never delay a response: they are queued and written in the background. Reads fail at the store's own deadline
+/// while the store is unreachable; the caller of these methods decides what happens then.
 pub trait StateStore: Send + Sync {
-    /// Records that `channel` made `id` for `caller`. Never waits.
+    /// Records that `channel` created `id` for `caller`. Never waits.
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>);
 
-    /// The channel that made `id` for `caller`; the ids of other callers are as unknown as any.
+    /// The channel that created `id` for `caller`; `None` for unknown ids and for ids of other callers.
     fn channel_of<'a>(
         &'a self,
         caller: &'a Arc<str>,
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>>;
 
-    /// Forgets an id that its caller has deleted. Never waits.
+    /// Removes an id that its caller has deleted. Never waits.
     fn forget(&self, caller: &Arc<str>, id: &str);
 
-    /// Takes what a request needs from all of its limits at once, or from none.
+    /// Charges a request to all of its limits at once, or to none.
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission>;
 
-    /// Ends what was admitted: corrects its estimate to the tokens really used, and frees its place.
-    /// Never waits.
+    /// Settles an admitted request: corrects its estimate to the tokens used, and ends its concurrency lease. Never
+    /// waits.
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64);
 
-    /// Takes one use of what belongs to `budget_key`, of which any second holds at most `per_second`.
+    /// Charges one use to `budget_key`, which allows at most `per_second` uses in any second.
     fn take_per_second<'a>(
         &'a self,
         budget_key: &'a str,
         per_second: u16,
     ) -> StoreFuture<'a, PerSecondDecision>;
 
-    /// Keeps a text under a key, for [`notes::NOTE_KEPT`] unless there is no room for so many. One that is longer
-    /// than [`notes::NOTE_BYTES_MAX`] is not kept. Never waits.
+    /// Stores a text under a key for [`note_cache::NOTE_KEPT`]; older notes may be evicted earlier if there are too
+    /// many. A text longer than [`note_cache::NOTE_BYTES_MAX`] is not stored. Never waits.
     fn put_note(&self, key: &str, text: &Bytes);
 
-    /// What was noted last under a key.
+    /// The last text that was stored under a key.
     fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>>;
 
-    /// What becomes of requests with limits while the store is away and [`StateStore::admit`] fails, and of what
-    /// [`StateStore::take_per_second`] would have counted.
+    /// What happens while the store is unreachable: to requests with limits when [`StateStore::admit`] fails, and to
+    /// uses that [`StateStore::take_per_second`] would have counted.
     fn on_store_failure(&self) -> OnStoreFailure {
         OnStoreFailure::Allow
     }
 
-    /// How it is doing, for metrics.
+    /// The store's health, for metrics.
     fn health(&self) -> StoreHealth;
 
-    /// Waits until what was handed over is written, at most `max_wait`: for the end of the process. Blocks.
+    /// Blocks until the queued writes are written, at most for the given time. Called when the process ends.
     fn flush(&self, _patience: Duration) {}
 }
 
-/// What happens to requests with limits while these cannot be checked.
+/// What happens to requests with limits while the limits cannot be checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnStoreFailure {
-    /// They pass, uncounted.
+    /// Requests pass and are not counted.
     #[default]
     Allow,
-    /// They are refused.
+    /// Requests are refused.
     Deny,
 }
 
-/// What a store gives: there already, or still to come.
+/// The result of a store operation: known already, or a future.
 pub enum StoreFuture<'a, T> {
     Ready(Result<T, StoreUnavailable>),
     Later(Pin<Box<dyn Future<Output = Result<T, StoreUnavailable>> + Send + 'a>>),
 }
 
-/// The store cannot be asked now.
+/// The state store is unreachable or did not respond in time.
 #[derive(Debug, Error)]
 #[error("the state store is unreachable: {0}")]
 pub struct StoreUnavailable(pub String);
 
 impl<T> StoreFuture<'_, T> {
-    /// Waits for it.
+    /// Waits for the result.
     ///
     /// # Errors
-    /// The store is away.
+    /// The store is unreachable.
     pub async fn get(self) -> Result<T, StoreUnavailable> {
         match self {
             Self::Ready(outcome) => outcome,

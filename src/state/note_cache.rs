@@ -1,19 +1,19 @@
-//! Texts that are kept for a while under a key, in bounded memory.
+//! A bounded in-memory cache of notes (texts by key), such as the final status of a task.
 
 use super::bounded_cache::{BoundedCache, CacheBounds};
 use bytes::Bytes;
 use std::time::Duration;
 
-/// How long a note is kept where there is room for it.
+/// How long a note is stored, unless it is evicted earlier.
 pub const NOTE_KEPT: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-/// A longer one is not kept.
+/// The maximum length of a note in bytes; a longer one is not stored.
 pub const NOTE_BYTES_MAX: usize = 32 << 10;
-/// Bytes of all notes in memory.
+/// The maximum size of all notes in memory, in bytes.
 const ALL_NOTES_BYTES_MAX: usize = 32 << 20;
-/// What a note takes besides its text.
+/// The estimated size of a note beside its text, in bytes.
 const NOTE_OVERHEAD: usize = 200;
 
-/// Notes by key; those used last stay.
+/// Notes by key. The least recently used note is evicted first.
 #[derive(Debug)]
 pub struct NoteCache {
     texts: BoundedCache<Box<str>, Bytes>,

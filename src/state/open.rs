@@ -1,4 +1,4 @@
-//! How the store is opened where state is kept.
+//! Opens the configured state store.
 
 use super::StateStore;
 use super::clock::Clock;
@@ -9,7 +9,8 @@ use super::sqlite_store::SqliteStore;
 use std::sync::Arc;
 
 impl StoreSettings {
-    /// Opens the store. What cannot be had is told and counted, and never keeps the gateway from starting.
+    /// Opens the store. If it cannot be opened, the reason is logged and a store in memory replaces it: the gateway
+    /// always starts.
     pub fn open(&self) -> Arc<dyn StateStore> {
         match self {
             Self::Memory => Arc::new(MemoryStore::default()),

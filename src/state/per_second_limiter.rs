@@ -1,36 +1,36 @@
-//! Uses of what may be used so many times a second, and no more often.
+//! Limits of uses per second, counted in memory.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-/// The time in which uses are counted: a second, and a quarter for their way. The first may be late where
-/// connections are made for them, and the next ones overtake nobody but find them still arriving.
+/// The length of the window: a second, and a quarter for network delay. A use can reach the provider late (for example
+/// after connecting), and the next one must not follow it too closely.
 pub const WINDOW_MS: u64 = 1_250;
 
 /// Whether something may be used now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerSecondDecision {
-    /// It may, and the use is counted.
+    /// Allowed; the use is counted.
     Allowed,
-    /// Not before this time has passed; nothing is counted.
+    /// Not allowed before this time has passed; nothing is counted.
     RetryAfter(Duration),
 }
 
-/// The last uses of each, in memory.
+/// The last uses of each key, in memory.
 #[derive(Debug, Default)]
 pub struct PerSecondLimiter {
-    /// Milliseconds of a clock that never jumps, the oldest first; never more than a second may hold.
+    /// Monotonic milliseconds of each key's uses, the oldest first; at most as many as a second allows.
     used: HashMap<Box<str>, VecDeque<u64>>,
 }
 
 impl PerSecondLimiter {
-    /// Takes a use of `budget_key` at `now_ms`, of which any second holds at most `per_second`.
+    /// Charges a use of `budget_key` at `now_ms`; at most `per_second` uses are allowed in any second.
     pub fn take(&mut self, budget_key: &str, per_second: u16, now_ms: u64) -> PerSecondDecision {
         let most = usize::from(per_second.max(1));
         let used = match self.used.get_mut(budget_key) {
             Some(used) => used,
             None => {
-                // What nobody uses any more is no longer in the configuration.
+                // A new key removes keys without a recent use, which may no longer be configured.
                 self.used.retain(|_, used| {
                     let newest = used.back();
                     newest.is_some_and(|newest| now_ms < newest + WINDOW_MS)
@@ -38,7 +38,7 @@ impl PerSecondLimiter {
                 self.used.entry(budget_key.into()).or_default()
             }
         };
-        // The budget may have been lowered meanwhile.
+        // A reload may have lowered the budget.
         while used.len() > most {
             used.pop_front();
         }

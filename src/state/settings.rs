@@ -1,4 +1,4 @@
-//! Where state is kept.
+//! Settings of the state store.
 
 use super::OnStoreFailure;
 use crate::scalar::Secret;
@@ -6,7 +6,7 @@ use redis::{Client, IntoConnectionInfo, TlsCertificates};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Where state is kept.
+/// Which state store is used.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum StoreSettings {
     #[default]
@@ -15,34 +15,34 @@ pub enum StoreSettings {
     Redis(Box<RedisSettings>),
 }
 
-/// An SQLite file.
+/// Settings of the SQLite store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SqliteSettings {
     pub path: PathBuf,
-    /// How long an unused id is kept.
+    /// An id that was not used for this long is removed.
     pub keep: Duration,
 }
 
-/// A Redis.
+/// Settings of the Redis store.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RedisSettings {
-    /// `redis://` or `rediss://`; may hold user and password.
+    /// The URL, `redis://` or `rediss://`; it may contain user and password.
     pub url: Secret,
     pub user: Option<String>,
     pub password: Option<Secret>,
-    /// Authorities to trust instead of the system's, in PEM.
+    /// CA certificates to trust instead of the system's, in PEM.
     pub ca: Option<Vec<u8>>,
-    /// Begins every key.
+    /// The prefix of every key.
     pub prefix: String,
-    /// How long a request waits for an answer.
+    /// The timeout of a command that a request waits for.
     pub wait: Duration,
-    /// How long an unused id is kept.
+    /// An id that was not used for this long is removed.
     pub keep: Duration,
     pub limits_when_away: OnStoreFailure,
 }
 
 impl StoreSettings {
-    /// The file it is kept in, beside which SQLite keeps more whose names begin with its own.
+    /// The database file, if there is one. SQLite's other files beside it have names that start with its name.
     pub fn file(&self) -> Option<&Path> {
         match self {
             Self::File(site) => Some(&site.path),
@@ -52,10 +52,10 @@ impl StoreSettings {
 }
 
 impl RedisSettings {
-    /// What connects there; nothing is sent yet.
+    /// A client for these settings. It does not connect yet.
     ///
     /// # Errors
-    /// A sentence: the URL is none, or the authorities cannot be used. It holds no secret.
+    /// A sentence without secrets: the URL is invalid, or the CA certificates cannot be used.
     pub fn client(&self) -> Result<Client, String> {
         let url = self.url.expose();
         let is_tls = url.starts_with("rediss://");

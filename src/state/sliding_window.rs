@@ -1,18 +1,18 @@
-//! What was counted in the last minute, by the second: exact to one second, and never too generous.
+//! A sliding window of one minute with a resolution of one second, which never allows more than the limit in any 60 s.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// How long what was counted stays counted.
+/// The length of the window in milliseconds.
 const WINDOW_MS: u64 = 60_000;
 
-/// Counts of the last minute.
+/// Counts of the last minute, one bucket per second.
 ///
-/// A second is forgotten 60 s after the last that was counted in it, so that no 60 s ever hold more than
-/// the limit, and nobody waits for longer.
+/// A bucket expires 60 s after the last count in it, so that no 60 s ever contain more than the limit, and no wait is
+/// longer than 60 s.
 #[derive(Clone, Debug, Default)]
 pub struct SlidingWindow {
-    /// Oldest first; never more than a minute of them.
+    /// The buckets, the oldest first; at most a minute of them.
     counted: VecDeque<SecondBucket>,
     sum: u64,
 }
@@ -21,12 +21,12 @@ pub struct SlidingWindow {
 struct SecondBucket {
     second: u64,
     count: u64,
-    /// When something was counted in it last.
+    /// The time of the last count in this bucket.
     last_ms: u64,
 }
 
 impl SlidingWindow {
-    /// What counts at `now_ms`.
+    /// The sum of the window at `now_ms`.
     pub fn sum(&mut self, now_ms: u64) -> u64 {
         self.forget_old(now_ms);
         self.sum
@@ -49,7 +49,7 @@ impl SlidingWindow {
         self.sum += count;
     }
 
-    /// Replaces `estimate`, counted at `then_ms`, by what it really was.
+    /// Replaces `estimate`, counted at `then_ms`, by `actual`.
     pub fn correct(&mut self, then_ms: u64, estimate: u64, actual: u64) {
         let second = then_ms / 1000;
         let entry = self.counted.iter_mut().find(|entry| entry.second == second);
@@ -60,7 +60,7 @@ impl SlidingWindow {
         }
     }
 
-    /// Until `room` more fit under `most`; none if they never do.
+    /// The time until `room` more fit under `most`; `None` if they never do.
     pub fn wait_for(&mut self, now_ms: u64, room: u64, most: u64) -> Option<Duration> {
         let mut left = self.sum(now_ms);
         if room > most {
@@ -78,7 +78,7 @@ impl SlidingWindow {
         None
     }
 
-    /// Until nothing of it counts any more.
+    /// The time until the window is empty.
     pub fn reset(&mut self, now_ms: u64) -> Duration {
         self.forget_old(now_ms);
         let newest = self.counted.back();

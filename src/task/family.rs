@@ -1,4 +1,4 @@
-//! A family of video providers as built: what it is asked, and how its answers are read.
+//! A family of video providers as built: its requests, and how its responses are mapped.
 
 mod body_builder;
 mod build;
@@ -25,15 +25,15 @@ use source::ValueSources;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A family of video providers. It is data; all it does is pure.
+/// A family of video providers. It only maps data, without I/O.
 #[derive(Debug)]
 pub struct VideoFamily {
     pub name: Arc<str>,
-    /// The protocol of callers who speak it themselves, if there is one.
+    /// The protocol of callers who use the family's native API, if there is one.
     pub protocol: Option<Protocol>,
     pub create: TaskCreate,
     pub query: TaskQuery,
-    /// None where tasks cannot be cancelled.
+    /// `None` if tasks cannot be cancelled.
     pub cancel: Option<TaskCancel>,
     request: RequestMapping,
     task_id: ValueSources,
@@ -43,20 +43,20 @@ pub struct VideoFamily {
     native: NativeMapping,
 }
 
-/// How a task is asked for, and how often.
+/// How a task is queried, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskQuery {
     pub call: RequestTemplate,
-    /// How long an answer is told again while the task is under way.
+    /// How long a response is cached while the task is running.
     pub fresh: Duration,
-    /// How long an answer is told again once the task is over.
+    /// How long a response is cached once the task has ended.
     pub fresh_when_done: Duration,
-    /// Most queries and cancels of one channel in any second; as many as come where absent.
+    /// The maximum number of queries and cancels per channel in any second; `None` for no limit.
     pub per_second: Option<u16>,
 }
 
 impl TaskQuery {
-    /// How long an answer is told again about a task that stands so.
+    /// How long a response about a task in this state is cached.
     pub fn fresh_while(&self, state: TaskState) -> Duration {
         match state.is_terminal() {
             true => self.fresh_when_done,
@@ -69,22 +69,22 @@ impl TaskQuery {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskCancel {
     pub call: RequestTemplate,
-    /// States in which the provider may be asked to.
+    /// The states in which the provider accepts a cancel.
     pub only: Vec<TaskState>,
 }
 
-/// Where the fields of a generic request go.
+/// How the fields of a generic request are mapped.
 #[derive(Debug)]
 struct RequestMapping {
     base: ValueTemplate,
     model: FieldMapping,
-    /// In the order of `Field::ALL`.
+    /// In the order of `GenericField::ALL`.
     fields: [FieldMapping; 9],
-    /// In the order of `MediaKind::ALL`.
+    /// In the order of `MediaRole`.
     medias: [FieldMapping; 5],
 }
 
-/// What becomes of a field.
+/// The mapping of a field.
 #[derive(Debug)]
 enum FieldMapping {
     Put {
@@ -96,11 +96,11 @@ enum FieldMapping {
     Ignore(String),
 }
 
-/// The values of a field that a provider knows.
+/// The values of a field that a provider supports.
 #[derive(Debug)]
 enum AllowedValues {
     Any,
-    /// Each with what stands for it, if it is not itself.
+    /// Each value with its replacement, if there is one.
     Of(Vec<(String, Option<Value>)>),
 }
 
@@ -108,7 +108,7 @@ enum AllowedValues {
 struct StatusMapping {
     at: ValueSources,
     words: Vec<(String, TaskState)>,
-    /// Whether an unknown word leaves the task running for a while.
+    /// Whether a task with an unknown status counts as running for a while.
     keeps_unknown: bool,
 }
 

@@ -1,4 +1,4 @@
-//! A create of the generic protocol: its fields, and what kind each of its media is.
+//! Parses a create request of the generic protocol: its fields and media.
 
 mod media;
 #[cfg(test)]
@@ -11,15 +11,15 @@ pub use media::{InputMedia, MediaRole};
 use std::borrow::Cow;
 pub use unknown::UnknownField;
 
-/// A create of the generic protocol, read in place.
+/// A create request of the generic protocol, read in place.
 #[derive(Debug)]
 pub struct GenericRequest<'a> {
     /// The platform model.
     pub model: Cow<'a, str>,
-    /// The scalar fields that are there and neither null nor empty, in the order of [`GenericField::ALL`].
+    /// The scalar fields that are present and neither null nor empty, in the order of [`GenericField::ALL`].
     pub(super) fields: Vec<(GenericField, JsonFragment<'a>)>,
     pub(super) medias: Vec<InputMedia<'a>>,
-    /// What the generic protocol does not have, in the order of the request.
+    /// Members that the generic protocol does not have, in the order of the request.
     pub(super) unknown: Vec<UnknownField<'a>>,
 }
 
@@ -37,21 +37,21 @@ pub enum GenericField {
     CallbackUrl,
 }
 
-/// Why a create cannot be passed on: the caller's to mend.
+/// An error in a create request, which the caller can correct.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct FieldError {
-    /// The field at fault, as `medias[2].role`.
+    /// The field at fault, such as `medias[2].role`.
     pub param: String,
-    /// One sentence: what is wrong and what to do. Lower case, no full stop.
+    /// One sentence: what is wrong and what to do. Lower case, without a full stop.
     pub message: String,
 }
 
 impl<'a> GenericRequest<'a> {
-    /// Reads a create; what its schema has accepted is read without error.
+    /// Parses a create request. A request that its schema accepts causes no error here.
     ///
     /// # Errors
-    /// The first field that is not of its type, or a medium of no known kind.
+    /// The first field with a wrong type, or a medium of an unknown kind.
     pub fn read(document: &'a JsonDocument) -> Result<Self, FieldError> {
         let root = document.root();
         if root.kind() != ValueKind::Object {
@@ -79,7 +79,7 @@ impl<'a> GenericRequest<'a> {
         })
     }
 
-    /// The ratio that is asked for, for the task's id; none that is no ratio, such as `adaptive`.
+    /// The requested ratio, for the task's id; `None` for values such as `adaptive`.
     pub fn ratio(&self) -> Option<String> {
         let ratio = self
             .fields
@@ -91,7 +91,7 @@ impl<'a> GenericRequest<'a> {
 }
 
 impl GenericField {
-    /// In the order in which they are put into a provider's request.
+    /// In the order in which they are set in a provider's request.
     pub const ALL: [Self; 9] = [
         Self::Prompt,
         Self::NegativePrompt,
@@ -119,7 +119,7 @@ impl GenericField {
         }
     }
 
-    /// Whether it is one of the texts, which come before media.
+    /// Whether the field is a prompt; prompts are set before media.
     pub(super) fn is_prompt(self) -> bool {
         matches!(self, Self::Prompt | Self::NegativePrompt)
     }
@@ -153,7 +153,7 @@ impl FieldError {
     }
 }
 
-/// Clients send their defaults, too: null and empty text are nothing.
+/// Whether a value is neither null nor empty: clients also send their defaults.
 fn is_given(node: &DocumentNode<'_>) -> bool {
     !node.is_null() && node.str_len() != Some(0)
 }
@@ -162,18 +162,18 @@ fn lower_case(tier: Cow<'_, str>) -> JsonFragment<'_> {
     JsonFragment::text(&tier.to_ascii_lowercase())
 }
 
-/// As written; `5.0` is the whole number 5 to JSON Schema, and is written so for the provider.
+/// The number as written; `5.0` is an integer in JSON Schema, and is written as 5 for the provider.
 fn whole_number(node: DocumentNode<'_>) -> Option<JsonFragment<'_>> {
     if node.as_i64().is_some() {
         return Some(JsonFragment::of(node));
     }
     let number = node.as_f64()?;
-    // Beyond 2^53 a double does not tell which whole number was meant.
+    // Above 2^53 a double does not identify one integer.
     let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
     is_whole.then(|| JsonFragment::number(number as i64))
 }
 
-/// `16:9` and its like; not `adaptive`.
+/// Whether `ratio` is like `16:9`; `adaptive` is not.
 pub(super) fn is_ratio(ratio: &str) -> bool {
     let is_number = |text: &str| {
         (1..=4).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit())

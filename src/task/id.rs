@@ -1,4 +1,4 @@
-//! Sealed task ids: everything a poll needs to know is in the id, and only this gateway can read or make one.
+//! Sealed task ids, which contain everything that a poll needs, encrypted with the gateway's key.
 
 mod fields;
 #[cfg(test)]
@@ -12,62 +12,63 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256, Sha512};
 
-/// What every sealed id begins with.
+/// The prefix of every sealed id.
 pub const PREFIX: &str = "task_";
 
-/// Characters of a key at least.
+/// The minimum length of a key, in characters.
 pub const KEY_CHARS_MIN: usize = 32;
 
-/// Longer texts are not looked into: no id of ours is anywhere near.
+/// Longer texts are refused at once; the gateway's ids are far shorter.
 const ID_CHARS_MAX: usize = 4096;
 
-/// Bound to each sealing, so that a secret used elsewhere, too, opens nothing made there.
+/// Authenticated with each id, so that a key which is also used for another purpose cannot open ids made for that
+/// purpose.
 const PURPOSE: &[u8] = b"headgate task id";
 
-/// A task at a provider, and whose it is.
+/// A task at a provider, and its caller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskId {
-    /// Name of the caller that created it.
+    /// The name of the caller that created it.
     pub caller: String,
-    /// Name of the channel that it was created on.
+    /// The name of the channel that it was created on.
     pub channel: String,
-    /// Of the key that it was created with, by [`credential_fingerprint`].
+    /// The fingerprint of the credential that it was created with, by [`credential_fingerprint`].
     pub credential: u64,
     /// The model as the caller named it.
     pub model: String,
-    /// Unix seconds.
+    /// The time of creation, in Unix seconds.
     pub created: u64,
-    /// The ratio that was asked for, such as `16:9`; the provider may not repeat it.
+    /// The requested ratio, such as `16:9`; the provider may not repeat it.
     pub ratio: Option<String>,
     /// The provider's id.
     pub upstream: String,
-    /// Name of the family that the channel speaks.
+    /// The name of the channel's family.
     pub family: String,
 }
 
-/// The keys that ids are sealed with: the first one seals, all open.
+/// The keys of task ids: the first one seals, all of them open.
 pub struct TaskKeyRing {
     first: TaskKey,
     others: Vec<TaskKey>,
 }
 
-/// The text is no id that this gateway made: forged, cut, altered, or sealed with a key it does not have.
+/// The text is not an id of this gateway: it is forged, truncated or altered, or was sealed with an unknown key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown task id")]
 pub struct UnknownTask;
 
-/// A key is too short to be one: it has fewer than [`KEY_CHARS_MIN`] characters.
+/// The key has fewer than [`KEY_CHARS_MIN`] characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a task key must have at least {KEY_CHARS_MIN} characters; `headgate key task` prints one")]
 pub struct TaskKeyTooShort;
 
-/// A text made into the two keys of AES-256-SIV (RFC 5297).
+/// The two keys of AES-256-SIV (RFC 5297), derived from a text.
 #[derive(Clone)]
 pub struct TaskKey([u8; 64]);
 
 impl TaskKey {
     /// # Errors
-    /// If the text is too short.
+    /// The text is too short.
     pub fn new(secret: &str) -> Result<Self, TaskKeyTooShort> {
         if secret.chars().count() < KEY_CHARS_MIN {
             return Err(TaskKeyTooShort);
@@ -86,7 +87,7 @@ impl TaskKeyRing {
         Self { first, others }
     }
 
-    /// The id under which callers know the task. Equal tasks have equal ids.
+    /// The id of the task for its caller. Equal tasks have equal ids.
     ///
     /// # Panics
     /// Never: AES-SIV seals texts of any length that fits into memory.
@@ -101,10 +102,10 @@ impl TaskKeyRing {
         id
     }
 
-    /// What an id stands for, whoever asks. For callers there is [`Self::open_for`].
+    /// Opens an id, whichever caller sent it. For callers use [`Self::open_for`].
     ///
     /// # Errors
-    /// If this gateway did not make it.
+    /// The gateway did not create this id.
     pub fn open(&self, id: &str) -> Result<TaskId, UnknownTask> {
         if id.len() > ID_CHARS_MAX {
             return Err(UnknownTask);
@@ -118,17 +119,17 @@ impl TaskKeyRing {
         fields::decode(&opened.ok_or(UnknownTask)?).ok_or(UnknownTask)
     }
 
-    /// What an id stands for, if it is of this caller; no caller learns that another's id exists.
+    /// Opens an id of this caller. For ids of other callers the error is the same as for unknown ids.
     ///
     /// # Errors
-    /// If this gateway did not make it for this caller.
+    /// The gateway did not create this id for this caller.
     pub fn open_for(&self, caller: &str, id: &str) -> Result<TaskId, UnknownTask> {
         let task = self.open(id)?;
         (task.caller == caller).then_some(task).ok_or(UnknownTask)
     }
 }
 
-/// Tells the keys of a channel apart in ids; the same on every edge, in every version.
+/// Identifies a channel's credential in ids; the same in every gateway and version.
 pub fn credential_fingerprint(secret: &str) -> u64 {
     let hash = Sha256::new().chain_update(PURPOSE).chain_update([1]);
     let hash: [u8; 32] = hash.chain_update(secret).finalize().into();

@@ -1,4 +1,4 @@
-//! Video tasks: sealed ids, and how families of providers say what the generic protocol says. No I/O, no server.
+//! Video tasks: sealed ids, and the mapping between the generic protocol and families of providers. No I/O.
 
 pub mod definition;
 pub mod families;
@@ -14,28 +14,28 @@ use id::TaskKeyRing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a configuration says of video tasks.
+/// The settings of video tasks.
 #[derive(Debug, Default)]
 pub struct TaskSettings {
-    /// By name.
+    /// Families by name.
     pub families: BTreeMap<Arc<str>, Arc<VideoFamily>>,
-    /// None where the configuration has no keys; [`Self::keys`] then says what to do.
+    /// `None` if the configuration has no keys.
     pub keys: Option<TaskKeyRing>,
 }
 
-/// Task ids cannot be sealed.
+/// Task ids cannot be sealed without keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("missing `task_keys`: task ids cannot be encrypted")]
 pub struct MissingTaskKeys;
 
-/// What to do about missing or bad keys.
+/// The hint for missing or invalid keys.
 pub const NO_KEYS_HINT: &str = "run `headgate key task`, put the key in an environment variable and write `task_keys: [\"${HEADGATE_TASK_KEY}\"]`";
 
 impl TaskSettings {
-    /// The keys, for what cannot work without.
+    /// The keys, for code that cannot work without them.
     ///
     /// # Errors
-    /// If there are none.
+    /// There are no keys.
     pub fn keys(&self) -> Result<&TaskKeyRing, MissingTaskKeys> {
         self.keys.as_ref().ok_or(MissingTaskKeys)
     }

@@ -1,9 +1,9 @@
-//! The six states of a task, and how one report follows another.
+//! The six states of a task, and their order.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How a task stands, in the words of the generic protocol.
+/// The state of a task in the generic protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum TaskState {
@@ -16,7 +16,7 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    /// The word in answers, metrics and logs.
+    /// The name in responses, metrics and logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -28,7 +28,7 @@ impl TaskState {
         }
     }
 
-    /// Whether nothing follows it.
+    /// Whether no other state follows it.
     pub fn is_terminal(self) -> bool {
         match self {
             Self::Queued | Self::Running => false,
@@ -36,8 +36,8 @@ impl TaskState {
         }
     }
 
-    /// What holds after this report, if `known` held before: a terminal state stays, and what runs is
-    /// not queued again. Polls and callbacks overtake each other.
+    /// The state after this report if `known` was the state before: a terminal state never changes, and a running task
+    /// is not queued again. Polls and callbacks may arrive out of order.
     pub fn after(self, known: Self) -> Self {
         let goes_back = known == Self::Running && self == Self::Queued;
         match known.is_terminal() || goes_back {

@@ -1,43 +1,43 @@
-//! How a task stands, and the generic protocol's answers that tell it.
+//! The status of a task, and the generic protocol's responses that contain it.
 
 use super::id::TaskId;
 use super::state::TaskState;
 use bytes::Bytes;
 use serde::Serialize;
 
-/// Code of a task whose provider reported success without a video.
+/// The error code if the provider reported success without a video.
 pub const INVALID_RESPONSE: &str = "invalid_upstream_response";
-/// Code of a task that failed without the provider saying why.
+/// The error code if a task failed and the provider gave no reason.
 pub const FAILED_UPSTREAM: &str = "upstream_failed";
-/// Code of a task whose provider's status is not known, where the family has that mean failure.
+/// The error code if the provider's status is unknown and the family treats unknown statuses as failed.
 pub const UNKNOWN_STATUS: &str = "unknown_upstream_status";
 
-/// How a task stands, as the generic protocol tells it.
+/// The status of a task in the generic protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskStatus {
     pub state: TaskState,
-    /// What the provider called it, where that is no word the family knows: for the header
-    /// `x-headgate-upstream-status`. Printable ASCII, at most 64 characters.
+    /// The provider's status if the family does not know it, for the header `x-headgate-upstream-status`. Printable
+    /// ASCII, at most 64 characters.
     pub upstream_word: Option<String>,
-    /// On success, always.
+    /// Always set on success.
     pub video_url: Option<String>,
-    /// Seconds, on success.
+    /// Seconds; only on success.
     pub video_duration: Option<u64>,
-    /// Tier in lower case.
+    /// The tier in lower case, such as `720p`.
     pub resolution: Option<String>,
     /// Width to height, never `adaptive`.
     pub ratio: Option<String>,
-    /// Milliseconds since 1970.
+    /// Unix milliseconds.
     pub created_ms: u64,
-    /// Milliseconds since 1970, not before `created_ms`.
+    /// Unix milliseconds, not before `created_ms`.
     pub updated_ms: u64,
-    /// On failure, always.
+    /// Always set on failure.
     pub error: Option<TaskError>,
-    /// On success, if the provider tells it.
+    /// Only on success, if the provider sends it.
     pub usage: Option<TaskUsage>,
 }
 
-/// Why a task failed, or a request of a provider's was refused.
+/// Why a task failed, or why a provider refused a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskError {
     pub code: String,
@@ -55,12 +55,12 @@ pub struct TaskUsage {
     pub output_video_duration: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total_tokens: Option<u64>,
-    /// Seconds that are billed.
+    /// Billed seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration: Option<u64>,
 }
 
-/// The answer to a create.
+/// The response to a create.
 pub fn created(id: &str) -> Bytes {
     json(&CreatedTaskJson {
         task_id: id,
@@ -69,7 +69,7 @@ pub fn created(id: &str) -> Bytes {
 }
 
 impl TaskStatus {
-    /// The answer to a query, under the id that the caller has.
+    /// The response to a query, with the caller's id.
     pub fn render(&self, id: &str, task: &TaskId) -> Bytes {
         let error = self.error.as_ref();
         json(&TaskStatusJson {

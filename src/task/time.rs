@@ -1,20 +1,19 @@
-//! Times as families write them, to milliseconds since 1970.
+//! Parses times in the formats of families, to Unix milliseconds.
 
 use crate::protocol::date::read_rfc3339;
 use chrono::{DateTime, FixedOffset};
 
-/// How a family writes times.
+/// A family's format of times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimeFormat {
-    /// A number of this many milliseconds.
+    /// A number in units of this many milliseconds.
     Number { unit_ms: u32 },
-    /// A date and time; at this offset from UTC where it names no zone itself.
+    /// A date and time; the offset from UTC applies if the text has no time zone.
     Text { offset: FixedOffset },
 }
 
 impl TimeFormat {
-    /// Milliseconds since 1970 of a time that was written so; none for 0, for what lies before 1970, and
-    /// for what is no time.
+    /// The time in Unix milliseconds; `None` for 0, for a time before 1970, and for an invalid text.
     pub fn read(self, text: &str) -> Option<u64> {
         let ms = match self {
             Self::Number { unit_ms } => whole(text.parse::<f64>().ok()? * f64::from(unit_ms))?,
@@ -24,14 +23,14 @@ impl TimeFormat {
     }
 }
 
-/// An offset from UTC such as `+08:00`.
+/// Parses an offset from UTC such as `+08:00`.
 pub fn offset(text: &str) -> Option<FixedOffset> {
     let time = DateTime::parse_from_rfc3339(&format!("1970-01-01T00:00:00{text}"));
     time.ok().map(|time| *time.offset())
 }
 
 fn whole(ms: f64) -> Option<i64> {
-    // The year 9999, beyond which no time is meant.
+    // The end of the year 9999, the last time that is accepted.
     (0.0..253_402_300_800_000.0)
         .contains(&ms)
         .then_some(ms as i64)

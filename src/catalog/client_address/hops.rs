@@ -1,14 +1,16 @@
-//! Lists of hops in `X-Forwarded-For` and `Forwarded`, read from the right: each proxy appends whom it was asked by,
-//! and what stands left of a proxy's word may be anybody's.
+//! Lists of hops in `X-Forwarded-For` and `Forwarded`, read from the right.
+//!
+//! Each proxy appends the address of its own peer, and a client can forge everything to the left of a trusted proxy's
+//! entry.
 
 use http::HeaderMap;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::str::from_utf8;
 
-/// How a list is written.
+/// The syntax of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HopListSyntax {
-    /// Addresses, with commas between them.
+    /// Addresses separated by commas.
     XForwardedFor,
     /// Elements of RFC 7239, whose values may be quoted.
     Forwarded,
@@ -22,7 +24,7 @@ pub struct ForwardedHop {
     pub port: Option<u16>,
 }
 
-/// The hops of all lines as one list, the last one first; `None` for one that cannot be read.
+/// The hops of all lines of the header as one list, the last one first; `None` for an unreadable hop.
 pub fn hops_from_the_right(
     headers: &HeaderMap,
     syntax: HopListSyntax,
@@ -32,14 +34,14 @@ pub fn hops_from_the_right(
         left: Some(line.as_bytes()),
         syntax,
     });
-    // RFC 9110, section 5.6.1: empty elements are none.
+    // Empty list elements are ignored (RFC 9110, section 5.6.1).
     elements
         .filter(|element| !element.is_empty())
         .map(move |element| hop(element, syntax))
 }
 
 struct ReverseHopElements<'l> {
-    /// What stands left of the elements that were taken.
+    /// The part of the line that has not been read yet.
     left: Option<&'l [u8]>,
     syntax: HopListSyntax,
 }
@@ -67,7 +69,7 @@ impl<'l> Iterator for ReverseHopElements<'l> {
     }
 }
 
-/// Seen from the right, so that a quote which somebody opened far left takes no later element into its text.
+/// Searched from the right, so that an unclosed quote further left cannot swallow later elements.
 fn last_comma_outside_quotes(line: &[u8]) -> Option<usize> {
     let mut is_quoted = false;
     for (at, byte) in line.iter().enumerate().rev() {
@@ -93,7 +95,7 @@ fn hop(element: &[u8], syntax: HopListSyntax) -> Option<ForwardedHop> {
             let mut pairs = element.split(';').filter_map(|pair| pair.split_once('='));
             let is_for = |(name, _): &(&str, &str)| name.trim().eq_ignore_ascii_case("for");
             let (_, value) = pairs.find(is_for)?;
-            // Two of them could be read in two ways.
+            // An element with two `for` parameters is ambiguous.
             if pairs.any(|pair| is_for(&pair)) {
                 return None;
             }
@@ -102,7 +104,7 @@ fn hop(element: &[u8], syntax: HopListSyntax) -> Option<ForwardedHop> {
     }
 }
 
-/// The text between quotes, or the value as it is where it has none; an address needs no escapes.
+/// The text between quotes, or the value itself if it is not quoted. An address needs no escapes.
 fn unquoted(value: &str) -> Option<&str> {
     let inner = match value.strip_prefix('"') {
         Some(rest) => rest.strip_suffix('"')?,
@@ -111,7 +113,7 @@ fn unquoted(value: &str) -> Option<&str> {
     (!inner.contains(['"', '\\'])).then_some(inner)
 }
 
-/// `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`.
+/// Parses `192.0.2.1`, `192.0.2.1:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`.
 fn node(text: &str) -> Option<ForwardedHop> {
     if let Ok(address) = text.parse::<IpAddr>() {
         return Some(ForwardedHop {

@@ -1,4 +1,4 @@
-//! Whose address counts as the client's, by tables of header forms.
+//! Tests of the client's address, by tables of headers.
 
 use super::*;
 
@@ -49,10 +49,10 @@ fn the_rightmost_untrusted_hop_of_x_forwarded_for_is_the_client() {
         (&["203.0.113.7, fd00::1"], "203.0.113.7"),
         (&["  203.0.113.7\t,\t10.2.2.2  "], "203.0.113.7"),
         (&["203.0.113.7,,", "", ", ,"], "203.0.113.7"),
-        // Nothing but trusted proxies: the farthest of them.
+        // If all hops are trusted proxies, the farthest one counts as the client.
         (&["10.9.9.9, 10.2.2.2"], "10.9.9.9"),
         (&["10.9.9.9"], "10.9.9.9"),
-        // What cannot be read ends the walk at the last trusted one.
+        // An unreadable hop ends the search at the last trusted one.
         (&["203.0.113.7, unknown"], PEER),
         (&["203.0.113.7, unknown, 10.2.2.2"], "10.2.2.2"),
         (&["203.0.113.7, 10.2.2.2, garbage"], PEER),
@@ -95,7 +95,7 @@ fn the_rightmost_untrusted_hop_of_forwarded_is_the_client() {
             ],
             "203.0.113.7",
         ),
-        // A quote that the client left open hides nothing of what a proxy wrote behind it.
+        // An unclosed quote of the client does not swallow what a proxy appended.
         (&["for=\"192.0.2.9, for=203.0.113.7"], "203.0.113.7"),
         (&["for=\"192.0.2.9, for=\"[2001:db8::7]\""], "2001:db8::7"),
         (&["for=\"192.0.2.9\\\", for=203.0.113.7"], "203.0.113.7"),

@@ -1,4 +1,4 @@
-//! When a probe is sent, with which key, and what its answer changes.
+//! Tests of active probes: when a probe is sent, with which credential, and what its result changes.
 
 use super::*;
 use crate::catalog::channel::{CredentialSecret, HealthPolicy};

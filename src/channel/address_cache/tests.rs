@@ -1,4 +1,4 @@
-//! The cache of addresses before a script of lookups.
+//! Tests of the DNS cache with scripted lookups.
 
 use super::super::resolve::{HostResolver, ResolveFuture, ResolvedAddresses};
 use super::{AddressCache, DnsRefreshPolicy, interleaved};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
 const MAX_WAIT: Duration = Duration::from_secs(20);
-/// Fast enough for a test; lookups take no time in it.
+/// Intervals that are short enough for a test; scripted lookups take no time.
 const PACE: DnsRefreshPolicy = DnsRefreshPolicy {
     ttl_min: Duration::from_millis(20),
     ttl_max: Duration::from_millis(40),
@@ -23,7 +23,7 @@ const PACE: DnsRefreshPolicy = DnsRefreshPolicy {
     idle: MAX_WAIT,
 };
 
-/// Answers in turn, the last one for ever.
+/// A resolver that gives the scripted results in turn, and then repeats the last one.
 #[derive(Clone)]
 struct ScriptedLookup {
     answers: Arc<Mutex<VecDeque<ScriptedAnswer>>>,
@@ -161,7 +161,7 @@ async fn expired_addresses_are_refreshed_and_serve_meanwhile() {
 async fn removed_addresses_are_no_longer_returned() {
     let script = ScriptedLookup::new([
         ScriptedAnswer::Of(&["192.0.2.1", "192.0.2.2"], None),
-        // The same in another order: nothing has changed.
+        // The same addresses in another order are not a change.
         ScriptedAnswer::Of(&["192.0.2.2", "192.0.2.1"], None),
         ScriptedAnswer::Of(&["192.0.2.2"], None),
     ]);
@@ -190,7 +190,7 @@ async fn a_failed_lookup_leaves_the_old_addresses() {
     let host = "a.test".into();
     addresses.of(&host).await.unwrap();
     eventually("the next success", async || {
-        // Never an error.
+        // After the first success, lookups never fail.
         *addresses.of(&host).await.unwrap() == *ips(&["192.0.2.2"])
     })
     .await;

@@ -1,4 +1,4 @@
-//! Cool-downs: when they begin, how long they are, and how they end.
+//! Tests of cool-downs: when they begin, how long they are, and how they end.
 
 use super::*;
 use crate::catalog::channel::ProbePolicy;
@@ -286,7 +286,7 @@ fn no_request_is_the_trial_while_probes_fail() {
     .for_channel();
     let health = HealthTracker::default();
     let mut cooled = 0;
-    // Three in a row are enough; each further answer comes as late as can be.
+    // Three failures in a row start the cool-down; each further response arrives as late as possible.
     for count in 0..20 {
         let now = MonotonicTime(count * 13_000);
         if count > 3 {

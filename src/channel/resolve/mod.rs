@@ -1,4 +1,4 @@
-//! From a host's name to its addresses: the hosts file, then name servers, and the system's resolver last.
+//! Resolves host names: the hosts file first, then name servers, then the system's resolver.
 
 mod name_server;
 mod system;
@@ -12,38 +12,38 @@ use std::time::Duration;
 use system::ResolvConf;
 use tokio::time::timeout;
 
-/// Each server is asked so many times, one after the other.
+/// How often each name server is queried; all servers are queried before the first one is queried again.
 const ROUNDS: usize = 2;
-/// How long addresses of one family wait for those of the other. RFC 8305, 3 asks for 50 ms; only the first
-/// request for a name waits here.
+/// How long addresses of one family wait for those of the other. RFC 8305, section 3, recommends 50 ms; here only the
+/// first request for a name waits.
 const OTHER_FAMILY_WAIT: Duration = Duration::from_millis(200);
 
 /// The addresses of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedAddresses {
-    /// In the order of preference within each family; never none.
+    /// In the order of preference within each family; never empty.
     pub addresses: Vec<IpAddr>,
-    /// How long they may be used; unknown where they do not come from a name server.
+    /// The time to live; `None` if the addresses do not come from a name server.
     pub ttl: Option<Duration>,
 }
 
-/// Resolves names; a trait so that tests can play a world of names.
+/// Resolves host names; a trait, so that tests can script lookups.
 pub trait HostResolver: Send + Sync {
     fn resolve<'a>(&'a self, host: &'a str) -> ResolveFuture<'a>;
 }
 
-/// A lookup under way; its error says why the name has no address.
+/// A lookup in progress; its error says why the name has no address.
 pub type ResolveFuture<'a> =
     Pin<Box<dyn Future<Output = io::Result<ResolvedAddresses>> + Send + 'a>>;
 
-/// Resolves names as this system does, and learns how long their addresses may be used.
+/// Resolves names like the operating system, and also returns the time to live of addresses.
 pub struct DnsResolver {
-    /// Asked instead of the system's; the system's resolver is then not asked either.
+    /// Name servers to use instead of the system's; the system's resolver is then not used either.
     servers: Option<Vec<SocketAddr>>,
 }
 
 impl DnsResolver {
-    /// Asks `servers`, or those of the system if there are none.
+    /// A resolver that queries `servers`, or the system's name servers if the list is empty.
     pub fn new(servers: Vec<SocketAddr>) -> Self {
         Self {
             servers: (!servers.is_empty()).then_some(servers),
@@ -53,7 +53,7 @@ impl DnsResolver {
     async fn addresses_of(&self, host: &str) -> io::Result<ResolvedAddresses> {
         let name = Name::from_ascii(host).map_err(io::Error::other)?;
         let listed = match name.is_localhost() {
-            // Such names never leave the machine (RFC 6761, 6.3).
+            // `localhost` is resolved without a name server (RFC 6761, section 6.3).
             true => vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()],
             false => system::hosts(&name).await,
         };
@@ -68,7 +68,7 @@ impl DnsResolver {
         }
         match query_system_servers(&name).await {
             Ok(resolution) => Ok(resolution),
-            // It may know other sources of names.
+            // The system's resolver may know other sources of names.
             Err(error) => {
                 tracing::debug!(host, %error, "name servers returned no addresses; asking the system's resolver");
                 resolve_with_system(host).await
@@ -103,8 +103,8 @@ async fn resolve_with_system(host: &str) -> io::Result<ResolvedAddresses> {
     }
 }
 
-/// Asks for `name` and, where it is short, for `name` in each search domain; the first that has addresses counts,
-/// so that those of both families belong to one name.
+/// Resolves `name`, and a short name in each search domain; the first name that has addresses wins, so that the
+/// addresses of both families belong to one name.
 async fn resolve_with_search(conf: &ResolvConf, name: &Name) -> io::Result<ResolvedAddresses> {
     let mut failure = None;
     for name in conf.names(name) {
@@ -119,7 +119,7 @@ async fn resolve_with_search(conf: &ResolvConf, name: &Name) -> io::Result<Resol
     Err(failure.unwrap_or_else(no_address))
 }
 
-/// Addresses of both families, asked for at the same time; one family is enough.
+/// Queries both families concurrently; the addresses of one family are enough.
 async fn both_families(
     v6: impl Future<Output = io::Result<Option<ResolvedAddresses>>>,
     v4: impl Future<Output = io::Result<Option<ResolvedAddresses>>>,
@@ -138,7 +138,7 @@ async fn both_families(
     merge_families(v6.into_iter().chain(v4))
 }
 
-/// How long the second family may take: where the first has nothing, as long as it needs.
+/// How long to wait for the second family: without limit if the first family has no addresses.
 fn wait_after(first: &io::Result<Option<ResolvedAddresses>>) -> Duration {
     match first {
         Ok(Some(_)) => OTHER_FAMILY_WAIT,
@@ -168,7 +168,7 @@ fn merge_families(
     }
 }
 
-/// Asks one server after the other until one knows; none if the name has no address of this family.
+/// Queries one server after the other until one responds; `None` if the name has no address of this family.
 async fn query_in_turn(
     servers: &[SocketAddr],
     name: &Name,

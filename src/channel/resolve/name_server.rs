@@ -1,4 +1,4 @@
-//! One question to one name server: over UDP, and over TCP where the response does not fit.
+//! One query to one name server: over UDP, and over TCP if the response does not fit.
 
 use super::ResolvedAddresses;
 use hickory_resolver::TokioResolver;
@@ -12,13 +12,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// How long a name server has for its response, over UDP and once more over TCP.
+/// The timeout of a response, over UDP and again over TCP.
 const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Asks `server` for the addresses of `name` in `family`, which is A or AAAA; none where it has no such address.
+/// Queries `server` for the addresses of `name` in `family` (A or AAAA); `None` if there are none.
 ///
 /// # Errors
-/// The server is unreachable, did not respond in time, or refuses.
+/// The server is unreachable, does not respond in time, or refuses the query.
 pub async fn query(
     server: SocketAddr,
     name: Name,
@@ -32,7 +32,7 @@ pub async fn query(
     }
 }
 
-/// The addresses among `records`; those of a chain of aliases live as long as the record with the shortest life.
+/// The addresses among `records`; with a chain of CNAME records, the shortest time to live applies.
 fn resolution(records: &[Record]) -> Option<ResolvedAddresses> {
     let addresses: Vec<_> = records
         .iter()
@@ -45,8 +45,8 @@ fn resolution(records: &[Record]) -> Option<ResolvedAddresses> {
     })
 }
 
-/// A resolver with one name server and without a cache. What hickory would do beyond that is done by those who
-/// call: it tries no other server where one refuses, and `Addresses` is the cache.
+/// A resolver with one name server and without a cache. The callers do the rest: `query_in_turn` tries the next server,
+/// and `AddressCache` is the cache.
 fn resolver(server: SocketAddr) -> Result<TokioResolver, NetError> {
     let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
         connection.port = server.port();
@@ -58,7 +58,7 @@ fn resolver(server: SocketAddr) -> Result<TokioResolver, NetError> {
     options.timeout = TIMEOUT;
     options.attempts = 0;
     options.cache_size = 0;
-    // Some name servers and firewalls drop questions that have the extension.
+    // Some name servers and firewalls drop queries with EDNS.
     options.edns0 = false;
     options.use_hosts_file = ResolveHosts::Never;
     TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())

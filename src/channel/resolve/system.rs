@@ -1,4 +1,4 @@
-//! What the files of this system say of names: the hosts file (hosts(5)), name servers and search domains (resolv.conf(5)).
+//! The system's DNS configuration: hosts(5), and the name servers and search domains of resolv.conf(5).
 
 use hickory_resolver::Hosts;
 use hickory_resolver::config::NameServerConfig;
@@ -8,7 +8,7 @@ use hickory_resolver::system_conf::read_system_conf;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 
-/// Which name servers are asked, and for which names in place of a short one.
+/// Name servers, and the search domains for short names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvConf {
     pub servers: Vec<SocketAddr>,
@@ -18,7 +18,7 @@ pub struct ResolvConf {
 }
 
 impl ResolvConf {
-    /// Asks `servers` only, and for names as they are.
+    /// Queries only `servers`, without search domains.
     pub fn without_search(servers: Vec<SocketAddr>) -> Self {
         Self {
             servers,
@@ -27,10 +27,10 @@ impl ResolvConf {
         }
     }
 
-    /// As this system has it now: the file changes while the process runs.
+    /// Reads the system's present configuration, which may change while the process runs.
     ///
     /// # Errors
-    /// The system has none, or it is invalid.
+    /// The system has no configuration, or it is invalid.
     pub async fn read() -> io::Result<Self> {
         let (config, options) = tokio::task::spawn_blocking(read_system_conf)
             .await?
@@ -42,7 +42,7 @@ impl ResolvConf {
         })
     }
 
-    /// The names to ask for in place of `name`, in order.
+    /// The names to query for `name`, in order.
     pub fn names(&self, name: &Name) -> Vec<Name> {
         let mut absolute = name.clone();
         absolute.set_fqdn(true);
@@ -54,7 +54,7 @@ impl ResolvConf {
             domain.set_fqdn(true);
             name.clone().append_domain(&domain)
         });
-        // A name that would be too long with a domain is left out.
+        // A name that would be too long with a domain is skipped.
         let mut names: Vec<Name> = searched.filter_map(Result::ok).collect();
         let dots = usize::from(name.num_labels()).saturating_sub(1);
         let position = match dots >= self.dots_min {
@@ -66,12 +66,12 @@ impl ResolvConf {
     }
 }
 
-/// The addresses that the hosts file of this system has for `name`.
+/// The addresses of `name` in the hosts file.
 pub async fn hosts(name: &Name) -> Vec<IpAddr> {
     let hosts = tokio::task::spawn_blocking(Hosts::from_system).await;
     match hosts {
         Ok(Ok(hosts)) => addresses_of(name, &hosts),
-        // A system without the file lists no names.
+        // A system without the file has no such names.
         _ => Vec::new(),
     }
 }

@@ -1,4 +1,4 @@
-//! Shares by weight, relief of slow channels, tiers, limits and cool-downs, in a simulation of requests.
+//! Tests of selection in a simulation: shares by weight, slow channels, tiers, limits and cool-downs.
 
 use super::*;
 use crate::catalog::channel::{
@@ -58,8 +58,8 @@ pub(in crate::channel) fn channels() -> Arc<LiveChannels> {
     Arc::new(LiveChannels::new(Arc::new(Metrics::new())))
 }
 
-/// How many of `requests`, one each `every` milliseconds, go to each candidate, if those of a channel
-/// take as many milliseconds as `takes` says.
+/// How many of `requests` go to each candidate, with one request every `every` milliseconds; a request to a channel
+/// takes as many milliseconds as `takes` returns.
 fn shares(
     candidates: &[Candidate],
     requests: u64,
@@ -235,7 +235,7 @@ fn a_channel_whose_keys_are_all_refused_is_not_used() {
             .contains("credential cooling down (refused_account)"),
         "{none}"
     );
-    // Nothing else serves the model.
+    // This channel is the only one that serves the model.
     assert!(none.retry_after().unwrap() <= Duration::from_secs(2));
 }
 

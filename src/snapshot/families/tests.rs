@@ -1,4 +1,4 @@
-//! `families:` and `task_keys:` of whole files: what is built, and every complaint with its place.
+//! Tests of `families:` and `task_keys:` in whole files: what is built, and every problem with its position.
 
 use super::super::{BuiltSnapshot, SharedState, build_loaded, filter_schemas};
 use crate::config;
@@ -167,7 +167,7 @@ fn a_channel_with_an_unknown_family_is_refused() {
         Some("did you mean `family-b` or `family-a`?".to_string()),
     );
     assert_eq!(unknown, [expected]);
-    // One that is declared and broken is complained of once.
+    // A family that is declared and broken is reported once.
     let broken = found(&format!(
         "families: {{studio: {{like: family-x}}}}\n{}",
         channel("studio")

@@ -1,19 +1,19 @@
-//! The route that a request with an unknown path was probably meant for.
+//! Finds the route that a request with an unknown path was probably meant for.
 
 use super::{PathSegment, RoutePattern, Router};
 use crate::protocol::nearest::differences;
 use http::Method;
 
-/// Longer paths are compared with none.
+/// Longer paths get no hint.
 const PATH_BYTES_MAX: usize = 200;
-/// Characters that may differ where no whole segments are the same.
+/// The maximum number of different characters if no whole segments are equal.
 const DIFFERING_CHARACTERS_MAX: usize = 3;
 
 impl Router {
-    /// The pattern whose path is nearest to an unknown one, of those that take `method` if any of them is near.
+    /// The pattern that is nearest to an unknown path; patterns with `method` are preferred.
     ///
-    /// Near is what ends in the same segments (a `/v1` that is missing, twice there, or another one; a slash
-    /// at the end), and else what differs in a few characters.
+    /// A pattern is near if its last segments are equal (the path lacks `/v1`, has it twice or has another one; a
+    /// trailing slash), or else if only a few characters differ.
     pub fn nearest(&self, method: &Method, path: &str) -> Option<&RoutePattern> {
         if path.len() > PATH_BYTES_MAX {
             return None;
@@ -47,7 +47,8 @@ fn nearest_of<'p>(
         .or_else(|| by_slip.min_by_key(|(distance, _)| *distance).map(first))
 }
 
-/// In how many characters a path differs from a pattern, or from the end of a longer one, if in few.
+/// The number of characters in which a path differs from a pattern, or from the end of a longer pattern; `None` if
+/// there are too many.
 fn differing_characters(pattern: &RoutePattern, given: &[&str]) -> Option<usize> {
     let differ = |meant: &str, given: &str| {
         let allowed = DIFFERING_CHARACTERS_MAX.min(given.len() / 5);
@@ -67,7 +68,7 @@ fn differing_characters(pattern: &RoutePattern, given: &[&str]) -> Option<usize>
         .min()
 }
 
-/// How many literal segments two paths have in common, from their ends until they differ.
+/// The number of equal literal segments at the end of both paths.
 fn same_literals_at_end(pattern: &RoutePattern, given: &[&str]) -> usize {
     let pairs = pattern.segments.iter().rev().zip(given.iter().rev());
     pairs
@@ -78,7 +79,7 @@ fn same_literals_at_end(pattern: &RoutePattern, given: &[&str]) -> usize {
         .sum()
 }
 
-/// The pattern's path with the values that were given for its parameters, counted from the end.
+/// The pattern's path with the given values in place of its parameters, aligned at the end.
 fn with_given_parameters(pattern: &RoutePattern, given: &[&str]) -> String {
     let ahead = pattern.segments.len().saturating_sub(given.len());
     let skipped = given.len().saturating_sub(pattern.segments.len());

@@ -1,4 +1,4 @@
-//! Where requests of each protocol that name a model go, for callers who sent one elsewhere.
+//! The endpoint of each protocol for requests with a model, as a hint for callers who used the wrong path.
 
 use super::USE_DEPTH_MAX;
 use crate::config::routes::{ChainStepConfig, RouteConfig};
@@ -8,7 +8,7 @@ use crate::protocol::Protocol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One endpoint for each protocol that has any: of several the shortest, which others extend.
+/// One endpoint for each protocol that has any; of several the shortest, which others extend.
 pub(in crate::snapshot) fn endpoints(
     routes: &[RouteConfig],
     chains: &BTreeMap<String, Vec<ChainStepConfig>>,

@@ -1,5 +1,4 @@
-//! The order of a route's filters: one that cannot work by what the filters declare of their place is refused when
-//! the file is read.
+//! Checks the order of a route's filters against the placement that each filter declares.
 
 use super::super::ProblemCollector;
 use super::super::router::RoutePattern;
@@ -7,7 +6,7 @@ use super::{BuiltFilter, all_have_parameter};
 use crate::filter::kind::{FilterPlacement, FilterProvision};
 use crate::filter::registry::{self, FILTERS};
 
-/// Reports filters of the list at `at` that stand in an order which cannot work.
+/// Reports filters of the list at `at` whose order cannot work.
 pub(super) fn check(
     filters: &[BuiltFilter],
     patterns: &[RoutePattern],
@@ -54,13 +53,13 @@ impl FilterOrderCheck<'_> {
         filters.position(|step| step.named.kind.provides(provision))
     }
 
-    /// Whether every request ends with the filter.
+    /// Whether the filter replies to every request, so that no filter after it runs.
     fn replies_always(step: &BuiltFilter) -> bool {
         step.named.kind.provides(FilterProvision::Reply)
             || step.named.filter.declare().replies_always
     }
 
-    /// The filters that a filter builds on stand before it.
+    /// The filters that a filter depends on must precede it.
     fn check_place(
         &self,
         index: usize,
@@ -81,7 +80,7 @@ impl FilterOrderCheck<'_> {
         }
     }
 
-    /// Limits are kept before a filter replies to every request: none behind it sees a body.
+    /// The limits must be checked before a filter replies to every request, because no later filter receives a body.
     fn check_limits(&self, problems: &mut ProblemCollector<'_>) {
         let Some(keeper) = self.provider(FilterProvision::Limits) else {
             return;
@@ -113,7 +112,7 @@ impl FilterOrderCheck<'_> {
         })
     }
 
-    /// Reports the filter at `later`, which stands before the one at `earlier`.
+    /// Reports the filter at `later`, which precedes the filter at `earlier` but must follow it.
     fn report(
         &self,
         earlier: usize,
@@ -131,8 +130,8 @@ impl FilterOrderCheck<'_> {
         );
     }
 
-    /// The step that leads to one filter, in the innermost list from which both are reached: a chain
-    /// whose own order is wrong is at fault, and not the routes that use it.
+    /// The step to move: that of filter `one`, in the innermost list that leads to both filters. An error inside a
+    /// chain is reported at the chain, not at the routes that use it.
     fn step_to_move(&self, one: usize, other: usize) -> &str {
         let (one, other) = (&self.filters[one].trail, &self.filters[other].trail);
         let mut both = one.iter().zip(other);
@@ -150,7 +149,7 @@ impl BuiltFilter {
     }
 }
 
-/// The filters that find a channel or reply by themselves, for a sentence.
+/// The filters that find a channel or reply themselves, as text for a message.
 fn ways_to_a_channel() -> String {
     let ways = FILTERS.iter().flat_map(|kind| {
         let provided = kind.placement.provides.iter();

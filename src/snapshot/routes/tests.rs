@@ -1,4 +1,4 @@
-//! Routes of whole files: one entry with several paths, and complaints about one of them.
+//! Tests of routes in whole files: entries with several paths, and problems in one of them.
 
 use super::super::{BuiltSnapshot, SharedState, build_loaded, filter_schemas};
 use crate::config;

@@ -1,8 +1,8 @@
--- Takes what a request needs from all of its limits, or from none; as src/state/counts.rs does.
+-- Charges a request to all of its limits, or to none; the same as src/state/limit_counters.rs does.
 --
--- KEYS: one for each limit. ARGV: place, lease in ms, tokens; then measure and most of each limit.
--- Gives: 1 or 0 for granted, the limit in the way from 1, ms to wait, ms now; then remaining and
--- ms to the reset of each limit.
+-- KEYS: one for each limit. ARGV: name of the lease, its lifetime in ms, tokens; then kind and maximum of each limit.
+-- Returns: 1 if granted, else 0; the limit that refuses, from 1; ms to wait; the time in ms; then remaining and ms to
+-- the reset of each limit.
 local PLACE_RETRY_MS, WINDOW_MS = 1000, 60000
 local now = now_ms()
 local second = floor(now / 1000)
@@ -12,8 +12,8 @@ local function until_forgotten(last)
     return math.min(WINDOW_MS, last + WINDOW_MS - now)
 end
 
--- What the last minute holds, by second, the oldest first. Under the negative of a second stands when
--- something was counted in it last; gateways of before that take this for a second long ago.
+-- The buckets of the last minute, the oldest first, and their sum. The field `-second` has the time of the last count
+-- in that second; older versions of the gateway take such a field for a second long ago and remove it.
 local function minute_of(key)
     local seconds, lasts, old, sum = {}, {}, {}, 0
     local fields = redis.call('HGETALL', key)
@@ -27,7 +27,7 @@ local function minute_of(key)
         if at < 0 then
             if -at + 61 < second or -at > second then old[#old + 1] = fields[i] end
         elseif last + WINDOW_MS <= now or at > second then
-            -- What is still to come was counted before this server's clock was set back.
+            -- A second in the future was counted before this server's clock was set back.
             old[#old + 1] = fields[i]
         else
             seconds[#seconds + 1] = { at = at, count = count, last = last }
@@ -40,7 +40,7 @@ local function minute_of(key)
 end
 
 local function wait_in_minute(seconds, sum, room, most)
-    -- What never fits alone is let in when nothing else is there: an estimate may be wrong.
+    -- A request that alone exceeds the limit is admitted when the window is empty: its estimate may be wrong.
     room = math.min(room, most)
     if sum + room <= most then return 0 end
     for _, entry in ipairs(seconds) do

@@ -1,4 +1,4 @@
--- Calendar days and months, UTC, on Redis' own clock; as src/state/calendar.rs has them.
+-- Calendar days and months in UTC, on Redis' clock; the same as in src/state/calendar.rs.
 local DAY_MS = 24 * 60 * 60 * 1000
 local floor = math.floor
 
@@ -26,7 +26,7 @@ local function month_of(day)
     return month <= 2 and year + 1 or year, month
 end
 
--- First millisecond of the day or month that `now` lies in, and of the next one.
+-- The first millisecond of the day or month that contains `now`, and of the next one.
 local function period(measure, now)
     local day = floor(now / DAY_MS)
     if measure == 'tokens_per_day' then return day * DAY_MS, (day + 1) * DAY_MS end

@@ -1,4 +1,4 @@
-//! Places of concurrent requests that this gateway holds in Redis, where they run out unless they are renewed.
+//! The concurrency leases that this gateway has in Redis. A lease expires there unless the gateway renews it.
 
 use crate::state::memory::lock;
 use std::collections::HashMap;
@@ -6,31 +6,31 @@ use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The places of this gateway.
+/// The concurrency leases of this gateway.
 pub struct ConcurrencyLeases {
-    /// Tells this gateway's places from those of others.
+    /// A random number that tells this gateway's leases from those of other gateways.
     gateway: u64,
     next: AtomicU64,
-    /// The keys that each place is held under.
+    /// The keys that each lease is stored under.
     keys_by_lease: Mutex<HashMap<u64, Vec<String>>>,
 }
 
 impl ConcurrencyLeases {
     pub fn new() -> Self {
         Self {
-            // Seeded by the operating system.
+            // The operating system seeds `RandomState`.
             gateway: RandomState::new().hash_one(std::process::id()),
             next: AtomicU64::new(1),
             keys_by_lease: Mutex::default(),
         }
     }
 
-    /// A number for a place that was never given before.
+    /// A number for a new lease, unique in this process.
     pub fn next(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A place's name among those of all gateways.
+    /// A lease's name, unique among all gateways.
     pub fn name(&self, lease: u64) -> String {
         format!("{:016x}-{lease:x}", self.gateway)
     }
@@ -43,7 +43,7 @@ impl ConcurrencyLeases {
         lock(&self.keys_by_lease).remove(&lease);
     }
 
-    /// The names of places in use, by the key that they are held under.
+    /// The names of the leases in use, by the key that they are stored under.
     pub fn leases_by_key(&self) -> HashMap<String, Vec<String>> {
         let mut names: HashMap<String, Vec<String>> = HashMap::new();
         for (lease, keys) in &*lock(&self.keys_by_lease) {

@@ -1,4 +1,4 @@
-//! The connection to Redis: one for all requests, renewed behind their back; while it is gone nobody waits for it.
+//! The connection to Redis: one for all requests, re-established in the background. Nobody waits while it is down.
 
 use super::scripts::LuaScripts;
 use crate::state::StoreUnavailable;
@@ -13,56 +13,56 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-/// To connect, with TLS and authentication.
+/// The timeout of connecting, with TLS and authentication.
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
-/// Between two attempts to connect.
+/// The interval between two attempts to connect.
 const RETRY: Duration = Duration::from_millis(250);
-/// Between two looks whether a silent connection still lives.
+/// The interval between pings on a connection.
 const PING_EVERY: Duration = Duration::from_secs(1);
-/// For writes, which nobody waits for.
+/// The timeout of background writes and pings.
 const WRITE_WAIT: Duration = Duration::from_secs(2);
 const SLOW: &str = "no response in time";
 
-/// The way to Redis.
+/// Keeps the connection to Redis.
 pub struct RedisConnector {
     client: Client,
-    /// How long a request waits for an answer.
+    /// The timeout of a command that a request waits for.
     wait: Duration,
     current: Mutex<ConnectionSlot>,
-    /// Wakes whoever waits for the first attempt.
+    /// Wakes those who wait for the first attempt to connect.
     first_attempt_done: Condvar,
-    /// The connection was found broken.
+    /// Notified when a connection has failed.
     broken: Notify,
-    /// A connection is there.
+    /// Notified when a connection is established.
     restored: Notify,
     tally: Arc<StoreCounters>,
-    /// Errors that were answered since one was told.
+    /// Error responses since the process started, of which only some are logged.
     errors: AtomicU64,
 }
 
 #[derive(Default)]
 struct ConnectionSlot {
     connection: Option<MultiplexedConnection>,
-    /// Counts connections, so that an old one's end does not cost the new one.
+    /// The number of the current connection, so that the failure of an old one does not drop the new one.
     number: u64,
     was_tried: bool,
-    /// Why the last one was given up.
+    /// Why the last connection was dropped.
     reason: String,
 }
 
-/// A connection that was there a moment ago.
+/// A connection that was up when it was taken from the connector; it may have failed since.
 pub struct RedisConnection {
     connection: MultiplexedConnection,
     number: u64,
 }
 
-/// What came of commands that were sent.
+/// The result of a pipeline of commands.
 pub enum PipelineResult {
-    /// Each was answered.
+    /// Redis responded to each command.
     Responded(Vec<Result<redis::Value, RedisError>>),
-    /// The connection broke, or nothing came in time: perhaps Redis has them.
+    /// The connection failed or timed out: Redis may have executed the commands.
     Unknown,
-    /// They were never sent.
+    /// The commands were not sent.
     Unsent,
 }
 
@@ -80,10 +80,10 @@ impl RedisConnector {
         }
     }
 
-    /// The connection in use.
+    /// The current connection.
     ///
     /// # Errors
-    /// Redis is known to be away.
+    /// Redis is unreachable.
     pub fn connection(&self) -> Result<RedisConnection, StoreUnavailable> {
         let current = lock(&self.current);
         match &current.connection {
@@ -98,7 +98,7 @@ impl RedisConnector {
     /// Sends a command that a request waits for.
     ///
     /// # Errors
-    /// Redis breaks off, takes too long, or answers with an error.
+    /// The connection fails, times out, or Redis responds with an error.
     pub async fn query<T: FromRedisValue>(
         &self,
         mut connection: RedisConnection,
@@ -118,7 +118,7 @@ impl RedisConnector {
         }
     }
 
-    /// Sends commands that nobody waits for, in their order.
+    /// Sends background commands, in order.
     pub async fn send(&self, pipeline: &mut Pipeline) -> PipelineResult {
         let Ok(RedisConnection {
             mut connection,
@@ -158,7 +158,7 @@ impl RedisConnector {
         }
     }
 
-    /// Waits until the first attempt to connect came to an end, at most `max_wait`. Blocks.
+    /// Blocks until the first attempt to connect has ended, at most for `max_wait`.
     pub fn wait_for_first_attempt(&self, max_wait: Duration) {
         let untried = |current: &mut ConnectionSlot| !current.was_tried;
         let waited =
@@ -167,8 +167,8 @@ impl RedisConnector {
         drop(waited);
     }
 
-    /// Connects, again and again for as long as the process lives; `policy` tells what becomes of requests
-    /// meanwhile.
+    /// Connects and reconnects for as long as the process runs. `policy` is text for the log: what happens to requests
+    /// while Redis is unreachable.
     pub async fn keep_connected(&self, scripts: &LuaScripts, policy: &str) {
         let mut is_told = false;
         let mut log_outcome = |outcome: Result<(), &str>| match outcome {
@@ -205,7 +205,7 @@ impl RedisConnector {
     }
 
     async fn connect(&self, scripts: &LuaScripts) -> Result<MultiplexedConnection, RedisError> {
-        // Each command has a deadline of its own here.
+        // The timeouts are set around each command instead.
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(None)
             .set_response_timeout(None);
@@ -219,7 +219,7 @@ impl RedisConnector {
         Ok(connection)
     }
 
-    /// Returns once the connection is broken.
+    /// Pings the connection and returns once it has failed.
     async fn watch(&self) {
         while let Ok(RedisConnection {
             mut connection,
@@ -251,7 +251,7 @@ impl RedisConnector {
         self.restored.notify_waiters();
     }
 
-    /// Gives the connection up, so that nobody waits for it any more.
+    /// Drops the connection, so that nobody waits for it any more.
     fn drop_connection(&self, number: u64, reason: &str) {
         let mut current = lock(&self.current);
         if current.number == number && current.connection.take().is_some() {
@@ -261,7 +261,8 @@ impl RedisConnector {
         }
     }
 
-    /// Some errors mean that this server cannot serve; others are about one command, and are told now and then.
+    /// Drops the connection if the server cannot serve at all. Other errors concern one command, and are logged once in
+    /// a thousand.
     fn handle_error(&self, error: &RedisError, number: u64) {
         if is_unreachable(error) {
             return self.drop_connection(number, &error.to_string());
@@ -273,8 +274,8 @@ impl RedisConnector {
     }
 }
 
-/// Whether the server cannot serve, or is not there at all. One that has forgotten its scripts gets them
-/// with the next connection.
+/// Whether the server cannot serve or the connection failed. A server that has lost its scripts receives them on the
+/// next connection.
 pub fn is_unreachable(error: &RedisError) -> bool {
     use ServerErrorKind::{BusyLoading, MasterDown, NoScript, ReadOnly};
     match error.kind() {

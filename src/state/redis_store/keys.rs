@@ -1,9 +1,9 @@
-//! Names of keys. All of one caller share a hash tag, so that one node of a cluster holds what one script needs.
+//! Names of Redis keys. All keys of a caller share a hash tag, so that one cluster node has all keys of a script.
 
 use crate::state::admission::CallerLimit;
 use std::fmt::Write;
 
-/// Makes the names of keys.
+/// Builds the names of keys.
 pub struct RedisKeys {
     prefix: String,
 }
@@ -15,7 +15,7 @@ impl RedisKeys {
         }
     }
 
-    /// Where the channel stands that made `id` for `caller`.
+    /// The key of the channel that created `id` for `caller`.
     pub fn affinity(&self, caller: &str, id: &str) -> String {
         let mut key = self.of(caller, "made");
         key.push(':');
@@ -23,7 +23,7 @@ impl RedisKeys {
         key
     }
 
-    /// Where a limit is counted.
+    /// The key of a limit's counter.
     pub fn limit(&self, limit: &CallerLimit) -> String {
         let mut key = self.of(&limit.caller, limit.measure.name());
         if let Some(model) = &limit.model {
@@ -33,12 +33,12 @@ impl RedisKeys {
         key
     }
 
-    /// Where the uses of this second are counted.
+    /// The key of the uses in the last second.
     pub fn per_second(&self, budget_key: &str) -> String {
         self.of(budget_key, "pace")
     }
 
-    /// Where a note stands.
+    /// The key of a note.
     pub fn note(&self, key: &str) -> String {
         self.of(key, "note")
     }
@@ -49,7 +49,7 @@ impl RedisKeys {
         key.push_str(":{");
         for character in caller.chars() {
             match character {
-                // Braces would end the tag, and an empty tag is none.
+                // A brace would end the hash tag, and Redis ignores an empty tag.
                 '{' | '}' | '%' => write!(key, "%{:02x}", u32::from(character))
                     .expect("writing to a String does not fail"),
                 _ => key.push(character),

@@ -1,4 +1,4 @@
-//! State that several gateways share, in Redis: each operation in one step of its own, by its own clock.
+//! The state store in Redis, shared by several gateways: each operation is one command or script, on Redis' clock.
 
 mod concurrency_leases;
 mod connector;
@@ -29,19 +29,19 @@ use tokio::runtime;
 use tokio::sync::Notify;
 use tokio::time::{MissedTickBehavior, interval};
 
-/// Before a place runs out it is renewed several times.
+/// The interval of lease renewals: several fit into the lifetime of a lease.
 const RENEW_EVERY: Duration = LEASE.checked_div(6).expect("six is not zero");
-/// How long the start of the process waits for Redis; it goes on without.
+/// How long the start of the process waits for Redis; the process then starts without it.
 const FIRST_TRY: Duration = Duration::from_secs(2);
 
-/// State in a Redis.
+/// A state store in Redis.
 pub struct RedisStore {
     inner: Arc<RedisStoreInner>,
     closed: Arc<Notify>,
     on_store_failure: OnStoreFailure,
 }
 
-/// What requests and the task behind their back both use.
+/// What requests and the background task share.
 struct RedisStoreInner {
     keys: RedisKeys,
     keep: Duration,
@@ -53,10 +53,10 @@ struct RedisStoreInner {
 }
 
 impl RedisStore {
-    /// Connects to a Redis, and goes on without while it is away.
+    /// Starts connecting to Redis. The store opens even while Redis is unreachable.
     ///
     /// # Errors
-    /// There can be no further thread.
+    /// No thread can be started.
     pub fn open(client: Client, site: &RedisSettings) -> io::Result<Self> {
         let tally = Arc::new(StoreCounters::new(false));
         let inner = Arc::new(RedisStoreInner {
@@ -244,7 +244,7 @@ impl RedisStoreInner {
         Ok(found.map(Bytes::from))
     }
 
-    /// Counts what fails.
+    /// Counts a failure of `operation`.
     async fn count_failure<T>(
         &self,
         operation: StoreOperation,
@@ -282,7 +282,7 @@ impl RedisStoreInner {
         limits.iter().map(|limit| self.keys.limit(limit)).collect()
     }
 
-    /// Writes what waits, and renews places, one after the other: no place is renewed behind its release.
+    /// Sends queued writes and renews leases, one after the other: a lease is never renewed after its release.
     async fn deliver(&self) {
         let mut renewal = interval(RENEW_EVERY);
         renewal.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -311,12 +311,12 @@ impl RedisStoreInner {
         for (key, leases) in &held {
             pipeline.add_command(self.scripts.renew(key, leases));
         }
-        // What failed is renewed the next time, and has several.
+        // A renewal that fails is repeated at the next tick; several fit into the lifetime of a lease.
         let _ = self.connector.send(&mut pipeline).await;
     }
 }
 
-/// Frees the place of a demand whose answer never came, or came too late.
+/// Ends the lease of a request whose admission got no response, or got it too late.
 struct ReleaseGuard<'a> {
     outbox: &'a RedisOutbox,
     name: &'a str,
@@ -334,7 +334,7 @@ impl Drop for ReleaseGuard<'_> {
     }
 }
 
-/// The keys of those limits that hold a place.
+/// The keys of the limits that count concurrent requests.
 fn leases_among(limits: &[CallerLimit], keys: &[String]) -> Vec<String> {
     let held = limits
         .iter()

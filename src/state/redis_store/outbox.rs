@@ -1,4 +1,4 @@
-//! What waits to be written to Redis: bounded, delivered in order by a task of its own, kept while Redis is away.
+//! The queue of writes to Redis: bounded, sent in order by one task, kept while Redis is unreachable.
 
 use super::connector::{PipelineResult, RedisConnector, is_unreachable};
 use super::keys::RedisKeys;
@@ -15,14 +15,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 use tokio::sync::Notify;
 
-/// Writes that wait at most, a few hundred bytes each.
+/// The maximum number of queued writes, of a few hundred bytes each.
 const WAITING_MAX: usize = 50_000;
-/// Notes are larger than the rest: they do not wait behind so many.
+/// Notes are larger than other writes, so they are dropped at a shorter queue.
 const WAITING_BEFORE_NOTE_MAX: usize = 5_000;
-/// Writes that are sent at once.
+/// The maximum number of writes in one pipeline.
 const BATCH_MAX: usize = 500;
 
-/// Something for Redis to keep.
+/// A write to Redis.
 #[derive(Debug)]
 pub enum RedisWrite {
     Remember {
@@ -40,7 +40,7 @@ pub enum RedisWrite {
         ticket: AdmissionTicket,
         tokens_used: u64,
     },
-    /// A place that was perhaps taken by a demand whose answer nobody got.
+    /// Ends a lease that may have been taken: the admission got no response.
     Release {
         key: String,
         lease: String,
@@ -51,25 +51,25 @@ pub enum RedisWrite {
     },
 }
 
-/// What waits to be written.
+/// The queue of writes.
 pub struct RedisOutbox {
     waiting: Mutex<OutboxQueue>,
-    /// Wakes the task.
+    /// Wakes the sending task.
     filled: Notify,
-    /// Wakes whoever waits until all is written.
+    /// Wakes those who wait until everything is written.
     emptied: Condvar,
     tally: Arc<StoreCounters>,
 }
 
-/// A caller and the id that it got.
+/// A caller and the id that it received.
 type OwnedId = (Arc<str>, Box<str>);
 
 #[derive(Default)]
 struct OutboxQueue {
     writes: VecDeque<RedisWrite>,
-    /// Writes that were sent and not answered yet.
+    /// Writes that were sent and have no response yet.
     sent: usize,
-    /// What Redis does not know yet of ids, with how many writes say so.
+    /// Owners of ids that are not yet in Redis, each with the number of queued writes about the id.
     unwritten: HashMap<OwnedId, (IdOwner, usize)>,
 }
 
@@ -83,7 +83,7 @@ impl RedisOutbox {
         }
     }
 
-    /// Hands a write over; it is dropped and counted if too many wait.
+    /// Queues a write; drops and counts it if the queue is full.
     pub fn push(&self, write: RedisWrite) {
         let mut waiting = lock(&self.waiting);
         let most = match write {
@@ -106,7 +106,7 @@ impl RedisOutbox {
         self.filled.notify_one();
     }
 
-    /// The owner of `id`, if it is not written yet.
+    /// The owner of `id` if it is queued but not yet written.
     pub fn owner_of(&self, caller: &Arc<str>, id: &str) -> Option<IdOwner> {
         let waiting = lock(&self.waiting);
         if waiting.unwritten.is_empty() {
@@ -116,7 +116,7 @@ impl RedisOutbox {
         Some(owner.clone())
     }
 
-    /// Waits until everything is written, at most `max_wait`. Blocks.
+    /// Blocks until everything is written, at most for `max_wait`.
     pub fn flush(&self, max_wait: Duration) {
         let is_open = |waiting: &mut OutboxQueue| waiting.sent > 0 || !waiting.writes.is_empty();
         let waited = self
@@ -125,7 +125,7 @@ impl RedisOutbox {
         drop(waited);
     }
 
-    /// Waits for writes.
+    /// Waits until the queue is not empty.
     pub async fn filled(&self) {
         loop {
             let filled = self.filled.notified();
@@ -136,7 +136,7 @@ impl RedisOutbox {
         }
     }
 
-    /// Sends some of what waits, and keeps what was not taken.
+    /// Sends one batch of writes, and puts back those that Redis did not receive.
     pub async fn deliver(
         &self,
         connector: &RedisConnector,
@@ -162,7 +162,7 @@ impl RedisOutbox {
                 self.put_back(back);
             }
             PipelineResult::Unknown => {
-                // Settled twice would be counted twice.
+                // A settlement that is sent twice would be counted twice.
                 let (back, lost): (Vec<_>, Vec<_>) =
                     batch.into_iter().partition(RedisWrite::may_be_repeated);
                 lost.iter().for_each(|write| self.done(write, false));
@@ -217,7 +217,7 @@ impl RedisWrite {
         }
     }
 
-    /// What this says of an id.
+    /// The id and its new owner, if this write is about an id.
     fn id_and_owner(&self) -> Option<(OwnedId, IdOwner)> {
         match self {
             Self::Remember {

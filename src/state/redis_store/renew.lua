@@ -1,6 +1,6 @@
--- Keeps places that are still in use, also where Redis has lost them.
+-- Renews leases that are in use, and restores them if Redis has lost them.
 --
--- KEYS: the limit's. ARGV: lease in ms; then the places.
+-- KEYS: the limit's. ARGV: lifetime of a lease in ms; then the names of the leases.
 local lease = tonumber(ARGV[1])
 local ends = now_ms() + lease
 for i = 2, #ARGV do

@@ -1,4 +1,4 @@
-//! What Redis does in one step, as scripts of its own language.
+//! The Lua scripts that Redis runs, each as one atomic step.
 
 use crate::state::admission::{
     Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, LimitStatus,
@@ -7,12 +7,12 @@ use crate::state::clock::Timestamp;
 use redis::{Cmd, Script};
 use std::time::Duration;
 
-/// How long a place stays taken whose gateway says nothing more of it.
+/// The lifetime of a concurrency lease without renewal.
 pub const LEASE: Duration = Duration::from_secs(30);
-/// Lua counts in doubles, which are exact up to here.
+/// Lua's numbers are doubles, which are exact up to here.
 const COUNT_MAX: u64 = 1 << 53;
 
-/// The scripts, to be loaded once for each connection.
+/// The scripts, loaded once on each connection.
 pub struct LuaScripts {
     admit: Script,
     settle: Script,
@@ -35,7 +35,7 @@ impl LuaScripts {
         [&self.admit, &self.settle, &self.renew, &self.pace]
     }
 
-    /// Takes what `demand` needs; `keys` are those of its limits, `lease` names it.
+    /// Charges `demand` to its limits; `keys` are the keys of those limits, `lease` is the name of the lease.
     pub fn admit(&self, keys: &[String], lease: &str, demand: &AdmissionRequest<'_>) -> Cmd {
         let mut command = call(&self.admit, keys);
         command
@@ -50,7 +50,7 @@ impl LuaScripts {
         command
     }
 
-    /// Settles a ticket; `keys` are those of its limits, `lease` names it.
+    /// Settles a ticket; `keys` are the keys of its limits, `lease` is the name of the lease.
     pub fn settle(
         &self,
         keys: &[String],
@@ -70,21 +70,21 @@ impl LuaScripts {
         command
     }
 
-    /// Frees a place that was perhaps never taken.
+    /// Ends a lease that may never have been taken.
     pub fn release(key: &str, lease: &str) -> Cmd {
         let mut command = redis::cmd("ZREM");
         command.arg(key).arg(lease);
         command
     }
 
-    /// Takes one of the uses under `key` that a second may hold.
+    /// Charges one use to `key`, which allows `per_second` of them in a second.
     pub fn take_per_second(&self, key: &str, per_second: u16) -> Cmd {
         let mut command = call(&self.pace, std::slice::from_ref(&key));
         command.arg(per_second.max(1));
         command
     }
 
-    /// Keeps places under one key.
+    /// Renews the leases under one key.
     pub fn renew(&self, key: &str, leases: &[String]) -> Cmd {
         let mut command = call(&self.renew, std::slice::from_ref(&key));
         command.arg(LEASE.as_millis() as u64).arg(leases);
@@ -92,7 +92,7 @@ impl LuaScripts {
     }
 }
 
-/// What the script that admits has answered; none if that is no answer of it.
+/// Parses the response of the admission script; `None` if it is malformed.
 pub fn admission(answer: &[i64], demand: &AdmissionRequest<'_>, lease: u64) -> Option<Admission> {
     let (head, limit_statuses) = answer.split_at_checked(4)?;
     let &[granted, in_the_way, wait, now] = head else {

@@ -1,7 +1,7 @@
--- Corrects what a request has taken to what it has used, and frees its place.
+-- Corrects the charge of a request from its estimate to what it used, and ends its concurrency lease.
 --
--- KEYS: one for each limit. ARGV: place, ms at which it was taken, estimate, used; then the measure of
--- each limit. What was forgotten meanwhile stays forgotten.
+-- KEYS: one for each limit. ARGV: name of the lease, time of admission in ms, estimate, used; then the kind of each
+-- limit. A count that has expired meanwhile is not restored.
 local place, taken, estimate, actual = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function corrected(count)

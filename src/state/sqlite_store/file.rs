@@ -1,4 +1,4 @@
-//! The SQLite file: its tables, what is written to them and read from them.
+//! The SQLite file: its tables, and how they are written and read.
 
 use crate::state::admission::{CounterKey, LimitKind};
 use crate::state::calendar::{DAY_MS, period};
@@ -14,16 +14,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Stands in the file's `user_version`; a file with a higher one is of a newer Headgate.
+/// The value of the file's `user_version`; a file with a higher one was written by a newer Headgate.
 const VERSION: i64 = 1;
-/// Another process of an upgrade writes for a moment only.
+/// How long a write waits for another process, such as the old one of an upgrade, which locks the file only briefly.
 const BUSY_WAIT: Duration = Duration::from_secs(5);
-/// Rows that one step of pruning removes, so that writes never wait long behind it.
+/// The maximum number of rows that one pruning step removes, so that writes do not wait long for it.
 const PRUNED_AT_ONCE: usize = 1000;
-/// Budgets of past months are of no use; one may still be settled that began last month.
+/// How long budgets of past months are kept: a request that began last month may still be settled.
 const BUDGET_KEPT_MS: u64 = 70 * DAY_MS;
 
-/// Notes that are kept at most, of a few KiB each.
+/// The maximum number of notes, of a few KiB each.
 const NOTES_MAX: i64 = 100_000;
 
 /// Ids are looked up by caller, and pruned by their last use.
@@ -41,31 +41,31 @@ const TABLES: &str = "
     CREATE TABLE IF NOT EXISTS noted (key TEXT PRIMARY KEY, text BLOB NOT NULL, noted_ms INTEGER NOT NULL);
     CREATE INDEX IF NOT EXISTS noted_by_time ON noted (noted_ms);";
 
-/// An open file.
+/// An open state file.
 pub struct StateFile {
     connection: Connection,
 }
 
-/// Something for the file to keep.
+/// A write to the state file.
 #[derive(Clone, Debug)]
 pub enum FileWrite {
-    /// `channel` made `id` for `caller`.
+    /// `channel` created `id` for `caller`.
     Remember {
         caller: Arc<str>,
         id: Box<str>,
         channel: Arc<str>,
     },
-    /// `caller` asked for `id`.
+    /// `caller` used `id`.
     Touch { caller: Arc<str>, id: Box<str> },
     /// `caller` deleted `id`.
     Forget { caller: Arc<str>, id: Box<str> },
-    /// Tokens of a budget, in the period that began at `since`.
+    /// Adds tokens to a budget, in the period that began at `since`.
     AddTokens {
         counter: CounterKey,
         since: u64,
         tokens: u64,
     },
-    /// A text under a key.
+    /// Stores a text under a key.
     PutNote { key: Box<str>, text: Bytes },
 }
 
@@ -80,20 +80,20 @@ pub enum StateFileError {
     Newer,
 }
 
-/// What the file holds of a budget, by all processes that write to it.
+/// The total of a budget in the file, from all processes that write to it.
 pub struct BudgetTotal {
     pub counter: CounterKey,
     pub since: u64,
     pub tokens: u64,
-    /// What this write has added.
+    /// The tokens that this write added.
     pub added: u64,
 }
 
 impl StateFile {
-    /// Opens the file, and makes it if there is none. One that is no database any more is set aside.
+    /// Opens the file, and creates it if it does not exist. A file that is not a valid database is renamed first.
     ///
     /// # Errors
-    /// The file cannot be made, or not be used.
+    /// The file cannot be created or used.
     pub fn open(path: &Path) -> Result<Self, StateFileError> {
         create(path)?;
         match Self::open_sound(path) {
@@ -110,10 +110,10 @@ impl StateFile {
         }
     }
 
-    /// Writes all of it, or nothing; gives the totals of the budgets that were written.
+    /// Writes all of `writes` in one transaction; returns the new totals of the budgets that were written.
     ///
     /// # Errors
-    /// The disk is full, the file is broken, or another process holds it for long.
+    /// The disk is full, the file is corrupt, or another process locks it for too long.
     pub fn write(
         &mut self,
         writes: &[FileWrite],
@@ -127,7 +127,7 @@ impl StateFile {
         Ok(totals)
     }
 
-    /// The channel that made `id` for `caller`.
+    /// The channel that created `id` for `caller`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -139,7 +139,7 @@ impl StateFile {
         Ok(channel.optional()?.map(Arc::from))
     }
 
-    /// What was noted last under `key`.
+    /// The last text that was stored under `key`.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -151,7 +151,7 @@ impl StateFile {
         Ok(text.optional()?.map(Bytes::from))
     }
 
-    /// What was spent of the budgets of this day and this month.
+    /// The tokens used of the budgets of this day and this month.
     ///
     /// # Errors
     /// The file cannot be read.
@@ -182,11 +182,11 @@ impl StateFile {
         Ok(found)
     }
 
-    /// Removes some of what was not used since `before_ms`, and of the longest unused where there are more
-    /// than `most`; true if there may be more to remove.
+    /// Removes one step's worth of ids that were not used since `before_ms`, and of the least recently used ids if
+    /// there are more than `most`. Returns true if there may be more to remove.
     ///
     /// # Errors
-    /// As for [`StateFile::write`].
+    /// The same as for [`StateFile::write`].
     pub fn prune(&mut self, before_ms: u64, most: usize, now_ms: u64) -> rusqlite::Result<bool> {
         let count: i64 = self
             .connection
@@ -212,7 +212,7 @@ impl StateFile {
         Ok([expired, crowded, noted].contains(&PRUNED_AT_ONCE))
     }
 
-    /// Removes some of the notes that are too old or too many, and says how many.
+    /// Removes one step's worth of notes that are too old or too many; returns how many.
     fn prune_notes(&mut self, now_ms: u64) -> rusqlite::Result<usize> {
         let kept_ms = u64::try_from(NOTE_KEPT.as_millis()).unwrap_or(u64::MAX);
         let newest = "SELECT noted_ms FROM noted ORDER BY noted_ms DESC LIMIT 1 OFFSET ?1";
@@ -230,7 +230,7 @@ impl StateFile {
     fn open_sound(path: &Path) -> Result<Self, StateFileError> {
         let connection = Connection::open(path)?;
         connection.busy_timeout(BUSY_WAIT)?;
-        // Every commit is in the file when it returns; only a crash of the whole machine may cost the last ones.
+        // With WAL a commit is in the file when it returns; only a crash of the machine can lose the last commits.
         connection.pragma_update(None, "journal_mode", "wal")?;
         connection.pragma_update(None, "synchronous", "normal")?;
         let version: i64 = connection.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -244,7 +244,7 @@ impl StateFile {
     }
 }
 
-/// Whether the file is no database any more.
+/// Whether the file is not a valid database.
 pub fn is_broken(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -313,7 +313,7 @@ fn write_all(
     Ok(totals)
 }
 
-/// Makes the file, readable for its owner alone: it tells who asked for what.
+/// Creates the file, readable only for its owner: it records which caller requested what.
 fn create(path: &Path) -> io::Result<()> {
     OpenOptions::new()
         .create(true)
@@ -323,7 +323,7 @@ fn create(path: &Path) -> io::Result<()> {
         .map(drop)
 }
 
-/// Renames the file, and what SQLite keeps beside it.
+/// Renames the file, and SQLite's other files beside it.
 fn set_aside(path: &Path) -> io::Result<PathBuf> {
     let beside = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();

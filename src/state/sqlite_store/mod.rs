@@ -1,6 +1,7 @@
-//! State of one machine: in memory, and in an SQLite file behind it what a restart must not lose.
+//! The state store of one machine: memory, with an SQLite file for what must survive a restart.
 //!
-//! Ids, budgets and notes are in the file; seconds, minutes and places in use mean nothing after a restart.
+//! Ids, budgets and notes are in the file. Counters of seconds and minutes and concurrency leases mean nothing after a
+//! restart, and are only in memory.
 
 mod file;
 mod reader;
@@ -24,7 +25,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use writer::{StateFileWriter, WriteQueue};
 
-/// State in memory and a file. Two processes may share the file, as in an upgrade.
+/// State in memory and in a file. Two processes may share the file, for example during an upgrade.
 pub struct SqliteStore {
     affinity: Mutex<AffinityCache>,
     counts: Arc<Mutex<LimitCounters>>,
@@ -36,10 +37,10 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens the file, and makes it if there is none; ids that nobody used for `keep` are removed from it.
+    /// Opens the file, and creates it if it does not exist; ids that were not used for `keep` are removed from it.
     ///
     /// # Errors
-    /// The file cannot be made, or not be used.
+    /// The file cannot be created or used.
     pub fn open(path: &Path, keep: Duration, clock: Clock) -> Result<Self, StateFileError> {
         let file = StateFile::open(path)?;
         let mut counts = LimitCounters::default();
@@ -82,7 +83,7 @@ impl SqliteStore {
         });
     }
 
-    /// Asks the file for an id that memory does not know.
+    /// Looks up an id that is not in memory in the file.
     async fn look_up(
         &self,
         caller: &Arc<str>,
@@ -93,7 +94,7 @@ impl SqliteStore {
         };
         self.used(caller, id);
         let mut affinity = lock(&self.affinity);
-        // What was remembered or forgotten meanwhile is newer.
+        // An owner that was recorded or deleted meanwhile is newer.
         let owner = affinity.owner_of(caller, id).unwrap_or_else(|| {
             let owner = IdOwner::Channel(channel);
             affinity.remember(caller, id, owner.clone());
@@ -130,7 +131,7 @@ impl StateStore for SqliteStore {
     }
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
-        // The file may still know it when it is asked.
+        // The file may still have the id until the queued write is done.
         lock(&self.affinity).remember(caller, id, IdOwner::Forgotten);
         self.write(FileWrite::Forget {
             caller: caller.clone(),

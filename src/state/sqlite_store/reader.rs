@@ -1,4 +1,4 @@
-//! Looks ids and notes up in the file, on a thread of its own: a disk may be slow, and requests share their threads.
+//! Reads ids and notes from the file on a thread of its own, because a disk may be slow and requests share threads.
 
 use super::file::{StateFile, is_broken};
 use crate::state::StoreUnavailable;
@@ -12,18 +12,18 @@ use std::thread;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// Questions that wait at most.
+/// The maximum number of waiting reads.
 const WAITING_MAX: usize = 1_000;
-/// A disk that takes longer is away.
+/// The timeout of a read; a slower disk counts as unreachable.
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
-/// Asks the reader.
+/// A handle that sends reads to the reader thread.
 pub struct StateFileReader {
     request_sender: SyncSender<ReadRequest>,
     tally: Arc<StoreCounters>,
 }
 
-/// What is asked, and where the answer goes.
+/// A read, and where its result is sent.
 enum ReadRequest {
     ChannelOf {
         caller: Arc<str>,
@@ -39,10 +39,10 @@ enum ReadRequest {
 type ReadResponder<T> = oneshot::Sender<Result<Option<T>, StoreUnavailable>>;
 
 impl StateFileReader {
-    /// Starts the thread, which ends with the last of those who ask.
+    /// Starts the thread, which ends when the last handle is dropped.
     ///
     /// # Errors
-    /// There can be no further thread.
+    /// No thread can be started.
     pub fn start(file: StateFile, path: PathBuf, tally: Arc<StoreCounters>) -> io::Result<Self> {
         let (request_sender, requests) = sync_channel(WAITING_MAX);
         thread::Builder::new()
@@ -54,7 +54,7 @@ impl StateFileReader {
         })
     }
 
-    /// The channel that made `id` for `caller`, as the file has it.
+    /// The channel that created `id` for `caller`, as stored in the file.
     ///
     /// # Errors
     /// The file cannot be read, or not in time.
@@ -76,7 +76,7 @@ impl StateFileReader {
         found
     }
 
-    /// What was noted under `key`, as the file has it.
+    /// The text that was stored under `key`, as stored in the file.
     ///
     /// # Errors
     /// The file cannot be read, or not in time.
@@ -131,7 +131,7 @@ fn serve_requests(mut file: StateFile, path: &Path, requests: &Receiver<ReadRequ
 }
 
 impl ReadRequest {
-    /// Answers it, and says what was wrong with the file; none if whoever asked has left.
+    /// Runs the read and sends its result; returns the file's error, or `None` if the requester has gone.
     fn serve(self, file: &StateFile) -> Option<rusqlite::Result<()>> {
         match self {
             Self::ChannelOf {
@@ -151,7 +151,7 @@ fn respond_with<T>(
     if responder.is_closed() {
         return None;
     }
-    // An answer that nobody waits for is none.
+    // The receiver may have gone; its result is then dropped.
     Some(match read() {
         Ok(found) => {
             let _ = responder.send(Ok(found));

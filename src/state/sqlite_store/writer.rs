@@ -1,4 +1,4 @@
-//! Writes behind the back of requests: a bounded queue, and a thread that commits what is in it at once.
+//! Writes to the file in the background: a bounded queue, and a thread that commits it in batches.
 
 use super::file::{BudgetTotal, FileWrite, StateFile, is_broken};
 use crate::state::calendar::unix_ms;
@@ -11,20 +11,20 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-/// Writes that wait at most, a few dozen bytes each: minutes of a disk that takes nothing.
+/// The maximum number of queued writes, of a few dozen bytes each: minutes of writes while the disk fails.
 const WAITING_MAX: usize = 100_000;
-/// Notes are larger than the rest: they do not wait behind so many.
+/// Notes are larger than other writes, so they are dropped at a shorter queue.
 const WAITING_BEFORE_NOTE_MAX: usize = 5_000;
-/// Rows of one transaction, so that a reader never waits long for a lock.
+/// The maximum number of rows in one transaction, so that a reader does not wait long for a lock.
 const BATCH_MAX: usize = 2_000;
-/// Before a file that takes nothing is tried again.
+/// The wait before a failed write is retried.
 const RETRY: Duration = Duration::from_secs(1);
-/// Between two looks at what is to be pruned.
+/// The interval of pruning.
 const PRUNE_EVERY: Duration = Duration::from_secs(3600);
-/// Ids that are kept at most; about 200 bytes each.
+/// The maximum number of ids, of about 200 bytes each.
 const IDS_MAX: usize = 2_000_000;
 
-/// What waits to be written.
+/// The queue of writes.
 #[derive(Default)]
 pub struct WriteQueue {
     state: Mutex<QueuedWrites>,
@@ -34,12 +34,12 @@ pub struct WriteQueue {
 #[derive(Default)]
 struct QueuedWrites {
     writes: VecDeque<FileWrite>,
-    /// Writes that were taken and are not in the file yet.
+    /// Writes that the thread has taken and that are not yet in the file.
     taken: usize,
     closed: bool,
 }
 
-/// The thread's own things.
+/// The state of the writer thread.
 pub struct StateFileWriter {
     pub path: PathBuf,
     pub file: StateFile,
@@ -50,7 +50,7 @@ pub struct StateFileWriter {
 }
 
 impl WriteQueue {
-    /// Hands a write over; it is dropped and counted if too many wait.
+    /// Queues a write; drops and counts it if the queue is full.
     pub fn push(&self, write: FileWrite, tally: &StoreCounters) {
         let mut waiting = lock(&self.state);
         let most = match write {
@@ -66,7 +66,7 @@ impl WriteQueue {
         self.changed.notify_all();
     }
 
-    /// Waits until everything is written, at most `max_wait`.
+    /// Blocks until everything is written, at most for `max_wait`.
     pub fn flush(&self, max_wait: Duration) {
         let is_open = |waiting: &mut QueuedWrites| waiting.taken > 0 || !waiting.writes.is_empty();
         let waited = self
@@ -75,13 +75,14 @@ impl WriteQueue {
         drop(waited);
     }
 
-    /// Lets the thread end once everything is written.
+    /// Ends the thread once everything is written.
     pub fn close(&self) {
         lock(&self.state).closed = true;
         self.changed.notify_all();
     }
 
-    /// Moves what waits to `batch`, or waits for it until `until`; false once there will be none.
+    /// Moves queued writes to `batch`; waits for writes until `until`. Returns false once the queue is closed and
+    /// empty.
     fn take(&self, batch: &mut Vec<FileWrite>, until: Instant) -> bool {
         let mut waiting = lock(&self.state);
         while waiting.writes.is_empty() && !waiting.closed {
@@ -112,7 +113,7 @@ impl StateFileWriter {
     /// Starts the thread.
     ///
     /// # Errors
-    /// There can be no further thread.
+    /// No thread can be started.
     pub fn start(self) -> io::Result<()> {
         thread::Builder::new()
             .name("state-writer".into())
@@ -135,7 +136,7 @@ impl StateFileWriter {
         }
     }
 
-    /// Writes a batch, however long that takes; false if the process ends before.
+    /// Writes a batch and retries until it succeeds; returns false if the process ends first.
     fn write(&mut self, batch: &[FileWrite]) -> bool {
         loop {
             match self.file.write(batch, unix_ms()) {
@@ -155,7 +156,7 @@ impl StateFileWriter {
         }
     }
 
-    /// What other processes have spent counts here, too.
+    /// Adopts the totals in the file, which include what other processes have used.
     fn reconcile(&self, totals: &[BudgetTotal]) {
         let mut counts = lock(&self.counts);
         for total in totals {
@@ -181,7 +182,7 @@ impl StateFileWriter {
         }
     }
 
-    /// Removes some of what is not to be kept; tells when to go on.
+    /// Removes one step's worth of old rows; returns the time until the next step.
     fn prune(&mut self) -> Duration {
         let now_ms = unix_ms();
         let keep_ms = u64::try_from(self.keep.as_millis()).unwrap_or(u64::MAX);

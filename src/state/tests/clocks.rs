@@ -1,4 +1,4 @@
-//! Clocks that are set: minutes and seconds do not follow them, days do.
+//! Tests with clocks that are set: counters of minutes and seconds ignore the system clock, those of days follow it.
 
 use super::*;
 use crate::state::clock::{Clock, Timestamp};
@@ -8,10 +8,10 @@ use crate::state::sqlite_store::SqliteStore;
 
 const HOUR_MS: u64 = 60 * 60 * 1000;
 const DAY_MS: u64 = 24 * HOUR_MS;
-/// Noon of a day.
+/// Noon of a day, in Unix milliseconds.
 const NOON_MS: u64 = 20_000 * DAY_MS + 12 * HOUR_MS;
 
-/// Both clocks of a machine, as a test sets them.
+/// A monotonic and a system clock that a test sets.
 #[derive(Default)]
 struct TestClock {
     steady_ms: AtomicU64,
@@ -69,7 +69,7 @@ async fn setting_the_wall_clock_does_not_move_minute_windows() {
                 "{is_file}"
             );
         }
-        // What is settled behind a jump corrects the second in which it was taken.
+        // A settlement after a clock jump corrects the second in which the request was charged.
         store.settle(ticket, 4);
         granted(store, &tokens, 6).await;
         clocks.set(65_500, NOON_MS);

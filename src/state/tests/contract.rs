@@ -1,4 +1,4 @@
-//! What every store does, whatever it is made of.
+//! The behaviour that every store must have.
 
 use super::*;
 use crate::state::memory::MemoryStore;
@@ -6,7 +6,7 @@ use crate::state::note_cache::NOTE_BYTES_MAX;
 use crate::state::per_second_limiter::PerSecondDecision;
 use bytes::Bytes;
 
-/// Runs each behaviour against `store`, under its name.
+/// Runs each behaviour against `store`, and prints its name.
 macro_rules! behaviours {
     ($($name:ident),+ $(,)?) => {
         pub async fn all(store: &dyn StateStore) {
@@ -194,7 +194,7 @@ async fn standings_tell_what_is_left(store: &dyn StateStore) {
         .iter()
         .map(|standing| standing.reset);
     let resets: Vec<_> = resets.collect();
-    // Never above the window, however the second began.
+    // The reset is at most the window, however far into a second the test began.
     let minute = Duration::from_secs(58)..=Duration::from_secs(60);
     assert!(
         minute.contains(&resets[0]) && minute.contains(&resets[1]),
@@ -202,7 +202,7 @@ async fn standings_tell_what_is_left(store: &dyn StateStore) {
     );
     assert_eq!(resets[2], Duration::ZERO);
     assert!(resets[3] > Duration::ZERO && resets[3] <= DAY, "{resets:?}");
-    // Nothing more is taken.
+    // A refused request is not charged.
     assert_eq!(left(&admit(store, &limits, 30).await), [4, 70, 0, 970]);
 }
 

@@ -1,4 +1,4 @@
-//! Every store behaves alike: one table of behaviours, run against each.
+//! Tests of all stores: one list of behaviours, run against each store.
 
 mod clocks;
 mod contract;
@@ -19,7 +19,7 @@ use std::time::Duration;
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A caller of a test's own, so that tests can share a store.
+/// A caller that no other test uses, so that tests can share a store.
 fn caller() -> Arc<str> {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     let n = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -43,7 +43,7 @@ async fn admit(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> A
         .unwrap()
 }
 
-/// The ticket of a demand that must be granted.
+/// The ticket of a request that must be granted.
 async fn granted(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> AdmissionTicket {
     match admit(store, limits, tokens).await.decision {
         AdmissionDecision::Granted(ticket) => ticket,
@@ -51,7 +51,7 @@ async fn granted(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) ->
     }
 }
 
-/// The limit in the way of a demand that must be refused, and when to try again.
+/// The index of the limit that refuses a request which must be refused, and the time until the next try.
 async fn refused(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> (usize, Duration) {
     match admit(store, limits, tokens).await.decision {
         AdmissionDecision::Refused { limit, retry_after } => (limit, retry_after),
@@ -64,7 +64,7 @@ async fn channel_of(store: &dyn StateStore, caller: &Arc<str>, id: &str) -> Opti
     pending.get().await.unwrap().map(|name| name.to_string())
 }
 
-/// Looks again and again until `look` says that it is so.
+/// Polls `look` until it returns true.
 async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
     for _ in 0..3000 {
         if look().await {
@@ -75,7 +75,7 @@ async fn eventually(what: &str, mut look: impl AsyncFnMut() -> bool) {
     panic!("never came: {what}");
 }
 
-/// A folder of a test's own, removed when it is over.
+/// A folder of one test, removed when it is dropped.
 struct TempFolder(PathBuf);
 
 impl TempFolder {

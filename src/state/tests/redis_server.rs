@@ -1,4 +1,4 @@
-//! A real Redis for tests, on a free port, that ends with the test; it can be killed and started again.
+//! A real Redis server for tests, on a free port. It stops with the test, and can be killed and restarted.
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -6,10 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Starts to be looked at again until they listen, on a busy machine.
+/// How long to wait until the server listens, on a busy machine.
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// A `redis-server` that keeps nothing on disk.
+/// A `redis-server` that stores nothing on disk.
 pub struct RedisServer {
     child: Option<Child>,
     pub port: u16,
@@ -22,7 +22,7 @@ impl RedisServer {
         Self::start_with(|_| Vec::new(), false)
     }
 
-    /// With TLS alone, by these files of a folder, and with a password for everybody.
+    /// Starts the server with TLS only, with the certificates of `folder`, and a password.
     pub fn start_with_tls(folder: &Path, password: &str) -> Self {
         let file = |name: &str| -> PathBuf { folder.join(name) };
         let options = |port: u16| {
@@ -42,7 +42,7 @@ impl RedisServer {
         Self::start_with(options, true)
     }
 
-    /// Ends it as a crash would.
+    /// Kills the server, like a crash.
     pub fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             let _ = child.kill();
@@ -50,7 +50,7 @@ impl RedisServer {
         }
     }
 
-    /// Starts it again at its port, with nothing left of what it knew.
+    /// Restarts the server on its port, without its data.
     pub fn restart(&mut self) {
         self.kill();
         let until = Instant::now() + MAX_WAIT;
@@ -59,7 +59,7 @@ impl RedisServer {
         }
     }
 
-    /// Lets it sleep, so that it takes connections and answers nothing; or wakes it.
+    /// Stops the process with SIGSTOP, so that it accepts connections and responds to nothing, or continues it.
     pub fn stop(&self, is_stopped: bool) {
         let child = self.child.as_ref().expect("it runs");
         let signal = if is_stopped { "-STOP" } else { "-CONT" };
@@ -86,12 +86,12 @@ impl RedisServer {
             if server.spawn() {
                 return server;
             }
-            // Somebody took the port meanwhile.
+            // Another process has taken the port.
             assert!(Instant::now() < until, "redis-server does not start");
         }
     }
 
-    /// False if it ended at once.
+    /// Starts the process; returns false if it ends at once.
     fn spawn(&mut self) -> bool {
         let plain_port = if self.is_tls { 0 } else { self.port };
         let child = Command::new("redis-server")

@@ -1,4 +1,4 @@
-//! What only a shared store can promise: fleets, gateways that die, a Redis that goes away and comes back.
+//! Tests of the Redis store only: several gateways, killed gateways, an unreachable Redis that returns.
 
 use super::redis_server::RedisServer;
 use super::*;
@@ -7,7 +7,7 @@ use crate::state::settings::RedisSettings;
 use crate::state::{OnStoreFailure, StoreUnavailable};
 use std::time::Instant;
 
-/// Far above the wait that is configured, and far below what anybody would call hanging.
+/// Far longer than the configured wait, and far shorter than what counts as hanging.
 const AT_ONCE: Duration = Duration::from_secs(5);
 
 pub fn site(url: &str) -> RedisSettings {
@@ -27,7 +27,7 @@ pub fn open(site: RedisSettings) -> Arc<dyn StateStore> {
     StoreSettings::Redis(Box::new(site)).open()
 }
 
-/// Sends one command, its words separated by spaces.
+/// Sends one command, whose words are separated by spaces.
 fn command(server: &RedisServer, command: &str) {
     let mut redis = site(&server.url())
         .client()
@@ -221,10 +221,10 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
                     .is_err()
             );
         }
-        // Not one of them waited for the 500 ms that a request may.
+        // None of them waited for the 500 ms that a request may wait.
         assert!(began.elapsed() < AT_ONCE, "{:?}", began.elapsed());
         assert!(!store.health().up);
-        // What is remembered meanwhile is known here, and there once Redis is reachable again.
+        // An id that is recorded now is known to this gateway at once, and is written when Redis is reachable again.
         let id = format!("resp_{round}");
         store.remember(&ann, &id, &Arc::from("primary"));
         assert_eq!(
@@ -240,7 +240,7 @@ async fn a_killed_redis_is_unreachable_at_once_and_reconnected() {
             channel_of(&*other, &ann, &id).await.as_deref(),
             Some("primary")
         );
-        // The place that is still in use is taken again in a Redis that has lost it.
+        // The lease that is still in use is renewed in a Redis that has lost its data.
         eventually("the place is renewed", async || {
             let admission = admit(&*other, &limits, 0).await;
             match admission.decision {
@@ -300,8 +300,8 @@ async fn scripts_that_redis_forgot_are_given_to_it_again() {
 #[tokio::test]
 async fn the_lease_of_an_abandoned_admission_is_released() {
     let server = RedisServer::start();
-    // On a busy machine an answer that is late costs the connection, and with it the order of what was sent: the
-    // place is then free only when its lease is over.
+    // On a busy machine a late response would drop the connection and with it the order of the commands; the lease
+    // would then be free only when it expires.
     let store = open(RedisSettings {
         wait: Duration::from_secs(20),
         ..site(&server.url())
@@ -315,7 +315,7 @@ async fn the_lease_of_an_abandoned_admission_is_released() {
         let StoreFuture::Later(mut asked) = store.admit(&demand) else {
             panic!("Redis has to be asked");
         };
-        // Sent, and dropped before its answer.
+        // The request is sent, and dropped before its response.
         let sent = std::future::poll_fn(|context| {
             let _ = asked.as_mut().poll(context);
             std::task::Poll::Ready(())
@@ -339,7 +339,7 @@ async fn the_outbox_is_bounded_and_counts_dropped_writes() {
     server.kill();
     let store = open(site(&server.url()));
     let ann = caller();
-    // What was never sent leaves nothing to undo.
+    // A request that was never sent leaves no lease to release.
     let limits = [limit(&ann, LimitKind::Concurrent, 1)];
     for _ in 0..1_000 {
         let demand = AdmissionRequest {

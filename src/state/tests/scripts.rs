@@ -1,4 +1,4 @@
-//! What the scripts do in Redis, seen from inside: seconds, leases, the calendar.
+//! Tests of the Lua scripts by the data in Redis: counters of seconds, leases, the calendar.
 
 use super::redis_server::RedisServer;
 use super::redis_store::{open, site};
@@ -88,7 +88,7 @@ fn redis_has_the_same_calendar() {
         "{code}\nreturn {{period(ARGV[1], tonumber(ARGV[2]))}}"
     ));
     let day_ms = 24 * 60 * 60 * 1000;
-    // Each day from 2024 to 2032, at an odd time of it.
+    // Days from 2024 to 2032, each at a different time of day.
     for day in (19_723..22_645_u64).step_by(3) {
         for measure in [LimitKind::TokensPerDay, LimitKind::TokensPerMonth] {
             let now = day * day_ms + 12_345_678;
@@ -106,7 +106,7 @@ fn redis_has_the_same_calendar() {
     }
 }
 
-/// A store, a connection of the test's own to the same Redis, and the seconds of its clock.
+/// A store, a separate connection to the same Redis, and the seconds of its clock.
 fn opened(server: &RedisServer) -> (Arc<dyn StateStore>, redis::Connection, u64) {
     let site = site(&server.url());
     let mut redis = site.client().unwrap().get_connection().unwrap();

@@ -1,10 +1,10 @@
-//! What only a file can promise: restarts, sudden ends, two processes at once, broken disks.
+//! Tests of the SQLite store only: restarts, killed processes, two processes at once, broken disks.
 
 use super::*;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
-/// Set for a process of this very test that is to be killed.
+/// Set in a child process of this test, which the test kills.
 const CHILD: &str = "HEADGATE_TEST_STATE_FILE";
 const MAX_WAIT: Duration = Duration::from_secs(30);
 
@@ -51,12 +51,12 @@ async fn two_processes_share_ids_and_budgets() {
             store.flush(MAX_WAIT);
         }
     }
-    // Each has spent 400; whoever settles learns of what the other spent.
+    // Each process has used 400; a settlement adopts what the other has used.
     let left = admit(&*new, &budget, 0).await.limit_statuses[0].remaining;
     assert_eq!(left, 200);
 }
 
-/// Remembers one id after the other, and says so once each is written, until it is killed.
+/// A child process: records one id after the other and prints each that is written, until it is killed.
 #[tokio::test]
 async fn child_that_is_killed() {
     let Some(path) = std::env::var_os(CHILD) else {
@@ -171,7 +171,7 @@ async fn failed_writes_are_reported_and_retried() {
     let ann = caller();
     store.remember(&ann, "resp_1", &Arc::from("primary"));
     store.flush(MAX_WAIT);
-    // As a full disk does: every write fails, and reads go on.
+    // Like a full disk: every write fails, and reads succeed.
     let file = rusqlite::Connection::open(folder.path().join("state.sqlite")).unwrap();
     file.execute_batch("ALTER TABLE made RENAME TO elsewhere")
         .unwrap();
@@ -204,7 +204,7 @@ async fn a_locked_file_does_not_block_requests() {
         let ticket = granted(&*store, &budget, 1).await;
         store.settle(ticket, 1);
     }
-    // A writer that waited would have waited 5 s for each.
+    // A write that waited would have taken 5 s.
     assert!(began.elapsed() < MAX_WAIT);
     file.execute_batch("COMMIT").unwrap();
     store.flush(MAX_WAIT);

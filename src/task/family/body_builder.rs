@@ -1,25 +1,25 @@
-//! Builds a provider's request: values put at their places in a body that begins empty.
+//! Builds the JSON body of a provider's request by setting values at JSON pointers.
 
 use super::json_fragment::JsonFragment;
 use crate::protocol::json::quoted;
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A place in a request: members within each other, and whether the last one is a list to append to.
+/// A target in a request body: nested member names, and whether to append to the list at the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetPointer {
     keys: Vec<String>,
     append: bool,
 }
 
-/// What is put at a place, around the value that was given.
+/// The value to set at a target, with a placeholder for the field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueTemplate {
-    /// The value itself.
+    /// The field's value.
     Hole,
-    /// A text with the value's word between each two of these.
+    /// A string: the field's value between each two of these texts.
     Text(Vec<String>),
-    /// Written JSON without the value.
+    /// JSON text without a placeholder.
     Json(Vec<u8>),
     List(Vec<ValueTemplate>),
     Object(Vec<(String, ValueTemplate)>),
@@ -28,7 +28,7 @@ pub enum ValueTemplate {
 /// A body while it is built.
 #[derive(Debug, Default)]
 pub enum BodyBuilder<'a> {
-    /// Nothing yet.
+    /// No value yet.
     #[default]
     Empty,
     Json(Cow<'a, [u8]>),
@@ -36,15 +36,15 @@ pub enum BodyBuilder<'a> {
     Object(Vec<(Cow<'a, str>, BodyBuilder<'a>)>),
 }
 
-/// There is something at the place already, or a value where an object or list is needed.
+/// The target has a value already, or the path goes through a value that is not an object or list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OccupiedTarget;
 
-/// What stands for the value in a template.
+/// The placeholder for the value in a template.
 const HOLE: &str = "{}";
 
 impl TargetPointer {
-    /// The place that an RFC 6901 pointer leads to; `-` at its end appends to a list.
+    /// The target of an RFC 6901 pointer; `-` at its end appends to a list.
     pub fn parse(pointer: &str) -> Option<Self> {
         let tokens = pointer.strip_prefix('/')?.split('/');
         let unescaped = tokens.map(|token| token.replace("~1", "/").replace("~0", "~"));
@@ -57,7 +57,7 @@ impl TargetPointer {
         named.then_some(Self { keys, append })
     }
 
-    /// The pointer to what was put there; `index` is that of an appended element.
+    /// The pointer to a value that was set; `index` is that of an appended element.
     pub fn pointer(&self, index: usize) -> String {
         let mut pointer = String::new();
         for key in &self.keys {
@@ -87,7 +87,7 @@ impl ValueTemplate {
         }
     }
 
-    /// Whether the value goes anywhere.
+    /// Whether the template contains a placeholder.
     pub fn has_hole(&self) -> bool {
         match self {
             Self::Hole | Self::Text(_) => true,
@@ -117,10 +117,10 @@ impl ValueTemplate {
 }
 
 impl<'a> BodyBuilder<'a> {
-    /// Puts a value at a place; gives the index of an appended element, else 0.
+    /// Sets a value at a target; returns the index of an appended element, else 0.
     ///
     /// # Errors
-    /// If there is something already.
+    /// The target has a value already.
     pub fn put(
         &mut self,
         target: &'a TargetPointer,
@@ -142,7 +142,7 @@ impl<'a> BodyBuilder<'a> {
         Ok(0)
     }
 
-    /// The body as JSON, in one piece that is allocated once.
+    /// The body as JSON, allocated once.
     pub fn to_json(&self) -> Vec<u8> {
         let mut json = Vec::with_capacity(self.length());
         self.write(&mut json);
@@ -193,7 +193,7 @@ impl<'a> BodyBuilder<'a> {
         }
     }
 
-    /// Bytes of the JSON, nearly: keys with escapes are longer.
+    /// An estimate of the length of the JSON in bytes: escapes in keys are not counted.
     fn length(&self) -> usize {
         match self {
             Self::Empty => 2,

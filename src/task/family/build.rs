@@ -1,4 +1,4 @@
-//! Builds a family from its definition; everything wrong with it is found at once.
+//! Builds a family from its definition and reports all errors at once.
 
 mod requests;
 mod responses;
@@ -13,19 +13,19 @@ use http::uri::PathAndQuery;
 use http::{HeaderName, HeaderValue, Method};
 use std::collections::BTreeMap;
 
-/// Something that is wrong with a definition.
+/// An error in a definition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidFamily {
-    /// JSON pointer within the definition; empty for the whole.
+    /// JSON pointer in the definition; empty for the whole definition.
     pub pointer: String,
-    /// What is wrong, in lower case, without full stop.
+    /// What is wrong, in lower case, without a full stop.
     pub reason: String,
     pub hint: Option<&'static str>,
 }
 
 impl VideoFamily {
     /// # Errors
-    /// Everything that is wrong with the definition.
+    /// All errors in the definition.
     pub fn new(name: &str, config: &VideoFamilyConfig) -> Result<Self, Vec<InvalidFamily>> {
         let mut faults = FamilyErrors::default();
         let built = faults.family(name, config);
@@ -36,7 +36,7 @@ impl VideoFamily {
     }
 }
 
-/// What was found wrong so far.
+/// The errors found so far.
 #[derive(Default)]
 struct FamilyErrors(Vec<InvalidFamily>);
 
@@ -49,7 +49,7 @@ impl FamilyErrors {
         });
     }
 
-    /// A section that a family must have.
+    /// A section that a family must have; reports it if it is missing.
     fn section<'c, T>(&mut self, name: &str, section: &'c Option<T>) -> Option<&'c T> {
         if section.is_none() {
             let hint = "add it, or set `like` to a shipped family to take its sections";

@@ -1,30 +1,30 @@
-//! Requests to a provider: method, path and headers, with the task id in the path.
+//! Templates of requests to a provider: method, path and headers, with the task id in the path.
 
 use super::source::ValueSources;
 use http::{HeaderName, HeaderValue, Method};
 
-/// A request to a provider.
+/// A template of a request to a provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestTemplate {
     pub method: Method,
-    /// Appended to the channel's base URL; may hold [`ID`].
+    /// Appended to the channel's base URL; may contain [`ID`].
     pub(super) path: String,
     pub headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// How a task is created.
+/// The request that creates a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskCreate {
     pub call: RequestTemplate,
-    /// Other paths, each with the fields that only it takes.
+    /// Alternative paths, each with the fields that require it.
     other_paths: Vec<(String, ValueSources)>,
 }
 
-/// What stands for the provider's task id in a path.
+/// The placeholder for the provider's task id in a path.
 pub const ID: &str = "{id}";
 
 impl RequestTemplate {
-    /// The path with a task id in it, which stays one segment whatever it holds.
+    /// The path with a task id in it, percent-encoded so that it stays one segment.
     pub fn path(&self, id: &str) -> String {
         self.path.replace(ID, &percent_encoded(id))
     }
@@ -35,7 +35,7 @@ impl TaskCreate {
         Self { call, other_paths }
     }
 
-    /// The path for a create that came on `asked`; `has` tells whether it has a value at a JSON pointer.
+    /// The path for a create that arrived on `asked`; `has` returns whether the body has a value at a JSON pointer.
     pub fn path(&self, asked: &str, has: impl Fn(&str) -> bool) -> &str {
         let own = &self.call.path;
         let others = || self.other_paths.iter();

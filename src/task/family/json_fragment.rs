@@ -1,15 +1,15 @@
-//! A value on its way from one request to another, as written JSON; large ones are not copied.
+//! A JSON value that is copied from one request to another as text; large values are borrowed.
 
 use crate::protocol::json::{DocumentNode, quoted};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// A value as written JSON.
+/// A value as JSON text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JsonFragment<'a>(Cow<'a, [u8]>);
 
 impl<'a> JsonFragment<'a> {
-    /// The value as it stands in a document.
+    /// The value of a document's node.
     pub fn of(node: DocumentNode<'a>) -> Self {
         Self(Cow::Borrowed(node.raw()))
     }
@@ -30,7 +30,7 @@ impl<'a> JsonFragment<'a> {
         self.0
     }
 
-    /// The content of a string; numbers and booleans as they are written.
+    /// The content of a string; numbers and booleans as written.
     pub fn text_value(&self) -> Cow<'_, str> {
         match serde_json::from_slice::<String>(&self.0) {
             Ok(text) => Cow::Owned(text),

@@ -1,4 +1,4 @@
-//! A family's own shape, with the caller's ids and models in the place of the provider's.
+//! Rewrites the responses of a family's native API: replaces the provider's ids and models by the caller's.
 
 use super::VideoFamily;
 use super::source::ValueSources;
@@ -10,9 +10,9 @@ use crate::task::status::{INVALID_RESPONSE, TaskError, TaskStatus};
 use serde_json::{Value, json};
 
 impl VideoFamily {
-    /// What changes in an answer for a caller who speaks this family: ids, models, and a status that is
-    /// not what the task's is. `id` is the caller's id of the task, `seal` makes one of another task's
-    /// upstream id, `status` is none for the answer to a create.
+    /// The edits of a response for a caller of the native API: ids, models, and a status that the gateway has changed.
+    /// `id` is the caller's id of the task, `seal` seals the upstream id of another task, `status` is `None` for the
+    /// response to a create.
     pub fn native(
         &self,
         response: &JsonDocument,
@@ -50,7 +50,8 @@ impl VideoFamily {
         edits
     }
 
-    /// The same answer to a query with the family's word for `state`; none if it has no word for it.
+    /// The edits that set the family's word for `state` in a response to a query; `None` if the family has no such
+    /// word.
     pub fn with_state(&self, response: &JsonDocument, state: TaskState) -> Option<JsonEdits> {
         let word = self.word_for(state)?;
         let mut edits = JsonEdits::default();
@@ -60,14 +61,13 @@ impl VideoFamily {
         Some(edits)
     }
 
-    /// Where a request in the family's own shape names other tasks: for each, the caller's id is to be
-    /// opened and the upstream id put in its place.
+    /// The values in a native request that are ids of other tasks. Each must be opened and replaced by its upstream id.
     pub fn tasks_named_in<'a>(&self, request: &'a JsonDocument) -> Vec<DocumentNode<'a>> {
         texts(self.native.ids_in_request.nodes(request.root())).collect()
     }
 
-    /// The family's word for a state that the provider has not reported as such; none if it has, or if
-    /// the family has no word for it.
+    /// The family's word for a state that differs from the provider's report; `None` if it does not differ, or the
+    /// family has no such word.
     fn native_word(&self, status: &TaskStatus) -> Option<&str> {
         match status.upstream_word.is_none() && invalid(status).is_none() {
             true => None,
@@ -75,7 +75,7 @@ impl VideoFamily {
         }
     }
 
-    /// Of several words for a state the one that is the generic protocol's, too.
+    /// If several words mean the state, the one that the generic protocol uses.
     fn word_for(&self, state: TaskState) -> Option<&str> {
         let words = self.status.words.iter();
         let mut words = words.filter(|(_, known)| *known == state);
@@ -85,13 +85,13 @@ impl VideoFamily {
     }
 }
 
-/// Why a success is none, though the provider reports one.
+/// The error, if the provider reports a success without a video.
 fn invalid(status: &TaskStatus) -> Option<&TaskError> {
     let error = status.error.as_ref()?;
     (status.state == TaskState::Failed && error.code == INVALID_RESPONSE).then_some(error)
 }
 
-/// Puts texts where the pointers lead, with the objects that are not there yet.
+/// Sets texts at the pointers, and creates missing objects.
 fn put_texts(edits: &mut JsonEdits, root: DocumentNode<'_>, texts: [(Option<String>, &String); 2]) {
     let mut members: Vec<(DocumentNode<'_>, String, Value)> = Vec::new();
     for (pointer, text) in texts {

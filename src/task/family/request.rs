@@ -1,4 +1,4 @@
-//! A generic create in a family's own words.
+//! Maps a generic create request to a family's request.
 
 use super::body_builder::{BodyBuilder, TargetPointer};
 use super::json_fragment::JsonFragment;
@@ -6,11 +6,11 @@ use super::{AllowedValues, FieldMapping, VideoFamily};
 use crate::task::generic::{FieldError, GenericRequest, InputMedia};
 use bytes::Bytes;
 
-/// What becomes of fields that a family cannot do, and of those that the generic protocol does not have.
+/// How fields are handled that the family does not support or that the generic protocol does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum UnsupportedFieldPolicy {
     Refuse,
-    /// They are left out, and named.
+    /// They are omitted, and reported in a header.
     Ignore,
 }
 
@@ -18,30 +18,30 @@ pub enum UnsupportedFieldPolicy {
 #[derive(Debug)]
 pub struct MappedRequest {
     pub body: Bytes,
-    /// What was left out, in the order of the request.
+    /// The omitted fields, in the order of the request.
     pub ignored: Vec<IgnoredField>,
-    /// JSON pointers into `body`, each with the generic field that went there.
+    /// JSON pointers into `body`, each with the generic field that was set there.
     field_pointers: Vec<(String, String)>,
 }
 
-/// A field that was left out.
+/// A field that was omitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IgnoredField {
-    /// As `medias[2]`.
+    /// The field, such as `medias[2]`.
     pub param: String,
-    /// One sentence: why. Lower case, no full stop.
+    /// One sentence: why. Lower case, without a full stop.
     pub message: String,
 }
 
-/// Unknown members are named up to this many, so that no caller makes a header of any length.
+/// The maximum number of unknown members that are reported, so that no caller determines the size of the header.
 const UNKNOWN_NAMED: usize = 8;
 
 impl VideoFamily {
-    /// A generic create as this family wants it, for the channel's model.
+    /// Maps a generic create request for the channel's model.
     ///
     /// # Errors
-    /// A field that the generic protocol does not have, or the first one that the family cannot do, named with
-    /// the platform model.
+    /// A field that the generic protocol does not have, or the first one that the family does not support, with the
+    /// name of the platform model.
     pub fn request(
         &self,
         request: &GenericRequest<'_>,
@@ -90,7 +90,7 @@ impl VideoFamily {
 }
 
 impl MappedRequest {
-    /// Whether a generic field went to a place in the body, or below it.
+    /// Whether a generic field was set at or below a pointer in the body.
     pub fn has(&self, pointer: &str) -> bool {
         let mut field_pointers = self.field_pointers.iter();
         field_pointers.any(|(place, _)| {
@@ -99,7 +99,7 @@ impl MappedRequest {
         })
     }
 
-    /// The generic field that went to a place in the body, for what is found wrong with it there.
+    /// The generic field that was set at a pointer in the body, to report an error there.
     pub fn param_of(&self, pointer: &str) -> Option<&str> {
         let within = |outer: &str, inner: &str| {
             let rest = inner.strip_prefix(outer);
@@ -111,7 +111,7 @@ impl MappedRequest {
         }
         let inner = self.field_pointers.iter();
         let mut inner = inner.filter(|(place, _)| !pointer.is_empty() && within(pointer, place));
-        // What is wrong with a whole is more often what there are several of.
+        // An error in an object or list is most often about a repeated field, so that a list is preferred.
         let list = inner.clone().find_map(|(_, param)| param.split_once('['));
         match list {
             Some((list, _)) => Some(list),
@@ -120,7 +120,7 @@ impl MappedRequest {
     }
 }
 
-/// A request while it is put together.
+/// A request while it is mapped.
 struct RequestMapper<'a> {
     model: &'a str,
     unsupported: UnsupportedFieldPolicy,
@@ -217,7 +217,7 @@ impl AllowedValues {
     }
 }
 
-/// What stands for a value at the provider; none if it knows no such value.
+/// The provider's value for a field's value; `None` if it does not support the value.
 fn mapped_value<'a>(
     choices: &AllowedValues,
     fragment: &JsonFragment<'a>,

@@ -1,4 +1,4 @@
-//! A family's answers in the words of the generic protocol.
+//! Maps a family's responses to the generic protocol.
 
 use super::{ResponseMapping, UsageMapping, VideoFamily};
 use crate::protocol::json::{DocumentNode, JsonDocument};
@@ -9,7 +9,7 @@ use crate::task::status::{
     FAILED_UPSTREAM, INVALID_RESPONSE, TaskError, TaskStatus, TaskUsage, UNKNOWN_STATUS,
 };
 
-/// An answer that does not say what an answer must.
+/// A response without a required value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableResponse {
     #[error("the provider's response has no task id")]
@@ -23,33 +23,33 @@ pub enum UnreadableResponse {
 /// A provider's error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UpstreamError {
-    /// None where the provider gives a message alone.
+    /// `None` if the provider sends only a message.
     pub code: Option<String>,
     pub message: String,
 }
 
-/// How long an unknown status is taken for a task under way.
+/// How long a task with an unknown status counts as running.
 const UNKNOWN_KEPT_MS: u64 = 24 * 60 * 60 * 1_000;
-/// Characters of an id that a provider may give.
+/// The maximum length of a provider's id, in characters.
 const ID_CHARS_MAX: usize = 512;
-/// Characters of an unknown status that are told.
+/// The maximum length of an unknown status in a message, in characters.
 const WORD_CHARS_MAX: usize = 64;
 
 impl VideoFamily {
-    /// The provider's task id in the answer to a create.
+    /// The provider's task id in the response to a create.
     ///
     /// # Errors
-    /// If there is none. The provider may have accepted the task all the same.
+    /// There is no id. The provider may have accepted the task all the same.
     pub fn created(&self, response: &JsonDocument) -> Result<String, UnreadableResponse> {
         let id = self.task_id.text(response.root());
         id.filter(|id| is_id(id))
             .ok_or(UnreadableResponse::NoTaskId)
     }
 
-    /// How a task stands by the answer to a query; `now_ms` is in milliseconds since 1970.
+    /// The status of a task from the response to a query; `now_ms` is in Unix milliseconds.
     ///
     /// # Errors
-    /// If the answer says nothing of this task, which then stands as it did.
+    /// The response is not about this task; its status is then unchanged.
     pub fn status(
         &self,
         response: &JsonDocument,
@@ -83,8 +83,8 @@ impl VideoFamily {
         Ok(status)
     }
 
-    /// How a task stands that the provider says it does not know, by 404 and the like: providers forget
-    /// tasks after a while, and some do not know new ones at once.
+    /// The status of a task that is unknown to the provider (404 and similar): providers remove tasks after a while,
+    /// and some do not find new ones at once.
     pub fn missing(&self, task: &TaskId, now_ms: u64) -> TaskStatus {
         let mut status = TaskStatus::new(task, now_ms);
         status.state = state_of_unknown(task, now_ms);
@@ -92,7 +92,7 @@ impl VideoFamily {
         status
     }
 
-    /// The error that an answer holds, if it holds one; a code stands for a message that is missing.
+    /// The error in a response, if there is one; its code replaces a missing message.
     pub fn error(&self, response: &JsonDocument) -> Option<UpstreamError> {
         let root = response.root();
         let code = self.errors.code.text(root);
@@ -100,7 +100,7 @@ impl VideoFamily {
         Some(UpstreamError { code, message })
     }
 
-    /// Whether a create that was refused with this code may be tried on another channel.
+    /// Whether a create that was refused with this code may fail over to another channel.
     pub fn may_fail_over(&self, code: &str) -> bool {
         let mut patterns = self.errors.elsewhere.iter();
         patterns.any(|pattern| match pattern.strip_suffix('*') {
@@ -135,7 +135,7 @@ impl VideoFamily {
 }
 
 impl ResponseMapping {
-    /// What answers hold in any state.
+    /// The fields of a response that do not depend on the state.
     fn common(&self, root: DocumentNode<'_>, task: &TaskId, now_ms: u64) -> TaskStatus {
         let mut status = TaskStatus::new(task, now_ms);
         let time = |text: Option<String>| self.times.read(&text?);
@@ -150,7 +150,7 @@ impl ResponseMapping {
         status
     }
 
-    /// A success is one with a video only.
+    /// Reads the fields of a success; without a video the task has failed.
     fn succeed(&self, root: DocumentNode<'_>, status: &mut TaskStatus) {
         status.video_url = self.video_url.text(root);
         if status.video_url.is_none() {
@@ -179,7 +179,7 @@ impl UsageMapping {
 }
 
 impl TaskStatus {
-    /// What is known of a task without an answer.
+    /// The status of a task without a response.
     fn new(task: &TaskId, now_ms: u64) -> Self {
         let created_ms = task.created.saturating_mul(1_000);
         Self {
@@ -205,13 +205,13 @@ fn state_of_unknown(task: &TaskId, now_ms: u64) -> TaskState {
     }
 }
 
-/// An id goes into a path; one of dots alone would lead elsewhere.
+/// Whether an id is safe in a path: an id of dots alone would change the path.
 fn is_id(id: &str) -> bool {
     let is_plain = id.len() <= ID_CHARS_MAX && !id.contains(char::is_control);
     is_plain && !id.bytes().all(|byte| byte == b'.')
 }
 
-/// `480p`, `720p`, `1080p`, `4k` and their like.
+/// Whether `tier` is like `480p`, `720p`, `1080p` or `4k`.
 fn is_tier(tier: &str) -> bool {
     let number = tier.strip_suffix(['p', 'k']).unwrap_or_default();
     (1..=5).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,12 +1,12 @@
-//! Where something lies in an answer: a pointer, a difference, a quotient, or a text around pointers.
+//! Sources of values in a response: a pointer, a difference, a quotient, or a text with pointers in it.
 
 use crate::protocol::json::DocumentNode;
 
-/// Where something lies; the first that is there counts.
+/// The sources of a value; the first one with a value counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ValueSources(Vec<ValueSource>);
 
-/// One place where something may lie.
+/// A source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueSource {
     Pointer(String),
@@ -43,7 +43,7 @@ impl ValueSource {
         Ok(Self::Pointer(pointer(text)?))
     }
 
-    /// The pointer, if it is nothing else.
+    /// The pointer, if the source is a plain pointer.
     pub fn pointer(&self) -> Option<&str> {
         match self {
             Self::Pointer(pointer) => Some(pointer),
@@ -58,7 +58,7 @@ impl ValueSource {
             Self::Text(parts) => {
                 let words = parts.iter().map(|part| match part {
                     SourceTextPart::Literal(text) => Some(text.clone()),
-                    // 0 is what providers write for a size they do not know.
+                    // Providers write 0 for an unknown size.
                     SourceTextPart::Pointer(pointer) => {
                         word(root.pointer(pointer)?).filter(|word| word != "0")
                     }
@@ -85,12 +85,12 @@ impl ValueSources {
         Self(sources)
     }
 
-    /// The first text that is there and not empty; a number is a text, too.
+    /// The first text that is present and not empty; a number counts as text.
     pub fn text(&self, root: DocumentNode<'_>) -> Option<String> {
         self.0.iter().find_map(|source| source.text(root))
     }
 
-    /// The first number that is there and not below zero, rounded.
+    /// The first number that is present and not below zero, rounded.
     pub fn whole(&self, root: DocumentNode<'_>) -> Option<u64> {
         let numbers = self.0.iter().filter_map(|source| source.number(root));
         let mut numbers = numbers.map(f64::round);
@@ -98,12 +98,12 @@ impl ValueSources {
         Some(number as u64)
     }
 
-    /// The pointers among these sources.
+    /// The plain pointers among these sources.
     pub fn pointers(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(ValueSource::pointer)
     }
 
-    /// Every value that a pointer leads to; `*` stands for all elements of a list.
+    /// All values at the pointers; `*` matches all elements of a list.
     pub fn nodes<'a>(&self, root: DocumentNode<'a>) -> Vec<DocumentNode<'a>> {
         let mut nodes = Vec::new();
         for pointer in self.pointers() {
@@ -149,7 +149,7 @@ fn pointer(text: &str) -> Result<String, &'static str> {
     }
 }
 
-/// A string that is not empty, or a number as it is written.
+/// A string that is not empty, or a number as written.
 fn word(node: DocumentNode<'_>) -> Option<String> {
     let text = node.as_str().map(|text| text.into_owned());
     let word = text.or_else(|| node.number_text().map(String::from))?;

@@ -1,4 +1,4 @@
-//! The shipped families and an invented one: their fixtures, and what no fixture can hold.
+//! Tests of the built-in families and an invented one: their fixtures, and what fixtures cannot express.
 
 mod custom_family;
 mod definitions;
@@ -16,7 +16,7 @@ use crate::task::id::TaskId;
 use crate::task::status::TaskStatus;
 use serde_json::{Value, json};
 
-/// Unix seconds when the task of these tests was created.
+/// The time at which the task of these tests was created, in Unix seconds.
 const CREATED: u64 = 1_780_732_800;
 const HOUR_MS: u64 = 3_600_000;
 
@@ -56,7 +56,7 @@ fn status_at(name: &str, response: &Value, task: &TaskId, now_ms: u64) -> TaskSt
         .unwrap()
 }
 
-/// The generic answer to an answer of a family's.
+/// The generic response for a family's response.
 fn rendered(name: &str, response: &Value, task: &TaskId) -> Value {
     let status = status_at(name, response, task, now_ms());
     serde_json::from_slice(&status.render("task_1", task)).unwrap()

@@ -1,13 +1,13 @@
-//! Media of a generic create: five kinds, under all the names that callers give them.
+//! Media of a generic create: five kinds, with all names that callers use for them.
 //!
-//! The protocol leaves the strings of `type` and `role` open. `role` takes the names of the five kinds; `type` takes
-//! `image`, `video` and `audio`, the same with `_url`, or the name of a kind itself.
+//! The protocol does not define the strings of `type` and `role`. `role` accepts the names of the five kinds; `type`
+//! accepts `image`, `video` and `audio`, the same with `_url`, or the name of a kind.
 
 use super::{FieldError, is_given};
 use crate::protocol::json::{DocumentNode, ValueKind};
 use crate::task::family::json_fragment::JsonFragment;
 
-/// A medium that a video starts from.
+/// An input image, video or audio file.
 #[derive(Debug)]
 pub struct InputMedia<'a> {
     pub kind: MediaRole,
@@ -15,7 +15,7 @@ pub struct InputMedia<'a> {
     pub(in crate::task) url: JsonFragment<'a>,
 }
 
-/// What a medium is for.
+/// The role of a medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MediaRole {
     FirstFrame,
@@ -64,7 +64,7 @@ impl MediaRole {
     }
 }
 
-/// Reads `medias`; none where it is absent.
+/// Parses `medias`; empty if it is absent.
 pub(super) fn read(medias: Option<DocumentNode<'_>>) -> Result<Vec<InputMedia<'_>>, FieldError> {
     let Some(medias) = medias else {
         return Ok(Vec::new());
@@ -137,7 +137,7 @@ fn kind(media: DocumentNode<'_>, at: &str, alone: bool) -> Result<MediaRole, Fie
     }
 }
 
-/// A member's text; none where it is absent, null or empty.
+/// A member's text; `None` if it is absent, null or empty.
 fn word(media: DocumentNode<'_>, at: &str, name: &str) -> Result<Option<String>, FieldError> {
     let Some(node) = media.get(name).filter(is_given) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Creates of the generic protocol: kinds of media under all their names, and types of fields.
+//! Tests of generic creates: media under all their names, and types of fields.
 
 use super::*;
 use crate::protocol::json::JsonLimits;

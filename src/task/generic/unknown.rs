@@ -1,14 +1,14 @@
-//! Fields that the generic protocol does not have, and which of its own the caller probably means.
+//! Unknown fields in a generic create, and the known fields that the caller probably means.
 
 use super::{GenericField, is_given};
 use crate::protocol::json::{DocumentNode, ValueKind};
 use crate::protocol::nearest::nearest;
 use std::borrow::Cow;
 
-/// Members of one of `medias`.
+/// The members of an element of `medias`.
 const MEDIA_MEMBERS: [&str; 3] = ["type", "url", "role"];
 
-/// What other interfaces call the fields of this one, by a word of the name; the first row counts.
+/// Words in the field names of other APIs, by the generic field that they mean; the first row that matches counts.
 const WORDS: [(&str, &[&str]); 8] = [
     ("callback_url", &["callback", "webhook", "notify"]),
     ("negative_prompt", &["negative"]),
@@ -42,7 +42,7 @@ const WORDS: [(&str, &[&str]); 8] = [
     ("prompt", &["text", "description", "caption"]),
 ];
 
-/// The same for the members of one of `medias`.
+/// The same for the members of an element of `medias`.
 const MEDIA_WORDS: [(&str, &[&str]); 2] = [
     (
         "url",
@@ -53,16 +53,16 @@ const MEDIA_WORDS: [(&str, &[&str]); 2] = [
     ("role", &["kind", "purpose", "usage", "position"]),
 ];
 
-/// A member that the generic protocol does not have, and that says something.
+/// A member that the generic protocol does not have, and whose value is not empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownField<'a> {
-    /// Of one of `medias`: its index.
+    /// The index in `medias`, if it is a member of an element there.
     media: Option<usize>,
     name: Cow<'a, str>,
 }
 
 impl<'a> UnknownField<'a> {
-    /// All of a request, and of its media.
+    /// All unknown members of a request and of its media.
     pub(super) fn all(root: DocumentNode<'a>, medias: Option<DocumentNode<'a>>) -> Vec<Self> {
         let is_field = |name: &str| known().any(|field| field == name);
         let mut unknown = Vec::new();
@@ -78,7 +78,7 @@ impl<'a> UnknownField<'a> {
         unknown
     }
 
-    /// As `medias[2].weight`; of a name that is no plain word only what it is a member of.
+    /// The path, such as `medias[2].weight`; without the name if that is not a plain word.
     pub fn param(&self) -> String {
         match (self.media, is_word(&self.name)) {
             (None, true) => self.name.to_string(),
@@ -88,12 +88,12 @@ impl<'a> UnknownField<'a> {
         }
     }
 
-    /// Whether its name may be told in a header.
+    /// Whether the name may appear in a header.
     pub fn has_plain_name(&self) -> bool {
         is_word(&self.name)
     }
 
-    /// One sentence: that it is unknown, and what to send instead.
+    /// One sentence: that the field is unknown, and what to send instead.
     pub fn message(&self) -> String {
         let what = match self.has_plain_name() {
             true => format!("unknown field `{}`", self.param()),
@@ -165,7 +165,7 @@ fn listed<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     names.join(", ")
 }
 
-/// `firstFrame_url` as `first`, `encode_event` and `url`.
+/// The words of a name: `firstFrame_url` has `first`, `frame` and `url`.
 fn words_of(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     for letter in name.chars().take(NAME_CHARS_MAX) {
@@ -181,10 +181,10 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// A longer name is not told.
+/// The maximum length of a name in a message.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Whether a name may be told in a message and in a header.
+/// Whether a name may appear in a message and in a header.
 fn is_word(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(plain)

@@ -1,11 +1,11 @@
-//! The fields of a task id as bytes: a version, two numbers, six texts with their lengths.
+//! The binary layout of a task id's fields: a version, two numbers, six texts with their lengths.
 
 use super::TaskId;
 
-/// The first byte. Another layout takes another number, and ids of the old one still open.
+/// The first byte. A new layout gets a new number, and ids with the old one can still be opened.
 const VERSION: u8 = 1;
 
-/// Bits of a number in one byte of it; the last bit tells that more follow.
+/// The number of value bits in a byte of a variable-length number; the highest bit says that more bytes follow.
 const BITS: u32 = 7;
 
 pub(super) fn encode(task: &TaskId) -> Vec<u8> {
@@ -30,7 +30,7 @@ pub(super) fn encode(task: &TaskId) -> Vec<u8> {
     bytes
 }
 
-/// Nothing but what [`encode`] wrote is read.
+/// Decodes what [`encode`] wrote; `None` for anything else.
 pub(super) fn decode(bytes: &[u8]) -> Option<TaskId> {
     let mut rest = bytes.strip_prefix(&[VERSION])?;
     let created = take_number(&mut rest)?;

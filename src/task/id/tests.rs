@@ -1,4 +1,4 @@
-//! Sealed ids: what was sealed comes back, and nothing else opens.
+//! Tests of sealed ids: an id opens to what was sealed, and no other text opens.
 
 use super::*;
 use proptest::prelude::*;
@@ -130,7 +130,7 @@ fn a_short_key_is_refused() {
     }
 }
 
-/// Ids that callers keep must open after an update: these were made once and are written down.
+/// Callers keep ids, so that old ids must open after an update: these were created by earlier versions.
 #[test]
 fn ids_of_earlier_versions_open() {
     let id = concat!(

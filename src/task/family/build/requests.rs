@@ -1,4 +1,4 @@
-//! Where the fields of a generic request go, from a family's definition.
+//! Builds the mapping of generic request fields from a family's definition.
 
 use super::FamilyErrors;
 use crate::task::definition::{FieldMappingConfig, MediaMappingConfig, RequestMappingConfig};
@@ -146,7 +146,7 @@ impl FamilyErrors {
             _ => {
                 let mut choices: Vec<_> = itself.chain(mapped).collect();
                 if only.is_empty() {
-                    // In the order in which people think of them: 480p, 720p, 1080p.
+                    // In ascending order: 480p, 720p, 1080p.
                     choices.sort_by_key(|(word, _)| leading_number(word));
                 }
                 AllowedValues::Of(choices)
@@ -154,7 +154,8 @@ impl FamilyErrors {
         }
     }
 
-    /// No two fields may need one place. Media of different kinds may: a request has one of them then.
+    /// Reports two fields with the same target. Media of different kinds may share one: a request then has only one of
+    /// them.
     fn places(&mut self, rules: &RequestMapping, fields: &[String], medias: &[String]) {
         let fragment = JsonFragment::text("");
         let mut body = rules.base.fill(&fragment);
@@ -193,7 +194,7 @@ impl FamilyErrors {
     }
 }
 
-/// The number that a word begins with; words without one come last.
+/// The number at the start of a word; words without one are last.
 fn leading_number(word: &str) -> u64 {
     let digits = word.find(|character: char| !character.is_ascii_digit());
     word[..digits.unwrap_or(word.len())]

@@ -1,4 +1,4 @@
-//! Where a family's answers hold what, from its definition.
+//! Builds the mapping of a family's responses from its definition.
 
 use super::FamilyErrors;
 use crate::task::definition::{
@@ -111,7 +111,7 @@ impl FamilyErrors {
         }
     }
 
-    /// Sources of which each is the place of a value, since it is replaced there.
+    /// Sources that are all plain pointers, because the values there are replaced.
     pub(super) fn pointers(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSources {
         let sources = self.sources(at, config);
         let is_plain = sources.pointers().count() == config.0.len();

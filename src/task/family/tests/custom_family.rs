@@ -1,5 +1,6 @@
-//! A third family, with other names, nesting, units and words, needs a definition and nothing else: what it is asked and
-//! what it answers stands in `tests/fixtures/families/studio`.
+//! Tests that a new family needs only a definition.
+//!
+//! The family in `tests/fixtures/families/studio` has other names, nesting, units and words than the built-in ones.
 
 use super::*;
 

@@ -1,8 +1,8 @@
-//! Definitions that cannot work are refused, each mistake with its place.
+//! Tests that invalid definitions are refused, each error with its pointer.
 
 use super::*;
 
-/// Pointers of everything wrong with family B when `change` was made to it.
+/// The pointer and reason of each error in family B after `change` was applied to it.
 fn faults(change: impl FnOnce(&mut Value)) -> Vec<(String, String)> {
     let mut value: Value = serde_saphyr::from_str(shipped("family-b").unwrap()).unwrap();
     change(&mut value);

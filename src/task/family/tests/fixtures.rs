@@ -1,4 +1,4 @@
-//! Every case in `tests/fixtures/families`: what comes in, and what goes out for it.
+//! Tests of every case in `tests/fixtures/families`: an input, and the expected output.
 
 use super::*;
 use crate::task::generic::GenericRequest;
@@ -79,7 +79,7 @@ fn every_answer_in_the_familys_own_shape_keeps_all_bytes_but_those_of_its_fixtur
     }
 }
 
-/// What comes in, and the path that its files share up to their last two endings.
+/// An input, and the path that its files share without their last two extensions.
 struct FamilyTestCase {
     path: PathBuf,
     incoming: String,
@@ -89,7 +89,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/families")
 }
 
-/// Each folder there is a family: a shipped one, or one that has a definition beside its cases.
+/// All families: each folder is a built-in family, or a family with a definition beside its cases.
 fn families() -> Vec<(String, VideoFamily)> {
     let families: Vec<_> = fs::read_dir(folder())
         .unwrap()
@@ -108,7 +108,7 @@ fn families() -> Vec<(String, VideoFamily)> {
     families
 }
 
-/// The cases of a family, by the files that hold what comes in; a family may have none of a kind.
+/// The cases of a family, by their input files; a family may have no cases of a kind.
 fn cases(family: &str, kind: &str, incoming: &str) -> Vec<FamilyTestCase> {
     let ending = format!(".{incoming}.json");
     let Ok(entries) = fs::read_dir(folder().join(family).join(kind)) else {

@@ -1,4 +1,4 @@
-//! Answers in a family's own shape: the caller's ids and models, and nothing else changed.
+//! Tests of native responses: the caller's ids and models are set, and nothing else changes.
 
 use super::*;
 

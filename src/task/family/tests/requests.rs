@@ -1,4 +1,4 @@
-//! Generic creates in the words of both families, field by field.
+//! Tests of generic creates mapped to both families, field by field.
 
 use super::*;
 use crate::task::generic::{FieldError, GenericRequest};

@@ -1,4 +1,4 @@
-//! What an answer in the generic protocol's words takes from the request.
+//! Tests of response fields that are taken from the request.
 
 use super::*;
 

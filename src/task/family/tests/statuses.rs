@@ -1,4 +1,4 @@
-//! States of both families in the generic protocol's words, ids, failures and refusals.
+//! Tests of both families' states in the generic protocol, of ids, failures and refusals.
 
 use super::*;
 use crate::task::state::TaskState;
@@ -169,7 +169,7 @@ fn errors_of_refused_requests_are_read_and_some_may_go_elsewhere() {
 }
 
 prop_compose! {
-    /// An answer with anything at the places that families look at.
+    /// A response with random values in the fields that families read.
     fn any_answer()(
         word in "queued|running|succeeded|failed|PENDING|SUCCEEDED|FAILED|UNKNOWN|.{0,80}",
         values in prop::collection::vec(
