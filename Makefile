@@ -1,4 +1,4 @@
-# The two commands: `make demo` and `make test`. Everything they need, they install.
+# `make demo` runs the demo, `make test` runs all tests. Both install what they need.
 
 .PHONY: demo test bench budget set-up schema format
 
@@ -11,16 +11,16 @@ test:
 bench: set-up
 	@benches/run.sh $(ARGS)
 
-# Instructions per request against the committed budget. Builds for minutes the first time.
+# Compares instructions per request with the committed budget. The first build takes minutes.
 budget:
 	@tests/set_up.sh budget
 	@benches/budget/run.sh
 
-# The JSON Schema of routes.yaml, as editors read it; a test fails when it is out of date.
+# Writes the JSON Schema of routes.yaml for editors; a test fails if the file is out of date.
 schema:
 	cargo run --quiet -- schema > schemas/routes.schema.json
 
-# `cargo fmt` does not find the filters, whose modules a macro declares.
+# `cargo fmt` does not find the filters, because a macro declares their modules.
 format:
 	cargo fmt --all
 	rustfmt --edition 2024 $(wildcard src/filter/*.rs)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Measures headgate beside a bare Pingora proxy: `make bench`, or `make bench ARGS=0.2` for a short run,
-# `make bench ARGS=hot` for the single steps of the hot path, `make bench ARGS=mask` for the instructions that the search
-# for secrets takes of each event (by valgrind).
+# Measures headgate and a bare Pingora proxy side by side: `make bench`, or `make bench ARGS=0.2` for a short run, `make
+# bench ARGS=hot` for the steps of the hot path, `make bench ARGS=mask` for the instructions per event of the search for
+# secrets (with valgrind).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 if [ "${1:-}" = hot ]; then

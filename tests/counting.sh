@@ -1,19 +1,19 @@
-# Counts tests for tests/run.sh, which sources this file; tests/tidy tries it on logs that it makes up.
+# Counts tests for tests/run.sh, which sources this file; tests/tidy tests these functions with made-up logs.
 # shellcheck shell=bash
 
-# A run with more tests than this that failed at first and passed alone counts them as failed.
+# If more tests than this failed at first and passed when run alone, they count as failed.
 SECOND_CHANCES_MAX=3
 
-# count_cargo LOG: `passed failed` of cargo's lines, `test result: ok. 12 passed; 0 failed; …`, one for
-# each test program. A test that failed and then passed alone is among the passed ones.
+# count_cargo LOG: prints `passed failed`, the sums of cargo's lines `test result: ok. 12 passed; 0 failed; …`, one for
+# each test binary. A test that failed and then passed when run alone counts as passed.
 count_cargo() {
     sed -n -e 's/^test result: .* \([0-9]*\) passed; \([0-9]*\) failed;.*/\1 \2/p' \
         -e 's/^passed alone: \([0-9]*\)$/\1 -\1/p' "$1" |
         awk '{ passed += $1; failed += $2 } END { print passed + 0, failed + 0 }'
 }
 
-# may_try_again LOG: the names of the failed tests of real processes, if all that failed are such tests
-# and no more than SECOND_CHANCES_MAX.
+# may_try_again LOG: prints the names of the failed tests if all of them start real processes and there are at most
+# SECOND_CHANCES_MAX; otherwise fails.
 may_try_again() {
     local failures names count
     failures=$(grep -c '^test .* FAILED$' "$1")
@@ -25,8 +25,8 @@ may_try_again() {
     echo "$names"
 }
 
-# verdict PASSED FAILED NAMES: prints the last two lines of a run, the second chances and the count.
-# NAMES is a file with the name of each test that failed at first and passed alone. Fails if the run does.
+# verdict PASSED FAILED NAMES: prints the last two lines of a run: the tests that passed only when run alone, and the
+# counts. NAMES is a file with the names of these tests. Fails if the run has failed.
 verdict() {
     local passed=$1 failed=$2 chances names
     chances=$(grep -c . "$3")

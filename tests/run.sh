@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# The test command. Runs every stage whatever the ones before it said, and ends with two lines: the
-# tests that failed at first and passed alone, and `N passed, N failed`. The exit code is 1 if anything
-# failed, or if more than three tests needed a second chance.
+# The test command. Runs all stages, even if one fails, and ends with two lines: the tests that failed at first and
+# passed when run alone, and `N passed, N failed`. The exit code is 1 if anything failed, or if more than three tests
+# passed only when run alone.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 export CARGO_TERM_COLOR=never
@@ -27,8 +27,8 @@ clean_up() {
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# stage NAME COUNT COMMAND…: runs a command, lets COUNT turn its log and exit code into
-# `passed failed`, and shows what failed if something did.
+# stage NAME COUNT COMMAND…: runs a command, passes its log and exit code to COUNT, which prints `passed failed`, and
+# prints the failures.
 stage() {
     local name=$1 count=$2 started=$SECONDS code counted
     shift 2
@@ -37,7 +37,7 @@ stage() {
     code=$?
     counted=$("$count" "$code")
     set -- $counted
-    # A stage that failed without saying what failed counts as one.
+    # A stage that fails without a failed test counts as one failure.
     if [ "$code" != 0 ] && [ "$2" = 0 ]; then set -- "$1" 1; fi
     passed=$((passed + $1))
     failed=$((failed + $2))
@@ -48,13 +48,13 @@ stage() {
     fi
 }
 
-# What failed, by name, for the end of the whole output, which is the part that everybody sees.
+# Prints the names of the failures, for the end of the output, where everybody sees them.
 name_failures() {
     grep -E '^test .* FAILED$|^FAILED |^(not ok|failed:) ' "$log" | head -n 40
     echo "failed: $1"
 }
 
-# What failed, with its reasons, and the end of the log.
+# Prints the failures with their reasons, and the end of the log.
 show_failure() {
     grep -E '^test .* FAILED$|^FAILED ' "$log" | head -n 40
     grep -A 6 -E "^thread '.*panicked at" "$log" | cut -c 1-400 | head -n 80
@@ -62,7 +62,7 @@ show_failure() {
     tail -n 40 "$log"
 }
 
-# The table of instructions of the stage that ran last.
+# Prints the table of instructions of the last stage.
 show_figures() { sed -n '/^instructions /,/^[0-9]* passed/p' "$log" | sed '$d; s/^/    /'; }
 
 count_one() { if [ "$1" = 0 ]; then echo 1 0; else echo 0 1; fi; }
@@ -71,8 +71,8 @@ count_nothing() { echo 0 0; }
 
 count_log_of_cargo() { count_cargo "$log"; }
 
-# Tests of real processes run side by side and meet real deadlines. Where at most three of them fail,
-# they get a second chance alone, which a defect does not pass; they are named either way.
+# Tests of real processes run in parallel and have real deadlines. If at most three of them fail, they run once more,
+# alone; a real defect fails again. Their names are printed in any case.
 run_cargo() {
     cargo test --locked --no-fail-fast && return
     local names count
@@ -88,14 +88,14 @@ run_cargo() {
     echo "$names" >>"$second_chances"
 }
 
-# The client suite's last line, `N passed, N failed`; as one check if it has none.
+# Prints the counts in the client suite's last line, `N passed, N failed`; without such a line it is one check.
 count_suite() {
     local line
     line=$(sed -n 's/^\([0-9][0-9]*\) passed, \([0-9][0-9]*\) failed$/\1 \2/p' "$log" | tail -n 1)
     if [ -n "$line" ]; then echo "$line"; else count_one "$1"; fi
 }
 
-# The demo on free ports. Variables that would lead it to real providers are taken out.
+# Starts the demo on free ports, without the variables that contain URLs of real providers.
 start_demo() {
     program=$(cargo build --locked --message-format=json-render-diagnostics |
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
@@ -116,7 +116,7 @@ start_demo() {
     return 1
 }
 
-# all_answer URLS…: whether each address takes connections and speaks HTTP, whatever it says.
+# all_answer URLS…: whether each address accepts connections and responds with HTTP, whatever the status.
 all_answer() {
     local url
     for url; do
@@ -136,11 +136,11 @@ run_clients() {
 addresses=""
 program=""
 tests/set_up.sh test && tests/set_up.sh budget || { echo "0 passed, 1 failed"; exit 1; }
-# A node that was installed for the tests alone goes before the machine's own.
+# A node that was installed for the tests precedes the machine's own.
 export PATH="$PWD/.clients/node/node_modules/.bin:$PATH"
 stage fmt count_one cargo fmt --all --check
 stage clippy count_one cargo clippy --all-targets --locked -- -D warnings
-# The gateway alone, without the simulated provider and the commands that run it.
+# Builds the gateway without the simulated provider and the commands that run it.
 stage gateway count_one cargo clippy --package headgate --no-default-features --lib --bins --locked -- -D warnings
 stage cargo count_log_of_cargo run_cargo
 stage budget count_suite benches/budget/run.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what a machine lacks, and says why. `set_up.sh build` is enough to compile and run;
-# `set_up.sh test` adds what the client suite needs, `set_up.sh budget` what `make budget` needs. Does nothing where nothing is missing.
+# Installs missing programs and prints the reasons. `set_up.sh build` is enough to compile and run; `set_up.sh test`
+# adds what the client suite needs, `set_up.sh budget` what `make budget` needs. Does nothing if nothing is missing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -10,13 +10,13 @@ case $purpose in
     *) echo "usage: $0 [build|test|budget]" >&2; exit 2 ;;
 esac
 
-# Packages of Debian and Ubuntu, and formulas of Homebrew, that are still to be installed.
+# Missing packages of Debian and Ubuntu, and formulas of Homebrew.
 packages=()
 formulas=()
 
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# want TEST PACKAGES FORMULA WHY: where TEST fails, both lists grow and the reason is told.
+# want TEST PACKAGES FORMULA WHY: if TEST fails, adds to both lists and prints the reason.
 want() {
     if eval "$1" >/dev/null 2>&1; then return; fi
     echo "set_up: installs ${2:-$3}: $4"
@@ -54,12 +54,13 @@ want_test() {
 }
 
 want_budget() {
-    # macOS has none.
+    # valgrind is not available on macOS.
     if [ "$(uname)" = Darwin ]; then return; fi
     want "have valgrind" valgrind "" "counts the instructions of a request"
 }
 
-# The SDKs want a newer node than some distributions have; npm has them all. In .clients, for the tests alone.
+# The SDKs need a newer node than some distributions have; npm has all versions. Installed in .clients, for the tests
+# only.
 newer_node() {
     local found
     found=$(node --version)
@@ -100,7 +101,7 @@ install_missing() {
     fi
 }
 
-# The version that Cargo.toml asks for; an older one would fail with words that do not say so.
+# Checks for the Rust version in Cargo.toml, because an older compiler would fail with misleading errors.
 rust_wanted() { sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml; }
 
 check_rust() {
@@ -122,7 +123,7 @@ check_rust() {
     fi
 }
 
-# component SUBCOMMAND NAME WHY: a part of the Rust toolchain that is no part of the smallest one.
+# component SUBCOMMAND NAME WHY: a component of the Rust toolchain that the minimal profile does not include.
 component() {
     if cargo "$1" --version >/dev/null 2>&1; then return; fi
     echo "set_up: installs $2: $3"

@@ -1,4 +1,4 @@
-//! The single steps that every request takes: scan and splice, validation, the stream's tap, the chain.
+//! Benchmarks of the steps of a request: scan and edit, validation, stream decoding, the filter chain.
 
 use bytes::Bytes;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
@@ -18,7 +18,7 @@ use std::path::Path;
 
 const EVENT_BYTES_MAX: usize = 1 << 20;
 
-/// A chat body of about so many bytes: a conversation, and one image where it is large.
+/// A chat body of about `bytes` bytes: a conversation, with one image if the body is large.
 fn chat_body(bytes: usize) -> Bytes {
     let turn =
         r#"{"role":"user","content":"The water runs where the gate lets it, and nowhere else."},"#;
@@ -93,7 +93,7 @@ fn tap_a_stream(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// The chain of the repository's chat route, from head to destination.
+/// The request chain of the repository's chat route, from the head to the selection of a model.
 fn chain(criterion: &mut Criterion) {
     let config = Path::new(env!("CARGO_MANIFEST_DIR")).join("../routes.yaml");
     let snapshot = snapshot::build(&config, &SharedState::default())

@@ -2,7 +2,7 @@
 # Counts instructions per request and compares them with budget.txt: `make budget`.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# macOS has no valgrind.
+# valgrind is not available on macOS.
 if [ "$(uname)" != Linux ]; then
     echo "not run: callgrind counts on Linux only"
     echo "0 passed, 0 failed"

@@ -1,11 +1,11 @@
-//! Masks events and nothing else, for `benches/run.sh mask`, which counts the instructions of one.
+//! Masks events and does nothing else; `benches/run.sh mask` counts the instructions per event.
 
 use bytes::Bytes;
 use headgate::protocol::mask::{ChannelSecrets, SecretMasker};
 use std::hint::black_box;
 use std::sync::Arc;
 
-/// An event, and the secrets that it is searched for.
+/// An event, and the number of secrets that are searched for in it.
 const CASES: [(&str, usize, &str); 5] = [
     ("text", 1, r#""content":"The water runs""#),
     ("line ends and quotes", 1, r#""content":"a\n\"b\"\n\tc""#),
@@ -18,7 +18,7 @@ const CASES: [(&str, usize, &str); 5] = [
     ("text, no secret", 0, r#""content":"The water runs""#),
 ];
 
-/// Masks as many events of one case as is asked for: `CASE EVENTS`.
+/// Masks EVENTS events of one case: `CASE EVENTS`.
 fn main() {
     let mut arguments = std::env::args().skip(1);
     let mut number = || arguments.next().and_then(|text| text.parse::<usize>().ok());

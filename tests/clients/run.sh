@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Points unpatched SDKs, Python and JavaScript, at a running demo:
+# Tests unpatched Python and JavaScript SDKs against a running demo:
 #
 #   tests/clients/run.sh BASE_URL ADMIN_URL SIMULATOR_URL     all cases; exit 1 if one fails
 #   tests/clients/run.sh --install                            only installs the SDKs
 #
-# The demo is `headgate demo --listen … --admin … --simulator …` with its own routes.yaml. Where
-# HEADGATE_PROGRAM names the program, the cases that need TLS, which are those of HTTP/2, run too, against
-# a gateway of their own; CLIENTS_HTTP2_TRIES is how often each client of them tries (8). Each
-# failed case is a line, then come the counts of each language, then those of all.
-# The SDKs go to .clients/ and stay there until their pins change. Missing on a bare Debian or Ubuntu:
+# The demo is `headgate demo --listen … --admin … --simulator …` with the repository's routes.yaml. If HEADGATE_PROGRAM
+# is the path of the program, the cases with TLS (those of HTTP/2) run too, against a gateway of their own;
+# CLIENTS_HTTP2_TRIES is the number of tries of each of their clients (8). Prints a line for each failed case, then the
+# counts of each language, then the total. The SDKs are installed in .clients/ and kept until their pinned versions
+# change. Missing on a bare Debian or Ubuntu:
 #
 #   install_client_runtimes() {
 #     apt-get update && apt-get install -y --no-install-recommends python3 python3-venv nodejs npm
@@ -69,7 +69,7 @@ install() {
   flock -u 9
 }
 
-# unless_stamped WHAT RUNTIME PINS…: installs WHAT afresh where its stamp is not that of the pins.
+# unless_stamped WHAT RUNTIME PINS…: reinstalls WHAT unless its stamp matches the pinned versions.
 unless_stamped() {
   local what=$1 runtime=$2 stamp
   stamp=$(cat "${@:3}" <(echo "$runtime $INSTALLED") | sha256sum)
@@ -88,7 +88,7 @@ install_python() {
 install_js() {
   mkdir -p "$INSTALLED/js"
   cp "$SUITE/package.json" "$SUITE/package-lock.json" "$SUITE/.npmrc" "$INSTALLED/js/"
-  # The cases are found here under a link, so that their imports find the SDKs beside them.
+  # The cases are linked into this folder, so that their imports find the SDKs beside them.
   ln -s "$SUITE/js" "$INSTALLED/js/cases"
   (cd "$INSTALLED/js" && npm ci --no-audit --no-fund --ignore-scripts --loglevel=error)
 }
@@ -109,7 +109,7 @@ run_cases() {
   ((failed == 0))
 }
 
-# Starts a gateway with TLS where HEADGATE_PROGRAM names one, and tells the cases of it.
+# Starts a gateway with TLS if HEADGATE_PROGRAM is set, and passes its address to the cases.
 start_https() {
   [[ -n ${HEADGATE_PROGRAM:-} ]] || return 0
   https_folder=$(mktemp -d)
@@ -132,7 +132,7 @@ stop_https() {
   fi
 }
 
-# Keys, addresses and proxies meant for other uses of the SDKs must not reach the cases.
+# Unsets keys, addresses and proxies that the SDKs would read from the environment.
 forget_environment() {
   local name
   for name in $(compgen -e); do
@@ -143,7 +143,7 @@ forget_environment() {
   done
 }
 
-# count LANGUAGE COMMAND…: runs the cases of a language and adds its counts to `passed` and `failed`.
+# count LANGUAGE COMMAND…: runs the cases of a language and adds their counts to `passed` and `failed`.
 count() {
   local language=$1 line
   "${@:2}" | tee "$counts" || true

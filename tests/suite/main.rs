@@ -1,4 +1,4 @@
-//! The gateway as a whole: real processes on real sockets, asked as callers and providers would.
+//! Tests of the whole gateway: real processes on real sockets, used as callers and providers would.
 
 mod harness;
 

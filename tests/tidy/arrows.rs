@@ -1,10 +1,10 @@
-//! Which module may name which: the arrows point one way only.
+//! Enforces which modules may name which: dependencies point one way only.
 
 use super::tree::{TextFile, assert_none, read, sources};
 use regex::Regex;
 
-/// Every module in the order of `src/lib.rs`, and those that it may name. A crate of its own that the program names by
-/// a module's name is among them; what a crate may name, its manifest says, and the compiler enforces.
+/// Every module in the order of `src/lib.rs`, and the modules that it may name. Workspace crates that the program uses
+/// as modules are included; their own dependencies are in their manifests, and the compiler enforces them.
 const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
     ("scalar", &[]),
@@ -73,7 +73,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ),
 ];
 
-/// What lies outside the crate, and the modules that may name it; tests may name anything.
+/// External crates, and the modules that may name them; tests may name any crate.
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("aes_siv", &["task"]),
     ("arc_swap", &["reload"]),
@@ -217,7 +217,7 @@ fn sources_of_the_program() -> impl Iterator<Item = TextFile> {
     files.filter(|file| file.path.starts_with("src/"))
 }
 
-/// Top-level modules that a file names, with their lines; several in braces are several.
+/// The top-level modules that a file names, with their lines; a list in braces counts as several.
 fn crate_names(file: &TextFile) -> Vec<(usize, String)> {
     let one = Regex::new(r"\bcrate::(\w+)").unwrap();
     let many = Regex::new(r"\bcrate::\{").unwrap();
@@ -234,13 +234,13 @@ fn crate_names(file: &TextFile) -> Vec<(usize, String)> {
     names
 }
 
-/// Lines that are no comments.
+/// Lines that are not comments.
 fn code_lines(file: &TextFile) -> impl Iterator<Item = (usize, &str)> {
     file.lines()
         .filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
-/// Whether a line names a path: as the beginning of a longer one, or in a `use`. A word in a text is none.
+/// Whether a line names a path, as the prefix of a longer one or in a `use`. Words inside other words do not count.
 fn names(code: &str, path: &str) -> bool {
     let in_word = |character: char| character.is_alphanumeric() || "_:".contains(character);
     code.match_indices(path).any(|(at, _)| {
@@ -251,7 +251,8 @@ fn names(code: &str, path: &str) -> bool {
     })
 }
 
-/// Modules from the crate's root to a file: 1 for `src/config/mod.rs`, 2 for `src/config/node.rs`; 1 at the root, too.
+/// The depth of a file's module below the crate's root: 1 for `src/config/mod.rs`, 2 for `src/config/node.rs`; 1 at the
+/// root, too.
 fn depth(path: &str) -> usize {
     let parts = path.split('/').count() - 1;
     match path.ends_with("/mod.rs") {

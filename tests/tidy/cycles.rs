@@ -1,16 +1,16 @@
-//! Files name each other in one direction only: no file is needed by what it needs itself.
+//! Forbids cycles between files: no file may need a file that needs it.
 //!
-//! A module's file and those of its own children may name each other, since the children are parts of it. Any other
-//! cycle is one, also where it leads through such a pair.
+//! The file of a module and those of its children may name each other, because children are parts of their module. Any
+//! other cycle is an error, also if it goes through such a pair.
 
 use super::tree::{TextFile, assert_none, sources};
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Modules that have a file, by their paths, and those that each of them names.
+/// The modules with a file, by their paths, and the modules that each of them names.
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
-/// A module of a case and what stands in its file.
+/// A module of a test case, and the code of its file.
 type CodeOfModule = (&'static str, &'static str);
 
 #[test]
@@ -106,7 +106,7 @@ fn a_cycle_is_found_through_any_form_of_a_path_and_parents_and_children_are_none
     }
 }
 
-/// `a::b` for `src/a/b.rs` and `src/a/b/mod.rs`; nothing for the root of a crate.
+/// `a::b` for `src/a/b.rs` and `src/a/b/mod.rs`; empty for the root of a crate.
 fn module_of(path: &str) -> String {
     let (_, inside) = path.split_once("src/").expect("sources lie in src");
     let module = inside.trim_end_matches(".rs");
@@ -126,7 +126,7 @@ fn code_of(file: &TextFile) -> String {
         .collect()
 }
 
-/// Who names whom, and each module its children; the root of a crate is left out.
+/// The modules that each module names, including its children; the root of a crate is left out.
 fn graph(modules: &BTreeMap<String, String>) -> Graph {
     let imports: BTreeMap<&str, Vec<Import>> = modules
         .iter()
@@ -156,12 +156,12 @@ fn graph(modules: &BTreeMap<String, String>) -> Graph {
     graph
 }
 
-/// What a file names of its crate.
+/// A path that a file imports from its crate.
 struct Import {
     is_public: bool,
     /// From the root of the crate.
     path: String,
-    /// What it is called here.
+    /// Its name in this file.
     name: String,
 }
 
@@ -195,7 +195,7 @@ fn imports(module: &str, code: &str, modules: &BTreeMap<String, String>) -> Vec<
     imports
 }
 
-/// `a::{b, c::{d}}` as `a::b` and `a::c::d`.
+/// Expands `a::{b, c::{d}}` to `a::b` and `a::c::d`.
 fn unfolded(tree: &str) -> Vec<String> {
     let tree = tree.trim();
     let Some((before, rest)) = tree.split_once('{') else {
@@ -218,7 +218,7 @@ fn unfolded(tree: &str) -> Vec<String> {
         .collect()
 }
 
-/// A path as written in `module`, from the root of the crate; none if it leads out of it.
+/// A path in `module` as a path from the root of the crate; `None` if it is outside of the crate.
 fn from_root(module: &str, path: &str, modules: &BTreeMap<String, String>) -> Option<String> {
     let (first, rest) = path.split_once("::").unwrap_or((path, ""));
     match first {
@@ -236,7 +236,7 @@ fn from_root(module: &str, path: &str, modules: &BTreeMap<String, String>) -> Op
     }
 }
 
-/// The deepest module on a path that has a file, by way of what modules hand on.
+/// The deepest module on a path that has a file, with re-exports resolved.
 fn defining_module(
     path: &str,
     modules: &BTreeMap<String, String>,
@@ -273,7 +273,7 @@ fn parent(module: &str) -> &str {
     module.rsplit_once("::").map_or("", |(parent, _)| parent)
 }
 
-/// The sets of modules that all reach each other, but for those that are a module and its own parts.
+/// The sets of modules that all reach each other, except for a module with its own children.
 fn cycles(graph: &Graph) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for together in strongly_connected(graph) {
@@ -289,7 +289,7 @@ fn cycles(graph: &Graph) -> Vec<Vec<String>> {
             found.push(together.into_iter().collect());
             continue;
         }
-        // What is left of the cycle if the module does not count as naming its parts.
+        // The rest of the cycle if edges from the module to its children are ignored.
         let parts = together.iter().map(|module| {
             let edges = match module == top {
                 true => BTreeSet::new(),
@@ -302,7 +302,7 @@ fn cycles(graph: &Graph) -> Vec<Vec<String>> {
     found
 }
 
-/// Sets of two or more that all reach each other.
+/// The strongly connected components with two or more modules.
 fn strongly_connected(graph: &Graph) -> Vec<BTreeSet<String>> {
     let reached: BTreeMap<&String, BTreeSet<&String>> = graph
         .keys()

@@ -1,4 +1,4 @@
-//! What is written about the program is true of it: examples build, tables are complete, links lead somewhere.
+//! Checks the documentation against the program: examples build, tables are complete, links are valid.
 
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::config::schema::routes_schema;
@@ -45,7 +45,7 @@ fn the_first_routes_yaml_of_the_readme_builds() {
 #[test]
 fn the_reference_of_routes_yaml_names_every_key() {
     let reference = fs::read_to_string(root().join("docs/routes.md")).unwrap_or_default();
-    // Settings of filters have pages of their own.
+    // Settings of filters have their own pages.
     let schema = routes_schema(&[]);
     let definitions = schema["$defs"]
         .as_object()
@@ -146,7 +146,7 @@ pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snaps
     }
 }
 
-/// Values for variables that name a key or its digest; there are no others.
+/// Values for variables with a key or its digest; other variables have none.
 pub fn keys(variable: &str) -> Option<String> {
     match variable.rsplit('_').next() {
         Some("KEY") => Some("sk-tidy-key".to_string()),
@@ -155,7 +155,7 @@ pub fn keys(variable: &str) -> Option<String> {
     }
 }
 
-/// The blocks of a page that are YAML, each with the line it begins in.
+/// The YAML blocks of a page, each with the line in which it begins.
 pub fn yaml_blocks(page: &str) -> Vec<(usize, String)> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, String)> = None;
@@ -170,7 +170,7 @@ pub fn yaml_blocks(page: &str) -> Vec<(usize, String)> {
     blocks
 }
 
-/// Names of what a manifest depends on; the crates of this repository are not among them.
+/// The dependencies in a manifest, without the crates of this repository.
 fn dependencies_of(manifest: &str) -> impl Iterator<Item = &str> {
     let headings = manifest
         .lines()
@@ -188,7 +188,7 @@ fn pages() -> impl Iterator<Item = TextFile> {
         .filter(|file| file.has_extension(&["md"]))
 }
 
-/// The lines between a heading and the next one of its kind.
+/// The lines between a heading and the next one of the same level.
 fn section<'a>(text: &'a str, heading: &str) -> impl Iterator<Item = &'a str> {
     let kind = heading
         .split_inclusive([' ', '['])

@@ -1,4 +1,4 @@
-//! What belongs to a filter: its file, its line in the registry, its page, its fixture.
+//! Checks that every filter has its file, its line in the registry, its page and its fixture.
 
 use super::documents::{build, keys, yaml_blocks};
 use super::tree::{TextFile, assert_none, files_below, root, sources};
@@ -101,7 +101,7 @@ fn every_page_names_all_settings_and_its_examples_are_part_of_the_fixture() {
 
 #[test]
 fn nobody_knows_a_filter_by_its_name() {
-    /// Words of others that are a filter's name by chance.
+    /// Texts in other files that are equal to a filter's name by coincidence.
     const OTHER_MEANINGS: &[(&str, &str)] = &[("crates/protocol/src/error_class.rs", "rate_limit")];
     let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
     let named = Regex::new(&format!(r#"["`]({})["`]"#, names.join("|"))).unwrap();
@@ -128,7 +128,7 @@ fn nobody_knows_a_filter_by_its_name() {
     assert_none("only a filter and the registry know its name", &offenders);
 }
 
-/// Modules that a macro declares are not found by `cargo fmt`.
+/// `cargo fmt` does not find modules that a macro declares.
 #[test]
 fn filters_are_formatted() {
     let files = FILTERS
@@ -168,7 +168,7 @@ fn defines_a_filter(file: &TextFile) -> bool {
     file.path.starts_with("src/filter/") && file.text.contains("pub const KIND: FilterKind")
 }
 
-/// Names of files without folder and extension; an index is none.
+/// The names of files without folder and extension, except for an index.
 fn stems(files: impl IntoIterator<Item = TextFile>, extension: &str) -> BTreeSet<String> {
     let names = files.into_iter().filter_map(|file| {
         let name = file
@@ -194,7 +194,7 @@ fn uses(snapshot: &Snapshot, kind: &FilterKind) -> bool {
         })
 }
 
-/// Names of settings, those of inner objects included.
+/// The names of settings, including those of nested objects.
 fn settings_of(kind: &FilterKind) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     if let Some(schema) = kind.settings {
@@ -221,7 +221,7 @@ fn gather_properties(schema: &Value, names: &mut BTreeSet<String>) {
     }
 }
 
-/// Lines without their indentation, which a page need not repeat.
+/// The lines without indentation, which pages need not repeat.
 fn trimmed(text: &str) -> String {
     text.lines()
         .map(|line| line.trim().to_string() + "\n")

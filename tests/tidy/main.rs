@@ -1,4 +1,4 @@
-//! What keeps the repository in order: each rule is a test, and lists all offenders with their place.
+//! Rules of the repository: each rule is a test that lists all violations with their place.
 
 mod arrows;
 mod cycles;

@@ -1,13 +1,13 @@
-//! How files are: short, named for what they are, telling their purpose, bound to no machine.
+//! Rules for files: limited length, meaningful names, a first line with the purpose, nothing specific to a machine.
 
 use super::tree::{TextFile, assert_none, files_below, sources};
 use regex::Regex;
 use std::path::Path;
 
 const LINES_MAX: usize = 400;
-/// What people write by hand; data may be longer.
+/// Extensions of files that people write; data may be longer.
 const WRITTEN: &[&str] = &["rs", "sh", "py", "js", "mjs", "ts"];
-/// Names that say nothing of what is inside.
+/// Names without a meaning.
 const EMPTY_NAMES: &[&str] = &[
     "util",
     "helper",
@@ -89,7 +89,7 @@ fn nothing_panics_without_saying_which_invariant_was_broken() {
 
 #[test]
 fn no_file_is_bound_to_a_machine() {
-    // Put together here, so that this file is no offender itself.
+    // Built from parts, so that this file does not violate the rule.
     let folders = ["work", "root", "home", "Users"]
         .map(|folder| format!("/{folder}/"))
         .join("|");
@@ -112,7 +112,7 @@ fn no_file_is_bound_to_a_machine() {
     assert_none("files work on every machine", &offenders);
 }
 
-/// Files by which package clients are told where to fetch from.
+/// Whether a file may name registries, because package managers read them from it.
 fn names_registries(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or_default();
     name.ends_with(".toml")

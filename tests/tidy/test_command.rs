@@ -1,4 +1,4 @@
-//! The test command counts what it should: a test that failed once is never silently among the passed ones.
+//! Tests of the test command: a test that failed once is never silently counted as passed.
 
 use super::tree::root;
 use std::fs;
@@ -68,7 +68,7 @@ fn only_a_few_tests_of_real_processes_may_be_tried_again() {
         (&["crowds::a", "crowds::c"][..], true),
         (&["a::a", "b::b", "c::c"], true),
         (&["a::a", "b::b", "c::c", "d::d"], false),
-        // A name without a module is none of the suite's.
+        // A name without a module is not one of the suite's.
         (&["crowds::a", "a_rule_of_the_house"], false),
         (&[], false),
     ] {

@@ -1,12 +1,12 @@
-//! The repository's files as the rules read them.
+//! Reads the repository's files for the rules.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold what tools made. Others of theirs carry the tag below, or begin with a dot.
+/// Folders with generated files. Others have the tag below, or start with a dot.
 const MADE: &[&str] = &["node_modules", "__pycache__", "target"];
 const MADE_TAG: &str = "CACHEDIR.TAG";
-/// Folders with a dot that are the project's own.
+/// Folders that start with a dot and belong to the project.
 const OURS_WITH_DOT: &[&str] = &[".ci", ".github"];
 
 /// The folder of `Cargo.toml`.
@@ -16,13 +16,13 @@ pub fn root() -> &'static Path {
 
 /// A text file of the repository.
 pub struct TextFile {
-    /// Relative to the root, with `/` between the parts.
+    /// The path relative to the root, with `/` as separator.
     pub path: String,
     pub text: String,
 }
 
 impl TextFile {
-    /// Its lines, counted from 1.
+    /// The lines with their numbers, from 1.
     pub fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
         self.text
             .lines()
@@ -30,7 +30,7 @@ impl TextFile {
             .map(|(at, line)| (at + 1, line))
     }
 
-    /// The line from which on it holds its own tests; beyond its end if it holds none.
+    /// The number of the line where the file's tests begin; beyond the last line if it has none.
     pub fn tests_begin(&self) -> usize {
         let lines: Vec<&str> = self.text.lines().collect();
         let is_begin = |pair: &[&str]| pair[0] == "#[cfg(test)]" && pair[1].ends_with('{');
@@ -45,7 +45,7 @@ impl TextFile {
         extension.is_some_and(|found| wanted.iter().any(|extension| found == *extension))
     }
 
-    /// The top-level module that it belongs to: the crate's name below `crates`, and nothing for `lib.rs` and `main.rs`.
+    /// The top-level module of the file: the crate's name below `crates`, and empty for `lib.rs` and `main.rs`.
     pub fn module(&self) -> &str {
         let mut parts = self.path.split('/');
         match (parts.next(), parts.next()) {
@@ -55,7 +55,7 @@ impl TextFile {
         }
     }
 
-    /// Whether it consists of tests alone.
+    /// Whether the file contains only tests.
     pub fn is_test(&self) -> bool {
         self.path.starts_with("tests/")
             || self.path.contains("/tests/")
@@ -63,7 +63,7 @@ impl TextFile {
     }
 }
 
-/// Every text file below a folder, in the order of paths.
+/// All text files below a folder, in the order of their paths.
 pub fn files_below(folder: &str) -> Vec<TextFile> {
     let mut paths = Vec::new();
     gather(&root().join(folder), &mut paths);
@@ -71,7 +71,7 @@ pub fn files_below(folder: &str) -> Vec<TextFile> {
     paths.iter().filter_map(|path| text_file(path)).collect()
 }
 
-/// The Rust sources of the program and of the crates that it is made of.
+/// The Rust sources of the program and of its crates.
 pub fn sources() -> Vec<TextFile> {
     let mut files = files_below("src");
     files.extend(files_below("crates"));
@@ -79,12 +79,12 @@ pub fn sources() -> Vec<TextFile> {
     files
 }
 
-/// The text of a file that must be there.
+/// The text of a file that must exist.
 pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Fails with all of them if there are any.
+/// Fails with a list of all offenders if there are any.
 #[track_caller]
 pub fn assert_none(rule: &str, offenders: &[String]) {
     assert!(
@@ -105,7 +105,7 @@ fn gather(folder: &Path, paths: &mut Vec<PathBuf>) {
         let path = entry.expect("a folder that was opened can be read").path();
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         if !path.is_dir() {
-            // In a linked checkout `.git` is a file that leads to the main one.
+            // In a linked worktree `.git` is a file.
             if name != ".git" {
                 paths.push(path);
             }

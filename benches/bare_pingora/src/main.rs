@@ -1,4 +1,4 @@
-//! Bare Pingora: one upstream, no filter. What any gateway on Pingora is measured against.
+//! Bare Pingora: a proxy with one upstream and no filters, the baseline for measurements of the gateway.
 //!
 //! `bare-pingora LISTEN_ADDRESS UPSTREAM_ADDRESS`
 

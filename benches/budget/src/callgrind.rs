@@ -1,4 +1,4 @@
-//! Programs under callgrind, which counts the instructions of all their threads, without the kernel's.
+//! Runs programs under callgrind, which counts the instructions of all their threads without the kernel's.
 
 use super::load::Load;
 use super::provider::Provider;
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a program may take to listen, and to end.
+/// The timeout for a program to listen, and to end.
 const WAIT: Duration = Duration::from_secs(120);
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -20,7 +20,7 @@ pub enum Program {
     BarePingora,
 }
 
-/// Where the programs are, and what they need.
+/// The folder of the programs, and what they need.
 pub struct Callgrind<'p> {
     programs: PathBuf,
     folder: TemporaryFolder,
@@ -28,7 +28,7 @@ pub struct Callgrind<'p> {
 }
 
 impl<'p> Callgrind<'p> {
-    /// For programs that stand in the folder `programs`.
+    /// A runner of the programs in the folder `programs`.
     pub fn new(programs: &Path, provider: &'p Provider) -> Self {
         Self {
             programs: programs.into(),
@@ -37,7 +37,7 @@ impl<'p> Callgrind<'p> {
         }
     }
 
-    /// Instructions of a whole run, from start to end.
+    /// The instructions of a whole run, from start to end.
     pub fn count(&self, program: Program, load: Load) -> u64 {
         let (address, mut command) = self.command(program);
         let report = self.folder.path().join("callgrind.log");
@@ -81,7 +81,7 @@ impl<'p> Callgrind<'p> {
 struct Running(Child);
 
 impl Running {
-    /// The first connection that the program takes.
+    /// The first connection that the program accepts.
     fn connect(&mut self, address: SocketAddr) -> TcpStream {
         let begun = Instant::now();
         while begun.elapsed() < WAIT {
@@ -94,7 +94,7 @@ impl Running {
         panic!("nothing listens on {address}");
     }
 
-    /// Lets the program end by itself, as callgrind reports only then.
+    /// Lets the program end by itself, because callgrind reports only then.
     fn end(&mut self) {
         // SAFETY: the call takes two numbers; the process is a child that was not waited for yet.
         unsafe { libc::kill(self.0.id() as libc::pid_t, libc::SIGTERM) };

@@ -1,4 +1,4 @@
-//! What measuring programs share: the request that is sent, and the gateway that it is sent to.
+//! What the measuring programs share: the request, and the configuration of the gateway.
 
 pub mod request;
 pub mod setup;

@@ -1,11 +1,11 @@
-//! The load of one run: chats and streams, one after the other on one connection.
+//! The load of one run: chat requests and streams, one after the other on one connection.
 
 use super::provider::{Next, Provider};
 use headgate_budget::request::chat_request;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// How much of each kind a run sends.
+/// How many requests of each kind a run sends.
 #[derive(Clone, Copy)]
 pub struct Load {
     pub chats_1_kb: usize,
@@ -15,7 +15,7 @@ pub struct Load {
 }
 
 impl Load {
-    /// Sends everything through what listens at the other end of `connection`, and checks each answer.
+    /// Sends all requests to the peer of `connection`, and checks each response.
     pub fn send(self, connection: TcpStream, provider: &Provider) {
         connection.set_nodelay(true).expect("a socket option");
         let mut client = Client {
@@ -56,7 +56,7 @@ impl Client {
             .expect("the request is read");
     }
 
-    /// Reads until `end` is the end of what was received.
+    /// Reads until the received data ends with `end`.
     fn read_until(&mut self, end: &str) {
         while !self.received.ends_with(end.as_bytes()) {
             let mut piece = [0; 16 << 10];

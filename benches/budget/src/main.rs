@@ -1,9 +1,8 @@
-//! Instructions that the gateway takes for a request and for an event of a stream, held against a committed budget.
+//! Measures the gateway's instructions per request and per stream event, and compares them with a committed budget.
 //!
-//! `budget FILE` prints each figure, its budget, and the same figure of a bare Pingora proxy, and fails if a
-//! figure exceeds its budget. Instructions hardly depend on the machine's speed and load, so that a test can
-//! hold them. A figure is the difference of two runs of different length: what a process takes to start and to
-//! end cancels out.
+//! `budget FILE` prints each figure, its budget, and the same figure of a bare Pingora proxy, and fails if a figure
+//! exceeds its budget. Instructions hardly depend on the machine's speed and load, so a test can enforce them. A figure
+//! is the difference of two runs of different lengths, so that the cost of start and end cancels out.
 
 mod callgrind;
 mod load;
@@ -15,10 +14,10 @@ use provider::Provider;
 use std::fs;
 use std::process::ExitCode;
 
-/// By how much a figure may exceed its budget. Two runs of the same program differ by less than half of a
-/// percent; a new release of the compiler or of a dependency moves a figure by one or two.
+/// How far a figure may exceed its budget. Two runs of the same program differ by less than half a percent; a new
+/// release of the compiler or of a dependency changes a figure by one or two percent.
 const TOLERANCE: f64 = 0.03;
-/// Of this kind of machine are the committed budgets.
+/// The kind of machine for which the committed budgets are valid.
 const BUDGETED: (&str, &str) = ("linux", "x86_64");
 
 /// The shorter run.
@@ -29,7 +28,7 @@ const BASE: Load = Load {
     events_per_stream: 100,
 };
 
-/// A figure: its name in the budget, the longer run, and how many more it has.
+/// A figure: its name in the budget, the longer run, and how many more requests that has.
 struct Figure {
     name: &'static str,
     longer: Load,
@@ -68,7 +67,7 @@ fn main() -> ExitCode {
         .nth(1)
         .expect("the argument is the file of budgets");
     let text = fs::read_to_string(&file).expect("the file of budgets can be read");
-    // The programs stand beside this one.
+    // The programs are in the same folder as this one.
     let program = std::env::current_exe().expect("a program knows where it is");
     let programs = program.parent().expect("a program is in a folder");
     let provider = Provider::start();
@@ -116,7 +115,7 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(!failures.is_empty()))
 }
 
-/// The number behind `name` in a file of lines `NAME NUMBER`; `#` begins a comment.
+/// The number after `name` in a file of lines `NAME NUMBER`; `#` begins a comment.
 fn budget_of(text: &str, name: &str) -> Option<f64> {
     let line = text
         .lines()

@@ -1,7 +1,7 @@
-//! A provider in this process, whose streams send an event when they are told to.
+//! A provider in this process, whose streams send an event when the client asks for it.
 //!
-//! The client tells it so once it has the event before: each event crosses the gateway alone, however
-//! slow or crowded the machine, so that equal runs take equally many steps.
+//! The client asks for the next event once it has received the one before: each event crosses the gateway alone,
+//! however slow or busy the machine is, so that equal runs take equally many instructions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -48,20 +48,20 @@ impl Provider {
         thread::spawn(move || {
             for connection in listener.incoming().map_while(Result::ok) {
                 let commands = commands.clone();
-                // It ends with the gateway, which closes its connections.
+                // The thread ends with the gateway, which closes its connections.
                 thread::spawn(move || serve(connection, &commands));
             }
         });
         Self { address, stream }
     }
 
-    /// Lets the open stream send.
+    /// Makes the open stream send.
     pub fn send(&self, next: Next) {
         self.stream.send(next).expect("the provider runs");
     }
 }
 
-/// Answers requests until the connection ends.
+/// Responds to requests until the connection ends.
 fn serve(connection: TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> {
     connection.set_nodelay(true).ok()?;
     let mut requests = BufReader::new(connection.try_clone().ok()?);
@@ -116,7 +116,7 @@ fn send_stream(answers: &mut TcpStream, commands: &Mutex<Receiver<Next>>) -> Opt
     }
 }
 
-/// In one write, so that it comes in one piece.
+/// Writes a chunk with one call, so that it arrives in one piece.
 fn write_chunk(answers: &mut TcpStream, data: &str) -> Option<()> {
     let chunk = format!("{:x}\r\n{data}\r\n", data.len());
     answers.write_all(chunk.as_bytes()).ok()

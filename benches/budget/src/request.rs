@@ -1,6 +1,6 @@
-//! A chat request as an SDK sends it.
+//! Builds a chat request like those of SDKs.
 
-/// A chat request with a body of `body_bytes`, as bytes on the wire. `directives` are for the simulated provider.
+/// A chat request with a body of `body_bytes`, as bytes on the wire. `directives` control the simulated provider.
 pub fn chat_request(body_bytes: usize, stream: bool, directives: &str) -> Vec<u8> {
     let filler = "The water runs where the gate lets it. ";
     let mut text = filler.repeat(body_bytes / filler.len() + 1);

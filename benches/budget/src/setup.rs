@@ -1,14 +1,14 @@
-//! Where the measured gateway runs: its configuration, free addresses, and a folder that goes with the run.
+//! The environment of the measured gateway: its configuration, free addresses, and a temporary folder.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 
-/// A folder that is removed with this.
+/// A folder that is removed when the value is dropped.
 pub struct TemporaryFolder(PathBuf);
 
 impl TemporaryFolder {
-    /// A folder of this process in the system's one for temporary files.
+    /// A folder of this process in the system's temporary folder.
     pub fn new(name: &str) -> Self {
         let folder = std::env::temp_dir().join(format!("{name}-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a temporary folder can be made");
@@ -26,7 +26,8 @@ impl Drop for TemporaryFolder {
     }
 }
 
-/// Authentication, the caller's limits, limit, routing, validation, rewrite, metering, metrics and access log: all on.
+/// A configuration with all features of the hot path: authentication, limits, routing, validation, rewriting, usage
+/// metering, metrics, access log.
 pub fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
     format!(
         r#"

@@ -1,10 +1,10 @@
-//! A plain HTTP/1.1 client that checks every answer.
+//! A plain HTTP/1.1 client that checks every response.
 
 use std::net::SocketAddr;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-/// A kept connection.
+/// A persistent connection.
 pub struct Connection {
     stream: TcpStream,
     buffer: Vec<u8>,
@@ -22,7 +22,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and reads its answer, which must be a 200 with a Content-Length or chunks.
+    /// Sends a request and reads its response, which must be a 200 with a Content-Length or chunks.
     pub async fn exchange(&mut self, request: &[u8]) {
         self.stream
             .write_all(request)
@@ -54,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// Sends a request and calls `seen` with each piece of its answer until the last chunk.
+    /// Sends a request and calls `seen` with each piece of its response up to the last chunk.
     pub async fn stream(&mut self, request: &[u8], mut seen: impl FnMut(&[u8])) {
         self.stream
             .write_all(request)

@@ -1,4 +1,4 @@
-//! Processor time per 10,000 requests, and requests a second, for chat bodies of several sizes.
+//! Measures processor time per 10,000 requests, and requests per second, for chat bodies of several sizes.
 
 use super::client::Connection;
 use super::process::{Target, Targets};
@@ -10,7 +10,7 @@ use std::time::Instant;
 
 const ROUNDS: usize = 7;
 const CONNECTIONS: usize = 32;
-/// Body size and requests a round.
+/// Name, body size, and requests per round.
 const LOADS: &[(&str, usize, usize)] = &[
     ("1 KB", 1 << 10, 10_000),
     ("16 KB", 16 << 10, 8_000),
@@ -29,7 +29,7 @@ pub async fn measure(targets: &Targets, scale: f64) {
         for round in 0..=ROUNDS {
             for (index, target) in measured.into_iter().enumerate() {
                 let (cost, rate) = run(targets, target, *body_bytes, requests).await;
-                // The first round warms up.
+                // The first round is a warm-up.
                 if round > 0 {
                     costs[index].push(cost);
                     rates[index].push(rate);

@@ -1,7 +1,7 @@
-//! What the gateway costs end to end, beside a bare Pingora proxy in the same run.
+//! Measures the end-to-end cost of the gateway against a bare Pingora proxy in the same run.
 //!
-//! Everything runs on this machine over loopback; rounds alternate between the targets, so that a
-//! machine whose speed drifts slows both. Figures of one run compare; figures of two runs do not.
+//! Everything runs on this machine over loopback. Rounds alternate between the targets, so that a change of the
+//! machine's speed affects both. Figures of one run can be compared with each other, those of two runs cannot.
 
 mod client;
 mod cost;
@@ -17,7 +17,7 @@ fn main() {
             .parse()
             .expect("the argument scales the length of the run")
     });
-    // The program stands beside this one.
+    // The program is in the same folder as this one.
     let programs: PathBuf = std::env::current_exe()
         .expect("a program knows where it is")
         .parent()
@@ -39,7 +39,7 @@ fn main() {
     });
 }
 
-/// The names that columns are headed with.
+/// The names in the headings of columns.
 fn name(target: Target) -> &'static str {
     match target {
         Target::Direct => "direct",
@@ -48,7 +48,7 @@ fn name(target: Target) -> &'static str {
     }
 }
 
-/// The middle of `values`, which are sorted on the way.
+/// The median of `values`, which are sorted by this call.
 fn median(values: &mut [f64]) -> f64 {
     quantile(values, 0.5)
 }

@@ -1,4 +1,4 @@
-//! The programs measured, each pinned to its processor.
+//! The measured programs, each pinned to a processor.
 
 use headgate_budget::setup::{TemporaryFolder, free_addresses, routes};
 use std::fs;
@@ -13,7 +13,7 @@ use std::time::Duration;
 pub const TARGET_CPU: usize = 0;
 pub const OTHER_CPU: usize = 1;
 
-/// What requests are sent through.
+/// What requests are sent to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     Direct,
@@ -21,7 +21,7 @@ pub enum Target {
     Headgate,
 }
 
-/// All programs of a run; they end with it.
+/// All programs of a run; they end when the value is dropped.
 pub struct Targets {
     provider: Running,
     bare: Running,
@@ -35,7 +35,7 @@ struct Running {
 }
 
 impl Targets {
-    /// Starts the simulated provider, bare Pingora and the gateway with everything on.
+    /// Starts the simulated provider, bare Pingora, and the gateway with all features.
     pub fn start(programs: &Path) -> Self {
         let folder = TemporaryFolder::new("headgate-bench");
         let [provider, bare, headgate, admin] = free_addresses();
@@ -85,7 +85,7 @@ impl Targets {
         self.running(target).address
     }
 
-    /// Seconds of processor time that all threads of a target have used.
+    /// The processor time in seconds that all threads of a target have used.
     pub fn cpu_seconds(&self, target: Target) -> f64 {
         let tasks = format!("/proc/{}/task", self.running(target).child.id());
         let nanoseconds: u64 = fs::read_dir(tasks)
@@ -96,7 +96,7 @@ impl Targets {
         nanoseconds as f64 / 1e9
     }
 
-    /// Memory in use now, in MiB.
+    /// The resident memory in MiB.
     pub fn resident_mib(&self, target: Target) -> f64 {
         let status =
             fs::read_to_string(format!("/proc/{}/status", self.running(target).child.id()))
@@ -118,7 +118,7 @@ impl Targets {
 }
 
 fn start(command: &mut Command, address: SocketAddr, cpu: usize, stdout: Stdio) -> Running {
-    // SAFETY: the closure only asks the kernel for a processor, which is allowed between fork and exec.
+    // SAFETY: the closure only makes system calls that are allowed between fork and exec.
     unsafe {
         command.pre_exec(move || {
             pin(0, cpu);
@@ -138,7 +138,7 @@ fn start(command: &mut Command, address: SocketAddr, cpu: usize, stdout: Stdio) 
             .filter(|line| line.contains("ERROR"))
             .for_each(|line| eprintln!("{line}"));
     });
-    // Ended where nothing listens in time, too.
+    // `Running` ends the process, also if it does not listen in time.
     let running = Running { child, address };
     for _ in 0..200 {
         if TcpStream::connect(address).is_ok() {

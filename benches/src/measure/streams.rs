@@ -1,4 +1,4 @@
-//! Latency of stream events: the provider stamps each with the clock that this client reads.
+//! Measures the latency of stream events: the provider puts a timestamp into each, by a clock that this client shares.
 
 use super::client::Connection;
 use super::process::{Target, Targets};
@@ -12,7 +12,7 @@ const STREAMS: usize = 10;
 const EVENTS: usize = 50;
 const PACE_MS: usize = 20;
 
-/// Microseconds from the provider's stamp to this client.
+/// Microseconds from the provider's timestamp to this client.
 #[derive(Default)]
 struct Latencies {
     first: Vec<f64>,
@@ -64,7 +64,7 @@ async fn run(targets: &Targets, target: Target) -> Latencies {
             let mut tasks = Vec::new();
             for _ in 0..STREAMS {
                 let mut connection = Connection::open(targets.address(target)).await;
-                // A first request opens the way to the provider; it is no part of a stream's latency.
+                // The first request opens the connection to the provider, which is not part of a stream's latency.
                 connection.exchange(&chat_request(1 << 10, false, "")).await;
                 let (request, latencies) = (request.clone(), latencies.clone());
                 tasks.push(tokio::task::spawn_local(async move {
@@ -93,7 +93,7 @@ async fn run(targets: &Targets, target: Target) -> Latencies {
     latencies.take()
 }
 
-/// The stamps in a piece of a stream: `t=NANOSECONDS;`
+/// The timestamps in a piece of a stream: `t=NANOSECONDS;`
 fn stamps(piece: &[u8]) -> impl Iterator<Item = u64> {
     let text = String::from_utf8_lossy(piece).into_owned();
     let stamps: Vec<u64> = text
@@ -109,7 +109,7 @@ fn now_nanoseconds() -> u64 {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: the call writes the one struct it is given.
+    // SAFETY: the call writes only the struct that it is given.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }

@@ -7,7 +7,7 @@ import { BASE_URL, KEY, LARGE, SMALL } from './demo.mjs';
 
 globalThis.AI_SDK_LOG_WARNINGS = false;
 
-/** Language models by the way they take to the gateway; `name` is what the gateway is asked for. */
+/** Language models by provider package and protocol; `name` is the platform model. */
 export function languageModels(name, key = KEY) {
   const settings = { baseURL: `${BASE_URL}/v1`, apiKey: key };
   const compatible = createOpenAICompatible({

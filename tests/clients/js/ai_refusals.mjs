@@ -1,4 +1,4 @@
-// What the AI SDK throws, over every provider package.
+// Tests of errors that the AI SDK throws, with every provider package.
 
 import { APICallError, generateText, streamText } from 'ai';
 import { SMALL_MODELS, languageModels } from './ai_models.mjs';
@@ -21,7 +21,7 @@ provesEach(GROUP, 'an unknown model is a 404 and the nearest named', languageMod
   holds('there is a request id', error.responseHeaders['x-request-id'], error.responseHeaders);
 });
 
-// The package for the messages protocol brings the temperature into range by itself.
+// The package for the messages protocol itself limits the temperature to the valid range.
 const { anthropic: _, 'anthropic by token': __, ...OPENAI_MODELS } = SMALL_MODELS;
 
 provesEach(GROUP, 'a parameter out of range is named', OPENAI_MODELS, async (model) => {
@@ -42,7 +42,7 @@ for (const status of [400, 429, 500, 503]) {
 for (const [name, directives] of Object.entries({ 'with an error event': 'error_event_after=3', 'by a cut': 'cut_after=3' })) {
   provesEach(GROUP, `a stream that breaks ${name} has an error part`, SMALL_MODELS, async (model) => {
     const result = streamText({ ...ASK, model, ...simulate(directives), onError: () => {} });
-    // Behind the error part of a broken connection the stream throws too.
+    // After the error part of a broken connection the stream throws, too.
     const { items: parts } = await untilBroken(result.stream);
     const kinds = parts.map((part) => part.type);
     holds('text came before', kinds.filter((kind) => kind === 'text-delta').length >= 3, kinds);

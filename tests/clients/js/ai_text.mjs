@@ -1,4 +1,4 @@
-// Text, tools and objects through the AI SDK, over every provider package.
+// Tests of text, tools and objects with the AI SDK, with every provider package.
 
 import { Output, generateText, isStepCount, streamText, tool } from 'ai';
 import { createOpenAI } from '@ai-sdk/openai';
@@ -10,7 +10,7 @@ import {
 import { all, contains, equal, holds, proves, provesEach } from './runner.mjs';
 
 const GROUP = 'ai';
-// A stream's errors are found in what it brings; they need not be printed too.
+// The errors of a stream are checked in its parts; they are not printed.
 const QUIET = { maxRetries: 0, onError: () => {} };
 const ASK = { ...QUIET, prompt: QUESTION };
 const City = z.object({ city: z.string() });

@@ -1,4 +1,4 @@
-// The messages protocol through the Anthropic SDK.
+// Tests of the messages protocol with the Anthropic SDK.
 
 import { zodOutputFormat } from '@anthropic-ai/sdk/helpers/zod';
 import { z } from 'zod';

@@ -1,4 +1,4 @@
-// What the Anthropic SDK throws, and what its errors tell.
+// Tests of errors that the Anthropic SDK throws.
 
 import Anthropic from '@anthropic-ai/sdk';
 import { LARGE, QUESTION, SMALL, anthropicClient, anthropicClientByToken, marked, received, simulate } from './demo.mjs';

@@ -1,4 +1,4 @@
-// What the provider gets to see, and what of its answer stays behind.
+// Tests of what the provider receives, and of the parts of its responses that callers do not see.
 
 import {
   CHANNEL_MODELS, KEY, LARGE, QUESTION, SMALL,

@@ -1,4 +1,4 @@
-// What clients do beyond their protocol: slips, newer words, upgrades.
+// Tests of client behaviour beyond the protocols: mistakes, new fields, upgrades.
 
 import { request } from 'node:http';
 import OpenAI from 'openai';

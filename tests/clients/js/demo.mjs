@@ -1,4 +1,4 @@
-// The running demo: where it is, clients of it, and what its simulated provider tells.
+// The running demo: its address, clients for it, and the simulated provider's records.
 
 import { randomUUID } from 'node:crypto';
 import Anthropic from '@anthropic-ai/sdk';
@@ -7,11 +7,11 @@ import OpenAI from 'openai';
 export const [BASE_URL, , SIMULATOR_URL] = process.argv.slice(2, 5).map((url) => url.replace(/\/+$/, ''));
 
 export const KEY = 'sk-demo';
-// Of the two, the second has one channel in each protocol, so what it does does not depend on a draw.
+// The second model has one channel in each protocol, so that results do not depend on load balancing.
 export const LARGE = 'demo-chat';
 export const SMALL = 'demo-small';
 export const [IMAGE, VIDEO_A, VIDEO_B] = ['demo-image', 'demo-video-a', 'demo-video-b'];
-// A generation that takes images by their URLs.
+// A generation of models that accepts image URLs.
 export const VIDEO_B_2 = 'demo-video-b-2';
 export const CHANNEL_MODELS = {
   [LARGE]: ['sim-large-2026-08', 'sim-other-2026-05'],
@@ -26,7 +26,7 @@ export const CITY_SCHEMA = {
   required: ['city'],
   additionalProperties: false,
 };
-// What the simulated model calls its tools with, under this schema.
+// The arguments with which the simulated model calls its tools, by this schema.
 export const CITY_ARGUMENTS = { city: 'sample city' };
 export const PNG =
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
@@ -45,12 +45,12 @@ export function anthropicClientByToken(authToken = KEY) {
   return anthropicClient({ apiKey: null, authToken });
 }
 
-/** Request options by which the simulated provider misbehaves. */
+/** Request options with directives for the simulated provider. */
 export function simulate(directives) {
   return { headers: { 'x-simulate': directives } };
 }
 
-/** A mark, and headers by which the provider's record of a request can be found under it. */
+/** A unique mark, and request headers with it, to find the request in the provider's log. */
 export function marked() {
   const mark = randomUUID();
   return { mark, headers: { 'x-client-case': mark } };

@@ -1,13 +1,13 @@
-// HTTP/2: whoever sends a wrong key with a body of any size gets the 401, and not an error of the stream.
+// Tests of HTTP/2: a client with a wrong key and a body of any size receives the 401, and not a stream error.
 
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:http2';
 import { equal, proves } from './runner.mjs';
 
-// Set by run.sh where it was told of a program to start; without one there is no HTTP/2 to try.
+// Set by run.sh if it has a program to start; without one there is no HTTP/2 to test.
 const URL = process.env.CLIENTS_HTTPS_URL;
 const AUTHORITY = process.env.CLIENTS_HTTPS_AUTHORITY;
-// How often each client tries.
+// The number of tries of each client.
 const TRIES = Number(process.env.CLIENTS_HTTP2_TRIES ?? 8);
 const PATIENCE_MS = 30_000 + TRIES * 2_000;
 
@@ -19,7 +19,7 @@ const HEAD = {
   'content-type': 'application/json',
 };
 
-/** Sends the whole body, and resolves to status and body once the stream has closed. */
+/** Sends the whole body; resolves to status and body once the stream has closed. */
 function post(session, size) {
   return new Promise((resolve, reject) => {
     const stream = session.request(HEAD);
@@ -51,7 +51,7 @@ async function lostOf(tries, connectionOf) {
 }
 
 function open() {
-  // Node breaks off uploads by itself that wait in more than this many megabytes of its memory.
+  // Node aborts uploads that use more than this many megabytes of its memory.
   const session = connect(URL, { ca: readFileSync(AUTHORITY), maxSessionMemory: 200 });
   session.on('error', () => {});
   return session;

@@ -1,4 +1,4 @@
-// The JavaScript SDKs against a running demo: `main.mjs BASE_URL ADMIN_URL SIMULATOR_URL`.
+// Runs the JavaScript SDKs against a running demo: `main.mjs BASE_URL ADMIN_URL SIMULATOR_URL`.
 
 import './openai_chat.mjs';
 import './openai_responses.mjs';

@@ -1,4 +1,4 @@
-// Image edits as forms, by each major version of the SDK that people use: they write forms in different ways.
+// Tests of image edits as forms, with each major version of the SDK in use, because they encode forms differently.
 
 import { createReadStream } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -12,7 +12,7 @@ import { contains, equal, holds, proves, provesEach, thrown } from './runner.mjs
 
 const GROUP = 'openai images';
 const PICTURE = Buffer.from(PNG, 'base64');
-// What a careless writer or reader of forms stumbles over.
+// Bytes that a careless form encoder or parser would get wrong.
 const AWKWARD = Buffer.concat([PICTURE, Buffer.from('\r\n--\r\n\r\n\0--headgate--\r\n')]);
 const PROMPT = 'Open the gate — "wide"';
 const MAJORS = {
@@ -25,7 +25,7 @@ function client(SDK, options = {}) {
   return new SDK({ baseURL: `${BASE_URL}/v1`, apiKey: KEY, maxRetries: 0, timeout: 20_000, ...options });
 }
 
-/** The names, types and contents of the form's parts, as the provider received them. */
+/** The names, types and contents of the form's parts that the provider received. */
 async function receivedParts(mark) {
   const records = await (await fetch(`${SIMULATOR_URL}/_simulate/requests`)).json();
   const [record, ...more] = records.filter(({ headers }) => headers['x-client-case'] === mark);
@@ -33,7 +33,7 @@ async function receivedParts(mark) {
   const url = `${SIMULATOR_URL}/_simulate/requests/${record.n}/body`;
   const body = Buffer.from(await (await fetch(url)).arrayBuffer());
   const [, boundary] = /boundary=(.+)$/.exec(record.headers['content-type']);
-  // One reader: plain delimiters from the first byte to the last.
+  // The first parser: searches for delimiters from the first byte to the last.
   const pieces = body.toString('latin1').split(`--${boundary}`);
   equal('before the first delimiter', pieces.shift(), '');
   equal('behind the last one', pieces.pop(), '--\r\n');
@@ -42,7 +42,7 @@ async function receivedParts(mark) {
     const name = /name="([^"]+)"/.exec(head)[1];
     return [name, Buffer.from(value.join('\r\n\r\n'), 'latin1')];
   });
-  // Another one: what the platform makes of it.
+  // The second parser: that of the platform.
   const form = await new Response(body, { headers: { 'content-type': record.headers['content-type'] } }).formData();
   equal('the names to another reader', [...form.keys()], parts.map(([name]) => name));
   return parts;
@@ -106,7 +106,7 @@ provesEach(GROUP, 'what is wrong with a form is told by its field', MAJORS, asyn
   contains('message', error.message, '10');
 });
 
-// The platform reads no form with a shorter boundary.
+// The platform's parser accepts no shorter boundary.
 const BOUNDARY = '------------------gate-0123456789';
 const part = (name, value, more = '') =>
   `--${BOUNDARY}\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`;
@@ -128,7 +128,7 @@ provesEach(GROUP, 'a legal form of any writer is taken, and sent on as one that 
     headers: { ...headers, authorization: `Bearer ${KEY}`, 'content-type': `multipart/form-data; boundary=${BOUNDARY}` },
   });
   equal('status', [answer.status, answer.ok ? '' : await answer.text()], [200, '']);
-  // Without a line end behind it the last delimiter stays without one.
+  // Without a line end after it, the last delimiter keeps none.
   if (!body.endsWith(END)) {
     const sent = await receivedParts(mark);
     equal('images', sent.map(([name]) => name).filter((name) => name.startsWith('image')), names);

@@ -1,4 +1,4 @@
-// What the OpenAI SDK throws, and what its errors tell.
+// Tests of errors that the OpenAI SDK throws.
 
 import OpenAI from 'openai';
 import { LARGE, QUESTION, SMALL, marked, openaiClient, received, simulate } from './demo.mjs';

@@ -1,14 +1,14 @@
-// Runs cases: sentences with functions that say what they found wrong by throwing.
+// Runs cases: sentences with functions that throw if something is wrong.
 
 import { isDeepStrictEqual, inspect } from 'node:util';
 
 const CASES = [];
 const PATIENCE_MS = 30_000;
 
-/** What a case found: a field that is not what it should be. */
+/** The failure of a case: a field without the expected value. */
 class Wrong extends Error {}
 
-/** Registers a case; `sentence` is what it proves. */
+/** Registers a case; `sentence` says what it proves. */
 export function proves(group, sentence, check, patience = PATIENCE_MS) {
   CASES.push({ name: `${group}: ${sentence}`, check, patience });
 }
@@ -20,7 +20,7 @@ export function provesEach(group, sentence, table, check) {
   }
 }
 
-/** Runs every case, tells the failed ones and the counts; true if none failed. */
+/** Runs every case; prints the failures and the counts; returns true if none failed. */
 export async function run() {
   let failed = 0;
   for (const { name, check, patience } of CASES) {
@@ -66,14 +66,14 @@ export async function thrown(kind, call) {
   throw new Wrong(`threw nothing, not ${kind.name}`);
 }
 
-/** Everything an asynchronous iterable brings. */
+/** All items of an asynchronous iterable. */
 export async function all(iterable) {
   const items = [];
   for await (const item of iterable) items.push(item);
   return items;
 }
 
-/** What an asynchronous iterable brings, and the error it breaks with; none where it just ends. */
+/** The items of an asynchronous iterable, and the error that it throws, if any. */
 export async function untilBroken(iterable) {
   const items = [];
   try {

@@ -1,4 +1,4 @@
-// Streams that their provider ends too early, and well: the SDKs must throw wherever that is.
+// Tests of streams whose connection ends cleanly before the last event: the SDKs must throw, wherever the end is.
 
 import { QUESTION, SMALL, anthropicClient, openaiClient, simulate } from './demo.mjs';
 import { holds, provesEach, untilBroken } from './runner.mjs';

@@ -1,4 +1,4 @@
-"""The messages protocol through the Anthropic SDK."""
+"""Tests of the messages protocol with the Anthropic SDK."""
 
 import json
 
@@ -220,7 +220,7 @@ def every_setting_is_taken():
         metadata={"user_id": "user-1"},
         service_tier="auto",
         output_config={"effort": "low"},
-        # This SDK no longer offers these, older ones do.
+        # Only older versions of this SDK have these.
         extra_body={"temperature": 1.0, "top_p": 0.9, "top_k": 40},
     )
     contains("text", message.content[0].text, QUESTION)

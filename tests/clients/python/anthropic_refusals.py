@@ -1,4 +1,4 @@
-"""What the Anthropic SDK raises, and what its errors tell."""
+"""Tests of errors that the Anthropic SDK raises."""
 
 import time
 
@@ -70,7 +70,7 @@ def the_wait_that_the_provider_wants_is_told():
         anthropic.RateLimitError, lambda: send(extra_headers=simulate("status=429; retry_after=1"))
     )
     equal("retry-after", error.response.headers.get("retry-after"), "1")
-    time.sleep(1.1)  # The channel is left alone for as long as it asked.
+    time.sleep(1.1)  # The channel is in cool-down for its Retry-After.
 
 
 @case

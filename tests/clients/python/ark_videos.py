@@ -1,4 +1,4 @@
-"""Video tasks of family A through the vendor's own SDK, which only its base URL was told."""
+"""Tests of video tasks of family A with the vendor's SDK, of which only the base URL is set."""
 
 import volcenginesdkarkruntime._exceptions as ark
 

@@ -1,4 +1,4 @@
-"""What the provider gets to see, what of its answer stays behind, and what the operator counts."""
+"""Tests of what the provider receives, of the parts of its responses that callers do not see, and of metrics."""
 
 import asyncio
 import json
@@ -116,7 +116,7 @@ def the_parsed_answer_has_the_request_id(call):
 def the_requests_are_counted(call):
     before = metric("headgate_requests_total")
     call(LARGE)
-    # A request is counted once it is settled, which is after its answer is sent.
+    # A request is counted when it is settled, which is after its response was sent.
     deadline = time.monotonic() + 2
     while metric("headgate_requests_total") == before and time.monotonic() < deadline:
         time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""What clients do beyond their protocol: keys in other places, slips, newer words, upgrades."""
+"""Tests of client behaviour beyond the protocols: keys in other places, mistakes, new fields, upgrades."""
 
 import anthropic
 import openai

@@ -1,4 +1,4 @@
-"""Video tasks of family B through the vendor's own SDK, which only its base URL was told."""
+"""Tests of video tasks of family B with the vendor's SDK, of which only the base URL is set."""
 
 from dashscope import ImageSynthesis, VideoSynthesis
 from dashscope.api_entities.aio_session import close_shared_aio_session

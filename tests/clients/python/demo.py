@@ -1,4 +1,4 @@
-"""The running demo: where it is, clients of it, and what its simulated provider and its metrics tell."""
+"""The running demo: its address, clients for it, the simulated provider's records, and the metrics."""
 
 import base64
 import json
@@ -16,10 +16,10 @@ import volcenginesdkarkruntime as ark
 BASE_URL, ADMIN_URL, SIMULATOR_URL = (argument.rstrip("/") for argument in sys.argv[1:4])
 
 KEY = "sk-demo"
-# Of the two, the second has one channel in each protocol, so what it does does not depend on a draw.
+# The second model has one channel in each protocol, so that results do not depend on load balancing.
 LARGE, SMALL = "demo-chat", "demo-small"
 IMAGE, VIDEO_A, VIDEO_B = "demo-image", "demo-video-a", "demo-video-b"
-# A generation that takes images by their URLs.
+# A generation of models that accepts image URLs.
 VIDEO_B_2 = "demo-video-b-2"
 CHANNEL_MODELS = {LARGE: ("sim-large-2026-08", "sim-other-2026-05"), SMALL: ("sim-small-2026-08",)}
 
@@ -31,7 +31,7 @@ CITY_SCHEMA = {
     "required": ["city"],
     "additionalProperties": False,
 }
-# What the simulated model calls its tools with, under this schema.
+# The arguments with which the simulated model calls its tools, by this schema.
 CITY_ARGUMENTS = {"city": "sample city"}
 PNG = (
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -67,24 +67,24 @@ def async_ark_client():
     return ark.AsyncArk(base_url=f"{BASE_URL}/api/v3", api_key=KEY, **_PATIENCE)
 
 
-# This SDK is no object, but settings of its module.
+# This SDK has no client object, only settings of its module.
 dashscope.base_http_api_url = f"{BASE_URL}/api/v1"
 dashscope.api_key = KEY
 
 
 def generic_video(model, **fields):
-    """What a create in the generic protocol is answered."""
+    """The response to a create in the generic protocol."""
     body = json.dumps({"model": model, **fields}).encode()
     return json.loads(_get(f"{BASE_URL}/v1/video/generations", body))
 
 
 def generic_video_task(id):
-    """How a task stands, in the generic protocol."""
+    """The status of a task in the generic protocol."""
     return json.loads(_get(f"{BASE_URL}/v1/video/generations/{id}"))
 
 
 def until(what, look):
-    """What `look` brings, once it brings something."""
+    """Polls `look` until it returns something."""
     deadline = time.monotonic() + 15
     while time.monotonic() < deadline:
         if found := look():
@@ -94,12 +94,12 @@ def until(what, look):
 
 
 def simulate(directives):
-    """Headers by which the simulated provider misbehaves."""
+    """Request headers with directives for the simulated provider."""
     return {"x-simulate": directives}
 
 
 def marked(directives=None):
-    """A mark, and headers by which the provider's record of a request can be found under it."""
+    """A unique mark, and request headers with it, to find the request in the provider's log."""
     mark = uuid.uuid4().hex
     headers = {"x-client-case": mark}
     return mark, {**headers, **simulate(directives)} if directives else headers

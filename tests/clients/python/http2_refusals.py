@@ -1,4 +1,4 @@
-"""HTTP/2: whoever sends a wrong key with a body of any size gets the 401, and not an error of the stream."""
+"""Tests of HTTP/2: a client with a wrong key and a body of any size receives the 401, and not a stream error."""
 
 import json
 import os
@@ -10,9 +10,9 @@ import httpx
 
 from runner import Wrong, cases, equal
 
-# Set by run.sh where it was told of a program to start; without one there is no HTTP/2 to try.
+# Set by run.sh if it has a program to start; without one there is no HTTP/2 to test.
 URL, AUTHORITY = os.environ.get("CLIENTS_HTTPS_URL"), os.environ.get("CLIENTS_HTTPS_AUTHORITY")
-# How often each client tries.
+# The number of tries of each client.
 TRIES = int(os.environ.get("CLIENTS_HTTP2_TRIES", "8"))
 
 SIZES = (1, 1 << 10, 20_000, 70_000, 1 << 20, 2 << 20, 10 << 20, 50 << 20)
@@ -37,7 +37,7 @@ def by_curl(size):
 
 
 def by_httpx(size):
-    # A body of tens of megabytes in one piece takes httpx minutes, all of them before it reads.
+    # httpx needs minutes to send tens of megabytes in one piece, and reads nothing meanwhile.
     size = size if TRIES > len(SIZES) else min(size, 10 << 20)
     trust = ssl.create_default_context(cafile=AUTHORITY)
     with httpx.Client(http2=True, verify=trust, timeout=300.0, trust_env=False) as client:
@@ -65,6 +65,6 @@ if URL:
                 equal("version", version.split(".")[0], "2")
                 equal("status", status, 401)
                 equal("type", body["error"]["type"], "invalid_request_error")
-            except Exception as error:  # noqa: BLE001: each is one try
+            except Exception as error:  # noqa: BLE001: any error is a failed try
                 lost.append(f"{size} bytes: {type(error).__name__} {error}")
         equal(f"refusals lost of {TRIES}", lost, [])

@@ -1,6 +1,6 @@
-"""A gateway with TLS, and so with HTTP/2: `https_gateway.py PROGRAM FOLDER`. It runs until its parent ends it.
+"""Runs a gateway with TLS and HTTP/2 until SIGTERM: `https_gateway.py PROGRAM FOLDER`.
 
-FOLDER/url then holds its address, and FOLDER/authority.pem the authority that its certificate comes from.
+Writes its address to FOLDER/url, and the CA certificate to FOLDER/authority.pem.
 """
 
 import datetime
@@ -58,7 +58,7 @@ def main(program, folder):
         stderr=subprocess.PIPE,
         text=True,
     )
-    # The shell ends this process with SIGTERM; the gateway ends with it.
+    # The shell ends this process with SIGTERM; the gateway must end with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     try:
         for line in gateway.stderr:
@@ -89,7 +89,7 @@ def write_certificates(folder):
 
 
 def certificate(name, issuer):
-    """A key and its certificate, from `issuer` or, without one, an authority's own."""
+    """A key and its certificate, signed by `issuer`, or self-signed as a CA if it is None."""
     key = ec.generate_private_key(ec.SECP256R1())
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     issuer_key, issuer_name = (key, subject) if issuer is None else (issuer[0], issuer[1].subject)

@@ -1,4 +1,4 @@
-"""The Python SDKs against a running demo: `main.py BASE_URL ADMIN_URL SIMULATOR_URL`."""
+"""Runs the Python SDKs against a running demo: `main.py BASE_URL ADMIN_URL SIMULATOR_URL`."""
 
 import sys
 

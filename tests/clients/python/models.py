@@ -1,4 +1,4 @@
-"""Listing and retrieving models, in the shape each SDK wants."""
+"""Tests of listing and retrieving models, in the format of each SDK."""
 
 import datetime
 

@@ -1,4 +1,4 @@
-"""Chat completions through the OpenAI SDK."""
+"""Tests of chat completions with the OpenAI SDK."""
 
 import json
 

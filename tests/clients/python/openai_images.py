@@ -1,4 +1,4 @@
-"""Image edits through the OpenAI SDK."""
+"""Tests of image edits with the OpenAI SDK."""
 
 import base64
 
@@ -11,7 +11,7 @@ from runner import case, cases, contains, equal, holds, raised
 client = openai_client()
 PROMPT = "Open the gate"
 PICTURE = base64.b64decode(PNG)
-# What a careless writer of forms would stumble over.
+# Bytes that a careless form encoder would get wrong.
 AWKWARD = b"\x89PNG\r\n--\r\n\r\n\x00\xff--headgate--\r\n"
 ONE = ("gate.png", PICTURE, "image/png")
 MODEL = "sim-image-2026-06"

@@ -1,4 +1,4 @@
-"""What the OpenAI SDK raises, and what its errors tell."""
+"""Tests of errors that the OpenAI SDK raises."""
 
 import time
 
@@ -87,7 +87,7 @@ def the_wait_that_the_provider_wants_is_told(call):
         openai.RateLimitError, lambda: call(extra_headers=simulate("status=429; retry_after=1"))
     )
     equal("retry-after", error.response.headers.get("retry-after"), "1")
-    time.sleep(1.1)  # The channel is left alone for as long as it asked.
+    time.sleep(1.1)  # The channel is in cool-down for its Retry-After.
 
 
 @cases(**BOTH)
@@ -117,7 +117,7 @@ def a_chat_stream_that_breaks_raises(directives):
 
 @cases(error_event=("error_event_after=3",), cut=("cut_after=3",))
 def a_responses_stream_that_breaks_ends_with_an_error_event(directives):
-    # This SDK hands the protocol's error event on; it raises only for a broken connection behind it.
+    # This SDK returns the protocol's error event; it raises only for the broken connection after it.
     events, _ = until_broken(respond(stream=True, extra_headers=simulate(directives)))
     equal("last event", events[-1].type, "error")
     holds("the error says why", bool(events[-1].message), events[-1])

@@ -1,4 +1,4 @@
-"""The responses protocol through the OpenAI SDK."""
+"""Tests of the responses protocol with the OpenAI SDK."""
 
 import json
 import time

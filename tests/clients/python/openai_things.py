@@ -1,4 +1,4 @@
-"""Files, conversations and containers through the OpenAI SDK."""
+"""Tests of files, conversations and containers with the OpenAI SDK."""
 
 import openai
 

@@ -1,4 +1,4 @@
-"""Runs cases: functions named as sentences, that say what they found wrong by raising."""
+"""Runs cases: functions named as sentences, which raise if something is wrong."""
 
 import inspect
 import sys
@@ -7,11 +7,11 @@ _CASES = []
 
 
 class Wrong(AssertionError):
-    """What a case found: a field that is not what it should be."""
+    """The failure of a case: a field without the expected value."""
 
 
 def case(function):
-    """Registers a case; its name is the sentence it proves."""
+    """Registers a case; its name says what it proves."""
     _CASES.append((_group(), function.__name__.replace("_", " "), function))
     return function
 
@@ -30,7 +30,7 @@ def cases(**table):
 
 
 def run():
-    """Runs every case, tells the failed ones and the counts; true if none failed."""
+    """Runs every case; prints the failures and the counts; returns True if none failed."""
     failed = 0
     for group, sentence, function in _CASES:
         try:
@@ -73,7 +73,7 @@ def raised(kind, call):
 
 
 def until_broken(stream):
-    """What a stream brings, and the exception it breaks with; None where it just ends."""
+    """The items of a stream, and the exception that it raises, if any."""
     items = []
     try:
         for item in stream:

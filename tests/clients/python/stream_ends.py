@@ -1,4 +1,4 @@
-"""Streams that their provider ends too early, and well: the SDKs must raise wherever that is."""
+"""Tests of streams whose connection ends cleanly before the last event: the SDKs must raise, wherever the end is."""
 
 from demo import QUESTION, SMALL, anthropic_client, openai_client, simulate
 from runner import cases, holds, until_broken

@@ -1,4 +1,4 @@
-"""Video tasks that are cancelled through the vendors' own SDKs: while they wait, and never a record of what is done."""
+"""Tests of cancels with the vendors' SDKs: queued tasks are cancelled, and the record of an ended task is kept."""
 
 import volcenginesdkarkruntime._exceptions as ark
 from dashscope import VideoSynthesis

@@ -1,4 +1,4 @@
-//! What is known of channels: it outlives reloads, and ends with the last configuration that has the channel.
+//! Tests that channel state survives reloads, and ends with the last configuration that has the channel.
 
 use crate::harness::{Request, TestSetup, WholeResponse, config, eventually};
 use headgate::protocol::Protocol;
@@ -14,7 +14,7 @@ async fn reload(world: &TestSetup, config: &Value) {
     assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
-/// Without the channel `openai`, for long enough that it is noticed, and with it again.
+/// Reloads without the channel `openai`, waits until its state is dropped, and reloads with it again.
 async fn remove_and_add(world: &TestSetup, with: &Value) {
     let mut without = with.clone();
     without["channels"]
@@ -34,13 +34,13 @@ async fn ask(world: &TestSetup) -> WholeResponse {
 async fn a_channel_that_was_removed_and_added_again_has_no_past() {
     let world = TestSetup::start().await;
     let mut config = config::standard(&world.simulator.url());
-    // A connection that idles holds no configuration.
+    // An idle connection does not keep a configuration alive.
     let mut idle = world.gateway.connect().await;
     assert_eq!(idle.ask(&Request::get("/v1/models")).await.status, 200);
     world.simulator.obey("status=429; retry_after=600").await;
     assert_eq!(ask(&world).await.status, 429);
     world.simulator.obey("").await;
-    // A reload that keeps the channel keeps what is known of it.
+    // A reload that keeps the channel keeps its state.
     config["models"]["demo-large"]["created"] = 1.into();
     reload(&world, &config).await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;

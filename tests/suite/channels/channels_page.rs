@@ -1,4 +1,4 @@
-//! How channels stand: the admin page, the gauge for alerts, and `headgate explain --live`.
+//! Tests of channel health on the admin page, in the gauge for alerts, and in `headgate explain --live`.
 
 use crate::harness::config::{self, CREDENTIALS, channel};
 use crate::harness::process::BINARY;
@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 const CHAT: &str = "/v1/chat/completions";
 
-/// Before `openai`, which is well, a channel `busy` that is used first.
+/// A gateway whose first channel is `busy` with `directives`, before the healthy `openai`.
 async fn with_busy_channel(directives: &str, change: impl FnOnce(&mut Value)) -> Gateway {
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
@@ -18,7 +18,7 @@ async fn with_busy_channel(directives: &str, change: impl FnOnce(&mut Value)) ->
     config["channels"]["busy"] = channel(&url, &["chat"], json!({"bearer": "sk-busy-canary-1"}));
     change(&mut config);
     let gateway = Gateway::start(&config).await;
-    // The simulator lives as long as the test.
+    // The simulator must live as long as the test.
     std::mem::forget(simulator);
     gateway
 }
@@ -204,7 +204,7 @@ async fn explain_asks_the_running_gateway_what_is_usable_now() {
         text.contains(&format!("gateway   {}, revision ", gateway.admin)),
         "{text}"
     );
-    // Another file, which names the address itself, and a channel that the gateway does not know.
+    // Another file, in which `server.admin` is set, and a channel that the gateway does not have.
     let mut other: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     other["server"]["admin"] = gateway.admin.to_string().into();
     other["channels"]["new"] = other["channels"]["busy"].clone();

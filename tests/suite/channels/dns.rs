@@ -1,4 +1,4 @@
-//! Providers by name: who is asked, how often, and which of several addresses is used.
+//! Tests of providers by host name: which name server is queried, how often, and which of several addresses is used.
 
 use crate::harness::certificates::{Authority, SERVER};
 use crate::harness::error_shape::assert_error_body;
@@ -20,12 +20,12 @@ use tokio::time::Instant;
 const NAME: &str = "provider.test";
 const LONG: u32 = 3600;
 
-/// A configuration whose channels lead to a name, which only `names` knows.
+/// A configuration whose channels have a host name that only `names` resolves.
 fn config_of(names: &NameServer, port: u16) -> Value {
     config_of_all(&[names], port)
 }
 
-/// The same with several name servers, in the order in which they are asked.
+/// The same with several name servers, in the order in which they are queried.
 fn config_of_all(servers: &[&NameServer], port: u16) -> Value {
     let mut config = config::standard(&format!("http://{NAME}:{port}/v1"));
     let addresses = servers.iter().map(|server| server.address.to_string());
@@ -33,7 +33,7 @@ fn config_of_all(servers: &[&NameServer], port: u16) -> Value {
     config
 }
 
-/// A provider on each of these loopback addresses, all on the same port, that answers its number.
+/// A provider on each of these loopback addresses, all with the same port, that responds with its number.
 async fn providers(hosts: &[&str]) -> (u16, Vec<ScriptedProvider>) {
     'port: loop {
         let first = TcpListener::bind((hosts[0], 0)).await.unwrap();
@@ -55,7 +55,7 @@ async fn providers(hosts: &[&str]) -> (u16, Vec<ScriptedProvider>) {
     }
 }
 
-/// The number of the provider that answered.
+/// The number of the provider that responded.
 async fn answered_by(gateway: &Gateway) -> Value {
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -197,7 +197,7 @@ async fn addresses_that_leave_the_name_are_left_and_those_of_old_serve_while_loo
     for _ in 0..20 {
         assert_eq!(answered_by(&gateway).await, 1);
     }
-    // The idle connection there is open still.
+    // The idle connection to it is still open.
     assert_eq!(providers[0].requests().len(), before);
 }
 
@@ -271,7 +271,7 @@ async fn a_name_server_is_not_asked_where_an_earlier_one_answers() {
     let (port, _providers) = providers(&["127.0.0.1"]).await;
     let gateway = Gateway::start(&config_of_all(&[&first, &second], port)).await;
     second.say(NAME, &["127.0.0.1"], LONG);
-    // That the name does not exist is an answer, too.
+    // A name that does not exist is cached, too.
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_error_body(Protocol::Chat, &answer, 502);
     first.say(NAME, &["127.0.0.1"], LONG);
@@ -290,13 +290,13 @@ async fn questions_for_ipv6_addresses_that_are_not_answered_hold_up_no_request()
     let (port, _providers) = providers(&["127.0.0.1"]).await;
     names.say(NAME, &["127.0.0.1"], LONG);
     let mut config = config_of(&names, port);
-    // A name server has longer than that to answer.
+    // A name server has more time than that to respond.
     config["channels"]["openai"]["timeouts"] = json!({"connect": "900ms"});
     let gateway = Gateway::start(&config).await;
     assert_eq!(answered_by(&gateway).await, 0);
 }
 
-/// Accepts connections, counts them, and says nothing on them.
+/// Accepts connections, counts them, and sends nothing.
 fn count_connections(listener: TcpListener) -> Arc<AtomicUsize> {
     let count = Arc::new(AtomicUsize::new(0));
     let counted = count.clone();

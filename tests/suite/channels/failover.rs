@@ -1,4 +1,4 @@
-//! Channels that fail: what another one may still answer, what is left alone, and what it costs.
+//! Tests of channels that fail: failover, cool-downs and their cost.
 
 use crate::harness::config::{self, channel};
 use crate::harness::error_shape::assert_error_body;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 const ALL: &[&str] = &["chat", "messages", "responses"];
 
-/// A gateway before a bad channel of tier 0 and a good one of tier 1.
+/// A gateway with a bad channel of tier 0 and a good one of tier 1.
 struct BadThenGood {
     gateway: Gateway,
     good: Simulator,
@@ -132,7 +132,7 @@ async fn a_stream_is_held_no_longer_than_its_bounds() {
             .gateway
             .open(&Request::ask_stream(Protocol::Chat))
             .await;
-        // It would wait for ever if what is held never went out.
+        // The test would hang here if held events were never sent.
         reply.until("\"role\":\"assistant\"").await;
         assert_eq!(world.good.records().await.len(), 0);
     }
@@ -238,7 +238,7 @@ async fn a_failing_channel_cools_down_and_is_retried() {
         3,
         "three failures in a row are enough"
     );
-    // The first probe fails, a later one does not.
+    // The first trial fails, a later one succeeds.
     let deadline = tokio::time::Instant::now() + Duration::from_secs(20);
     loop {
         let answer = ask().await;
@@ -267,7 +267,7 @@ async fn a_refused_key_is_the_operators_trouble_and_not_the_callers() {
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_error_body(Protocol::Chat, &answer, 502);
         assert!(answer.text().contains("operator"), "{}", answer.text());
-        // The key is left alone now, and callers are told when to come back.
+        // The credential is now in cool-down, and responses carry Retry-After.
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_error_body(Protocol::Chat, &answer, 503);
         assert!(answer.headers.get("retry-after").is_some());
@@ -313,7 +313,7 @@ async fn the_keys_of_a_channel_are_used_in_turn_and_one_that_is_refused_is_left_
     used.sort();
     let each_twice = ["one", "one", "three", "three", "two", "two"];
     assert_eq!(used, each_twice.map(|key| format!("Bearer sk-{key}")));
-    // One answer refuses a key; the next key serves the same request.
+    // The provider refuses one credential; the next one serves the same request.
     let answer = gateway
         .ask(&Request::ask(Protocol::Chat).simulate("status=401;times=1"))
         .await;

@@ -1,6 +1,6 @@
-//! Five channels of one model, four of which fail in ways of their own: callers notice nothing.
+//! Tests five channels of one model, four of which fail in different ways: callers see no failure.
 //!
-//! `FIVE_CHANNELS_REQUESTS=10000` runs it at full size, 200 requests a second; it prints what it measured.
+//! `FIVE_CHANNELS_REQUESTS=10000` runs it at full size, 200 requests per second; it prints its measurements.
 
 use crate::harness::config::{self, channel};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator};
@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// When the channel that stalls is given up.
+/// The timeout of the channel that stalls.
 const DEADLINE: Duration = Duration::from_millis(500);
 const EVERY: Duration = Duration::from_millis(5);
-/// Requests that begin within this time may fail, since the gateway does not know yet which channels fail.
-/// It is fixed: a gateway that takes longer fails the test, however slow the machine is.
+/// Requests that begin within this time may fail, because the gateway does not know yet which channels fail. It is
+/// fixed: a gateway that takes longer fails the test, however slow the machine is.
 const EXEMPT: Duration = Duration::from_secs(2);
 
 struct RequestLoad {
@@ -126,7 +126,7 @@ fn assert_all_served(answers: &[RequestLoad]) {
     }
 }
 
-/// The provider that answers has seen each request at most once.
+/// Asserts that the healthy provider has received each request at most once.
 async fn assert_delivered_once(answers: &[RequestLoad], well: &Simulator, gateway: &Gateway) {
     let mut seen: HashMap<String, u32> = HashMap::new();
     for record in well.records().await {

@@ -1,4 +1,4 @@
-//! Odd and hostile responses: the next request goes through, and on a connection that nobody spoiled.
+//! Tests that invalid and hostile responses do not affect the next request, which uses a clean connection.
 
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
 use headgate::protocol::Protocol;
@@ -14,20 +14,20 @@ async fn before(provider: &ScriptedProvider) -> Gateway {
     Gateway::start(&config).await
 }
 
-/// Responses behind which a connection is not used again, though it stays open.
+/// Responses after which a connection is not reused, though it stays open.
 fn odd_responses() -> Vec<String> {
     let with = |lines: &str, body: &str| format!("HTTP/1.1 200 OK\r\n{JSON}{lines}\r\n{body}");
     let chunked = |body: &str| with("Transfer-Encoding: chunked\r\n", body);
     let status = |line: &str, lines: &str, body: &str| format!("{line}\r\n{lines}\r\n{body}");
     vec![
-        // Bytes behind the end.
+        // Bytes after the end of the body.
         with("Content-Length: 2\r\n", "{}X"),
         with("Content-Length: 2\r\n", "{}\r\n"),
         with("Content-Length: 2\r\n", &format!("{{}}{GOOD}")),
         with("Content-Length: 0\r\n", "{}"),
         chunked("2\r\n{}\r\n0\r\n\r\nX"),
         chunked("2\r\n{}\r\n0\r\n\r\n\r\n"),
-        // Two ways to tell the end, or a way that nobody knows.
+        // Two framings, or an unknown one.
         with(
             "Content-Length: 2\r\nTransfer-Encoding: chunked\r\n",
             "2\r\n{}\r\n0\r\n\r\n",
@@ -55,7 +55,7 @@ fn odd_responses() -> Vec<String> {
             "Transfer-Encoding: xchunked, chunked\r\n",
             "2\r\n{}\r\n0\r\n\r\n",
         ),
-        // A body where there is none.
+        // A body where none is allowed.
         status("HTTP/1.1 204 No Content", "Content-Length: 2\r\n", "{}"),
         status("HTTP/1.1 204 No Content", "Content-Length: 2\r\n", ""),
         status(
@@ -68,7 +68,7 @@ fn odd_responses() -> Vec<String> {
             "Transfer-Encoding: chunked\r\n",
             "",
         ),
-        // Informational responses that nobody asked for.
+        // Unsolicited informational responses.
         format!("HTTP/1.1 100 Continue\r\n\r\n{GOOD}"),
         format!("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n{GOOD}"),
         format!("HTTP/1.1 100 Continue\r\nContent-Length: 2\r\n\r\n{{}}{GOOD}"),
@@ -76,7 +76,7 @@ fn odd_responses() -> Vec<String> {
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n{GOOD}"
         ),
         format!("HTTP/1.1 199 What\r\n\r\n{GOOD}"),
-        // Heads that readers do not agree on.
+        // Heads that parsers read differently.
         status(
             "HTTP/1.0 200 OK",
             &format!("{JSON}Content-Length: 2\r\nConnection: keep-alive\r\n"),
@@ -109,7 +109,7 @@ fn odd_responses() -> Vec<String> {
         status("HTTP/2 200", "Content-Length: 2\r\n", "{}"),
         status("HTTP/1.1 20", "Content-Length: 2\r\n", "{}"),
         with("X-A: \u{0}\r\nContent-Length: 2\r\n", "{}"),
-        // Chunks that the grammar does not know.
+        // Chunks that violate the grammar.
         chunked("2\r\n{}\r\n\r\n"),
         chunked("\r\n"),
         chunked("2\n{}\n0\n\n"),
@@ -179,7 +179,7 @@ async fn an_ordinary_response_leaves_its_connection_to_the_next_request() {
         let gateway = before(&provider).await;
         for _ in 0..3 {
             gateway.ask(&Request::ask(Protocol::Chat)).await;
-            // A caller has its response a moment before the connection is free.
+            // A caller receives its response shortly before the connection is released.
             sleep(Duration::from_millis(100)).await;
         }
         assert_eq!(provider.connections(), [0, 0, 0], "{good:?}");
@@ -220,7 +220,7 @@ async fn bytes_that_come_late_spoil_no_request() {
 async fn a_request_that_meets_dead_connections_goes_out_anew_where_that_is_safe() {
     const POOLED: usize = 5;
     for end in [ScriptedResponse::Close, ScriptedResponse::Reset] {
-        // Together they take a connection each, and leave them in the pool.
+        // Concurrent requests take one connection each, and leave them in the pool.
         let provider = ScriptedProvider::start(vec![
             ScriptedResponse::Wait(Duration::from_millis(300)),
             ScriptedResponse::Send(GOOD.into()),
@@ -238,7 +238,7 @@ async fn a_request_that_meets_dead_connections_goes_out_anew_where_that_is_safe(
         assert_eq!(together.join_all().await, [200; POOLED]);
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
-        // Once on a connection that was dead, and once on a fresh one.
+        // Once on a connection that was closed, and once on a new one.
         assert_eq!(provider.requests().len(), POOLED + 2);
     }
 }

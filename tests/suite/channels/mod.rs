@@ -1,4 +1,4 @@
-//! Channels and their providers: which one is asked, over which connection, and what is made of its faults.
+//! Tests of channels and providers: selection, connections, and faults.
 
 mod channel_state;
 mod channels_page;

@@ -1,4 +1,4 @@
-//! Probes: a provider that comes back is found by the gateway itself, and not by a caller.
+//! Tests of active probes: the gateway itself finds that a provider has recovered.
 
 use crate::harness::config::{self, channel};
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, eventually};
@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 const ANSWER: &str = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 66\r\n\r\n{\"object\":\"chat.completion\",\"choices\":[],\"usage\":null,\"data\":[  ]}";
 
-/// A provider that is down: its port is its own, and nobody listens there yet.
+/// A provider that is down: the port is reserved, but nothing listens there.
 struct ClosedPort(TcpSocket);
 
 impl ClosedPort {
@@ -30,7 +30,7 @@ impl ClosedPort {
     }
 }
 
-/// A channel `probed` of tier 0 before a good one of tier 1.
+/// A gateway with a channel `probed` of tier 0 and a good one of tier 1.
 async fn gateway_with(url: &str, good: &Simulator, health: Value) -> Gateway {
     gateway_over("auto", url, good, health).await
 }
@@ -73,7 +73,7 @@ async fn probes(gateway: &Gateway, outcome: &str) -> f64 {
     metrics.sum("headgate_probes_total", &labels)
 }
 
-/// The channel that answered, and how many attempts it took.
+/// The channel that responded, and the number of attempts.
 async fn answered_by(gateway: &Gateway) -> (Value, Value) {
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -88,7 +88,7 @@ async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it()
     let gateway = gateway_with(&down.url(), &good, health(Some(probe))).await;
     stands(&gateway, "cooling").await;
     assert_eq!(probed(&gateway).await["why"], "connect_error");
-    // Far longer than the cool-down: without the probe it would be tried again.
+    // Far longer than the cool-down: without probes the channel would be tried again.
     for _ in 0..10 {
         assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(1)));
         sleep(Duration::from_millis(100)).await;

@@ -1,4 +1,4 @@
-//! Keys that a provider refuses: how long they are in cool-down, and who is told of it.
+//! Tests of credentials that a provider refuses: their cool-down, and how operators are alerted.
 
 use crate::harness::config::{self, CREDENTIALS, channel};
 use crate::harness::{Gateway, Request, Simulator, TestSetup, eventually};
@@ -7,10 +7,10 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// A first cool-down of a key that alone serves a model is at most this long.
+/// The longest first cool-down of the only credential of a model, in seconds.
 const FIRST: f64 = 2.0;
 
-/// The line that says that provider refused a credential of `channel`.
+/// The log line about a refused credential of `channel`.
 async fn warning(gateway: &Gateway, channel: &str) -> Value {
     eventually("the warning", async || {
         let lines = gateway.process.stderr.json();
@@ -36,7 +36,7 @@ async fn a_refused_key_that_alone_serves_a_model_is_tried_again_within_seconds()
         world.simulator.obey(directives).await;
         let chat = Request::ask(Protocol::Chat);
         assert_eq!(world.ask(&chat).await.status, 502);
-        // At once, in metric and log.
+        // The metric and the log report it at once.
         assert_eq!(refused(&world.gateway, "openai", "1").await, 1.0);
         let line = warning(&world.gateway, "openai").await;
         assert_eq!(
@@ -69,7 +69,7 @@ async fn a_refused_key_that_alone_serves_a_model_is_tried_again_within_seconds()
             began.elapsed()
         );
         assert_eq!(refused(&world.gateway, "openai", "1").await, 0.0);
-        // A success begins anew: the next cool-down is the first again.
+        // After a success, the next cool-down is as short as the first.
         world.simulator.obey(directives).await;
         world.ask(&chat).await;
         let twice = eventually("the second warning", async || {
@@ -89,7 +89,7 @@ async fn a_refused_key_that_alone_serves_a_model_is_tried_again_within_seconds()
     }
 }
 
-/// A gateway whose channels are changed, and the seconds that the refused key of `bad` is in cool-down.
+/// Starts a gateway with changed channels; returns the cool-down of the refused credential of `bad` in seconds.
 async fn cool_down(directives: &str, change: impl FnOnce(&mut Value, &Value, &Value)) -> f64 {
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
@@ -137,7 +137,7 @@ async fn the_first_cool_down_is_short_only_where_nothing_else_serves_a_model() {
     .await;
     assert!(long.contains(&other_key), "another key: {other_key}");
     let other_model = cool_down(refuse, |config, _, good| {
-        // The small model is on the bad channel alone.
+        // Only the bad channel serves the small model.
         let mut good = good.clone();
         good["models"].as_object_mut().unwrap().remove("demo-small");
         config["channels"]["good"] = good;

@@ -1,4 +1,4 @@
-//! Heads of providers' responses: what two readers could read differently is not passed on.
+//! Tests that ambiguous heads of providers' responses are not forwarded.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, config};
@@ -55,7 +55,7 @@ async fn a_header_that_stands_once_is_passed_on_once() {
             "content-disposition",
             Some("inline"),
         ),
-        // Hints that contradict each other are none.
+        // Contradicting values are dropped.
         (&[json, length, "ETag: \"a\"", "ETag: \"b\""], "etag", None),
         (
             &[json, length, "Retry-After: 2", "Retry-After: 60"],

@@ -1,4 +1,4 @@
-//! Whatever a provider does wrong: the caller learns of it in its own protocol, in time, without a secret.
+//! Tests of providers' faults: the caller gets an error in its own protocol, in time and without secrets.
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
@@ -124,7 +124,7 @@ async fn json_that_is_malformed_passes_as_it_is() {
         assert!(half.json().is_null() && half.text().starts_with('{'));
         let request = Request::ask_stream(protocol).simulate("malformed");
         let odd = world.ask(&request).await;
-        // The one event passes; the last one of the protocol is missing behind it.
+        // The event is forwarded; the protocol's last event is missing after it.
         assert_eq!((odd.status, odd.whole), (200, false));
         assert!(
             odd.text()
@@ -224,7 +224,7 @@ async fn the_next_channel_answers_where_the_first_one_cannot() {
                 let mut body = body_of(protocol);
                 body["stream"] = stream.into();
                 if protocol == Protocol::Responses {
-                    // One that is stored is not given up for its silence.
+                    // A stored request would not fail over after a timeout.
                     body["store"] = false.into();
                 }
                 let answer = gateway.ask(&Request::to(protocol, body.to_string())).await;

@@ -1,4 +1,4 @@
-//! Providers that speak HTTP/2 without TLS, and what they may do with a stream or a connection.
+//! Tests of providers with HTTP/2 without TLS: resets, GOAWAY and closed connections.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::gateway::folder_with_schemas;
@@ -18,7 +18,7 @@ async fn http2_is_spoken_without_tls_where_that_is_asked_for() {
             for request in [Request::ask(protocol), Request::ask_stream(protocol)] {
                 let answer = world.ask(&request).await;
                 assert_eq!((answer.status, answer.whole), (200, true), "{http}");
-                // A host header is what only HTTP/1.1 has here.
+                // Only HTTP/1.1 requests have a Host header here.
                 let record = world.simulator.last().await;
                 assert_eq!(record["headers"]["host"].is_null(), is_http2, "{record}");
             }

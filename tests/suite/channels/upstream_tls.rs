@@ -1,4 +1,4 @@
-//! Providers behind TLS: whom the gateway trusts, how it proves itself, and which HTTP they agree on.
+//! Tests of providers with TLS: trust, client certificates, and negotiation of the HTTP version.
 
 use crate::harness::certificates::{Authority, Identity};
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-/// A simulated provider, and a gateway before it that wants client certificates: the provider of others.
+/// A simulated provider behind a gateway that requires client certificates; that gateway is the provider.
 struct Provider {
     gateway: Gateway,
     simulator: Simulator,
@@ -36,7 +36,7 @@ impl Provider {
         }
     }
 
-    /// What a gateway has in its folder that may ask this provider.
+    /// The TLS settings of a gateway that may send requests to this provider.
     fn tls(&self, folder: &Folder) -> Value {
         folder.write("ca.pem", self.servers.pem());
         let mut tls = self.clients.issue(&["client"]).write(folder, "client");
@@ -44,7 +44,7 @@ impl Provider {
         tls
     }
 
-    /// A configuration whose channels lead here.
+    /// A configuration whose channels use this provider.
     fn config(&self, tls: &Value, http: &str) -> Value {
         let mut config = config::standard(&format!("https://{}/v1", self.gateway.address));
         for name in ["openai", "messages"] {
@@ -59,7 +59,7 @@ impl Provider {
         config
     }
 
-    /// A gateway that asks this provider.
+    /// A gateway that uses this provider.
     async fn caller(&self, http: &str, change: impl FnOnce(&mut Value, &Folder)) -> Gateway {
         let folder = folder_with_schemas();
         let mut tls = self.tls(&folder);
@@ -82,7 +82,7 @@ async fn both_versions_of_http_are_spoken_to_a_provider_behind_tls() {
         assert_eq!(answer.status, 200, "{http}: {}", answer.text());
         let mut replies = Vec::new();
         for _ in 0..10 {
-            // One after the other: those that come at once may each find no connection to share.
+            // One after the other: concurrent requests may each find no connection to share.
             let request = Request::ask_stream(Protocol::Chat).simulate("pace=50ms; events=20");
             replies.push(gateway.open(&request).await);
         }
@@ -156,7 +156,7 @@ async fn a_provider_that_cannot_be_trusted_or_does_not_trust_us_counts_as_unreac
                 assert_error_body(protocol, &answer, 502);
                 assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());
                 let line = gateway.log_of(&answer).await;
-                // In TLS 1.3 a client whose certificate is refused learns of it with its first read.
+                // In TLS 1.3 a client learns that its certificate was refused with its first read.
                 let kinds = match ours_is_refused {
                     true => &["upstream_unreachable", "upstream_error"][..],
                     false => &["upstream_unreachable"],
@@ -262,7 +262,7 @@ async fn a_reload_that_changes_tls_or_http_counts_for_the_next_request() {
     }
 }
 
-/// A provider behind TLS that knows nobody; its base URL.
+/// A provider with TLS that accepts no client certificate; returns its base URL.
 async fn tls_provider(identity: &Identity, offered: &[&str]) -> String {
     const ANSWER: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Type: application/json\r\n\
         Content-Length: 2\r\nConnection: close\r\n\r\n{}";

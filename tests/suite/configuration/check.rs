@@ -1,11 +1,11 @@
-//! `headgate check` as an operator reads it: what cannot work is said, where it is written.
+//! Tests of `headgate check`: it reports what cannot work, with its position.
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::BINARY;
 use std::process::Command;
 
-/// A good file; each case changes it.
+/// A valid file; each case changes it.
 pub const GOOD: &str = r#"server:
   listen: 127.0.0.1:0
 callers:
@@ -47,7 +47,7 @@ pub struct CheckOutput {
     pub stderr: String,
 }
 
-/// What `headgate check` says of a file with this text.
+/// The output of `headgate check` for a file with this text.
 pub fn check(text: &str) -> CheckOutput {
     check_in(&folder_with_schemas(), text)
 }
@@ -67,7 +67,7 @@ pub fn check_in(folder: &Folder, text: &str) -> CheckOutput {
     }
 }
 
-/// The good file with `old` replaced by `new`.
+/// The valid file with `old` replaced by `new`.
 pub fn changed(old: &str, new: &str) -> String {
     assert!(GOOD.contains(old), "{old}");
     GOOD.replacen(old, new, 1)

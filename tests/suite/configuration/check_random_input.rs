@@ -1,4 +1,4 @@
-//! Files of nonsense: whatever their size, what is printed is short, and the work grows as the file does.
+//! Tests of random files: whatever their size, the output of `check` is short, and its time is linear in the size.
 
 use super::check::check;
 use crate::harness::folder::Folder;
@@ -21,7 +21,7 @@ impl Random {
     }
 }
 
-/// Adds pieces until the text has so many bytes.
+/// Appends pieces until the text has `bytes` bytes.
 fn filled(head: &str, bytes: usize, mut piece: impl FnMut(usize) -> String, tail: &str) -> String {
     let mut text = String::from(head);
     for n in 0.. {
@@ -33,7 +33,7 @@ fn filled(head: &str, bytes: usize, mut piece: impl FnMut(usize) -> String, tail
     text + tail
 }
 
-/// Makes a text of about so many bytes.
+/// Generates a text of about this many bytes.
 type Nonsense = fn(usize) -> String;
 
 fn kinds() -> Vec<(&'static str, Nonsense)> {
@@ -164,20 +164,20 @@ fn twice_a_hundred_problems_are_counted_whole() {
     let text = filled("", 4096, |n| format!("key{n:04}: x\n"), "");
     let said = check(&text);
     let unknown = text.lines().count();
-    // The two keys that are missing are errors as well.
+    // The two missing keys are errors, too.
     let more = format!("… and {} more problems\n", unknown + 2 - 100);
     assert!(said.stderr.contains(&more), "{more} in {}", said.stderr);
     let all = format!("{} errors in routes.yaml", unknown + 2);
     assert!(said.stderr.contains(&all), "{all} in {}", said.stderr);
 }
 
-/// Four times the file is about four times the work; a square of it would be sixteen.
+/// A file that is four times as large may take about four times as long; quadratic work would take sixteen.
 #[test]
 fn the_work_grows_as_the_file_does() {
     for (kind, made) in kinds() {
         let quarter = processor_time(&made(QUARTER));
         let whole = processor_time(&made(WHOLE));
-        // Below half a second, other things count for more than the file.
+        // Below half a second, the start of the process dominates.
         assert!(
             whole < 0.5 || whole < 9.0 * quarter,
             "{kind}: {quarter:.2} s for a quarter, {whole:.2} s for all"
@@ -185,7 +185,7 @@ fn the_work_grows_as_the_file_does() {
     }
 }
 
-/// Seconds of processor time that `headgate check` takes, which other processes do not lengthen as they do the clock's.
+/// The processor time of `headgate check` in seconds, which does not depend on other processes.
 fn processor_time(text: &str) -> f64 {
     let folder = Folder::new();
     let file = folder.write("routes.yaml", text);
@@ -201,8 +201,8 @@ fn processor_time(text: &str) -> f64 {
         .spawn()
         .unwrap();
     let id = libc::pid_t::try_from(child.id()).unwrap();
-    // SAFETY: the structure is plain data, and both places are valid for the whole call; nobody else
-    // waits for this child.
+    // SAFETY: the struct is plain data, both pointers are valid for the whole call, and nothing else waits for this
+    // child.
     let usage = unsafe {
         let mut usage: libc::rusage = std::mem::zeroed();
         let mut status = 0;

@@ -1,17 +1,17 @@
-//! A secret typed in the wrong place is printed nowhere: not by `headgate check`, not by a reload, its log or its page.
+//! Tests that a secret in the wrong place is never printed by `check`, a reload, the log or an admin page.
 
 use super::check::{GOOD, changed, check, check_in};
 use crate::harness::Gateway;
 use crate::harness::gateway::folder_with_schemas;
 
-/// It looks like a key.
+/// A text that looks like a key.
 const KEY: &str = "sk-CANARY-abcdef0123456789";
-/// It looks like nothing.
+/// A text that does not look like a secret.
 const WORD: &str = "correct-CANARY-horse";
 
 const CREDENTIAL: &str = "credential: {bearer: \"${KEY}\"}";
 
-/// Where a secret of any looks is masked, since one belongs there.
+/// Places that should have a secret, where every value is masked.
 const PLACES_OF_SECRETS: [(&str, &str); 26] = [
     (CREDENTIAL, "credential: {CANARY: x}"),
     (CREDENTIAL, "credential: {CANARY: {a: b}}"),
@@ -59,7 +59,7 @@ const PLACES_OF_SECRETS: [(&str, &str); 26] = [
     ("chains:\n", "task_keys: {CANARY: CANARY}\nchains:\n"),
 ];
 
-/// Where only what looks like a secret is masked.
+/// Places where only values that look like a secret are masked.
 const OTHER_PLACES: [(&str, &str); 30] = [
     ("name: ann", "name: [CANARY]"),
     ("name: ann", "nme: CANARY"),
@@ -111,7 +111,7 @@ const OTHER_PLACES: [(&str, &str); 30] = [
     ("chains:\n", "CANARY: &CANARY [*CANARY]\nchains:\n"),
 ];
 
-/// Files that are no YAML.
+/// Files that are not valid YAML.
 const BROKEN: [(&str, &str); 9] = [
     (CREDENTIAL, "credential: {CANARY: x"),
     (CREDENTIAL, "credential: {bearer: \"CANARY}"),
@@ -270,7 +270,7 @@ async fn a_secret_in_the_wrong_place_is_in_no_log_reload_or_page() {
             told.push(gateway.page("GET", page).await.text());
         }
     }
-    // These are no errors: the names are in use, and pages that show them mask them.
+    // These are not errors: names are in use, and pages that show them mask them.
     for (old, new) in [
         ("demo-large: large-2026", "demo-large: CANARY"),
         ("name: chat", "name: CANARY"),

@@ -1,4 +1,4 @@
-//! YAML that cannot be read: the place is that of the mistake, not where the parser could not go on.
+//! Tests of invalid YAML: the position is that of the mistake, not where the parser failed.
 
 use super::check::check;
 

@@ -1,4 +1,4 @@
-//! The command line: checking, explaining, keys and the schema of routes.yaml.
+//! Tests of the command line: check, explain, key and schema.
 
 use crate::harness::config::{CREDENTIALS, sha256, standard};
 use crate::harness::gateway::folder_with_schemas;
@@ -54,7 +54,7 @@ fn a_bad_key_for_task_ids_is_told_and_nothing_that_only_follows_from_it() {
             .contains("a task key must have at least 32 characters")
     );
     assert!(!said.stderr.contains("finds a channel"), "{}", said.stderr);
-    // What is suggested can be pasted.
+    // The suggestion can be pasted as it is.
     assert!(
         said.stderr
             .contains(r#"`task_keys: ["${HEADGATE_TASK_KEY}"]`"#)
@@ -331,7 +331,7 @@ fn run(args: &[&str], input: &str) -> CommandOutput {
     run_with(&[], args, input)
 }
 
-/// With these variables in the environment.
+/// Runs a command with these environment variables.
 fn run_with(set: &[(&str, &str)], args: &[&str], input: &str) -> CommandOutput {
     let mut child = Command::new(BINARY)
         .args(args)
@@ -343,7 +343,7 @@ fn run_with(set: &[(&str, &str)], args: &[&str], input: &str) -> CommandOutput {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // One that does not read its input may be gone before it is written.
+    // A command that does not read its input may have ended before it is written.
     let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
     let output = child.wait_with_output().unwrap();
     CommandOutput {

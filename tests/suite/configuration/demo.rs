@@ -1,4 +1,4 @@
-//! The demo: the repository's own routes.yaml before a simulated provider, as people meet it first.
+//! Tests of the demo with the repository's routes.yaml and a simulated provider.
 
 use crate::harness::connection::Connection;
 use crate::harness::process::Process;
@@ -42,7 +42,7 @@ impl Demo {
     }
 }
 
-/// A create, and where its answer has the id; where a query is sent, and its answer has the video.
+/// A create and the pointer to the id in its response; the path of a query and the pointer to the video.
 struct Shape {
     create: &'static str,
     body: Value,

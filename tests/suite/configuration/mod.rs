@@ -1,4 +1,4 @@
-//! The configuration and the command line: check, explain, demo.
+//! Tests of the configuration and the command line.
 
 mod check;
 mod check_random_input;

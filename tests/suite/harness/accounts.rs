@@ -1,4 +1,4 @@
-//! Two accounts at one provider, and three callers at home there: `ann` and `cat` in one, `bob` in the other.
+//! Two accounts at one provider, and three callers that use them: `ann` and `cat` the first, `bob` the second.
 
 use super::config::{self, CREDENTIALS, caller};
 use super::request::{ANN, BOB};
@@ -8,7 +8,7 @@ use serde_json::Value;
 /// The key of the caller `cat`, who may use every model.
 pub const CAT: &str = "sk-cat-canary-7e02b1";
 pub const CALLERS: [&str; 3] = [ANN, BOB, CAT];
-/// The accounts' credentials: of the channels `openai` and `second`.
+/// The accounts' credentials, those of the channels `openai` and `second`.
 pub const ACCOUNTS: [&str; 2] = [CREDENTIALS[0], "sk-upstream-second-canary-1d9a"];
 
 pub struct Accounts {
@@ -22,14 +22,14 @@ impl Accounts {
         Self::with(|_| {}).await
     }
 
-    /// With changes to the configuration.
+    /// Starts them with a changed configuration.
     pub async fn with(change: impl FnOnce(&mut Value)) -> Self {
         let simulator = Simulator::start().await;
         let mut config = config::standard(&simulator.url());
         let mut second = config["channels"]["openai"].clone();
         second["credential"]["bearer"] = ACCOUNTS[1].into();
         config["channels"]["second"] = second;
-        // Who may use the small model only has none on the first channel.
+        // A caller who may use only the small model has no model on the first channel.
         let models = config["channels"]["openai"]["models"].as_object_mut();
         models.unwrap().remove("demo-small");
         let callers = config["callers"].as_array_mut().unwrap();
@@ -46,11 +46,11 @@ impl Accounts {
         self.gateway.ask(request).await
     }
 
-    /// Asks for what has an id, and gives it once the gateway knows it.
+    /// Sends a request that creates a resource; returns its id once the gateway has recorded it.
     pub async fn make(&self, request: &Request) -> String {
         let answer = self.ask(request).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
-        // The log knows the id before any request can name it.
+        // The gateway has recorded the id once the log has it.
         let line = self.gateway.log_of(&answer).await;
         line["response_id"]
             .as_str()
@@ -58,7 +58,7 @@ impl Accounts {
             .to_string()
     }
 
-    /// The accounts that know what is at `path`.
+    /// The accounts that have the resource at `path`.
     pub async fn knowing(&self, path: &str) -> Vec<&'static str> {
         let mut knowing = Vec::new();
         for account in ACCOUNTS {
@@ -69,7 +69,7 @@ impl Accounts {
         knowing
     }
 
-    /// Asks the provider itself.
+    /// Sends a request to the provider directly.
     pub async fn direct(&self, request: &Request) -> WholeResponse {
         Connection::to(self.simulator.address)
             .await
@@ -77,19 +77,19 @@ impl Accounts {
             .await
     }
 
-    /// How many requests the provider has had.
+    /// The number of requests that the provider has received.
     pub async fn count(&self) -> usize {
         self.simulator.records().await.len()
     }
 
-    /// Gives the gateway another configuration.
+    /// Reloads the gateway with a changed configuration.
     pub async fn reload(&mut self, change: impl FnOnce(&mut Value)) {
         change(&mut self.config);
         let reloaded = self.try_reload(&self.config).await;
         assert_eq!(reloaded.status, 200, "{}", reloaded.text());
     }
 
-    /// Gives the gateway a configuration that it may refuse.
+    /// Reloads the gateway with a configuration that it may refuse.
     pub async fn try_reload(&self, config: &Value) -> WholeResponse {
         let text = format!("{config:#}");
         self.gateway.folder.replace("routes.yaml", text);
@@ -97,7 +97,7 @@ impl Accounts {
     }
 }
 
-/// A form with a file, and the fields given.
+/// A form with a file, and the given fields.
 pub fn form(target: &str, fields: &[(&str, &str)], content: &[u8]) -> Request {
     const BOUNDARY: &str = "----headgate-test-8c1";
     let mut body = Vec::new();

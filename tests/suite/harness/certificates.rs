@@ -1,4 +1,4 @@
-//! Certificates made for one test, and TLS connections that use them.
+//! Certificates for one test, and TLS connections that use them.
 
 use super::folder::Folder;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
@@ -13,10 +13,10 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-/// The name in the certificates of servers, beside 127.0.0.1.
+/// The name in server certificates, beside 127.0.0.1.
 pub const SERVER: &str = "gate.test";
 
-/// An authority that everybody who trusts it finds in `pem`.
+/// A certificate authority.
 pub struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
@@ -57,10 +57,10 @@ impl Authority {
         self.issue(&[SERVER, "127.0.0.1"])
     }
 
-    /// Connects to [`SERVER`] at `address`, which this authority vouches for.
+    /// Connects to [`SERVER`] at `address` and verifies its certificate with this authority.
     ///
     /// # Errors
-    /// The handshake fails. With TLS 1.3 a refused client certificate shows with the first read only.
+    /// The handshake fails. With TLS 1.3 a refused client certificate shows only with the first read.
     pub async fn connect(
         &self,
         address: SocketAddr,
@@ -72,7 +72,7 @@ impl Authority {
         self.connect_over(stream, offered, identity).await
     }
 
-    /// As [`Self::connect`], on a connection that may have carried other bytes before.
+    /// Like [`Self::connect`], on a connection that may have carried other bytes before.
     pub async fn connect_over(
         &self,
         stream: TcpStream,
@@ -99,14 +99,14 @@ impl Authority {
 }
 
 impl Identity {
-    /// Writes the files of a `server.tls` or `channels.*.tls`, and returns that.
+    /// Writes the files of a `server.tls` or `channels.*.tls` section, and returns the section.
     pub fn write(&self, folder: &Folder, name: &str) -> Value {
         folder.write(&format!("{name}.pem"), &self.certificate);
         folder.write(&format!("{name}.key"), &self.key);
         json!({"certificate": format!("{name}.pem"), "key": format!("{name}.key")})
     }
 
-    /// What a server that shows this certificate needs.
+    /// The TLS configuration of a server with this certificate.
     pub fn server_config(&self, offered: &[&str]) -> Arc<ServerConfig> {
         let mut config = ServerConfig::builder_with_provider(provider())
             .with_safe_default_protocol_versions()

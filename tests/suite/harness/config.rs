@@ -1,16 +1,16 @@
-//! Configurations as JSON, which is YAML too: one that has everything, for tests to change.
+//! Configurations as JSON, which is also YAML: a full one for tests to change.
 
 use super::request::{ANN, BOB};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// What the gateway shows the providers; no caller may ever see them.
+/// The gateway's credentials at the providers, which no caller may see.
 pub const CREDENTIALS: [&str; 2] = [
     "sk-upstream-openai-canary-77d0",
     "sk-upstream-messages-canary-4e2b",
 ];
 
-/// Both channels lead to `provider`, the base URL of one.
+/// A configuration in which both channels have the base URL `provider`.
 pub fn standard(provider: &str) -> Value {
     json!({
         "server": {"listen": "127.0.0.1:0", "admin": "127.0.0.1:0", "workers": 2},
@@ -40,14 +40,14 @@ pub fn channel(base_url: &str, protocols: &[&str], credential: Value) -> Value {
     })
 }
 
-/// No channel is left alone, however it fails: each case meets it as if it were the first.
+/// Disables cool-downs, so that the cases of a test do not affect each other.
 pub fn without_cool_downs(config: &mut Value) {
     for channel in config["channels"].as_object_mut().unwrap().values_mut() {
         channel["health"] = json!({"failures": 0});
     }
 }
 
-/// The route of this name.
+/// The route with this name.
 pub fn route<'c>(config: &'c mut Value, name: &str) -> &'c mut Value {
     let routes = config["routes"].as_array_mut().unwrap();
     let found = routes.iter_mut().find(|route| route["name"] == name);

@@ -1,4 +1,4 @@
-//! A client connection that hides nothing: every byte of HTTP/1.1 as it comes, and whether it ended well.
+//! An HTTP/1.1 client connection that exposes every received byte, and how the connection ended.
 
 use super::{PATIENCE, Request};
 use serde_json::Value;
@@ -10,15 +10,15 @@ use tokio::time::timeout;
 
 pub struct Connection<S = TcpStream> {
     stream: S,
-    /// Read, but not yet taken.
+    /// Bytes that were read from the socket, but not yet consumed.
     buffer: Vec<u8>,
 }
 
-/// Header fields in the order they came.
+/// Header fields in the order received.
 #[derive(Clone, Debug, Default)]
 pub struct Headers(Vec<(String, String)>);
 
-/// An answer whose body is still to come.
+/// A response whose body has not been read.
 pub struct OpenResponse<S = TcpStream> {
     pub status: u16,
     pub headers: Headers,
@@ -26,17 +26,17 @@ pub struct OpenResponse<S = TcpStream> {
     pub connection: Connection<S>,
 }
 
-/// An answer as far as it came.
+/// A response, as far as it was received.
 #[derive(Debug)]
 pub struct WholeResponse {
     pub status: u16,
     pub headers: Headers,
     pub body: Vec<u8>,
-    /// Its framing says that this is all of it.
+    /// Whether the body is complete according to its framing.
     pub whole: bool,
 }
 
-/// What came next of a body.
+/// The next piece of a body.
 #[derive(Debug, PartialEq, Eq)]
 pub enum StreamPiece {
     Data(Vec<u8>),
@@ -59,7 +59,7 @@ impl Connection {
         Self::over(stream)
     }
 
-    /// Closes with an RST, as a process that is killed with unread input does.
+    /// Closes with an RST, like a process that is killed with unread input.
     pub fn reset(self) {
         let socket = socket2::SockRef::from(&self.stream);
         socket.set_linger(Some(std::time::Duration::ZERO)).unwrap();
@@ -79,7 +79,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         self.stream.flush().await
     }
 
-    /// Sends a request and reads the whole answer.
+    /// Sends a request and reads the whole response.
     pub async fn ask(&mut self, request: &Request) -> WholeResponse {
         self.send(&request.bytes()).await.unwrap();
         self.answer()
@@ -87,7 +87,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .expect("the connection ended without an answer")
     }
 
-    /// Sends a request and reads the head of its answer.
+    /// Sends a request and reads the head of its response.
     pub async fn open(mut self, request: &Request) -> OpenResponse<S> {
         self.send(&request.bytes()).await.unwrap();
         self.reply()
@@ -95,7 +95,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
             .expect("the connection ended without an answer")
     }
 
-    /// The head of the next answer; `None` if the connection ends instead.
+    /// The head of the next response; `None` if the connection ends instead.
     pub async fn reply(mut self) -> Option<OpenResponse<S>> {
         let (status, headers) = self.head().await?;
         Some(OpenResponse {
@@ -106,7 +106,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         })
     }
 
-    /// The next whole answer; `None` if the connection ends instead.
+    /// The next whole response; `None` if the connection ends instead.
     pub async fn answer(&mut self) -> Option<WholeResponse> {
         let (status, headers) = self.head().await?;
         let mut framing = Framing::of(status, &headers);
@@ -119,7 +119,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         })
     }
 
-    /// The next head, an informational one too.
+    /// The next head, which may be informational.
     pub async fn head(&mut self) -> Option<(u16, Headers)> {
         let head = self.take_until(b"\r\n\r\n").await?;
         let head = String::from_utf8(head).unwrap();
@@ -131,7 +131,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Some((status, Headers(fields.collect())))
     }
 
-    /// Whether the other side ends the connection without another byte.
+    /// Whether the peer closes the connection without sending another byte.
     pub async fn is_over(&mut self) -> bool {
         self.buffer.is_empty() && !self.read_more().await
     }
@@ -192,7 +192,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         }
     }
 
-    /// Reads what there is; `false` at the end, however it came.
+    /// Reads available bytes; returns `false` at the end, whether or not it was clean.
     async fn read_more(&mut self) -> bool {
         self.buffer.reserve(64 << 10);
         let read = timeout(PATIENCE, self.stream.read_buf(&mut self.buffer))
@@ -207,7 +207,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> OpenResponse<S> {
         self.connection.piece(&mut self.framing).await
     }
 
-    /// Reads until the text of the body so far has `needle`, and returns that text.
+    /// Reads until the text of the body contains `needle`; returns the text so far.
     pub async fn until(&mut self, needle: &str) -> String {
         let mut text = Vec::new();
         while find(&text, needle.as_bytes()).is_none() {
@@ -222,7 +222,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> OpenResponse<S> {
         String::from_utf8(text).unwrap()
     }
 
-    /// Reads what is left of the body.
+    /// Reads the rest of the body.
     pub async fn rest(mut self) -> WholeResponse {
         let (body, whole) = self.connection.body(&mut self.framing).await;
         WholeResponse {
@@ -239,14 +239,14 @@ impl WholeResponse {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The body as JSON; null if it is none.
+    /// The body as JSON; null if it is not JSON.
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).unwrap_or_default()
     }
 }
 
 impl Headers {
-    /// The value of a field; those of one that came twice are an error.
+    /// The value of a field, which must not be repeated.
     pub fn get(&self, name: &str) -> Option<&str> {
         let mut values = self.0.iter().filter(|(known, _)| known == name);
         let value = values.next().map(|(_, value)| value.as_str());

@@ -1,10 +1,10 @@
-//! Errors as the clients of each protocol read them.
+//! Assertions about errors in the format of each protocol.
 
 use super::WholeResponse;
 use headgate::protocol::Protocol;
 use serde_json::Value;
 
-/// The whole answer is an error in the protocol's shape; returns its message.
+/// Asserts that the response is an error in the protocol's format; returns its message.
 pub fn assert_error_body(protocol: Protocol, answer: &WholeResponse, status: u16) -> String {
     let (text, body) = (answer.text(), answer.json());
     assert_eq!(
@@ -14,7 +14,7 @@ pub fn assert_error_body(protocol: Protocol, answer: &WholeResponse, status: u16
     );
     assert_eq!(answer.headers.get("content-type"), Some("application/json"));
     let id = answer.headers.get("x-request-id").expect("a request id");
-    // Family B has at the top what the others have in `error`.
+    // Family B has at the top level what the others have in `error`.
     let error = match protocol {
         Protocol::FamilyB => &body,
         _ => &body["error"],
@@ -43,7 +43,7 @@ pub fn assert_error_body(protocol: Protocol, answer: &WholeResponse, status: u16
     message.to_string()
 }
 
-/// Both say in the same words, and with the same headers, that something is unknown.
+/// Asserts that both are the same 404, with the same message and headers.
 pub fn assert_alike(protocol: Protocol, one: &WholeResponse, other: &WholeResponse) {
     let messages = [one, other].map(|answer| assert_error_body(protocol, answer, 404));
     assert_eq!(messages[0], messages[1]);
@@ -58,7 +58,7 @@ pub fn assert_alike(protocol: Protocol, one: &WholeResponse, other: &WholeRespon
     assert_eq!(names(one), names(other));
 }
 
-/// The last event tells of a failure in the protocol's shape.
+/// Asserts that the last event is an error in the protocol's format.
 pub fn assert_error_event(protocol: Protocol, answer: &WholeResponse) {
     let text = answer.text();
     let event = text.trim_end().rsplit("\n\n").next().unwrap();

@@ -1,4 +1,4 @@
-//! A folder of a test's own, removed when it is over.
+//! A temporary folder of one test, removed when it is dropped.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,7 +26,7 @@ impl Folder {
         path
     }
 
-    /// Replaces a file in one step, as careful editors do.
+    /// Replaces a file atomically, as careful editors do.
     pub fn replace(&self, name: &str, content: impl AsRef<[u8]>) {
         let new = self.write(&format!(".{name}.new"), content);
         std::fs::rename(new, self.0.join(name)).unwrap();

@@ -16,7 +16,7 @@ pub struct Gateway {
     pub folder: Folder,
 }
 
-/// The samples of a page of metrics.
+/// The samples of a metrics page.
 pub struct Metrics {
     pub samples: Vec<Sample>,
 }
@@ -32,17 +32,17 @@ impl Gateway {
         Self::start_in(folder_with_schemas(), &format!("{config:#}")).await
     }
 
-    /// With the text of a configuration, in a folder that has all it names.
+    /// Starts with the text of a configuration, in a folder with all files that it names.
     pub async fn start_in(folder: Folder, config: &str) -> Self {
         Self::start_read_by(folder, config, Reader::Stays).await
     }
 
-    /// With a configuration whose folder outlives it.
+    /// Starts with a configuration whose folder outlives the gateway.
     pub async fn start_at(file: &Path) -> Self {
         Self::start_told(Folder::new(), file, &[], Reader::Stays).await
     }
 
-    /// With these directives as `RUST_LOG`.
+    /// Starts with these directives as `RUST_LOG`.
     pub async fn start_logging(folder: Folder, config: &Value, directives: &str) -> Self {
         let file = folder.write("routes.yaml", format!("{config:#}"));
         let args = ["run", "--config", file.to_str().unwrap()];
@@ -50,7 +50,7 @@ impl Gateway {
         Self::listening(process, folder).await
     }
 
-    /// With a reader of its standard error who may not stay.
+    /// Starts with a reader of its standard error that may stop reading.
     pub async fn start_read_by(folder: Folder, config: &str, reader: Reader) -> Self {
         let file = folder.path().join("routes.yaml");
         if !file.exists() {
@@ -59,14 +59,14 @@ impl Gateway {
         Self::start_told(folder, &file, &[], reader).await
     }
 
-    /// The next process at the same addresses, which takes over from this one.
+    /// Starts the next process at the same addresses, which takes over from this one.
     pub async fn successor(&self, config: &str) -> Self {
         let folder = folder_with_schemas();
         let file = folder.write("routes.yaml", config);
         self.successor_at(folder, &file).await
     }
 
-    /// As [`Gateway::successor`], with a configuration whose folder may outlive both.
+    /// Like [`Gateway::successor`], with a configuration whose folder may outlive both.
     pub async fn successor_at(&self, folder: Folder, file: &Path) -> Self {
         let (listen, admin) = (self.address.to_string(), self.admin.to_string());
         let args = ["--upgrade", "--listen", &listen, "--admin", &admin];
@@ -101,12 +101,12 @@ impl Gateway {
         Connection::to(self.address).await
     }
 
-    /// Sends a request on a connection of its own and reads the whole answer.
+    /// Sends a request on a new connection and reads the whole response.
     pub async fn ask(&self, request: &Request) -> WholeResponse {
         self.connect().await.ask(request).await
     }
 
-    /// Sends a request on a connection of its own and reads the head of its answer.
+    /// Sends a request on a new connection and reads the head of its response.
     pub async fn open(&self, request: &Request) -> OpenResponse {
         self.connect().await.open(request).await
     }
@@ -133,7 +133,7 @@ impl Gateway {
         self.process.stdout.json()
     }
 
-    /// The line of the request with this id, once it is written.
+    /// The access-log line of the response's request, once it is written.
     pub async fn log_of(&self, answer: &WholeResponse) -> Value {
         let id = answer
             .headers
@@ -151,7 +151,7 @@ impl Gateway {
     }
 }
 
-/// A folder in which the schemas of this repository are found.
+/// A folder with the schemas of this repository.
 pub fn folder_with_schemas() -> Folder {
     let folder = Folder::new();
     let schemas = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas");
@@ -161,7 +161,7 @@ pub fn folder_with_schemas() -> Folder {
 
 impl Metrics {
     /// # Panics
-    /// Where a line is not of Prometheus' text format.
+    /// If a line is not in Prometheus' text format.
     pub fn parse(text: &str) -> Self {
         let samples = text
             .lines()
@@ -171,7 +171,7 @@ impl Metrics {
         Self { samples }
     }
 
-    /// The sum of all samples of this name that have these labels.
+    /// The sum of all samples with this name and these labels.
     pub fn sum(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         self.samples
             .iter()

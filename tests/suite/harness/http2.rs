@@ -1,4 +1,4 @@
-//! A client connection of HTTP/2, that shows how each stream ends.
+//! An HTTP/2 client connection that shows how each stream ends.
 
 use super::connection::Headers;
 use super::{PATIENCE, Request, WholeResponse};
@@ -9,19 +9,19 @@ use std::future::poll_fn;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
-/// Many streams at once; a clone opens streams on the same connection.
+/// A connection; a clone opens streams on the same connection.
 #[derive(Clone)]
 pub struct Http2 {
     sender: SendRequest<Bytes>,
 }
 
-/// A request that is sent, as far as it may be, and not yet answered.
+/// A request that was sent, as far as the peer allows, and has no response yet.
 pub struct PendingResponse {
     answer: client::ResponseFuture,
     stream: SendStream<Bytes>,
 }
 
-/// An answer whose body is still to come.
+/// A response whose body has not been read.
 pub struct Http2Reply {
     pub status: u16,
     pub headers: Headers,
@@ -31,7 +31,7 @@ pub struct Http2Reply {
 
 impl Http2 {
     pub async fn over(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Self {
-        // A stream that is not read must not take the window of the others.
+        // A stream that is not read must not use up the connection's window.
         let handshake = client::Builder::new()
             .initial_connection_window_size(16 << 20)
             .handshake(stream);
@@ -44,18 +44,18 @@ impl Http2 {
         self.open(request).await.rest().await.0
     }
 
-    /// Sends a request and reads the head of its answer.
+    /// Sends a request and reads the head of its response.
     pub async fn open(&self, request: &Request) -> Http2Reply {
         self.send(request).await.reply().await
     }
 
-    /// Sends a request; a body only until the other side wants no more of it.
+    /// Sends a request; stops sending its body when the peer wants no more of it.
     pub async fn send(&self, request: &Request) -> PendingResponse {
         self.send_all(request).await.0
     }
 
-    /// Sends a request with its whole body before anything of the response is read, as many clients
-    /// do. `false` if the other side wanted less of it.
+    /// Sends a request with its whole body before reading anything of the response, as many clients do. Returns `false`
+    /// if the peer did not accept the whole body.
     pub async fn send_all(&self, request: &Request) -> (PendingResponse, bool) {
         let mut sender = self.sender.clone().ready().await.unwrap();
         let ends = request.body.is_none();
@@ -68,12 +68,12 @@ impl Http2 {
         (PendingResponse { answer, stream }, whole)
     }
 
-    /// Whether the other side takes no more requests on this connection.
+    /// Whether the peer accepts no more requests on this connection.
     pub async fn is_closing(&self) -> bool {
         self.sender.clone().ready().await.is_err()
     }
 
-    /// Sends a head that promises a body, and none of that.
+    /// Sends a head that announces a body, and none of the body.
     pub async fn send_head(&self, request: &Request) -> PendingResponse {
         let mut sender = self.sender.clone().ready().await.unwrap();
         let (answer, stream) = sender.send_request(head_of(request), false).unwrap();
@@ -82,14 +82,14 @@ impl Http2 {
 }
 
 impl PendingResponse {
-    /// How much of `wanted` bytes the other side takes before it has read any.
+    /// How many of `wanted` bytes the peer accepts before it has read any.
     pub async fn room(mut self, wanted: usize) -> usize {
         self.stream.reserve_capacity(wanted);
         let room = poll_fn(|context| self.stream.poll_capacity(context)).await;
         room.unwrap().unwrap()
     }
 
-    /// Where the request's body is written.
+    /// The stream of the request's body.
     pub fn body(&mut self) -> &mut SendStream<Bytes> {
         &mut self.stream
     }
@@ -111,7 +111,7 @@ impl PendingResponse {
 }
 
 impl Http2Reply {
-    /// The next piece of the body; `None` where END_STREAM ends it.
+    /// The next piece of the body; `None` after END_STREAM.
     ///
     /// # Errors
     /// The stream or its connection ended in another way.
@@ -125,7 +125,7 @@ impl Http2Reply {
         Ok(piece)
     }
 
-    /// Reads until the text of the body so far has `needle`, and returns that text.
+    /// Reads until the text of the body contains `needle`; returns the text so far.
     pub async fn until(&mut self, needle: &str) -> String {
         let mut text = String::new();
         while !text.contains(needle) {
@@ -136,7 +136,7 @@ impl Http2Reply {
         text
     }
 
-    /// Reads what is left of the body, and tells the reason of a reset.
+    /// Reads the rest of the body; returns the reason if the stream was reset.
     pub async fn rest(mut self) -> (WholeResponse, Option<Reason>) {
         let mut body = Vec::new();
         let ended = loop {
@@ -155,20 +155,20 @@ impl Http2Reply {
         (answer, ended.and_then(|error| error.reason()))
     }
 
-    /// The reason with which the other side resets the stream.
+    /// The reason with which the peer resets the stream.
     pub async fn reset_by_peer(&mut self) -> Reason {
         let reset = poll_fn(|context| self.stream.poll_reset(context));
         let reset = timeout(PATIENCE, reset).await.expect("no reset");
         reset.expect("the connection ended")
     }
 
-    /// Sends a body of this many bytes, as long as the other side takes it.
+    /// Sends a body of this many bytes, as long as the peer accepts it.
     pub async fn send_until_reset(&mut self, bytes: usize) {
         let sent = write(&mut self.stream, vec![b' '; bytes].into());
         timeout(PATIENCE, sent).await.expect("the body is stuck");
     }
 
-    /// Sends a small piece of the request's body, and does not end it.
+    /// Sends a small piece of the request's body without ending it.
     pub fn send_piece(&mut self, piece: &'static [u8]) -> bool {
         let piece = Bytes::from_static(piece);
         self.stream.send_data(piece, false).is_ok()
@@ -195,7 +195,7 @@ fn head_of(request: &Request) -> http::Request<()> {
     head.body(()).unwrap()
 }
 
-/// Sends what the windows let through, until all is sent or the other side wants no more.
+/// Sends as much as the windows allow, until everything is sent or the peer wants no more.
 async fn write(stream: &mut SendStream<Bytes>, mut body: Bytes) -> bool {
     while !body.is_empty() {
         stream.reserve_capacity(body.len());

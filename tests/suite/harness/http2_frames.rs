@@ -1,4 +1,4 @@
-//! A client connection of HTTP/2 as frames, for what no library sends.
+//! An HTTP/2 client connection that sends raw frames, for what no library sends.
 
 use super::PATIENCE;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub struct Http2Frames<S> {
     ended: BTreeMap<u32, StreamEnd>,
 }
 
-/// How the other side ended a stream, or the connection.
+/// How the peer ended a stream or the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StreamEnd {
     /// A response with this status.
@@ -42,7 +42,7 @@ pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// A literal field; `indexed` puts it into the table.
+/// A literal field; `indexed` adds it to the dynamic table.
 pub fn literal(indexed: bool, name: &[u8], value: &[u8]) -> Vec<u8> {
     let mut field = vec![if indexed { 0x40 } else { 0 }];
     for text in [name, value] {
@@ -64,7 +64,7 @@ pub fn literal(indexed: bool, name: &[u8], value: &[u8]) -> Vec<u8> {
 }
 
 impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
-    /// Greets with the window that each stream is to have.
+    /// Sends the connection preface, with the initial window of each stream.
     pub async fn over(stream: S, window: u32) -> Self {
         let mut connection = Self {
             stream,
@@ -78,7 +78,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
         connection
     }
 
-    /// What the other side takes no more is dropped.
+    /// Sends bytes; errors after the peer has closed are ignored.
     pub async fn send(&mut self, bytes: &[u8]) {
         self.sent += bytes.len();
         if self.stream.write_all(bytes).await.is_ok() {
@@ -86,7 +86,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
         }
     }
 
-    /// Reads until a stream has ended, or begun to be answered.
+    /// Reads until a stream has ended or has a response.
     pub async fn ended(&mut self, stream: u32) -> StreamEnd {
         loop {
             if let Some(ended) = self.ended.get(&stream) {
@@ -99,7 +99,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
         }
     }
 
-    /// `false` where the connection ends.
+    /// Reads a frame; returns `false` if the connection ends.
     async fn read_frame(&mut self) -> bool {
         let mut head = [0; 9];
         if self.stream.read_exact(&mut head).await.is_err() {
@@ -132,9 +132,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
     }
 }
 
-/// The status is the first field; responses of one connection that need the table are not understood.
+/// The status, which must be the first field; responses that need the dynamic table are not decoded.
 fn status_of(block: &[u8]) -> u16 {
-    // Table size updates come before it.
+    // Table size updates precede it.
     let at = block.iter().position(|byte| byte >> 5 != 1).unwrap();
     match block[at..] {
         [0x88, ..] => 200,
@@ -152,7 +152,7 @@ fn status_of(block: &[u8]) -> u16 {
     }
 }
 
-/// Digits in the Huffman code: 0 to 2 have five bits, the others six.
+/// Decodes Huffman-coded digits: 0 to 2 have five bits, the others six.
 fn digits_of(text: &[u8]) -> u16 {
     let bits: Vec<u16> = text
         .iter()

@@ -1,4 +1,4 @@
-//! A provider of HTTP/2 that does with each stream what a test tells it, and counts them.
+//! An HTTP/2 provider with a scripted response for each stream; it counts them.
 
 use bytes::Bytes;
 use h2::server::{self, SendResponse};
@@ -16,23 +16,23 @@ pub struct Http2Provider {
     seen: Arc<AtomicUsize>,
 }
 
-/// What is done with a request once all of it has come.
+/// What happens after a whole request was received.
 #[derive(Clone, Copy, Debug)]
 pub enum ScriptedStreamResponse {
     Answer,
-    /// Sends `103 Early Hints` before its answer.
+    /// Sends `103 Early Hints` before the response.
     HintAndAnswer,
     Reset(Reason),
-    /// Answers, and opens no further stream on this connection.
+    /// Responds, and sends GOAWAY, so that no further stream opens on this connection.
     AnswerAndGoAway,
-    /// Ends the connection, and with it all its streams.
+    /// Closes the connection with all its streams.
     Close,
 }
 
 const BODY: &str = r#"{"object":"chat.completion","choices":[]}"#;
 
 impl Http2Provider {
-    /// Does `acts` one after the other, and behind the last one answers every stream.
+    /// Applies `acts` one after the other, and after the last one responds to every stream.
     pub async fn start(acts: &[ScriptedStreamResponse]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let provider = Self {
@@ -52,7 +52,7 @@ impl Http2Provider {
         provider
     }
 
-    /// How many requests have come.
+    /// The number of requests received.
     pub fn seen(&self) -> usize {
         self.seen.load(Ordering::SeqCst)
     }

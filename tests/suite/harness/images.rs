@@ -1,4 +1,4 @@
-//! Image edits: a gateway for them, and requests as SDKs write them.
+//! Image edits: the configuration of a gateway for them, and requests like those of SDKs.
 
 use super::config::{self, caller};
 use super::request::{ANN, BOB};
@@ -8,11 +8,12 @@ use serde_json::{Value, json};
 pub const PATH: &str = "/v1/images/edits";
 pub const MODEL: &str = "demo-image";
 pub const CHANNEL_MODEL: &str = "upstream-image-1";
-/// The beginning of a PNG, with bytes that careless readers trip over.
+/// The start of a PNG, with bytes that a careless parser would misread.
 pub const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\0\r\n--gate\r--\n\r\n";
 pub const PNG_BASE64: &str = "iVBORw0KGgoADQotLWdhdGUNLS0KDQo=";
 
-/// One account for image edits, whose requests obey `directives`; `image_edit` is what it says of them.
+/// A configuration with one account for image edits; its requests apply `directives`, and `image_edit` is a section of
+/// the channel.
 pub fn image_config(simulator: &Simulator, directives: &str, image_edit: Value) -> Value {
     let base_url = match directives {
         "" => simulator.url(),
@@ -36,14 +37,14 @@ pub fn image_config(simulator: &Simulator, directives: &str, image_edit: Value) 
     config
 }
 
-/// A form as SDKs write it; a name with `!` is a file.
+/// A form like those of SDKs; a name with `!` is a file.
 pub fn form(fields: &[(&str, &[u8])]) -> Request {
     Request::post(PATH, written(fields, MODEL))
         .without("content-type")
         .header("Content-Type", "multipart/form-data; boundary=gate-7f")
 }
 
-/// The body of [`form`], with `model` in the place of `MODEL`.
+/// The body of [`form`], with `model` in place of `MODEL`.
 pub fn written(fields: &[(&str, &[u8])], model: &str) -> Vec<u8> {
     let mut body = Vec::new();
     for (name, value) in fields {

@@ -1,4 +1,4 @@
-//! What every test stands on: real processes, real sockets, and a client that sees every byte.
+//! The test harness: real processes, real sockets, and clients that see every byte.
 
 pub mod accounts;
 pub mod certificates;
@@ -41,16 +41,16 @@ use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// The three protocols, for tables.
+/// The three text protocols, for tables.
 pub const PROTOCOLS: [Protocol; 3] = [Protocol::Chat, Protocol::Messages, Protocol::Responses];
 
-/// Far beyond what anything here takes on a busy machine: a test that waits this long has failed.
+/// The timeout of every wait, far longer than anything takes on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Looks again and again until `look` finds something.
+/// Polls `look` until it returns something.
 ///
 /// # Panics
-/// When nothing was found within [`PATIENCE`].
+/// If it returned nothing within [`PATIENCE`].
 pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let until = Instant::now() + PATIENCE;
     loop {

@@ -1,4 +1,4 @@
-//! A name server whose names a test changes as it likes, over UDP and TCP.
+//! A name server with records that a test can change, over UDP and TCP.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -25,24 +25,24 @@ struct Zone {
     ttl: u32,
 }
 
-/// How questions are answered.
+/// How queries are answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NameServerBehaviour {
     #[default]
     AtOnce,
     After(Duration),
     Never,
-    /// With SERVFAIL.
+    /// Responds with SERVFAIL.
     Failing,
-    /// Questions for IPv6 addresses are not answered.
+    /// Does not respond to queries for IPv6 addresses.
     SilentForIpv6,
-    /// Over UDP only that the answer is too long for it.
+    /// Responds over UDP with a truncated message, so that the client uses TCP.
     TooLong,
 }
 
 impl NameServer {
     pub async fn start() -> Self {
-        // The same port for both: another test may have taken the second one meanwhile.
+        // Both need the same port, and another test may have taken it for TCP meanwhile.
         let (datagrams, listener) = loop {
             let datagrams = UdpSocket::bind("127.0.0.1:0").await.unwrap();
             if let Ok(listener) = TcpListener::bind(datagrams.local_addr().unwrap()).await {
@@ -63,7 +63,7 @@ impl NameServer {
         server
     }
 
-    /// From now on `name` has these addresses, for `ttl` seconds.
+    /// Sets the addresses of `name`, with a time to live of `ttl` seconds.
     pub fn say(&self, name: &str, addresses: &[&str], ttl: u32) {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let mut world = self.world.lock().unwrap();
@@ -74,7 +74,7 @@ impl NameServer {
         self.world.lock().unwrap().manner = manner;
     }
 
-    /// How often `name` was asked for, in either family.
+    /// The number of queries for `name`, in both families.
     pub fn asked(&self, name: &str) -> usize {
         let world = self.world.lock().unwrap();
         world

@@ -1,4 +1,4 @@
-//! A process of the binary under test: its output is kept, and it ends with the test.
+//! A process of the tested binary: its output is recorded, and it ends with the test.
 
 use super::eventually;
 use serde_json::Value;
@@ -15,17 +15,17 @@ pub struct Process {
     pub stderr: Lines,
 }
 
-/// How long somebody reads what a process writes to standard error.
+/// How long the reader of a process's standard error reads.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Reader {
     Stays,
-    /// Closes the pipe behind the line that has this text.
+    /// Closes the pipe after the line that contains this text.
     LeavesAfter(&'static str),
-    /// Leaves the pipe open behind the line that has this text, but takes no more from it.
+    /// Stops reading after the line that contains this text, but leaves the pipe open.
     StallsAfter(&'static str),
 }
 
-/// The lines a process has written so far.
+/// The lines that a process has written so far.
 #[derive(Clone, Default)]
 pub struct Lines(Arc<Mutex<Vec<String>>>);
 
@@ -34,12 +34,12 @@ impl Process {
         Self::spawn_read_by(args, Reader::Stays)
     }
 
-    /// With a reader of standard error who may not stay.
+    /// Starts a process with a reader of standard error that may stop reading.
     pub fn spawn_read_by(args: &[&str], reader: Reader) -> Self {
         Self::spawn_logging(args, None, reader)
     }
 
-    /// With these directives as `RUST_LOG`.
+    /// Starts a process with these directives as `RUST_LOG`.
     pub fn spawn_logging(args: &[&str], directives: Option<&str>, reader: Reader) -> Self {
         let mut command = Command::new(BINARY);
         match directives {
@@ -62,17 +62,17 @@ impl Process {
         }
     }
 
-    /// Memory of the process that is not swapped out.
+    /// The resident memory of the process, in bytes.
     pub fn resident_bytes(&self) -> u64 {
         self.status_bytes("VmRSS:")
     }
 
-    /// The part of it that is no file's: the system cannot take it back.
+    /// The resident memory that is not backed by a file, which the system cannot reclaim, in bytes.
     pub fn anonymous_bytes(&self) -> u64 {
         self.status_bytes("RssAnon:")
     }
 
-    /// Whether a file is mapped whose path has `text` in it.
+    /// Whether a file is mapped whose path contains `text`.
     pub fn maps(&self, text: &str) -> bool {
         let maps = std::fs::read_to_string(format!("/proc/{}/maps", self.id())).unwrap();
         maps.contains(text)
@@ -88,7 +88,7 @@ impl Process {
     /// The log line with this message, as JSON.
     ///
     /// # Panics
-    /// When the process ends without it.
+    /// If the process ends without it.
     pub async fn said(&mut self, message: &str) -> Value {
         eventually(message, async || {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -106,16 +106,16 @@ impl Process {
 
     pub fn signal(&self, signal: i32) {
         let id = libc::pid_t::try_from(self.child.id()).unwrap();
-        // SAFETY: sends a signal to our own child, which was not waited for yet.
+        // SAFETY: sends a signal to a child that was not waited for yet.
         assert_eq!(unsafe { libc::kill(id, signal) }, 0);
     }
 
-    /// How the process ended, once it has.
+    /// The exit status of the process, once it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// The most memory the process ever held, in bytes.
+    /// The maximum of the resident memory so far, in bytes.
     pub fn memory_peak(&self) -> u64 {
         self.status_bytes("VmHWM:")
     }

@@ -1,25 +1,25 @@
-//! Requests, written out byte by byte.
+//! Builds requests byte by byte.
 
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
 /// The key of the caller `ann`, who may use every model.
 pub const ANN: &str = "sk-ann-canary-5f1c7e";
-/// The key of the caller `bob`, who may use `demo-small` only.
+/// The key of the caller `bob`, who may use only `demo-small`.
 pub const BOB: &str = "sk-bob-canary-90ab3d";
 
-/// A request; it carries `ann`'s key unless told otherwise.
+/// A request with `ann`'s key, unless `key` sets another one.
 #[derive(Clone)]
 pub struct Request {
     pub method: String,
     pub target: String,
     pub headers: Vec<(String, String)>,
     pub body: Option<Vec<u8>>,
-    /// Sends the body in chunks of this size instead of with its length.
+    /// The chunk size of a chunked body; `None` sends Content-Length.
     chunk: Option<usize>,
 }
 
-/// Where requests of a protocol go.
+/// The path of a protocol.
 pub fn path_of(protocol: Protocol) -> &'static str {
     match protocol {
         Protocol::Chat => "/v1/chat/completions",
@@ -71,7 +71,7 @@ impl Request {
         Self::new("GET", target)
     }
 
-    /// A JSON body, sent as it is.
+    /// A request with a JSON body, sent as it is.
     pub fn post(target: &str, body: impl Into<Vec<u8>>) -> Self {
         let request = Self::new("POST", target).header("Content-Type", "application/json");
         Self {
@@ -80,7 +80,7 @@ impl Request {
         }
     }
 
-    /// `body` to the endpoint of a protocol, with the headers that it needs.
+    /// A request with `body` to the path of a protocol, with the headers that it requires.
     pub fn to(protocol: Protocol, body: impl Into<Vec<u8>>) -> Self {
         let request = Self::post(path_of(protocol), body);
         match protocol {
@@ -89,12 +89,12 @@ impl Request {
         }
     }
 
-    /// A small valid question.
+    /// A small valid request.
     pub fn ask(protocol: Protocol) -> Self {
         Self::to(protocol, body_of(protocol).to_string())
     }
 
-    /// A small valid question whose answer streams.
+    /// A small valid request for a stream.
     pub fn ask_stream(protocol: Protocol) -> Self {
         let mut body = body_of(protocol);
         body["stream"] = true.into();
@@ -117,13 +117,13 @@ impl Request {
         self
     }
 
-    /// Carries another key, as a bearer.
+    /// Sets another key, as a bearer token.
     pub fn key(self, key: &str) -> Self {
         self.without("authorization")
             .header("Authorization", &format!("Bearer {key}"))
     }
 
-    /// Tells the simulated provider what to do.
+    /// Sets directives for the simulated provider.
     pub fn simulate(self, directives: &str) -> Self {
         self.header("x-simulate", directives)
     }
@@ -134,12 +134,12 @@ impl Request {
         self
     }
 
-    /// Whether the head tells the body's length.
+    /// Whether the request has a Content-Length.
     pub fn declares_length(&self) -> bool {
         self.chunk.is_none()
     }
 
-    /// The head, framing included.
+    /// The head, with its framing headers.
     pub fn head(&self) -> Vec<u8> {
         let mut head = format!("{} {} HTTP/1.1\r\n", self.method, self.target);
         for (name, value) in &self.headers {
@@ -154,7 +154,7 @@ impl Request {
         head.into_bytes()
     }
 
-    /// The body, framing included.
+    /// The body, with its framing.
     pub fn framed_body(&self) -> Vec<u8> {
         let Some(body) = &self.body else {
             return Vec::new();

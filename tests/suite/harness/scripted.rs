@@ -1,4 +1,4 @@
-//! A provider that does to the byte what a test tells it, and keeps every byte it was sent.
+//! A provider with scripted responses, byte for byte, that records every request.
 
 use super::connection::find;
 use std::collections::VecDeque;
@@ -19,38 +19,38 @@ pub struct ScriptedProvider {
 /// What all connections of a provider share.
 struct ResponseScript {
     acts: Vec<ScriptedResponse>,
-    /// Done for the next requests, one of them each, before `acts` are done again.
+    /// Scripts for the next requests, one each, before `acts` applies again.
     turns: Mutex<VecDeque<Vec<ScriptedResponse>>>,
-    /// With the number of the connection that each came on.
+    /// The requests, each with the number of its connection.
     requests: Mutex<Vec<(usize, Vec<u8>)>>,
     connections: AtomicUsize,
 }
 
-/// What is done when a request has come; behind the last act the next request is read.
+/// An action after a request was received; after the last one, the next request is read.
 #[derive(Clone)]
 pub enum ScriptedResponse {
     Send(Vec<u8>),
-    /// Sends what this makes of the request.
+    /// Sends the result of this function of the request.
     Answer(fn(&str) -> Vec<u8>),
     Wait(Duration),
     /// Waits until a test notifies it.
     WaitFor(Arc<Notify>),
     /// Reads the next request of the connection.
     Read,
-    /// Ends the connection with a FIN.
+    /// Closes the connection with a FIN.
     Close,
-    /// Ends the connection with an RST.
+    /// Closes the connection with an RST.
     Reset,
 }
 
 impl ScriptedProvider {
-    /// Does `acts` for every request.
+    /// Applies `acts` to every request.
     pub async fn start(acts: Vec<ScriptedResponse>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         Self::on(listener, acts)
     }
 
-    /// Does `acts` for every request that comes to `listener`.
+    /// Applies `acts` to every request on `listener`.
     pub fn on(listener: TcpListener, acts: Vec<ScriptedResponse>) -> Self {
         let address = listener.local_addr().unwrap();
         let script = Arc::new(ResponseScript {
@@ -68,12 +68,12 @@ impl ScriptedProvider {
         Self { address, script }
     }
 
-    /// Does `acts` for the next request that has no turn of its own yet.
+    /// Applies `acts` to the next request that has no script yet.
     pub fn next(&self, acts: Vec<ScriptedResponse>) {
         self.script.turns.lock().unwrap().push_back(acts);
     }
 
-    /// Answers every request with these bytes.
+    /// Responds to every request with these bytes.
     pub async fn answering(answer: impl Into<Vec<u8>>) -> Self {
         Self::start(vec![ScriptedResponse::Send(answer.into())]).await
     }
@@ -82,7 +82,7 @@ impl ScriptedProvider {
         format!("http://{}/v1", self.address)
     }
 
-    /// Head and body of each request, as they came.
+    /// Head and body of each request, as received.
     pub fn requests(&self) -> Vec<String> {
         let requests = self.script.requests.lock().unwrap();
         requests
@@ -91,7 +91,7 @@ impl ScriptedProvider {
             .collect()
     }
 
-    /// Which connection each request came on.
+    /// The number of the connection of each request.
     pub fn connections(&self) -> Vec<usize> {
         let requests = self.script.requests.lock().unwrap();
         requests.iter().map(|(connection, _)| *connection).collect()
@@ -139,7 +139,7 @@ async fn play(mut stream: TcpStream, script: Arc<ResponseScript>) {
     }
 }
 
-/// A request with a Content-Length or without a body.
+/// Reads a request that has a Content-Length or no body.
 async fn read_request(stream: &mut TcpStream) -> Option<Vec<u8>> {
     let mut request = Vec::new();
     loop {

@@ -1,4 +1,4 @@
-//! The simulated provider as a process, and what it has on record.
+//! The simulated provider as a process, and its request log.
 
 use super::process::Process;
 use super::{Connection, Request, eventually};
@@ -28,12 +28,12 @@ impl Simulator {
         format!("http://{}/v1", self.address)
     }
 
-    /// The base URL of a channel whose requests all obey `directives`.
+    /// The base URL of a channel whose requests all apply `directives`.
     pub fn url_obeying(&self, directives: &str) -> String {
         format!("http://{}/~{directives}/v1", self.address)
     }
 
-    /// The records of all requests, oldest first.
+    /// The records of all requests, the oldest first.
     pub async fn records(&self) -> Vec<Value> {
         let answer = self.control("requests").await;
         serde_json::from_slice(&answer).unwrap()
@@ -44,7 +44,7 @@ impl Simulator {
         self.records().await.pop().expect("a request came")
     }
 
-    /// The body of request `n` as it was received.
+    /// The body of request `n` as received.
     pub async fn body(&self, n: &Value) -> Vec<u8> {
         self.control(&format!("requests/{n}/body")).await
     }
@@ -55,12 +55,12 @@ impl Simulator {
         self.body(&n).await
     }
 
-    /// How many requests it is answering now.
+    /// The number of open requests.
     pub async fn open(&self) -> u64 {
         serde_json::from_slice(&self.control("open").await).unwrap()
     }
 
-    /// From now on all requests obey `directives`; none if empty.
+    /// Sets the default directives of all requests; removes them if `directives` is empty.
     pub async fn obey(&self, directives: &str) {
         let method = if directives.is_empty() {
             "DELETE"
@@ -78,7 +78,7 @@ impl Simulator {
         assert_eq!(answer.status, 200, "{directives}: {}", answer.text());
     }
 
-    /// The record that `is_wanted` accepts, once there is one.
+    /// The first record that `is_wanted` accepts, once there is one.
     pub async fn record(&self, what: &str, is_wanted: impl Fn(&Value) -> bool) -> Value {
         eventually(what, async || {
             self.records()
@@ -99,7 +99,7 @@ impl Simulator {
     }
 }
 
-/// A process says where it listens a moment before it does.
+/// Waits for a listener: a process logs its address shortly before it listens.
 pub async fn wait_for_listener(address: SocketAddr) {
     eventually("a listener", async || {
         tokio::net::TcpStream::connect(address).await.ok()

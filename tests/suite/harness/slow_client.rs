@@ -1,4 +1,4 @@
-//! A provider whose stream of events never ends, sent as fast as it is taken, and counted.
+//! A provider that sends endless streams of events as fast as they are read, and counts the bytes.
 
 use bytes::Bytes;
 use std::future::poll_fn;
@@ -46,12 +46,12 @@ impl Flood {
         format!("http://{}/v1", self.address)
     }
 
-    /// Bytes of all streams that somebody has taken.
+    /// The bytes that were read from all streams.
     pub fn sent(&self) -> u64 {
         self.sent.load(Ordering::SeqCst)
     }
 
-    /// Streams that nobody has given up.
+    /// The number of open streams.
     pub fn open(&self) -> u64 {
         self.open.load(Ordering::SeqCst)
     }
@@ -66,7 +66,7 @@ fn event() -> Bytes {
 
 async fn serve_http1(mut stream: TcpStream, sent: Arc<AtomicU64>, open: Arc<AtomicU64>) {
     let mut request = [0; 64 << 10];
-    // Requests of tests come in one piece.
+    // The test's requests arrive in one piece.
     if !stream
         .read(&mut request)
         .await

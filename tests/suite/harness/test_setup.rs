@@ -1,4 +1,4 @@
-//! A simulated provider with a gateway before it.
+//! A gateway with a simulated provider.
 
 use super::{Gateway, OpenResponse, Request, Simulator, WholeResponse, config};
 use serde_json::Value;
@@ -13,12 +13,12 @@ impl TestSetup {
         Self::with(|_| {}).await
     }
 
-    /// With changes to the standard configuration.
+    /// Starts both with a changed standard configuration.
     pub async fn with(change: impl FnOnce(&mut Value)) -> Self {
         Self::between(|config, _| change(config)).await
     }
 
-    /// With changes that name the simulated provider.
+    /// Starts both with changes that depend on the simulated provider.
     pub async fn between(change: impl FnOnce(&mut Value, &Simulator)) -> Self {
         let simulator = Simulator::start().await;
         let mut config = config::standard(&simulator.url());

@@ -1,4 +1,4 @@
-//! A simulated provider with a gateway before it that speaks TLS, and clients of its HTTP/2.
+//! A gateway with TLS and a simulated provider, and HTTP/2 clients.
 
 use super::certificates::Authority;
 use super::gateway::folder_with_schemas;

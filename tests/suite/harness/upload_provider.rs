@@ -1,4 +1,4 @@
-//! A provider of either version of HTTP that counts and checks large bodies without holding them.
+//! A provider with HTTP/1.1 or HTTP/2 that counts and checks large bodies without buffering them.
 
 use bytes::Bytes;
 use h2::server::SendResponse;
@@ -10,14 +10,14 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
-/// What it does with each body.
+/// What the provider does with each body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Plan {
-    /// Reads to the end, and responds 200.
+    /// Reads to the end, and responds with 200.
     Read,
-    /// Reads so many bytes, responds with the status, and reads on.
+    /// Reads `after` bytes, responds with `status`, and continues to read.
     Respond { after: u64, status: u16 },
-    /// Reads so many bytes, and closes the connection, or resets the stream.
+    /// Reads `after` bytes, and closes the connection or resets the stream.
     Break { after: u64 },
 }
 
@@ -27,23 +27,23 @@ pub struct UploadProvider {
     open: watch::Sender<bool>,
 }
 
-/// A body as far as it came.
+/// A body, as far as it was received.
 #[derive(Clone, Debug, Default)]
 pub struct Upload {
     pub headers: HeaderMap,
     pub bytes: u64,
-    /// Whether each byte is the one of [`pattern`].
+    /// Whether each byte is that of [`pattern`].
     pub is_intact: bool,
-    /// Whether its framing says that this is all of it.
+    /// Whether the body is complete according to its framing.
     pub is_complete: bool,
-    /// Whether no more of it will come.
+    /// Whether no more of the body will be received.
     pub has_ended: bool,
 }
 
-/// Its length is a prime, so that no piece begins like another.
+/// The period of the pattern, a prime, so that no piece is equal to another.
 const PERIOD: u64 = 251;
 
-/// Bytes of an endless body from `at` on.
+/// The bytes of an endless pattern from offset `at`.
 pub fn pattern(at: u64, bytes: usize) -> Bytes {
     static PATTERN: std::sync::LazyLock<Bytes> =
         std::sync::LazyLock::new(|| (0..2 << 20).map(|at: u64| (at % PERIOD) as u8).collect());
@@ -88,7 +88,7 @@ impl UploadProvider {
         format!("http://{}/v1", self.address)
     }
 
-    /// Whether bodies are read; without it they are left in the sockets.
+    /// Sets whether bodies are read; if not, they stay in the sockets.
     pub fn read(&self, reads: bool) {
         self.open.send_replace(reads);
     }
@@ -105,7 +105,7 @@ struct Receiver {
     open: watch::Receiver<bool>,
 }
 
-/// One body of a [`Receiver`].
+/// The body that a [`Receiver`] receives.
 struct Receiving {
     receiver: Receiver,
     index: usize,
@@ -148,7 +148,7 @@ impl Receiving {
         });
     }
 
-    /// The status that is due behind so many bytes.
+    /// The status that is due after this many bytes.
     fn early_status(&mut self, bytes: u64) -> Option<u16> {
         let Plan::Respond { after, status } = self.receiver.plan else {
             return None;
@@ -201,7 +201,7 @@ async fn read_head(stream: &mut BufReader<TcpStream>) -> Option<HeaderMap> {
     }
 }
 
-/// `None` if it broke off, or the plan says that it does.
+/// `None` if the body ended early, or the plan is to break it off.
 async fn read_body(
     stream: &mut BufReader<TcpStream>,
     headers: &HeaderMap,

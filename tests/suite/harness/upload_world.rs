@@ -1,4 +1,4 @@
-//! A gateway with a route whose bodies stream, a provider that checks them, and callers of either version of HTTP.
+//! A gateway with a route that streams bodies, a provider that checks them, and callers with HTTP/1.1 or HTTP/2.
 
 use super::certificates::Authority;
 use super::gateway::folder_with_schemas;
@@ -56,7 +56,7 @@ impl UploadWorld {
         }
     }
 
-    /// Before a provider of one version of HTTP, with callers of another.
+    /// Starts a provider with one version of HTTP, and a gateway for callers with another.
     pub async fn between(caller: Caller, is_http2: bool, plan: Plan) -> Self {
         let (provider, http) = match is_http2 {
             false => (UploadProvider::http1(plan).await, "http1"),
@@ -81,7 +81,7 @@ impl UploadWorld {
     async fn upload_http1(&self, declared: Option<u64>, bytes: u64) -> WholeResponse {
         let mut connection = self.gateway.connect().await;
         connection.send(head(declared).as_bytes()).await.unwrap();
-        // A refusal may close the connection while the rest is written.
+        // A refusal may close the connection before the body is written.
         let _ = write(&mut connection, declared.is_none(), 0..bytes).await;
         if declared.is_none() {
             let _ = connection.send(b"0\r\n\r\n").await;
@@ -109,7 +109,7 @@ impl UploadWorld {
     }
 }
 
-/// The head of an upload by HTTP/1.1.
+/// The head of an upload with HTTP/1.1.
 pub fn head(declared: Option<u64>) -> String {
     let framing = match declared {
         Some(bytes) => format!("Content-Length: {bytes}"),

@@ -1,4 +1,4 @@
-//! Video routes, two accounts of two families, and what is asked of them.
+//! Video routes, two accounts of two families, and requests for them.
 
 use super::config::{self, caller};
 use super::request::{ANN, BOB};
@@ -9,7 +9,7 @@ pub const GENERIC: &str = "/v1/video/generations";
 pub const FAMILY_A: &str = "/v1/family-a/video/generations";
 pub const FAMILY_B: &str = "/v1/family-b/video/generations";
 
-/// Two accounts, one for each family; `directives` for what the simulated provider does.
+/// A configuration with two accounts, one for each family; `directives` control the simulated provider.
 pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
     let base = |version: &str| match directives {
         "" => format!("http://{}/api/{version}", simulator.address),
@@ -44,7 +44,7 @@ pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
             "name": format!("{name}_task"), "match": format!("GET {path}/{{id}}"),
             "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "query"}}],
         }));
-        // As the families have it; the generic protocol as family A.
+        // The cancel request of each family; the generic protocol's is like family A's.
         let (method, behind) = match protocol {
             "family_b" => ("POST", "/cancel"),
             _ => ("DELETE", ""),
@@ -90,7 +90,7 @@ pub async fn ask(gateway: &Gateway, path: &str, id: &str) -> WholeResponse {
     gateway.ask(&Request::get(&format!("{path}/{id}"))).await
 }
 
-/// How a task is cancelled.
+/// Cancels a task.
 pub async fn cancel(gateway: &Gateway, path: &str, id: &str) -> WholeResponse {
     gateway.ask(&cancel_request(path, id)).await
 }
@@ -104,7 +104,7 @@ pub fn cancel_request(path: &str, id: &str) -> Request {
     }
 }
 
-/// What the provider was asked to do with tasks, in its order: `create`, `query`, `cancel`.
+/// The operations on tasks that the provider has received, in order: `create`, `query`, `cancel`.
 pub async fn deeds(simulator: &Simulator) -> Vec<String> {
     let records = simulator.records().await;
     let deed = |record: &Value| {
@@ -114,7 +114,7 @@ pub async fn deeds(simulator: &Simulator) -> Vec<String> {
     records.iter().filter_map(deed).collect()
 }
 
-/// How often the provider was asked to do `deed`.
+/// How often the provider has received the operation `deed`.
 pub async fn count(simulator: &Simulator, deed: &str) -> usize {
     let deeds = deeds(simulator).await;
     deeds.iter().filter(|known| *known == deed).count()
@@ -125,7 +125,8 @@ pub async fn creates(simulator: &Simulator) -> usize {
     count(simulator, "create").await
 }
 
-/// Lets what both families say of tasks be fresh for so long, under way and when over; `more` goes beside it.
+/// Sets how long task statuses are fresh in both families, while running and when ended; `more` is added to the
+/// section.
 pub fn fresh_for(config: &mut Value, under_way: &str, when_done: &str, more: &Value) {
     for (family, path) in [
         ("family-a", "/contents/generations/tasks/{id}"),

@@ -1,8 +1,9 @@
-//! Whole streams of each protocol, event by event.
+//! Complete streams of each protocol, event by event.
 
 use headgate::protocol::Protocol;
 
-/// A whole stream in events without their blank line; those from the second number on end it.
+/// The events of a complete stream without their blank lines, and the position (from 1) of the first event after which
+/// the stream is complete.
 pub fn whole(protocol: Protocol) -> (&'static [&'static str], usize) {
     match protocol {
         Protocol::Chat => (

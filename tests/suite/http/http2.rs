@@ -1,4 +1,4 @@
-//! Callers that speak HTTP/2: every promise made to those of HTTP/1.1 holds for each stream.
+//! Tests of callers with HTTP/2: what holds for HTTP/1.1 holds for each stream.
 
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
 use crate::harness::{
@@ -9,9 +9,9 @@ use headgate::protocol::Protocol;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-/// From a caller's reset to the provider's notice of it, in milliseconds.
+/// The maximum time from a caller's reset until the provider notices it, in milliseconds.
 const NOTICED_WITHIN: u64 = 100;
-/// A busy machine may delay a process that long by itself, but not every time.
+/// The number of tries: a busy machine may cause such a delay, but not every time.
 const TRIES: usize = 3;
 
 #[tokio::test]
@@ -127,7 +127,7 @@ async fn a_body_need_not_wait_for_a_round_trip_every_few_kilobytes() {
 async fn streams_of_one_connection_do_not_wait_for_each_other() {
     let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
-    // One whose caller reads nothing, and fills its window, holds nobody up.
+    // A stream whose caller reads nothing and fills its window does not delay others.
     let full = Request::ask_stream(Protocol::Chat).simulate("events=20000; event_bytes=100");
     let unread = connection.open(&full).await;
     let mut streams = JoinSet::new();
@@ -243,7 +243,7 @@ async fn streams_under_way_end_whole_when_the_gateway_is_told_to_stop() {
     assert!(eventually("the end of the process", ended).await.success());
 }
 
-/// Resets a stream, and tells after how many milliseconds the provider noticed.
+/// Resets a stream; returns after how many milliseconds the provider noticed it.
 async fn delay_of_reset(
     world: &TlsTestSetup,
     connection: &Http2,

@@ -1,4 +1,4 @@
-//! HTTP/2: a malformed request is refused alone, and header lists take no more memory than they may.
+//! Tests of HTTP/2 heads: a malformed request is refused alone, and header lists use bounded memory.
 
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
@@ -14,11 +14,11 @@ use tokio_rustls::client::TlsStream;
 
 const PROTOCOL_ERROR: u32 = 1;
 const WINDOW: u32 = 65_535;
-/// Streams that a connection may have at once.
+/// The maximum number of concurrent streams per connection.
 const STREAMS: u32 = 100;
-/// What a byte from the wire may cost at most.
+/// The maximum memory per received byte.
 const AMPLIFICATION_MAX: u64 = 20;
-/// What a request whose head is within the bounds may take until it is refused: its fields, its stream, its task.
+/// The maximum memory of a request with a valid head size until it is refused: its fields, its stream, its task.
 const HEAD_BYTES_MAX: u64 = 16 << 10;
 
 type Connection = Http2Frames<TlsStream<TcpStream>>;
@@ -58,7 +58,7 @@ fn field(name: &str, value: &str) -> Vec<u8> {
     literal(false, name.as_bytes(), value.as_bytes())
 }
 
-/// The fields of a good request, whose pseudo header fields may be replaced or left out.
+/// The fields of a valid request, with pseudo header fields replaced or omitted, and fields added.
 fn request(replaced: &[(&str, Option<&str>)], added: &[(&str, &str)]) -> Vec<u8> {
     let mut block = Vec::new();
     for (name, value) in [
@@ -146,7 +146,7 @@ async fn a_malformed_head_is_refused_and_the_connection_lives_on() {
         (added("x-name", " value"), bad_request),
         (added("x-name", "value\t"), bad_request),
         (added("headgate-malformed", "0"), bad_request),
-        // Malformed twice.
+        // Malformed in two ways.
         (
             request(&[(":path", Some("/#"))], &[("connection", "close")]),
             reset,
@@ -164,7 +164,7 @@ async fn a_malformed_head_is_refused_and_the_connection_lives_on() {
         }
         connection.send(&bytes).await;
         let text = block.escape_ascii().to_string();
-        // Some are refused by the HTTP/2 library, and some of these by what is checked first.
+        // Some are refused by the HTTP/2 library, and some of these by an earlier check.
         let ended = connection.ended(1).await;
         let refused = matches!(ended, StreamEnd::Status(400) | StreamEnd::Reset(_));
         assert!(refused, "{ended:?} and not {expected:?}: {text}");
@@ -304,7 +304,7 @@ async fn a_header_block_without_an_end_is_closed_at_the_header_deadline() {
     }
 }
 
-/// Sends `block` on all streams of so many connections.
+/// Sends `block` on all streams of this many connections.
 async fn refused_at_once(world: &Http2Setup, connections: usize, block: &[u8]) -> Vec<Connection> {
     let mut open = Vec::new();
     for _ in 0..connections {
@@ -318,11 +318,11 @@ async fn refused_at_once(world: &Http2Setup, connections: usize, block: &[u8]) -
     open
 }
 
-/// What the memory of a gateway does while `connections` send `block` on all their streams, with a window of 0,
-/// and leave, three times: bytes sent each time, and by how much the memory had grown at most by the end of each.
+/// Three times, `connections` send `block` on all their streams with a window of 0, and leave. Returns the bytes sent
+/// each time, and the maximum growth of the gateway's memory by the end of each.
 async fn attacks(connections: usize, block: &[u8]) -> (u64, Vec<u64>) {
     let world = Http2Setup::start().await;
-    // What is allocated once, by each thread.
+    // Lets every thread allocate what it needs only once.
     for _ in 0..2 {
         refused_at_once(&world, 5, b"\x83\x87\x41\x01a\x44\x01/").await;
         sleep(Duration::from_millis(500)).await;
@@ -333,7 +333,7 @@ async fn attacks(connections: usize, block: &[u8]) -> (u64, Vec<u64>) {
     let mut grown = Vec::new();
     for _ in 0..3 {
         let open = refused_at_once(&world, connections, block).await;
-        // The handshake of TLS.
+        // 600 bytes for the handshake of TLS.
         sent = open
             .iter()
             .map(|connection| connection.sent as u64 + 600)
@@ -358,7 +358,7 @@ async fn attacks(connections: usize, block: &[u8]) -> (u64, Vec<u64>) {
 async fn header_lists_cost_no_more_memory_than_a_small_multiple_of_the_wire() {
     let head = b"\x83\x87\x41\x01a\x44\x01/";
     let refused = [&head[..], &[0x90; 1_400]].concat();
-    // Just within the bounds: each head costs what a head of that size may cost.
+    // Just within the limits: each head may use as much memory as any head of that size.
     let accepted = [&head[..], &[0x60, 0x01, b'a'].repeat(90)].concat();
     for (what, connections, block, bytes_max) in [
         ("1,400 fields", 5, &refused, None),
@@ -373,7 +373,7 @@ async fn header_lists_cost_no_more_memory_than_a_small_multiple_of_the_wire() {
         let (sent, grown) = attacks(connections, block).await;
         println!("{what}, {connections} connections: {sent} bytes sent, {grown:?} grown");
         let bytes_max = bytes_max.unwrap_or(sent * AMPLIFICATION_MAX);
-        // What the allocator keeps is used again.
+        // The allocator reuses the memory that it keeps.
         assert!(
             grown.iter().all(|grown| *grown < bytes_max),
             "{what}: {sent} bytes took {grown:?}"

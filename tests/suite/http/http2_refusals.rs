@@ -1,4 +1,4 @@
-//! HTTP/2: a refusal that is sent before the request's body is read reaches clients that send all of it first.
+//! Tests of HTTP/2 refusals before the end of the body: clients that send the whole body first receive them.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PROTOCOLS, Request, TlsTestSetup};
@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// What is read and discarded of a body behind a refusal.
+/// How much of a body is read and discarded after a refusal.
 const DISCARDED_MAX: usize = 64 << 20;
 
 fn stranger(protocol: Protocol, bytes: usize) -> Request {
@@ -94,7 +94,7 @@ async fn refused_uploads_do_not_hold_up_the_other_streams_of_their_connection() 
             (whole, waiting.reply().await.rest().await.0.status)
         });
     }
-    // Uploads that stall keep their place among the streams, and nothing else.
+    // Stalled uploads use up streams, and nothing else.
     let mut stalled = Vec::new();
     for _ in 0..8 {
         stalled.push(connection.send_head(&stranger(Protocol::Chat, 1)).await);

@@ -1,4 +1,4 @@
-//! HTTP between callers and the gateway: both versions, TLS, pipelining, refusals.
+//! Tests of HTTP between callers and the gateway: both versions, TLS, pipelining, refusals.
 
 mod http2;
 mod http2_heads;

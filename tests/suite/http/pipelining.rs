@@ -1,11 +1,11 @@
-//! Requests that come before the response to an earlier one: each is answered in its turn.
+//! Tests of pipelined requests: each gets its response, in order.
 
 use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
-/// A connection that is silent for so long waits for more.
+/// A connection that is silent for this long waits for more input.
 const HANGS: Duration = Duration::from_secs(10);
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Requests that are refused, and how: the status, the protocol's shape, and a connection that ends well.
+//! Tests of refused requests: status, error format, and a clean end of the connection.
 
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
@@ -63,7 +63,7 @@ async fn a_declared_body_over_the_limit_is_refused_before_it_comes() {
             };
             let mut connection = world.gateway.connect().await;
             connection.send(&request.head()).await.unwrap();
-            // No interim answer either: the first head is the last.
+            // There is no interim response either: the first head is the final one.
             assert_error_body(protocol, &connection.answer().await.unwrap(), 413);
         }
         assert_eq!(
@@ -90,7 +90,7 @@ async fn a_refusal_reaches_a_caller_that_is_still_sending() {
             (large.without("content-type"), 415),
         ] {
             let mut connection = world.gateway.connect().await;
-            // Whether all of it is taken is the gateway's choice, its answer must come either way.
+            // The gateway may stop reading the body, but must respond in any case.
             let _ = connection.send(&request.bytes()).await;
             assert_error_body(
                 protocol,
@@ -303,7 +303,7 @@ async fn with_small_limit() -> TestSetup {
     .await
 }
 
-/// A good body of exactly `bytes` bytes.
+/// A valid body of exactly `bytes` bytes.
 fn padded(protocol: Protocol, bytes: usize) -> String {
     let mut body = body_of(protocol).to_string();
     body.push_str(&" ".repeat(bytes - body.len()));

@@ -1,4 +1,4 @@
-//! The gateway's own TLS: both versions of HTTP, client certificates, and files that cannot be used.
+//! Tests of the gateway's TLS: both versions of HTTP, client certificates, and invalid files.
 
 use crate::harness::certificates::{Authority, Identity};
 use crate::harness::folder::Folder;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::net::SocketAddr;
 use tokio::io::AsyncReadExt;
 
-/// A gateway with TLS before a simulated provider.
+/// A gateway with TLS and a simulated provider.
 struct TlsGateway {
     gateway: Gateway,
     simulator: Simulator,
@@ -186,7 +186,7 @@ async fn a_server_name_that_no_certificate_can_have_is_an_error() {
     }
 }
 
-/// What `headgate check` has against a configuration with `tls` in this section.
+/// The problems that `headgate check` finds in a configuration with `tls` in this section.
 async fn check(folder: &Folder, section: &str, tls: &Value) -> String {
     let mut config = config::standard("https://127.0.0.1:1/v1");
     match section {
@@ -207,7 +207,7 @@ async fn check(folder: &Folder, section: &str, tls: &Value) -> String {
     eventually("what is wrong", said).await
 }
 
-/// Whether a request on a new connection is answered.
+/// Whether a request on a new connection gets a response.
 async fn gets_in(
     authority: &Authority,
     address: SocketAddr,
@@ -218,7 +218,7 @@ async fn gets_in(
         return false;
     };
     if offered == "h2" {
-        // The listener's SETTINGS come by themselves.
+        // The listener sends its SETTINGS without a request.
         return stream.read_u8().await.is_ok();
     }
     let mut connection = Connection::over(stream);

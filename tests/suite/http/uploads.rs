@@ -1,4 +1,4 @@
-//! Large bodies that no filter of their route needs: they pass to the provider while they come in, and are sent once.
+//! Tests of large bodies that no filter needs: they stream to the provider, and are sent once.
 
 use crate::harness::upload_provider::{Plan, UploadProvider, pattern};
 use crate::harness::upload_world::{
@@ -40,7 +40,7 @@ async fn a_body_arrives_byte_for_byte_over_either_version_of_http() {
 #[tokio::test]
 async fn a_gibibyte_takes_no_more_memory_than_a_small_body() {
     let world = World::between(Caller::Declared, false, Plan::Read).await;
-    // What a process's first requests take stays with it.
+    // The first requests allocate memory that the process keeps.
     for _ in 0..3 {
         world.upload(Caller::Declared, 16 * MIB).await;
     }
@@ -65,7 +65,7 @@ async fn a_gibibyte_takes_no_more_memory_than_a_small_body() {
     let upload = world.provider.uploads().pop().unwrap();
     assert!(upload.is_intact && upload.bytes == 1024 * MIB, "{upload:?}");
     let grown = most.saturating_sub(before);
-    // On a busy machine the allocator and the system's pages of 2 MiB move the figure; the body is 64 times as much.
+    // On a busy machine the allocator and transparent huge pages affect the figure; the body is 64 times as large.
     assert!(grown < 16 * MIB, "{grown} bytes");
 }
 

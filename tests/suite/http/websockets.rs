@@ -1,4 +1,4 @@
-//! Clients that ask for a WebSocket where there is none: told at once to send a POST.
+//! Tests of WebSocket handshakes: the client is told at once to send a POST.
 
 use crate::harness::certificates::Authority;
 use crate::harness::error_shape::assert_error_body;
@@ -6,7 +6,7 @@ use crate::harness::gateway::folder_with_schemas;
 use crate::harness::{Gateway, Http2, PROTOCOLS, Request, TestSetup, config, path_of};
 use headgate::protocol::Protocol;
 
-/// As clients write a handshake, in other letters and with other protocols beside it.
+/// Handshakes as clients write them, in other cases and with other protocols in the list.
 const HANDSHAKES: &[(&str, &str)] = &[
     ("Upgrade", "websocket"),
     ("upgrade", "WebSocket"),
@@ -56,7 +56,7 @@ async fn a_handshake_needs_no_key_and_may_bring_a_body() {
         request.clone().key("sk-eve"),
         request.with_body(vec![b'x'; 100_000]),
     ] {
-        // What of the body is sent behind the answer is nobody's.
+        // Body bytes after the response are discarded.
         let mut client = world.gateway.connect().await;
         let _ = client.send(&request.bytes()).await;
         assert_eq!(client.answer().await.expect("an answer").status, 426);
@@ -95,7 +95,7 @@ async fn all_other_upgrades_are_answered_as_ever() {
     let mut put = handshake("/v1/chat/completions", "Upgrade", "websocket");
     put.method = "PUT".into();
     assert_eq!(world.ask(&put).await.status, 405);
-    // HTTP/1.0 knows no upgrades.
+    // HTTP/1.0 has no upgrades.
     let mut old = world.gateway.connect().await;
     old.send(b"GET /v1/responses HTTP/1.0\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
         .await

@@ -1,4 +1,4 @@
-//! Image edits end to end: JSON and forms, sent on in the form that each channel wants.
+//! End-to-end tests of image edits: JSON and forms, sent in the format that each channel wants.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::images::{
@@ -9,7 +9,7 @@ use headgate::protocol::Protocol;
 use headgate::protocol::form::MultipartForm;
 use serde_json::{Value, json};
 
-/// A form as the provider received it: names, types and values.
+/// The parts of a form that the provider received: names, types and values.
 fn parts(body: &[u8]) -> Vec<(String, String, Vec<u8>)> {
     let text = String::from_utf8_lossy(body);
     let boundary = text

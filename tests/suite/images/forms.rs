@@ -1,4 +1,4 @@
-//! Image edits as forms: held to the rules of JSON, read one way only, and bounded.
+//! Tests of image edits as forms: the same rules as for JSON, no ambiguity, bounded size.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::images::{

@@ -1,4 +1,4 @@
-//! Image edits.
+//! Tests of image edits.
 
 mod edits;
 mod forms;

@@ -1,4 +1,4 @@
-//! Answers to image edits: completed, streamed, and never paid for twice.
+//! Tests of responses to image edits: completed, streamed, and never charged twice.
 
 use crate::harness::images::{FIELDS, PATH, form, image_config, json_body};
 use crate::harness::{
@@ -17,7 +17,7 @@ async fn an_answer_has_what_the_protocol_promises() {
         json!({"input_tokens": 0, "output_tokens": 0, "total_tokens": 0,
             "input_tokens_details": zeros, "output_tokens_details": zeros})
     );
-    // What the gateway filled in was not counted by anybody.
+    // Fields that the gateway added are not counted as usage.
     assert_eq!(gateway.log_of(&answer).await.get("input_tokens"), None);
 
     let gateway = Gateway::start(&image_config(&simulator, "", json!({}))).await;
@@ -105,7 +105,7 @@ async fn partial_images_of_any_size_stream_straight_through_and_are_metered() {
         expected.push("image_edit.completed");
         assert_eq!(names, expected, "{directives}");
         let line = gateway.log_of(&answer).await;
-        // An event over 16 MiB passes unseen.
+        // An event above 16 MiB is forwarded without being parsed.
         match directives.contains("14000000") {
             true => assert_eq!(line["settlement"], "usage_missing", "{line}"),
             false => assert!(line["output_tokens"].as_u64() > Some(0), "{line}"),
@@ -142,7 +142,7 @@ async fn a_stream_that_breaks_ends_with_the_error_event_of_its_protocol() {
     }
 }
 
-/// How many edits the provider has been sent.
+/// The number of edits that the provider has received.
 async fn edits(simulator: &Simulator) -> usize {
     let records = simulator.records().await;
     records
@@ -174,7 +174,7 @@ async fn a_paid_edit_is_never_sent_twice_in_either_form() {
                 assert_eq!(answer.json()["error"]["code"], code, "{}", answer.text());
             }
             assert_eq!(edits(&simulator).await, sent, "{directives}");
-            // SDKs send again what failed with 500 and above, unless they are told not to.
+            // SDKs repeat a request after a status of 500 or above, unless `x-should-retry` is `false`.
             let anew = answer.headers.get("x-should-retry");
             assert_eq!(anew == Some("false"), code.is_some(), "{directives}");
         }
@@ -214,7 +214,7 @@ async fn an_answer_without_images_is_told_as_one_and_not_asked_for_again() {
         assert_eq!(anew, Some("false"), "{body}");
         assert_eq!(provider.requests().len(), 1, "{body}");
     }
-    // Who is stricter than the caller's own reader would keep back what was paid for.
+    // A response that callers can parse is forwarded, even if it is not strict JSON: it was paid for.
     let twice = "{\"created\":1,\"created\":2,\"data\":[{\"b64_json\":\"aW1n\"}]}";
     let headers = "content-type: application/json\r\n";
     let provider = ScriptedProvider::answering(answering("200 OK", headers, twice)).await;
@@ -227,7 +227,7 @@ async fn an_answer_without_images_is_told_as_one_and_not_asked_for_again() {
     assert_eq!((answer.status, answer.text()), (200, twice.into()));
 }
 
-/// An answer whose images are at these URLs.
+/// A response with images at these URLs.
 fn naming(urls: &[String]) -> String {
     let data: Vec<Value> = urls.iter().map(|url| json!({"url": url})).collect();
     answering(
@@ -247,7 +247,7 @@ fn answering(status: &str, headers: &str, body: impl AsRef<str>) -> String {
 
 const IMAGE: &str = "content-type: image/webp\r\n";
 
-/// What a caller who wants `format` gets of a provider whose images are at `urls`.
+/// The response for a caller who wants `format` from a provider whose images are at `urls`.
 async fn asked_for(format: &str, urls: &[String], allow: Value) -> (Gateway, WholeResponse) {
     let simulator = Simulator::start().await;
     let provider = ScriptedProvider::answering(naming(urls)).await;

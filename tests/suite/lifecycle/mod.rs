@@ -1,4 +1,4 @@
-//! The life of a process: reloads, upgrades, signals, its end.
+//! Tests of the lifecycle of a process: reloads, upgrades, signals, shutdown.
 
 mod operations;
 mod reload;

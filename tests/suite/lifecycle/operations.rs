@@ -1,4 +1,4 @@
-//! What operators do to a process: stop reading its log, interrupt it, pipe its output, misconfigure it.
+//! Tests of operators' actions: they stop reading the log, interrupt the process, pipe its output, misconfigure it.
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::gateway::folder_with_schemas;
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// More lines than any pipe takes.
+/// More lines than a pipe can buffer.
 const FAILURES: usize = 400;
 
 #[tokio::test]
@@ -38,7 +38,7 @@ async fn a_log_that_nobody_reads_neither_stops_nor_ends_the_process() {
                 let failed = connection.ask(&Request::ask(Protocol::Messages)).await;
                 assert_eq!(failed.status, 502, "request {n}: {}", failed.text());
             }
-            // The lines are written behind the scenes.
+            // Lines are written in the background.
             tokio::time::sleep(Duration::from_millis(200)).await;
             let failed = connection.ask(&Request::ask(Protocol::Messages)).await;
             assert_eq!(failed.status, 502, "{}", failed.text());
@@ -92,7 +92,7 @@ fn a_supervisor_is_told_when_the_process_serves_and_when_it_stops() {
         .unwrap();
     assert_eq!(told(), format!("READY=1\nMAINPID={}", process.id()));
     let id = libc::pid_t::try_from(process.id()).unwrap();
-    // SAFETY: sends a signal to our own child, which was not waited for yet.
+    // SAFETY: sends a signal to a child that was not waited for yet.
     assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
     assert_eq!(told(), "STOPPING=1");
     assert!(process.wait().unwrap().success());
@@ -172,7 +172,7 @@ fn a_configuration_that_cannot_work_is_refused() {
             false,
             "capture group `name`",
         ),
-        // One dollar sign more, since `${}` is a variable of the environment.
+        // Captures have another dollar sign, because `${}` is an environment variable.
         (with_header(captured("$1x")), false, "write `$${1}x`"),
         (with_header(captured("$${1}x")), true, "is valid"),
         (with_header(captured("$${9}x")), false, "capture group `9`"),
@@ -244,7 +244,7 @@ fn changed(change: impl FnOnce(&mut Value)) -> Value {
     config
 }
 
-/// Whether `headgate check` takes this, and all that it says.
+/// Whether `headgate check` accepts the configuration, and its output.
 fn check(config: &Value) -> (bool, String) {
     let folder = folder_with_schemas();
     let path = folder.write("routes.yaml", format!("{config:#}"));

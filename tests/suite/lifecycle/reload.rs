@@ -1,4 +1,4 @@
-//! A configuration that changes under load: nothing is lost, nothing is mixed, and a bad file changes nothing.
+//! Tests of reloads under load: no request is lost or sees two configurations; an invalid file changes nothing.
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
@@ -152,7 +152,7 @@ async fn a_schema_that_changes_is_used_from_then_on() {
     ] {
         std::fs::write(gateway.folder.path().join(name), content).unwrap();
         let changed = async || {
-            // A broken schema is a broken configuration: the last good one stays.
+            // A broken schema makes the configuration invalid: the last good one stays in use.
             (gateway.ask(&request).await.status == status).then_some(())
         };
         eventually("the new schema", changed).await;
@@ -208,7 +208,8 @@ async fn a_setting_that_needs_a_restart_is_reported_until_it_is_taken_back() {
         config["server"]["listen"] = listen.into();
         config["server"]["workers"] = workers.into();
         gateway.folder.replace("routes.yaml", format!("{config:#}"));
-        // The watch may have loaded the file before; what is compared is the process, not the last file.
+        // The watch may have loaded the file before. The settings are compared with those of the process, not of the
+        // last file.
         for _ in 0..3 {
             let answer = gateway.page("POST", "/reload").await.json();
             assert_eq!(answer["settings_needing_restart"], differing, "{answer}");
@@ -234,7 +235,7 @@ async fn an_address_of_the_command_line_needs_no_restart_when_the_file_names_ano
     let mut world = TestSetup::start().await;
     let mut config = config::standard(&world.simulator.url());
     let successor = world.gateway.successor(&format!("{config:#}")).await;
-    // Until then it may take connections to the pages, too.
+    // Until it has ended, the former process may also accept connections to the admin pages.
     let former_process_ended = async || world.gateway.process.ended();
     eventually("the end of the former process", former_process_ended).await;
     config["server"]["listen"] = "127.0.0.1:1".into();
@@ -248,7 +249,7 @@ async fn an_address_of_the_command_line_needs_no_restart_when_the_file_names_ano
     assert_eq!(page["server_configured"]["listen"], "127.0.0.1:1");
 }
 
-/// Sends the request again and again; every answer must come whole.
+/// Sends the request repeatedly; every response must be complete.
 async fn keep_asking(
     gateway: Arc<Gateway>,
     request: Request,
@@ -268,7 +269,7 @@ async fn keep_asking(
     }
 }
 
-/// Each change comes in another way.
+/// Changes the file in one of several ways, depending on `n`.
 async fn change_file(gateway: &Gateway, n: u64, content: &str) {
     let folder = &gateway.folder;
     match n % 4 {
@@ -286,7 +287,8 @@ async fn change_file(gateway: &Gateway, n: u64, content: &str) {
     }
 }
 
-/// As a mounted ConfigMap changes: the file is a link through a folder that is a link, and that one is swapped.
+/// Changes the file like a mounted ConfigMap: it is a symlink through a folder that is a symlink, and that one is
+/// swapped.
 fn swap_symlinks(folder: &Folder, n: u64, content: &str) {
     use std::os::unix::fs::symlink;
     let path = folder.path();

@@ -1,4 +1,4 @@
-//! Secrets in files: a change is a reload, whatever way it comes, and a file that is no secret changes nothing.
+//! Tests of secrets in files: any change of a file is a reload, and an invalid file changes nothing.
 
 use crate::harness::certificates::Authority;
 use crate::harness::folder::Folder;
@@ -32,7 +32,7 @@ impl Secret {
         Self { gateway, provider }
     }
 
-    /// The credential that a request goes out with now.
+    /// The credential that the gateway sends now.
     async fn sent(&self) -> String {
         let answer = self.gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
@@ -171,7 +171,7 @@ async fn the_certificates_of_a_channel_are_watched_as_well() {
     }
 }
 
-/// Every request must be answered, with whatever credential.
+/// Sends requests until `over`; each must get a response, with any credential.
 async fn keep_asking(secret: Arc<Secret>, over: Arc<AtomicBool>) {
     while !over.load(Ordering::Relaxed) {
         let answer = secret.gateway.ask(&Request::ask(Protocol::Chat)).await;
@@ -184,7 +184,7 @@ async fn keep_asking(secret: Arc<Secret>, over: Arc<AtomicBool>) {
     }
 }
 
-/// As Kubernetes changes a mounted secret: by a folder that is a link, swapped in one step.
+/// Changes the file like a secret mounted by Kubernetes: a folder that is a symlink is swapped atomically.
 fn swap_links(folder: &Folder, n: u32) {
     let mount = folder.path().join("mount");
     let version = format!("..version_{n}");

@@ -1,4 +1,4 @@
-//! The end of a process: what runs runs out, nothing new comes in, and then it is over at once.
+//! Tests of shutdown: requests in flight end, no new ones are accepted, and then the process exits at once.
 
 use crate::harness::error_shape::{assert_error_body, assert_error_event};
 use crate::harness::images::{PATH, image_config, json_body};
@@ -35,7 +35,7 @@ async fn streams_run_out_when_the_process_is_told_to_stop() {
         world.gateway.process.ended()
     })
     .await;
-    // Far below the drain time of five minutes, with room for a busy machine.
+    // Far below the drain period of five minutes, with room for a busy machine.
     assert!(
         over.elapsed() < Duration::from_secs(5),
         "{:?}",
@@ -144,7 +144,7 @@ async fn behind_the_time_to_drain_streams_end_with_an_error_event_and_without_a_
     .await;
     let mut streams = Vec::new();
     for protocol in PROTOCOLS {
-        // One that flows and one that is silent.
+        // One stream that sends events, and one that is silent.
         for directives in ["pace=50ms; events=2000", "stall_after=1"] {
             let request = Request::ask_stream(protocol).simulate(directives);
             let mut reply = world.open(&request).await;
@@ -201,7 +201,7 @@ async fn idle_connections_are_closed_and_a_request_on_its_way_is_served() {
     }
     let mut late = world.gateway.connect().await;
     late.ask(&Request::ask(Protocol::Chat)).await;
-    // Until the gateway waits for the next one.
+    // Long enough that the gateway waits for the next request.
     sleep(Duration::from_millis(300)).await;
     let request = Request::ask(Protocol::Chat).bytes();
     late.send(&request[..10]).await.unwrap();

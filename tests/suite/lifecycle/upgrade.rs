@@ -1,4 +1,4 @@
-//! A new process takes over from a running one: no request is lost, no stream is cut, and one that fails changes nothing.
+//! Tests of upgrades: a new process takes over without lost requests; one that fails changes nothing.
 
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::Process;
@@ -20,19 +20,19 @@ use tokio::time::sleep;
 
 const UPGRADES: usize = 4;
 
-/// What became of the requests of a load.
+/// The outcome of a load of requests.
 #[derive(Default)]
 struct Load {
     over: AtomicBool,
     good: AtomicUsize,
     streams: AtomicUsize,
     failed: AtomicUsize,
-    /// On another connection, since the one that was kept had been closed before any answer.
+    /// The number of retries on a new connection, because an idle one was closed before any response.
     retried: AtomicUsize,
 }
 
 impl Load {
-    /// Asks again and again, on one connection as long as it lasts if it may be kept.
+    /// Sends requests repeatedly, on one connection for as long as it lasts if `keep` is set.
     async fn ask(self: Arc<Self>, address: SocketAddr, request: Request, keep: bool) {
         let mut kept: Option<Connection> = None;
         while !self.over.load(Ordering::Relaxed) {
@@ -66,7 +66,7 @@ impl Load {
         }
     }
 
-    /// A stream behind the other, each on a connection of its own.
+    /// Reads one stream after the other, each on its own connection.
     async fn stream(self: Arc<Self>, address: SocketAddr, request: Request) {
         while !self.over.load(Ordering::Relaxed) {
             let mut connection = Connection::to(address).await;
@@ -143,7 +143,7 @@ async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end
         .said("the new process has taken over")
         .await;
     let revision = world.gateway.process.said("headgate is listening").await["revision"].clone();
-    // Until the former process has closed its pages, it may answer, or close a connection that it took.
+    // Until the former process has closed its admin listener, it may respond, or close a connection that it accepted.
     let five_in_a_row = async || {
         for _ in 0..5 {
             let page = page_if_answered(&successor, "/config").await?.json();
@@ -160,7 +160,7 @@ async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end
     successor.log_of(&answer).await;
     assert!(world.gateway.log().is_empty(), "it still serves its stream");
     assert_eq!(provider.requests().len(), 2);
-    // Its supervisor may tell all processes to stop: the stream ends all the same.
+    // A supervisor may send SIGTERM to all processes: the stream still ends normally.
     world.gateway.process.signal(libc::SIGTERM);
     stream_end.notify_one();
     assert!(reply.rest().await.whole);
@@ -203,7 +203,7 @@ async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
         let status = eventually("the end of the successor", ended).await;
         assert!(!status.success());
     }
-    // Somebody at its name who never serves is no successor either, nor is a signal one.
+    // The gateway goes on after a process connects to the handover socket without ever serving, and after SIGQUIT.
     let mut somebody = connect_to_name(world.gateway.address).await;
     assert!(somebody.read_u8().await.is_ok(), "it is offered sockets");
     somebody.write_u8(b'x').await.unwrap();
@@ -219,7 +219,7 @@ async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
         assert_eq!((answer.status, answer.whole), (200, true));
     }
     assert_eq!(world.gateway.page("GET", "/readyz").await.status, 200);
-    // A later one takes over all the same.
+    // A later successor takes over all the same.
     let successor = world.gateway.successor(&world.gateway.config()).await;
     ends(&mut world.gateway.process).await;
     assert_eq!(
@@ -263,7 +263,7 @@ async fn a_process_starts_its_successor_when_it_is_told_to() {
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
 }
 
-/// A gateway whose own arguments name its addresses: its successor is started with the same.
+/// A gateway whose arguments contain its addresses: its successor is started with the same arguments.
 async fn at_fixed_addresses(simulator: &Simulator) -> Gateway {
     let config = crate::harness::config::standard(&simulator.url());
     let mut first = Gateway::start(&config).await;
@@ -272,7 +272,7 @@ async fn at_fixed_addresses(simulator: &Simulator) -> Gateway {
     second
 }
 
-/// A process that nobody waits for; it ends with the test.
+/// A process that the test did not start; it is killed when the value is dropped.
 struct OrphanProcess(libc::pid_t);
 
 impl Drop for OrphanProcess {
@@ -282,7 +282,7 @@ impl Drop for OrphanProcess {
     }
 }
 
-/// A gateway whose provider's first answer to chat is a stream that ends when it is notified.
+/// A gateway and a provider whose first response to a chat request is a stream that ends when it is notified.
 async fn world_with_a_stream() -> (TestSetup, ScriptedProvider, Arc<Notify>) {
     const STREAM: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n\
         data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";
@@ -318,9 +318,9 @@ async fn ends(process: &mut Process) {
     assert!(status.success(), "{status}");
 }
 
-/// Where a gateway waits for its successor.
+/// Connects to the handover socket of a gateway.
 async fn connect_to_name(address: SocketAddr) -> tokio::net::UnixStream {
-    // SAFETY: it has no preconditions.
+    // SAFETY: the call has no preconditions.
     let user = unsafe { libc::geteuid() };
     let name = format!("headgate/{user}/{address}");
     let name = std::os::unix::net::SocketAddr::from_abstract_name(name).unwrap();

@@ -1,4 +1,4 @@
-//! Callers are kept to their limits, are told where they stand, and get back what they did not use.
+//! Tests of caller limits: they are enforced, reported in headers, and corrected to the actual usage.
 
 use crate::harness::config::{self, caller, route};
 use crate::harness::error_shape::assert_error_body;
@@ -9,7 +9,7 @@ use crate::harness::{
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-/// Of requests and of tokens, in the words of a protocol.
+/// The name of a rate limit header for requests or tokens in a protocol.
 fn header(protocol: Protocol, counted: &str, what: &str) -> String {
     match protocol {
         Protocol::Messages => format!("anthropic-ratelimit-{counted}-{what}"),
@@ -17,7 +17,7 @@ fn header(protocol: Protocol, counted: &str, what: &str) -> String {
     }
 }
 
-/// Ann has `limits`, and the three protocols keep to them.
+/// Sets Ann's limits, and adds `rate_limit` to the routes of the three protocols.
 fn limit(config: &mut Value, limits: Value) {
     config["callers"][0]["limits"] = limits;
     for protocol in PROTOCOLS {
@@ -30,7 +30,7 @@ async fn world(limits: Value) -> TestSetup {
     TestSetup::with(|config| limit(config, limits)).await
 }
 
-/// `most` tokens of answer at most.
+/// A body that allows `most` output tokens.
 fn body_up_to(protocol: Protocol, most: u64) -> Value {
     let mut body = body_of(protocol);
     let bound = match protocol {
@@ -41,7 +41,7 @@ fn body_up_to(protocol: Protocol, most: u64) -> Value {
     body
 }
 
-/// The number in a header that tells of a limit.
+/// The number in a rate limit header.
 fn told(answer: &WholeResponse, protocol: Protocol, counted: &str, what: &str) -> u64 {
     let name = header(protocol, counted, what);
     let value = answer.headers.get(&name);
@@ -49,7 +49,7 @@ fn told(answer: &WholeResponse, protocol: Protocol, counted: &str, what: &str) -
     value.parse().unwrap()
 }
 
-/// The answer is a 429 of this protocol, and says why and when to come again; returns its message.
+/// Asserts that the response is a 429 of this protocol with a reason and Retry-After; returns its message.
 fn assert_limited(protocol: Protocol, answer: &WholeResponse, class: &str, code: &str) -> String {
     let message = assert_error_body(protocol, answer, 429);
     let error = &answer.json()["error"];
@@ -125,7 +125,7 @@ async fn what_is_refused_before_the_limits_counts_for_nothing() {
 async fn tokens_are_taken_on_estimate_and_settled_on_what_was_used() {
     for protocol in PROTOCOLS {
         let world = world(json!({"tokens_per_minute": 10_000})).await;
-        // An exchange is settled before the next one of its connection begins.
+        // An exchange is settled before the next one on its connection begins.
         let mut connection = world.gateway.connect().await;
         let small = Request::to(protocol, body_up_to(protocol, 9_000).to_string());
         for _ in 0..3 {
@@ -172,7 +172,7 @@ async fn a_stream_that_its_caller_left_has_used_what_was_seen_of_it() {
     }
 }
 
-/// How an exchange that holds a place ends.
+/// How an exchange with a concurrency lease ends.
 #[derive(Clone, Copy, Debug)]
 enum ExchangeEnd {
     Whole,
@@ -229,7 +229,7 @@ async fn the_concurrency_lease_is_released_however_the_exchange_ends() {
     );
 }
 
-/// Takes the one place, once it is free.
+/// Takes the only concurrency lease, once it is free.
 async fn hold(world: &TestSetup, stream: &Request) -> OpenResponse {
     eventually("a free place", async || {
         let reply = world.open(stream).await;

@@ -1,15 +1,15 @@
-//! A caller that leaves ends the provider's work, whenever and however it leaves.
+//! Tests of callers that leave: the provider's work is ended at once, in every state.
 
 use crate::harness::connection::StreamPiece;
 use crate::harness::{PROTOCOLS, Request, TestSetup, eventually, monotonic_millis};
 use headgate::protocol::Protocol;
 
-/// From the caller's close to the provider's notice of it, in milliseconds.
+/// The maximum time from the caller's close until the provider notices it, in milliseconds.
 const NOTICED_WITHIN: u64 = 100;
-/// A busy machine may delay a process that long by itself, but not every time.
+/// The number of tries: a busy machine may cause such a delay, but not every time.
 const TRIES: usize = 3;
 
-/// What the caller waits for when it leaves.
+/// What the caller is waiting for when it leaves.
 #[derive(Clone, Copy, Debug)]
 enum State {
     BeforeTheHead,
@@ -115,7 +115,7 @@ async fn cancelled(world: &TestSetup) -> f64 {
         .sum("headgate_settlements_total", &labels)
 }
 
-/// Leaves, and tells after how many milliseconds the provider noticed.
+/// Leaves; returns after how many milliseconds the provider noticed it.
 async fn delay_of_leaving(
     world: &TestSetup,
     protocol: Protocol,

@@ -1,4 +1,4 @@
-//! More connections than there is room for: places, slow handshakes, and a system without open files.
+//! Tests of too many connections: the connection limit, slow handshakes, and a lack of file descriptors.
 
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
@@ -43,13 +43,13 @@ async fn running_out_of_file_descriptors_neither_stops_nor_spins_the_process() {
     const ROOM: u64 = 12;
     const CROWD: usize = 100;
     let mut world = TestSetup::start().await;
-    // Until it has opened all that it needs itself.
+    // Waits until the gateway has opened everything that it needs itself.
     assert_eq!(world.gateway.page("GET", "/metrics").await.status, 200);
     let answer = world.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(answer.status, 200);
     sleep(Duration::from_millis(300)).await;
     limit_files(&world.gateway, open_files(&world.gateway) + ROOM);
-    // More than there is room for: some wait to be accepted.
+    // More than the limit: some wait to be accepted.
     let crowd = connections(world.gateway.address, CROWD).await;
     world
         .gateway
@@ -77,7 +77,7 @@ async fn running_out_of_file_descriptors_neither_stops_nor_spins_the_process() {
     assert!(world.gateway.process.ended().is_none());
 }
 
-/// Connections on which nothing is said.
+/// Connections without any data.
 async fn connections(to: SocketAddr, count: usize) -> Vec<Connection> {
     let mut connections = Vec::new();
     for _ in 0..count {
@@ -101,15 +101,15 @@ fn limit_files(gateway: &Gateway, files: u64) {
         rlim_max: files,
     };
     let process = libc::pid_t::try_from(gateway.process.id()).unwrap();
-    // SAFETY: reads the struct it is given, and sets a limit of our own child.
+    // SAFETY: reads the struct that it is given, and sets a limit of a child.
     let set = unsafe { libc::prlimit(process, libc::RLIMIT_NOFILE, &limit, std::ptr::null_mut()) };
     assert_eq!(set, 0);
 }
 
-/// Hundredths of a second that the process has had a processor.
+/// The processor time of the process, in hundredths of a second.
 fn processor_ticks(gateway: &Gateway) -> u64 {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", gateway.process.id())).unwrap();
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap().split(' ').collect();
-    // utime and stime, proc_pid_stat(5).
+    // utime and stime, see proc_pid_stat(5).
     fields[11].parse::<u64>().unwrap() + fields[12].parse::<u64>().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Callers that are slow, or silent: how long each may hold what it holds.
+//! Tests of the deadlines for slow or silent callers.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PATIENCE, PROTOCOLS, Request, TestSetup};
@@ -38,7 +38,7 @@ async fn a_head_that_drips_in_is_given_up() {
     let mut drip = head
         .into_iter()
         .chain(b"X-Drip: 1\r\n".iter().copied().cycle());
-    // A write fails once the other side has closed the connection.
+    // A write fails once the peer has closed the connection.
     while connection.send(&[drip.next().unwrap()]).await.is_ok() {
         sleep(Duration::from_millis(20)).await;
         assert!(

@@ -1,4 +1,4 @@
-//! What callers may take: limits, connections, time, memory, and the state that counts it.
+//! Tests of limits: callers' limits, connections, deadlines, memory, and the state that counts them.
 
 mod callers;
 mod client_disconnects;

@@ -1,4 +1,4 @@
-//! Heads that do not end, or are too large: how long and how much of the gateway each may hold.
+//! Tests of heads that never end or are too large: deadlines and memory.
 
 use crate::harness::certificates::Authority;
 use crate::harness::error_shape::assert_error_body;
@@ -64,7 +64,7 @@ async fn a_head_may_have_64_kib_and_not_a_byte_more() {
             }
         }
     }
-    // Also where the head does not end.
+    // Also if the head never ends.
     let mut connection = world.gateway.connect().await;
     connection
         .send(&head_of(70 << 10)[..66 << 10])
@@ -115,7 +115,7 @@ async fn heads_that_do_not_end_hold_no_more_memory_than_the_largest_head() {
     let world = TestSetup::start().await;
     assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     let head = |bytes: usize| KEYLESS.to_string() + &"a".repeat(bytes - KEYLESS.len());
-    // Some wait just below the bound; the others are refused, and what they send is thrown away.
+    // Some heads wait just below the limit; the others are refused, and the rest of their bytes is discarded.
     let (waiting, refused) = (head(DEFAULT_BYTES_MAX - 1), head(1 << 20));
     for (what, head) in [("waiting", waiting), ("refused", refused)] {
         let before = world.gateway.process.anonymous_bytes();
@@ -165,7 +165,7 @@ fn limits() -> Value {
     json!({"header_deadline": "1s", "keep_alive": "60s"})
 }
 
-/// Begins of connections that end amid a head, and the responses to what stands before that.
+/// Inputs that end within a head, and the number of responses to complete requests before it.
 fn halves() -> Vec<(&'static str, Vec<u8>, usize)> {
     let whole = Request::ask(Protocol::Chat).bytes();
     let chunked = Request::ask(Protocol::Chat).chunked(9).bytes();

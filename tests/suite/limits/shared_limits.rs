@@ -1,6 +1,6 @@
-//! Gateways that share one Redis keep a caller to one limit, and go on without it as they were told.
+//! Tests of limits in gateways that share one Redis, and of `on_store_failure`.
 //!
-//! `FLEET_SECONDS=150` lets the requests come for so long, 20 a second; it prints what got through.
+//! `FLEET_SECONDS=150` sends requests for this long, 20 per second; the test prints how many were admitted.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{Gateway, RedisServer, Request, Simulator, config, eventually};
@@ -24,7 +24,7 @@ async fn two_gateways(config: &Value) -> [Gateway; 2] {
     [Gateway::start(config).await, Gateway::start(config).await]
 }
 
-/// When each request that got through was sent, with `every` between two of them.
+/// The times at which admitted requests were sent, with `every` between two requests.
 async fn let_through(gateways: &[Gateway; 2], requests: usize, every: Duration) -> Vec<Instant> {
     let mut connections = [gateways[0].connect().await, gateways[1].connect().await];
     let began = Instant::now();
@@ -44,7 +44,7 @@ async fn let_through(gateways: &[Gateway; 2], requests: usize, every: Duration) 
     through
 }
 
-/// `FLEET_AWAY_SECONDS=10` keeps Redis away for so long, with requests all the while.
+/// How long Redis is stopped while requests are sent; `FLEET_AWAY_SECONDS=10` sets it.
 fn away_for() -> Duration {
     let seconds = std::env::var("FLEET_AWAY_SECONDS");
     Duration::from_secs(seconds.map_or(0, |seconds| seconds.parse().expect("a number")))

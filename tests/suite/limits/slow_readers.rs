@@ -1,4 +1,4 @@
-//! Callers who do not read: the provider is held back, memory stays bounded, and a deadline ends it.
+//! Tests of callers who do not read: backpressure to the provider, bounded memory, and a deadline.
 
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
@@ -10,9 +10,9 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 const STREAMS: u64 = 50;
-/// What a stream may hold of the gateway's own memory.
+/// The maximum memory of a stream.
 const HELD_BYTES_MAX: u64 = 256 << 10;
-/// What the process takes besides: connections, tasks, the allocator's reserves.
+/// The allowance for everything else: connections, tasks, the allocator's reserves.
 const BESIDES_BYTES: u64 = 24 << 20;
 
 async fn gateway_before(flood: &Flood, version: Version, write_deadline: &str) -> Gateway {
@@ -30,7 +30,7 @@ async fn fifty_callers_who_do_not_read_hold_the_provider_back_and_little_memory(
         let flood = Flood::start(version).await;
         let gateway = gateway_before(&flood, version, "10m").await;
         let request = Request::ask_stream(Protocol::Chat);
-        // What is made once and kept is made.
+        // The first stream allocates what is kept for all later ones.
         drop(gateway.open(&request).await.until("data:").await);
         let before = gateway.process.resident_bytes();
         let mut unread: Vec<OpenResponse> = Vec::new();
@@ -48,7 +48,7 @@ async fn fifty_callers_who_do_not_read_hold_the_provider_back_and_little_memory(
         let grown = gateway.process.resident_bytes().saturating_sub(before);
         let most = STREAMS * HELD_BYTES_MAX + BESIDES_BYTES;
         assert!(grown < most, "{version:?}: {grown} bytes more, of {most}");
-        // Nobody else waits for them.
+        // Other callers are not delayed.
         let mut other = gateway.open(&request).await;
         other.until("data:").await;
         assert!(flood.open() > STREAMS);
@@ -85,7 +85,7 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         let labels = [("channel", "openai"), ("side", "client")];
         assert!(metrics.sum("headgate_longest_wait_seconds_sum", &labels) >= 0.9);
         assert_eq!(metrics.sum("headgate_wait_seconds_count", &labels), 1.0);
-        // The connection still stands on the caller's side, who has not read that it is over.
+        // The connection is still open at the caller, who has not read that it was closed.
         let nothing_is_left = async || {
             let metrics = gateway.metrics().await;
             let left =
@@ -112,7 +112,7 @@ async fn a_stream_that_is_not_read_holds_up_no_other_stream_of_its_connection() 
     for _ in 0..20 {
         unread.push(connection.open(&request).await);
     }
-    // Far more than the windows of HTTP/2 hold.
+    // Far more than the HTTP/2 windows.
     let mut read = connection.open(&request).await;
     let mut bytes = 0;
     while bytes < 4 << 20 {

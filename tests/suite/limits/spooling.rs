@@ -1,4 +1,4 @@
-//! Large bodies: held in files without names, sent on byte for byte, and refused where there is no room.
+//! Tests of spooled bodies: they are in unlinked files, forwarded byte for byte, and refused if the disk is full.
 
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::{
@@ -14,10 +14,10 @@ use tokio::sync::watch;
 
 const MIB: usize = 1 << 20;
 const ABOVE: usize = 8 * MIB;
-/// In the name that a spool had, as the system still shows it.
+/// A part of the former name of a spool file, which the system still shows.
 const SPOOL: &str = "headgate-spool";
 
-/// A provider that takes no body before it is let, and keeps what came.
+/// A provider that reads bodies only when it is allowed to, and records them.
 struct SpooledBytes {
     address: SocketAddr,
     bodies: Arc<Mutex<Vec<Vec<u8>>>>,
@@ -48,7 +48,7 @@ impl SpooledBytes {
         format!("http://{}/v1", self.address)
     }
 
-    /// Waits until `count` requests have begun to come.
+    /// Waits until `count` requests have begun to arrive.
     async fn until_begun(&self, count: usize) {
         let begun = async || (*self.heads.lock().unwrap() >= count).then_some(());
         eventually("requests at the provider", begun).await;
@@ -84,7 +84,7 @@ async fn take(
     let _ = stream.write_all(answer.as_bytes()).await;
 }
 
-/// A chat request of exactly `bytes` with an image in it.
+/// A chat request of exactly `bytes` bytes with an image in it.
 fn body_of(bytes: usize) -> String {
     let (begin, end) = (
         "{\"model\":\"demo-large\",\"messages\":[{\"role\":\"user\",\"content\":[{\"type\":\"image_url\",\
@@ -99,7 +99,7 @@ fn renamed(body: &str) -> String {
     body.replacen("\"demo-large\"", "\"sim-large-2026-08\"", 1)
 }
 
-/// The standard configuration, for large bodies.
+/// The standard configuration with limits for large bodies.
 fn config_before(provider: &str) -> Value {
     let mut config = config::standard(provider);
     config["chains"]["body"] = json!([
@@ -150,7 +150,7 @@ async fn a_body_arrives_byte_for_byte_and_lies_in_a_file_once_it_is_large() {
             let [received] = &provider.bodies()[..] else {
                 panic!("one body is sent");
             };
-            // Not assert_eq: nobody wants to read megabytes.
+            // Not `assert_eq`, which would print megabytes.
             assert!(
                 received == renamed(&body).as_bytes(),
                 "{bytes} bytes, chunks of {chunk:?}"
@@ -178,7 +178,7 @@ async fn ten_bodies_of_fifty_megabytes_at_once_take_little_memory_of_the_gateway
         }));
     }
     provider.until_begun(BODIES).await;
-    // All ten are held now, and none has been taken.
+    // All ten are buffered now, and the provider has read none.
     let grown = gateway.process.anonymous_bytes().saturating_sub(before);
     let most = (64 * MIB) as u64;
     assert!(grown < most, "{grown} bytes for {BODIES} bodies");
@@ -283,7 +283,7 @@ async fn where_there_is_no_room_the_caller_is_told_and_the_gateway_lives_on() {
     assert!(gateway.process.ended().is_none());
 }
 
-/// No file of the gateway may grow beyond 10 MiB any more.
+/// Limits the size of the gateway's files to 10 MiB.
 #[cfg(target_os = "linux")]
 fn limit_files(gateway: &Gateway) {
     let limit = libc::rlimit {
@@ -291,7 +291,7 @@ fn limit_files(gateway: &Gateway) {
         rlim_max: 10 << 20,
     };
     let id = libc::pid_t::try_from(gateway.process.id()).unwrap();
-    // SAFETY: sets a limit of our own child; `limit` is valid for the whole call.
+    // SAFETY: sets a limit of a child; `limit` is valid for the whole call.
     let set = unsafe {
         libc::prlimit(
             id,

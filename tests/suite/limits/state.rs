@@ -1,4 +1,4 @@
-//! State that a restart does not lose, and that gateways share: sudden ends, fleets, a Redis that goes away.
+//! Tests of persistent and shared state: killed processes, several gateways, an unreachable Redis.
 
 use crate::harness::certificates::Authority;
 use crate::harness::error_shape::assert_error_body;
@@ -10,10 +10,10 @@ use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
-/// Far beyond the 100 ms that a request waits for Redis, and far from hanging.
+/// Far longer than the 100 ms that a request waits for Redis, and far from hanging.
 const BOUNDED: Duration = Duration::from_secs(5);
 
-/// Two accounts, drawn with equal weight: without state a follower goes wrong half of the time.
+/// Two accounts with equal weight: without state, every second follow-up request goes to the wrong one.
 struct Accounts {
     providers: [Simulator; 2],
 }
@@ -48,7 +48,7 @@ async fn ask(gateway: &Gateway, previous: Option<&str>, streamed: bool) -> Whole
         .await
 }
 
-/// Makes a response and tells its id.
+/// Creates a response and returns its id.
 async fn create(gateway: &Gateway, previous: Option<&str>, streamed: bool) -> String {
     let answer = ask(gateway, previous, streamed).await;
     let text = answer.text();
@@ -61,7 +61,7 @@ async fn up(gateway: &Gateway) -> f64 {
     gateway.metrics().await.sum("headgate_state_up", &[])
 }
 
-/// Waits until the state file of a folder has this id.
+/// Waits until the state file in a folder has this id.
 async fn written(folder: &Folder, id: &str) {
     let file = rusqlite::Connection::open(folder.path().join("headgate-state.sqlite")).unwrap();
     eventually("the id is in the file", async || {
@@ -83,7 +83,7 @@ async fn a_conversation_goes_on_where_it_began_behind_kill_minus_9() {
     let mut ids: Vec<String> = Vec::new();
     for round in 0..4 {
         let mut gateway = Gateway::start_at(&file).await;
-        // Each id of the rounds before is followed, wherever it was made.
+        // Follow-up requests reach the right account for each id of earlier rounds.
         for (turn, id) in ids.iter_mut().enumerate() {
             *id = create(&gateway, Some(id), turn % 2 == 0).await;
         }
@@ -153,7 +153,7 @@ async fn a_response_made_through_one_gateway_goes_on_through_another() {
         let mut id = create(&gateways[turn % 2], None, turn % 3 == 0).await;
         for hop in 1..4 {
             let other = &gateways[(turn + hop) % 2];
-            // The one that made it has handed it over, and may be a moment behind.
+            // The gateway that created it may write it to Redis a moment later.
             let read = Request::get(&format!("/v1/responses/{id}"));
             eventually("the other knows the id", async || {
                 (other.ask(&read).await.status == 200).then_some(())
@@ -174,7 +174,7 @@ async fn an_unreachable_redis_causes_errors_but_no_restart() {
     let other = accounts.gateway(&state).await;
     let id = create(&gateway, None, false).await;
     let read = Request::get(&format!("/v1/responses/{id}"));
-    // Only another gateway knows nothing but what Redis has.
+    // Another gateway knows only what is in Redis.
     eventually("Redis has the id", async || {
         (up(&gateway).await == 1.0 && other.ask(&read).await.status == 200).then_some(())
     })
@@ -193,7 +193,7 @@ async fn an_unreachable_redis_causes_errors_but_no_restart() {
         let message = assert_error_body(Protocol::Responses, &refused, 503);
         assert!(message.contains("try again"), "{message}");
     }
-    // Whoever names no earlier response notices nothing, and what is made meanwhile is not forgotten.
+    // Requests without an earlier response are not affected, and the ids created meanwhile are kept.
     let meanwhile = create(&gateway, None, true).await;
 
     redis.restart();
@@ -208,7 +208,7 @@ async fn an_unreachable_redis_causes_errors_but_no_restart() {
         (other.ask(&read).await.status == 200).then_some(())
     })
     .await;
-    // Redis kept nothing: what it knew before is unknown, not wrong.
+    // Redis lost its data: earlier ids are unknown, not assigned to a wrong account.
     assert_eq!(ask(&other, Some(&id), false).await.status, 404);
     let failed = gateway.metrics().await.sum(
         "headgate_state_failures_total",

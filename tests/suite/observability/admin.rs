@@ -1,4 +1,4 @@
-//! The admin pages and the access log: what an operator sees of the traffic.
+//! Tests of the admin pages and the access log.
 
 use crate::harness::config::CREDENTIALS;
 use crate::harness::gateway::Metrics;
@@ -209,7 +209,7 @@ async fn no_secret_is_told_anywhere() {
     }
 }
 
-/// Refused requests of every kind, with names made up from numbers below `count`.
+/// Sends refused requests of every kind, with random names from numbers below `count`.
 async fn exercise(world: &TestSetup, count: usize) {
     let mut connection = world.gateway.connect().await;
     for n in 0..=count {
@@ -235,7 +235,7 @@ async fn exercise(world: &TestSetup, count: usize) {
     }
 }
 
-/// The metrics once nothing is under way: an exchange is counted a moment after its answer.
+/// The metrics once no exchange is in flight: an exchange is counted shortly after its response.
 async fn settled(world: &TestSetup) -> Metrics {
     eventually("the end of all exchanges", async || {
         let metrics = world.gateway.metrics().await;

@@ -1,4 +1,4 @@
-//! The lines of the access log: whom they name, what was counted, and how long their fields may be.
+//! Tests of access-log fields: names, counts, and maximum lengths.
 
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
@@ -10,9 +10,9 @@ use crate::harness::{
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-/// The documented bound of a field, in bytes before JSON escapes.
+/// The documented maximum length of a field, in bytes before JSON escapes.
 const FIELD_BYTES_MAX: usize = 1024;
-/// That of a field whose usual values are short.
+/// The maximum length of a field with short values.
 const SHORT_BYTES_MAX: usize = 256;
 
 /// A provider's JSON response with these header lines.
@@ -29,7 +29,7 @@ async fn before(provider: &ScriptedProvider) -> Gateway {
     Gateway::start(&config).await
 }
 
-/// The raw line of the only request so far, and the same as JSON.
+/// The only access-log line so far, as text and as JSON.
 async fn only_line(gateway: &Gateway) -> (String, Value) {
     let line = eventually("an access-log line", async || {
         gateway.process.stdout.all().into_iter().next()
@@ -105,7 +105,7 @@ async fn no_field_of_a_line_is_longer_than_its_bound() {
         let mut connection = world.gateway.connect().await;
         let mut bytes = request.into_bytes();
         if what.ends_with("no UTF-8") {
-            // Every second byte of the characters is gone.
+            // Removes the second byte of all characters but the first.
             let mut is_head = true;
             bytes.retain(|byte| *byte != 0xa9 || std::mem::take(&mut is_head));
         }
@@ -195,7 +195,7 @@ async fn a_line_names_the_client_and_its_user_agent_on_every_way_in() {
             assert_eq!(line["user_agent"], "agent/1.0 (a \"quote\")", "{line}");
         }
     }
-    // Without a user agent, and with a head that is no HTTP, there is none to name.
+    // A request without a user agent, or with an invalid head, has no such field.
     plain
         .ask(&Request::get("/v1/models").header("x-mark", "1"))
         .await;

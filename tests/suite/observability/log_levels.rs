@@ -1,4 +1,4 @@
-//! Whatever `RUST_LOG` asks for, and whatever is on the wire: no credential is printed, in any form.
+//! Tests that no credential is logged, whatever `RUST_LOG` and the input are.
 
 use crate::harness::certificates::Authority;
 use crate::harness::config::CREDENTIALS;
@@ -13,14 +13,14 @@ use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// What a caller shows that is no key here.
+/// A key that is not one of this gateway.
 const STRANGER: &str = "sk-stranger-canary-0f3e77";
-/// What a caller sends in headers that name no credential.
+/// The value of headers that do not carry credentials.
 const VALUE: &str = "value-of-a-header-canary-6b1d";
 /// The value of a channel's `header` credential.
 const BASIC: &str = "Basic Y2FuYXJ5LXVzZXI6Y2FuYXJ5LXBhc3M=";
 
-/// What people write into `RUST_LOG`; all of these ask for more than there may be.
+/// Values of `RUST_LOG` that ask for more than the gateway allows.
 const DIRECTIVES: [&str; 6] = [
     "trace",
     "debug",
@@ -43,7 +43,7 @@ fn canaries() -> Vec<&'static str> {
     ]
 }
 
-/// How bytes come out of printers of all kinds.
+/// A text in the formats of all kinds of debug output.
 fn forms(canary: &str) -> Vec<String> {
     let bytes = canary.as_bytes();
     let joined = |format: fn(&u8) -> String, between: &str| {
@@ -62,7 +62,7 @@ fn forms(canary: &str) -> Vec<String> {
         joined(|byte| byte.to_string(), ", "),
         joined(|byte| byte.to_string(), ","),
     ];
-    // Within other bytes its base64 begins at any of three places.
+    // In other bytes, its base64 has one of three alignments.
     for before in 0..3 {
         let text = STANDARD.encode([&vec![b' '; before], bytes].concat());
         let (from, to) = (if before == 0 { 0 } else { 4 }, text.len() - 4);
@@ -71,7 +71,7 @@ fn forms(canary: &str) -> Vec<String> {
     forms
 }
 
-/// Everything the process wrote, once it has ended.
+/// All output of the process, once it has ended.
 async fn ended(mut gateway: Gateway) -> String {
     gateway.process.signal(libc::SIGTERM);
     let over = async || gateway.process.ended();
@@ -96,7 +96,7 @@ fn assert_clean(directives: &str, said: &str) {
     }
 }
 
-/// Requests that carry keys and other secrets wherever a caller may put them.
+/// Requests with keys and other secrets in every place where a caller may put them.
 fn requests() -> Vec<Request> {
     let mut requests = Vec::new();
     for protocol in PROTOCOLS {
@@ -119,7 +119,7 @@ fn requests() -> Vec<Request> {
     requests
 }
 
-/// Bytes that are no HTTP, with a key among them.
+/// Bytes that are not HTTP and contain a key.
 fn malformed() -> Vec<String> {
     vec![
         format!(
@@ -175,7 +175,7 @@ async fn no_level_prints_a_credential_over_tls_and_http2_on_both_sides() {
     for directives in DIRECTIVES {
         let simulator = Simulator::start().await;
         let (folder, authority) = (folder_with_schemas(), Authority::new());
-        // The provider is a gateway, which speaks TLS and knows the channels' credentials as keys.
+        // The provider is a gateway with TLS, whose callers' keys are the channels' credentials.
         let mut provider = config::standard(&simulator.url());
         provider["server"]["tls"] = authority.server().write(&folder, "server");
         provider["callers"] = json!([
@@ -277,7 +277,7 @@ async fn own_events_are_there_at_every_level_and_the_cap_on_others_is_said() {
         ("warn,pingora_core=error,headgate=info", false, false),
     ] {
         let simulator = Simulator::start().await;
-        // A name that is resolved is a debug event.
+        // The resolution of a name is a debug event.
         let config = config::standard(&simulator.url().replace("127.0.0.1", "localhost"));
         let folder = folder_with_schemas();
         let gateway = Gateway::start_logging(folder, &config, directives).await;

@@ -1,4 +1,4 @@
-//! What `/metrics` says of the process itself.
+//! Tests of the process metrics on `/metrics`.
 
 use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
@@ -43,7 +43,7 @@ async fn the_metrics_tell_of_the_process_and_of_its_build() {
         text.contains("# TYPE process_cpu_seconds_total counter"),
         "{text}"
     );
-    // It is a counter, and finer than a second.
+    // The counter increases, with a resolution finer than a second.
     let before = of("process_cpu_seconds_total");
     for _ in 0..20 {
         world.ask(&Request::ask(Protocol::Chat)).await;

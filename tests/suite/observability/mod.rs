@@ -1,4 +1,4 @@
-//! What operators see: the admin pages, the metrics, the access log, the log of the process.
+//! Tests of observability: the admin pages, the metrics, the access log, the process log.
 
 mod admin;
 mod log_fields;

@@ -1,4 +1,4 @@
-//! A caller's key in whatever header or query member its client puts it: it stays here, and all else goes on.
+//! Tests that a caller's key is not forwarded, in any header or query member, and that other headers are.
 
 use crate::harness::request::ANN;
 use crate::harness::{Request, TestSetup};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const CANARY: &str = "credential-canary";
 
-/// Headers that carry credentials by convention, or speak for an account.
+/// Headers that carry credentials by convention, or identify an account.
 const CREDENTIAL_HEADERS: &[&str] = &[
     "api-key",
     "apikey",
@@ -60,7 +60,7 @@ const CREDENTIAL_HEADERS: &[&str] = &[
     "X_Authorization",
     "Private_Token",
     "x__api__key",
-    // Whose account pays.
+    // Headers that select the account to charge.
     "X-DashScope-WorkSpace",
     "openai-organization",
     "openai-project",
@@ -68,7 +68,7 @@ const CREDENTIAL_HEADERS: &[&str] = &[
     "anthropic-workspace-id",
 ];
 
-/// Headers that providers act upon, or that name nothing secret.
+/// Headers that affect the provider, or are not secret.
 const OTHER_HEADERS: &[&str] = &[
     "idempotency-key",
     "x-idempotency-key",

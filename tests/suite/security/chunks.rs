@@ -1,4 +1,4 @@
-//! Chunked request bodies by the letter of RFC 9112, section 7.1: whatever breaks its grammar is refused.
+//! Tests of chunked bodies by RFC 9112, section 7.1: violations of the grammar are refused.
 
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Connection, TestSetup};
@@ -6,12 +6,12 @@ use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A connection that is silent for so long waits for more.
+/// A connection that is silent for this long waits for more input.
 const HANGS: Duration = Duration::from_secs(10);
-/// Rows of the tables below, each in its places.
+/// The minimum number of forms that the tables below make, to notice an empty table.
 const FORMS_MIN: usize = 150;
 
-/// Sizes and chunks: `{S}` is the size of the body `{B}`, `{s}` the same in other letters.
+/// Sizes and chunks: `{S}` is the size of the body `{B}`, `{s}` the same in the other case.
 const CHUNKS: &[(bool, &str)] = &[
     (true, "{S}\r\n{B}\r\n0\r\n\r\n"),
     (true, "{s}\r\n{B}\r\n0\r\n\r\n"),
@@ -40,7 +40,7 @@ const CHUNKS: &[(bool, &str)] = &[
     (false, "{S}\n\r{B}\r\n0\r\n\r\n"),
     (false, "10000000000000000\r\n{B}\r\n0\r\n\r\n"),
     (false, "ffffffffffffffffffff\r\n{B}\r\n0\r\n\r\n"),
-    // The end of the data.
+    // The end of the chunk's data.
     (false, "{S}\r\n{B}0\r\n\r\n"),
     (false, "{S}\r\n{B}\n0\r\n\r\n"),
     (false, "{S}\r\n{B}\r0\r\n\r\n"),
@@ -49,7 +49,7 @@ const CHUNKS: &[(bool, &str)] = &[
     (false, "{S}\r\n{B} \r\n0\r\n\r\n"),
     (false, "{S}\r\n{B}x\r\n0\r\n\r\n"),
     (false, "{S}\r\n{B};\r\n0\r\n\r\n"),
-    // The end of the body: an empty or a blank size is none.
+    // The end of the body: an empty or blank size is invalid.
     (false, "{S}\r\n{B}\r\n\r\n"),
     (false, "{S}\r\n{B}\r\n\r\n\r\n"),
     (false, "{S}\r\n{B}\r\n \r\n\r\n"),
@@ -68,7 +68,7 @@ const CHUNKS: &[(bool, &str)] = &[
     (false, "{S}\r\n{B}\r\n00000000000000000\r\n\r\n"),
 ];
 
-/// What stands behind a size, in the first chunk and in the last one.
+/// Text after a size, in the first chunk and in the last one.
 const EXTENSIONS: &[(bool, &str)] = &[
     (true, ";a"),
     (true, ";a=b"),
@@ -144,7 +144,7 @@ const EXTENSIONS: &[(bool, &str)] = &[
     (false, ":a"),
 ];
 
-/// What stands between the last chunk and the empty line.
+/// Text between the last chunk and the empty line.
 const TRAILERS: &[(bool, &str)] = &[
     (true, "X-A: b\r\n"),
     (true, "X-A:b\r\nX-C: d\r\n"),
@@ -203,7 +203,7 @@ async fn a_chunked_body_is_taken_by_exactly_the_grammar() {
             let records = world.simulator.records().await;
             let bodies = records.len() - received;
             let right = match legal {
-                // The next request on the connection begins where the body ends.
+                // The next request on the connection starts where the body ends.
                 true => outcome == [Some(200), Some(200)] && bodies == 2,
                 false => outcome == [Some(400), None] && bodies == 0,
             };
@@ -234,7 +234,7 @@ async fn bodies_of_one_byte_chunks_are_taken_whole() {
     assert_eq!(world.simulator.last_body().await, upstream_body());
 }
 
-/// Statuses of the responses to a form and to a request behind it; none where the connection ends.
+/// The statuses of the responses to a form and to the request after it; `None` if the connection ends.
 async fn outcome_of(world: &TestSetup, form: &str, pace: Pace) -> [Option<u16>; 2] {
     let mut connection = world.gateway.connect().await;
     let follower = head() + &filled("{S}\r\n{B}\r\n0\r\n\r\n");
@@ -284,14 +284,14 @@ fn head() -> String {
     )
 }
 
-/// What the provider gets of it.
+/// The body that the provider receives.
 fn upstream_body() -> Vec<u8> {
     sent_body()
         .replace("demo-large", "sim-large-2026-08")
         .into_bytes()
 }
 
-/// The body with blanks, so that its size in hexadecimal has a letter.
+/// The body with spaces, so that its size in hexadecimal contains a letter.
 fn sent_body() -> String {
     let body = body_of(Protocol::Chat).to_string();
     let blanks = 0xab - body.len();

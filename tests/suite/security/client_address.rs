@@ -1,4 +1,4 @@
-//! Where a client is: from the one source that `server.client_address` names, and from trusted proxies only.
+//! Tests of the client's address: only from the source of `server.client_address`, and only from trusted proxies.
 
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 
 const V2: &[u8] = b"\r\n\r\n\0\r\nQUIT\n";
 const V4: &[u8] = &[203, 0, 113, 7, 10, 0, 0, 1, 0x12, 0x67, 0x1f, 0x90];
-/// A client in IPv6 clothes, `::ffff:203.0.113.7`.
+/// An IPv4-mapped IPv6 address, `::ffff:203.0.113.7`.
 const MAPPED: &[u8] = &[
     0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 203, 0, 113, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0, 0, 0, 1, 0x12, 0x67, 0x1f, 0x90,
@@ -29,7 +29,7 @@ fn from(source: &str, trusted: &[&str]) -> Value {
     json!({"from": source, "trusted": trusted})
 }
 
-/// A gateway that takes PROXY headers from these networks.
+/// A gateway that trusts PROXY headers from these networks.
 async fn proxied(trusted: &[&str]) -> TestSetup {
     let client_address = from("proxy_protocol", trusted);
     TestSetup::with(|config| {
@@ -39,7 +39,7 @@ async fn proxied(trusted: &[&str]) -> TestSetup {
     .await
 }
 
-/// A connection that begins with these bytes.
+/// A connection that starts with these bytes.
 async fn begun(gateway: &Gateway, begin: &[u8]) -> TcpStream {
     let mut stream = TcpStream::connect(gateway.address).await.unwrap();
     stream.set_nodelay(true).unwrap();
@@ -115,7 +115,7 @@ async fn the_client_is_the_rightmost_hop_that_is_not_trusted() {
         let world =
             TestSetup::with(|config| config["server"]["client_address"] = client_address).await;
         for (headers, expected) in cases {
-            // Of requests that no route takes, too.
+            // Also for requests without a route.
             for path in ["/v1/models", "/nowhere"] {
                 let request = headers
                     .iter()
@@ -259,7 +259,7 @@ async fn a_connection_without_a_good_proxy_header_gets_no_byte() {
         with_request(&version_2(0x31, 0x11, V4)),
         with_request(&version_2(0x21, 0x11, &V4[..8])),
         with_request(&endless),
-        // Cut, and slow.
+        // Truncated, and slow.
         b"PROXY TCP4 203.0.113.7".to_vec(),
         version_2(0x21, 0x11, V4)[..20].to_vec(),
         Vec::new(),
@@ -274,7 +274,7 @@ async fn a_connection_without_a_good_proxy_header_gets_no_byte() {
     let begin = with_request(b"PROXY TCP4 203.0.113.7 10.0.0.1 4711 8080\r\n");
     let mut stream = begun(&stranger.gateway, &begin).await;
     let mut received = Vec::new();
-    // Closed with unread input, which a client may see as a reset.
+    // Closed with unread input, which the client may see as a reset.
     let _ = stream.read_to_end(&mut received).await;
     assert_eq!(received, b"");
     assert!(stranger.gateway.log().is_empty());

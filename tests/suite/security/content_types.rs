@@ -1,4 +1,4 @@
-//! What a body says it is: one content type that all readers read alike, and no coding.
+//! Tests of the Content-Type of bodies: it must be unambiguous, and content codings are refused.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PROTOCOLS, Request, TestSetup};
@@ -6,7 +6,7 @@ use headgate::protocol::Protocol;
 
 const JSON: &str = "application/json";
 
-/// Taken: they are read in one way, and it is JSON in UTF-8.
+/// Accepted: unambiguous types for JSON in UTF-8.
 const TAKEN: &[&[(&str, &str)]] = &[
     &[("Content-Type", "application/json; charset=utf8")],
     &[("Content-Type", "application/json; charset=UTF8")],
@@ -29,7 +29,7 @@ const TAKEN: &[&[(&str, &str)]] = &[
     &[("Content-Type", JSON), ("Content-Encoding", "Identity")],
 ];
 
-/// Refused: another charset, or what one reader could read so and another otherwise.
+/// Refused: another charset, or an ambiguous type.
 const REFUSED: &[&[(&str, &str)]] = &[
     &[("Content-Type", JSON), ("Content-Type", "text/plain")],
     &[("Content-Type", "text/plain"), ("Content-Type", JSON)],

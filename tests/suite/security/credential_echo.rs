@@ -1,4 +1,4 @@
-//! A provider that repeats a credential: no caller and no log gets it, in whatever form and place it comes.
+//! Tests of providers that repeat a credential: no caller and no log sees it, in any form or place.
 
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
 use base64::Engine;
@@ -14,7 +14,7 @@ const POOLED: [&str; 3] = [
     "canary-other/c",
 ];
 
-/// The credentials of a channel, and what of them no caller may see.
+/// The kinds of credentials of a channel, and the secrets that no caller may see.
 fn kinds() -> Vec<(&'static str, Value, Vec<String>)> {
     let basic = STANDARD.encode("user:canary/pass?>~word");
     let header =
@@ -54,7 +54,7 @@ fn kinds() -> Vec<(&'static str, Value, Vec<String>)> {
     ]
 }
 
-/// As it is, and as JSON may spell it.
+/// The secret unescaped, and in JSON's spellings.
 fn json_forms(secret: &str) -> Vec<String> {
     let lower = |c: char| format!("\\u{:04x}", u32::from(c));
     let each = |form: &dyn Fn(usize, char) -> String| {
@@ -77,7 +77,7 @@ fn json_forms(secret: &str) -> Vec<String> {
     ]
 }
 
-/// As headers may spell it besides.
+/// More forms of the secret in headers.
 fn header_forms(secret: &str) -> Vec<String> {
     let percent = |all: bool, upper: bool| -> String {
         let escaped = |byte: u8| match (all || !byte.is_ascii_alphanumeric(), upper) {
@@ -100,7 +100,7 @@ fn header_forms(secret: &str) -> Vec<String> {
     forms
 }
 
-/// Every form of what no caller may see, undone as far as a caller could undo it.
+/// Whether `text` contains the secret in any form that a caller could decode.
 fn reveals(text: &str, secret: &str) -> bool {
     let mut plain = text.to_string();
     for byte in secret.bytes() {

@@ -1,4 +1,4 @@
-//! Requests whose end or target two readers could see differently: refused, or read in the one way that is safe.
+//! Tests of request smuggling: an ambiguous request is refused, or read in the one way that is safe.
 
 use crate::harness::request::{ANN, body_of};
 use crate::harness::{Connection, Request, TestSetup};
@@ -6,27 +6,27 @@ use headgate::protocol::Protocol;
 use std::time::Duration;
 use tokio::time::timeout;
 
-/// A connection that is silent for so long waits for more.
+/// A connection that is silent for this long waits for more input.
 const HANGS: Duration = Duration::from_secs(5);
 
-/// What becomes of a payload.
+/// The outcome of a payload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Outcome {
-    /// An error status, the connection's end, and nothing at any provider.
+    /// An error status, a closed connection, and no request at any provider.
     Refused,
-    /// As `Refused`, but the connection may go on: the request's end is beyond doubt.
+    /// Like `Refused`, but the connection may stay open: the end of the request is unambiguous.
     RefusedAlone,
-    /// One answer with 200, one request at the provider.
+    /// One response with 200, one request at the provider.
     Served,
 }
 
 use Outcome::{Refused, RefusedAlone, Served};
 
 const POST: &str = "POST /v1/chat/completions HTTP/1.1\r\nHost: gate.test\r\n";
-/// What every request needs besides its host.
+/// What every request needs besides its Host header.
 const COMMON: &str = "Authorization: Bearer {K}\r\nContent-Type: application/json\r\n";
 
-/// Framing headers of a POST, and its body: `{B}` is a good one, `{L}` its length, `{C}` the same in chunks.
+/// Framing headers of a POST, and its body: `{B}` is a valid one, `{L}` its length, `{C}` the same in chunks.
 const BODIES: &[(Outcome, &str, &str)] = &[
     (Served, "Content-Length: {L}", "{B}"),
     (Served, "Transfer-Encoding: chunked", "{C}"),
@@ -68,7 +68,7 @@ const BODIES: &[(Outcome, &str, &str)] = &[
         "Transfer-Encoding: chunked\r\nContent_Length: {L}",
         "{C}",
     ),
-    // More than one length, or one that is no number.
+    // More than one length, or one that is not a number.
     (Refused, "Content-Length: {L}\r\nContent-Length: {L}", "{B}"),
     (Refused, "Content-Length: {L}\r\nContent-Length: 1", "{B}"),
     (Refused, "Content-Length: 1\r\nContent-Length: {L}", "{B}"),
@@ -116,7 +116,7 @@ const CHUNKS: &[(Outcome, &str)] = &[
     (Refused, "5\r\nabcdeXX\r\n0\r\n\r\n"),
     (Refused, "5\r\nabcde0\r\n\r\n"),
     (Refused, "fffffffffffffffff\r\n{B}\r\n0\r\n\r\n"),
-    // Pingora takes an empty size for a zero.
+    // Pingora accepts an empty size as zero.
     (Refused, "\r\n{1}0\r\n\r\n"),
     (Refused, ";a=b\r\n{B}\r\n0\r\n\r\n"),
     (Refused, "{1}\r\n\r\nGET /v1/models HTTP/1.1\r\n\r\n"),
@@ -150,7 +150,7 @@ const LINES: &[(Outcome, &str)] = &[
     (Refused, "GET * HTTP/1.1"),
     (Refused, "OPTIONS * HTTP/1.1"),
     (Refused, "CONNECT gate.test:443 HTTP/1.1"),
-    // Pingora would escape what stands between the first space and the version.
+    // Pingora would escape what is between the first space and the version.
     (Refused, "GET /v1/mo dels HTTP/1.1"),
     (Refused, "GET /v1/models?a b HTTP/1.1"),
     (Refused, "GET /v1/models?a\tb HTTP/1.1"),
@@ -305,7 +305,7 @@ async fn assert_outcomes(rows: impl IntoIterator<Item = (Outcome, String)>) {
     assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 200);
 }
 
-/// The status of the answer, if one comes, and whether the connection ends behind it where it should.
+/// The status of the response, if there is one, and whether the connection ends after it if it should.
 async fn end_of(connection: &mut Connection, outcome: Outcome) -> (Option<u16>, bool) {
     let Ok(answer) = timeout(HANGS, connection.answer()).await else {
         return (None, false);

@@ -1,4 +1,4 @@
-//! Odd and hostile peers: whatever they do, nothing leaks, nothing hangs, and nothing is done twice.
+//! Tests of hostile callers and providers: no leak, no hang, and no request is sent twice.
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::error_shape::assert_error_body;
@@ -10,7 +10,7 @@ use serde_json::json;
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// A small good answer.
+/// A small valid response.
 const GOOD: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n{\"id\":\"ok\"}";
 
@@ -18,7 +18,7 @@ async fn before(provider: &ScriptedProvider) -> Gateway {
     Gateway::start(&config::standard(&provider.url())).await
 }
 
-/// Everything the process has said.
+/// All output of the process.
 fn said(gateway: &Gateway) -> String {
     let process = &gateway.process;
     [process.stdout.all(), process.stderr.all()]
@@ -30,7 +30,7 @@ fn said(gateway: &Gateway) -> String {
 async fn a_request_that_a_provider_took_is_not_sent_again_and_again() {
     const POOLED: usize = 6;
     for (working, sent_most) in [(Duration::ZERO, 2), (Duration::from_millis(200), 1)] {
-        // Together they take a connection each, and leave them in the pool.
+        // Concurrent requests take one connection each, and leave them in the pool.
         let together = ScriptedResponse::Wait(Duration::from_millis(500));
         let answer = ScriptedResponse::Send(GOOD.to_vec());
         let acts = vec![
@@ -55,7 +55,7 @@ async fn a_request_that_a_provider_took_is_not_sent_again_and_again() {
         let taken = taken.iter().filter(|request| request.contains("x-mark"));
         assert_eq!(taken.count(), sent_most, "{working:?}: {}", answer.text());
         match sent_most {
-            // Sent again it goes to a connection that is not dead.
+            // The repeated request uses a connection that is not closed.
             2 => assert_eq!(answer.status, 200, "{}", answer.text()),
             _ => drop(assert_error_body(Protocol::Chat, &answer, 502)),
         }
@@ -214,7 +214,7 @@ async fn an_answer_without_content_has_no_length() {
         let provider = ScriptedProvider::answering(format!("HTTP/1.1 {head}\r\n\r\n")).await;
         let gateway = before(&provider).await;
         let mut connection = gateway.connect().await;
-        // Twice, since a wrong length or body would show in what follows.
+        // Twice, because a wrong length or body would affect the next response.
         for _ in 0..2 {
             let answer = connection.ask(&Request::ask(Protocol::Chat)).await;
             assert_eq!((answer.status, answer.body.len()), (204, 0));
@@ -264,7 +264,7 @@ async fn an_answer_in_tiny_chunks_takes_no_more_memory_than_it_has_bytes() {
     answer.extend(b"0\r\n\r\n");
     let provider = ScriptedProvider::answering(answer).await;
     let gateway = before(&provider).await;
-    // The process takes what it needs anyway.
+    // Makes the process allocate what any request needs.
     let refused = gateway
         .ask(&Request::post(path_of(Protocol::Chat), "{}"))
         .await;
@@ -313,7 +313,7 @@ async fn an_empty_line_before_a_request_is_ignored() {
         connection.send(b"\r\n").await.unwrap();
         let answer = connection.ask(&Request::ask(protocol)).await;
         assert_eq!((answer.status, answer.whole), (200, true));
-        // In one piece, too.
+        // Also in one piece.
         let request = [&b"\r\n"[..], &Request::ask(protocol).bytes()].concat();
         connection.send(&request).await.unwrap();
         let answer = connection.answer().await.expect("an answer");

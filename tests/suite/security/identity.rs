@@ -1,4 +1,4 @@
-//! Who calls, and what they may use: keys, carriers, models.
+//! Tests of authentication and permissions: keys, headers that carry them, models.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::{ANN, BOB};

@@ -1,4 +1,4 @@
-//! Who calls and what is kept from whom: identity, credentials, requests that two readers could read differently.
+//! Tests of security: identity, credentials, ambiguous requests.
 
 mod callers_credentials;
 mod chunks;

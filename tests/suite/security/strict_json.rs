@@ -1,10 +1,10 @@
-//! Bodies that two readers could read differently are refused before any provider hears of them.
+//! Tests that ambiguous bodies are refused before any provider receives them.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of};
 use headgate::protocol::Protocol;
 
-/// What stands in the place of `EXTRA` in an otherwise good body.
+/// What replaces `EXTRA` in an otherwise valid body.
 const REFUSED_MEMBERS: [(&str, &[u8]); 26] = [
     ("the model twice", br#""model":"demo-small""#),
     (
@@ -63,7 +63,7 @@ async fn a_body_may_be_sixty_four_deep_and_no_deeper() {
         with_members(Protocol::Chat, format!("\"x\":{open}1{close}").as_bytes())
     };
     let request = |depth| Request::to(Protocol::Chat, nested(depth)).simulate("html");
-    // The page that it is answered with shows that it was forwarded.
+    // The 502 for the provider's HTML page shows that the request was forwarded.
     assert_eq!(world.ask(&request(63)).await.status, 502);
     for depth in [64, 100_000] {
         let message = assert_error_body(Protocol::Chat, &world.ask(&request(depth)).await, 400);
@@ -110,14 +110,14 @@ async fn assert_refused(
     }
 }
 
-/// A good body with `members` at its end.
+/// A valid body with `members` at its end.
 fn with_members(protocol: Protocol, members: &[u8]) -> Vec<u8> {
     let good = body_of(protocol).to_string();
     let open = good.strip_suffix('}').unwrap().as_bytes();
     [open, b",", members, b"}"].concat()
 }
 
-/// Bodies that are wrong as a whole.
+/// Bodies that are invalid as a whole.
 fn whole_bodies(protocol: Protocol) -> Vec<(&'static str, Vec<u8>)> {
     let good = body_of(protocol).to_string();
     let model = |value: &str| good.replace("\"demo-large\"", value).into_bytes();

@@ -1,4 +1,4 @@
-//! What an account made is found there again, by the caller that got it and by no other.
+//! Tests of resources by id: requests go to the account that created them, and only for the caller who received the id.
 
 use crate::harness::accounts::{ACCOUNTS, CALLERS, CAT, form};
 use crate::harness::error_shape::{assert_alike, assert_error_body};
@@ -7,7 +7,7 @@ use crate::harness::{Accounts, Request};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-/// Bytes that are no text, with what ends lines and parts among them.
+/// Binary content that includes line ends and delimiters.
 const CONTENT: &[u8] = b"\x00\xff\r\n--\r\n\"file_id\": \"x\"\n\r\n\x80";
 
 fn creates() -> [(&'static str, Request); 3] {
@@ -28,7 +28,7 @@ fn creates() -> [(&'static str, Request); 3] {
     ]
 }
 
-/// Every verb on what was made at a path, the deletion last.
+/// Requests with every method for a resource, the deletion last.
 fn verbs(path: &str, id: &str) -> Vec<Request> {
     let at = |suffix: &str| format!("{path}/{id}{suffix}");
     let items = json!({"items": [{"type": "message", "role": "user", "content": "x"}]});
@@ -81,7 +81,7 @@ async fn each_verb_on_each_id_goes_to_its_account_and_only_for_its_caller() {
                 );
                 assert_eq!(world.count().await, before + 1);
             }
-            // What was deleted is forgotten: no provider is asked again.
+            // A deleted id is forgotten: no provider receives another request for it.
             let before = world.count().await;
             let again = world
                 .ask(&Request::get(&format!("{path}/{id}")).key(owner))
@@ -124,7 +124,7 @@ async fn what_lies_within_a_container_goes_with_it() {
     assert_error_body(Protocol::Responses, &strangers, 404);
     let delete = Request::new("DELETE", &file).key(BOB);
     assert_eq!(world.ask(&delete).await.status, 200);
-    // The container itself is still there, and still known.
+    // The container still exists, and its id is still known.
     let list = world.ask(&Request::get(&files).key(BOB)).await;
     assert_eq!((list.status, &list.json()["data"]), (200, &json!([])));
 }
@@ -170,7 +170,7 @@ async fn a_request_goes_where_what_it_names_was_made() {
         body["model"] = "demo-large".into();
         never["model"] = "demo-large".into();
         let to = |body: &Value, key| Request::to(Protocol::Responses, body.to_string()).key(key);
-        // The model is served by both accounts, and the other one would refuse: it is no luck.
+        // Both accounts serve the model, and the other one would refuse the id, so that success is not random.
         for _ in 0..6 {
             let answer = world.ask(&to(&body, ANN)).await;
             assert_eq!(answer.status, 200, "{at}: {}", answer.text());

@@ -1,4 +1,4 @@
-//! Ids where something is in the way: accounts that differ or are gone, lists that others share, pins.
+//! Tests of ids in special cases: different or removed accounts, shared lists, pins.
 
 use crate::harness::accounts::{ACCOUNTS, CAT, form};
 use crate::harness::config::route;
@@ -187,7 +187,7 @@ async fn what_a_removed_channel_made_is_gone() {
     assert_eq!(world.count().await, before, "no other channel is asked");
 }
 
-/// `pin` where it belongs, on every route for files.
+/// Inserts `pin` on every route for files.
 fn pin(config: &mut Value, to: &Value) {
     for name in ["files", "file", "file_content", "responses"] {
         let request = route(config, name)["request"].as_array_mut().unwrap();
@@ -221,7 +221,7 @@ async fn a_pin_leads_to_what_was_made_elsewhere() {
         let answer = world.ask(&ask(with_file(elsewhere))).await;
         assert_eq!(answer.status, 200, "{}", answer.text());
     }
-    // What another caller got here is not made elsewhere, though it lies in the same account.
+    // An id of another caller is not pinned, even though the resource is in the same account.
     let theirs = world.ask(&read(&bobs, ANN)).await;
     assert_error_body(Protocol::Responses, &theirs, 404);
     let made = world.make(&upload().key(ANN)).await;

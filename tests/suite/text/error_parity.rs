@@ -1,4 +1,4 @@
-//! One fault, three protocols: each caller reads it in the words of its own SDK.
+//! Tests of one fault in three protocols: each error has the format of the caller's SDK.
 
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_body;
@@ -8,7 +8,7 @@ use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, path_of};
 use headgate::protocol::Protocol;
 use serde_json::json;
 
-/// A way to go wrong, and what is told of it.
+/// A failing request, and the expected error.
 struct Row {
     what: &'static str,
     request: fn(Protocol) -> Request,
@@ -115,7 +115,7 @@ async fn every_fault_is_told_in_the_words_of_each_protocol() {
             let error = &answer.json()["error"];
             let told = format!("{}, {protocol:?}: {}", row.what, answer.text());
             if row.status < 500 {
-                // Some SDKs repeat whatever is no success.
+                // Some SDKs repeat every request that was not successful.
                 let retry = answer.headers.get("x-should-retry");
                 assert_eq!(retry, Some("false"), "{told}");
             }

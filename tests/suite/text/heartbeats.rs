@@ -1,4 +1,4 @@
-//! Heartbeats on silent streams: between events only, never behind the end, and the bytes stay the provider's.
+//! Tests of keep-alive comments: only between the events of a silent stream, whose bytes stay the same.
 
 use crate::harness::error_shape::assert_error_event;
 use crate::harness::{Gateway, Request, ScriptedProvider, ScriptedResponse, WholeResponse, config};
@@ -10,14 +10,14 @@ const BEAT: &str = ": heartbeat\n\n";
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word\"}}]}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
-/// Time for several heartbeats.
+/// Enough time for several keep-alive comments.
 const SILENCE: Duration = Duration::from_millis(800);
 
 fn send(text: &str) -> ScriptedResponse {
     ScriptedResponse::Send(text.into())
 }
 
-/// What a caller gets of a provider that does `acts` with a stream, behind a gateway with heartbeats.
+/// The stream that a caller receives from a provider that applies `acts`, through a gateway with keep-alive comments.
 async fn streamed(
     acts: Vec<ScriptedResponse>,
     change: impl FnOnce(&mut Value),
@@ -37,7 +37,7 @@ async fn streamed(
 async fn keep_alive_comments_are_sent_between_events_only() {
     let (start, end) = EVENT.split_at(20);
     let wait = ScriptedResponse::Wait(SILENCE);
-    // What the provider sends, in pieces with a silence between them, and where heartbeats belong.
+    // The pieces that the provider sends, with silence between them, and between which of them comments are allowed.
     let cases: [(&[&str], &[bool]); 6] = [
         (&[EVENT, EVENT, DONE], &[true, true]),
         (&["", EVENT, DONE], &[true, true]),

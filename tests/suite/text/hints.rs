@@ -1,4 +1,4 @@
-//! What callers are told who were nearly right: the endpoint, the path, the header.
+//! Tests of hints in errors for requests that are nearly right: the endpoint, the path, the header.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::ANN;

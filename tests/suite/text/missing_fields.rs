@@ -1,4 +1,4 @@
-//! A required field that is missing: named where each protocol names it, with the code for it.
+//! Tests of missing required fields: each protocol's error names the field, with its code.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::video_config;
@@ -6,7 +6,7 @@ use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-/// What lacks a field, and the field in the protocol's own spelling.
+/// Bodies without a field, and the field in the protocol's spelling.
 fn rows() -> Vec<(Protocol, Value, &'static str)> {
     let chat = |messages: Value| json!({"model": "demo-large", "messages": messages});
     let messages =

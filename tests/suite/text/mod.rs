@@ -1,4 +1,4 @@
-//! Text generation: what callers of the three text protocols get, whole and as streams.
+//! Tests of the three text protocols, whole responses and streams.
 
 mod affinity;
 mod affinity_rules;

@@ -1,4 +1,4 @@
-//! Responses that continue earlier ones: they go to the account that made those, and to no other caller.
+//! Tests of responses that continue earlier ones: they go to the same account, and only for the same caller.
 
 use crate::harness::error_shape::assert_alike;
 use crate::harness::request::BOB;
@@ -6,7 +6,7 @@ use crate::harness::{Gateway, Request, Simulator, config};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-/// Two accounts at two providers, drawn with equal weight.
+/// Two accounts at two providers, with equal weight.
 struct TwoAccounts {
     gateway: Gateway,
     providers: [Simulator; 2],
@@ -25,7 +25,7 @@ impl TwoAccounts {
         }
     }
 
-    /// Makes a response and tells its id.
+    /// Creates a response and returns its id.
     async fn create(&self, body: &Value) -> String {
         let request = Request::to(Protocol::Responses, body.to_string());
         let answer = self.gateway.ask(&request).await;
@@ -35,14 +35,14 @@ impl TwoAccounts {
             "{}",
             answer.text()
         );
-        // The log knows the id before any request can name it.
+        // The gateway has recorded the id once the log has it.
         let line = self.gateway.log_of(&answer).await;
         let id = line["response_id"].as_str().expect("an id in the log");
         assert!(answer.text().contains(id), "{}", answer.text());
         id.to_string()
     }
 
-    /// Which provider made this response.
+    /// The provider that created this response.
     async fn maker(&self, id: &str) -> usize {
         let mut makers = Vec::new();
         for (index, provider) in self.providers.iter().enumerate() {
@@ -57,7 +57,7 @@ impl TwoAccounts {
         makers[0]
     }
 
-    /// How many requests each provider has had.
+    /// The number of requests that each provider has received.
     async fn counts(&self) -> [usize; 2] {
         let [first, second] = &self.providers;
         [first.records().await.len(), second.records().await.len()]
@@ -76,7 +76,7 @@ async fn a_conversation_stays_with_the_account_that_began_it() {
         makers[maker] += 1;
         for _ in 0..2 {
             body["previous_response_id"] = id.into();
-            // A provider knows only its own responses, so another one would answer 404.
+            // A provider knows only its own responses, so that another one would respond 404.
             id = world.create(&body).await;
             assert_eq!(world.maker(&id).await, maker);
         }

@@ -1,4 +1,4 @@
-//! What a provider receives: the caller's bytes with only the model renamed, and none of its secrets.
+//! Tests of the request to the provider: the caller's bytes with only the model renamed, and without its secrets.
 
 use crate::harness::config::{self, CREDENTIALS};
 use crate::harness::request::ANN;
@@ -6,7 +6,7 @@ use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, TestSetup, p
 use headgate::protocol::Protocol;
 use serde_json::json;
 
-/// Bodies in which every byte that a re-encoding would change stands somewhere; MODEL is the model's value.
+/// Bodies with every kind of byte that re-encoding would change; MODEL is the model's value.
 const CHAT: [&str; 2] = [
     "{\"model\":\"MODEL\",\"messages\":[{\"role\":\"user\",\"content\":\"Hi\"}]}",
     "\r\n {\t\"mod\\u0065l\" : \"MODEL\" ,\n\"messages\":[ {\"role\":\"user\",\"content\":\"caf\\u00e9 caf\u{e9} \
@@ -34,8 +34,8 @@ async fn a_provider_receives_the_callers_bytes_with_only_the_model_renamed() {
             let sent = body.replace("\"MODEL\"", "\"demo-large\"");
             let expected = body.replace("\"MODEL\"", "\"sim-large-2026-08\"");
             for chunk in [None, Some(1), Some(13), Some(4096)] {
-                // A page is answered without a look into the body, whose 1e400 few readers take; it
-                // reaches the caller as an error.
+                // The HTML page is returned without parsing the body, whose 1e400 few parsers accept; the caller
+                // receives an error for the page.
                 let request = Request::to(protocol, sent.clone()).simulate("html");
                 let request = match chunk {
                     Some(size) => request.chunked(size),
@@ -212,7 +212,7 @@ async fn a_name_with_underscores_is_no_way_around_what_is_kept_back() {
 #[tokio::test]
 async fn ten_megabytes_of_image_arrive_unchanged_and_are_not_held_three_times() {
     for chunked in [false, true] {
-        // What is spooled counts towards the peak, too, though the system may take it back at any time.
+        // Spooled bytes count towards the peak, too, though the system may reclaim them at any time.
         let in_memory = json!({"above": "64MiB"});
         let world = TestSetup::with(|config| {
             config["server"]["spool"] = in_memory;
@@ -232,7 +232,7 @@ async fn ten_megabytes_of_image_arrive_unchanged_and_are_not_held_three_times() 
         assert_eq!(answer.status, 200, "{}", answer.text());
         let grown = world.gateway.process.memory_peak() - before;
         let received = world.simulator.last_body().await;
-        // Not assert_eq: nobody wants to read ten megabytes.
+        // Not `assert_eq`, which would print ten megabytes.
         assert!(received == body.replace("MODEL", "sim-large-2026-08").as_bytes());
         assert!(
             grown < 3 * bytes,

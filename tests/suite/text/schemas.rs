@@ -1,4 +1,4 @@
-//! The request schemas against their fixtures: what they accept, and what they refuse, where and by which rule.
+//! Tests of the request schemas against their fixtures: accepted bodies, and refused ones with the place and the rule.
 
 use bytes::Bytes;
 use headgate::protocol::json::{JsonDocument, JsonLimits};

@@ -1,4 +1,4 @@
-//! Streams whose connection ends well though their protocol does not: the caller must notice, and who is whole must pass.
+//! Tests of streams that end without their last event: the caller must notice, and complete streams must pass.
 
 use crate::harness::config::route;
 use crate::harness::error_shape::assert_error_event;
@@ -11,7 +11,7 @@ const CHUNKED: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 const UNTIL_CLOSE: &str = "HTTP/1.0 200 OK\r\nContent-Type: text/event-stream\r\n\r\n";
 
-/// The protocols whose answers stream.
+/// The protocols with streams.
 const STREAMING: [Protocol; 4] = [
     Protocol::Chat,
     Protocol::Messages,
@@ -26,7 +26,7 @@ enum Framing {
     UntilClose,
 }
 
-/// The standard configuration with a route for image edits, all before `provider`.
+/// The standard configuration with a route for image edits, all with `provider`.
 fn before(provider: &ScriptedProvider) -> Value {
     let mut config = config::standard(&provider.url());
     config["channels"]["openai"]["protocols"] = json!(["chat", "responses", "image_edit"]);
@@ -57,7 +57,7 @@ fn answer(framing: Framing, stream: &str) -> Vec<ScriptedResponse> {
     }
 }
 
-/// A gateway before a provider of streams.
+/// A gateway and a provider of streams.
 struct Streams {
     provider: ScriptedProvider,
     gateway: Gateway,
@@ -72,7 +72,7 @@ impl Streams {
         Self { provider, gateway }
     }
 
-    /// What a caller gets of a provider that ends its response well behind `stream`.
+    /// The response for a caller if the provider ends its response cleanly after `stream`.
     async fn ask(&self, protocol: Protocol, framing: Framing, stream: &str) -> WholeResponse {
         self.provider.next(answer(framing, stream));
         self.gateway.ask(&Request::ask_stream(protocol)).await
@@ -138,7 +138,7 @@ async fn a_stream_that_ends_within_an_event_has_no_clean_end() {
         };
         let before_last = joined(&events[..last], "\n");
         let whole = joined(&events[..=last], "\n");
-        // In its line ends too: an event counts with its blank line.
+        // Also within line ends: an event is complete only with its blank line.
         for cut in [
             1,
             8,
@@ -193,14 +193,14 @@ async fn a_whole_stream_passes_as_it_is_and_ends_well() {
         (Protocol::Chat, joined(chat, "\n") + ": bye\n\n"),
         (Protocol::Chat, two_choices.to_string()),
         (Protocol::Chat, "data: {\"choices\": [ {\"finish_reason\" : \"stop\"} ]}\n\n".to_string()),
-        // A provider's own error is the last event, and needs no second one.
+        // A provider's own error is the last event; the gateway adds no second one.
         (Protocol::Chat, "data: {\"error\":{\"message\":\"no\"}}\n\n".to_string()),
         (Protocol::Messages, "event: error\ndata: {\"type\":\"error\",\"error\":{\"type\":\"overloaded_error\",\"message\":\"no\"}}\n\n".to_string()),
         (Protocol::Responses, "event: error\ndata: {\"type\":\"error\",\"message\":\"no\"}\n\n".to_string()),
         (Protocol::Responses, "data: {\"error\":{\"message\":\"no\"}}\n\n".to_string()),
         (Protocol::ImageEdit, "event: error\ndata: {\"error\":{\"message\":\"no\"}}\n\n".to_string()),
         (Protocol::ImageEdit, "data: {\"error\":{\"message\":\"no\"}}\n\n".to_string()),
-        // Too large to be looked into, but for its name.
+        // Oversize events, of which only the name is read.
         (Protocol::ImageEdit, format!("event: image_edit.completed\ndata: {{\"b64_json\":\"{large}\"}}\n\n")),
         (Protocol::Responses, format!("data: {{\"type\":\"response.completed\",\"response\":\"{large}\"}}\n\n")),
     ];
@@ -254,12 +254,12 @@ async fn what_looks_like_a_last_event_and_is_none_ends_nothing() {
     let half = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}},{\"index\":1,\"delta\":{\"content\":\"b\"}}]}\n\n\
         data: {\"choices\":[{\"index\":1,\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n";
     let table = [
-        // One of the two choices that were asked for is not finished.
+        // One of the two requested choices is not finished.
         (Protocol::Chat, half.to_string()),
         (Protocol::Messages, "data: [DONE]\n\n".to_string()),
         (Protocol::Responses, "data: [DONE]\n\n".to_string()),
         (Protocol::Messages, "event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n".to_string()),
-        // Clients of this protocol skip an event without a name.
+        // Clients of this protocol ignore events without a name.
         (Protocol::Messages, "data: {\"error\":{\"message\":\"no\"}}\n\n".to_string()),
         (Protocol::ImageEdit, format!("event: image_edit.partial_image\ndata: {{\"b64_json\":\"{large}\"}}\n\n")),
     ];

@@ -1,4 +1,4 @@
-//! Streams on their way to the caller: byte for byte, at once, with their tokens counted.
+//! Tests of streams: forwarded byte for byte and without delay, with their tokens counted.
 
 use crate::harness::config::{CREDENTIALS, route};
 use crate::harness::{Gateway, WholeResponse};
@@ -12,7 +12,7 @@ use std::time::Duration;
 const HEAD: &str =
     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// A stream that no writer of ours would write: every line ending, comments, a BOM, two lines of data.
+/// A stream with unusual syntax: every line ending, comments, a byte order mark, two lines of data.
 const ODD_STREAM: &str = "\u{feff}: hello\r\n\r\ndata: {\"a\":1}\n\nevent: x\rdata: 1\rdata: 2\r\r\
     id: 7\nretry: 10\ndata:no space\n\n:\n\ndata: \u{1f600}caf\u{e9}\r\n\r\n\
     event: message_stop\ndata: 1\n\nevent: response.completed\rdata: 1\r\rdata: [DONE]\n\n";
@@ -296,7 +296,7 @@ fn chunk(bytes: &[u8]) -> Vec<u8> {
     [format!("{:x}\r\n", bytes.len()).as_bytes(), bytes, b"\r\n"].concat()
 }
 
-/// Input and output tokens as the log has them.
+/// Input and output tokens in the log.
 fn tokens_logged(line: &Value) -> (Option<u64>, Option<u64>) {
     (
         line["input_tokens"].as_u64(),
@@ -304,7 +304,7 @@ fn tokens_logged(line: &Value) -> (Option<u64>, Option<u64>) {
     )
 }
 
-/// Input and output tokens as the last mention of usage in the answer has them.
+/// Input and output tokens in the last usage of the response.
 fn tokens_told(protocol: Protocol, answer: &WholeResponse) -> Option<(Option<u64>, Option<u64>)> {
     let text = answer.text();
     let documents = text

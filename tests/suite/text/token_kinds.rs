@@ -1,4 +1,4 @@
-//! Every kind of tokens that a provider counts: in the log, and in the metric under the protocol's name.
+//! Tests of all kinds of tokens that a provider counts: in the log, and in the metric with the protocol's name.
 
 use crate::harness::{Gateway, Request, ScriptedProvider, config};
 use headgate::protocol::Protocol;
@@ -19,7 +19,7 @@ fn stream_of(events: &[String]) -> String {
     )
 }
 
-/// What the log and the metric say, by the name of each.
+/// The names in the log and in the metric, and the expected count.
 type Counts = &'static [(&'static str, &'static str, u64)];
 
 #[tokio::test]

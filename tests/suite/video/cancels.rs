@@ -1,4 +1,4 @@
-//! Cancels: only what still waits is cancelled, and the record of a finished task is never deleted by one.
+//! Tests of cancels: only queued tasks are cancelled, and the record of an ended task is never deleted.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::BOB;
@@ -13,7 +13,7 @@ use headgate::protocol::Protocol;
 use headgate::task::families;
 use serde_json::{Value, json};
 
-/// Each way to speak of a task, and how its status is found there.
+/// The routes for tasks, each with a model and the protocol of its errors.
 const WAYS: [(&str, &str, Protocol); 4] = [
     (GENERIC, "demo-video-a", Protocol::Chat),
     (GENERIC, "demo-video-b", Protocol::Chat),
@@ -31,7 +31,7 @@ fn status_of(path: &str, answer: &WholeResponse) -> String {
     word.unwrap_or_default().to_lowercase()
 }
 
-/// A gateway before a provider whose tasks take this course, and a task of each way.
+/// A gateway and a provider whose tasks have these directives, and a task of each route.
 async fn tasks(course: &str) -> (Simulator, Gateway, Vec<(usize, String)>) {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&video_config(&simulator, course)).await;
@@ -43,7 +43,7 @@ async fn tasks(course: &str) -> (Simulator, Gateway, Vec<(usize, String)>) {
     (simulator, gateway, ids)
 }
 
-/// The code of an error in any shape.
+/// The code of an error in any format.
 fn code_of(answer: &WholeResponse) -> Value {
     let json = answer.json();
     json.pointer("/error/code").unwrap_or(&json["code"]).clone()
@@ -91,7 +91,7 @@ async fn running_and_finished_tasks_are_not_cancelled() {
         ("queue=1ms;run=1ms;ends=cancelled", "cancel"),
     ] {
         let (simulator, gateway, ids) = tasks(course).await;
-        // Half of them are asked for before, so that their end is known already.
+        // Half of the tasks are queried first, so that their end is known already.
         for (number, id) in ids {
             let (path, model, protocol) = WAYS[number];
             if number % 2 == 0 {
@@ -127,7 +127,7 @@ async fn a_strangers_cancel_is_a_404_and_reaches_nobody() {
         assert_error_body(protocol, &answer, 404);
     }
     assert_eq!(deeds(&simulator).await, before);
-    // Nor does another family's route know it.
+    // The route of another family does not know the task, either.
     let answer = cancel(&gateway, FAMILY_B, &ids[2].1).await;
     assert_error_body(Protocol::FamilyB, &answer, 404);
 }
@@ -151,7 +151,7 @@ async fn a_task_that_began_to_run_meanwhile_is_a_409_too() {
     assert_eq!(lines, ["POST", "GET", "DELETE"]);
 }
 
-/// A provider whose task waits when it is asked, and runs when it is told to stop.
+/// A provider whose task is queued when it is queried, and runs when it is cancelled.
 fn begins_to_run(request: &str) -> Vec<u8> {
     let (status, body) = match &*first_word(request) {
         "POST" => ("200 OK", r#"{"id":"cgt-20260101000000-abcde"}"#),
@@ -204,7 +204,7 @@ async fn polls_show_the_status_that_a_cancel_learned() {
         let simulator = Simulator::start().await;
         let mut config = video_config(&simulator, course);
         fresh_for(&mut config, "1ms", "1ms", &json!({}));
-        // It remembers nothing, so it tells when the provider has gone on.
+        // This gateway caches nothing, so that it shows when the provider's task has proceeded.
         let watching = Gateway::start(&config).await;
         fresh_for(&mut config, "10m", "10m", &json!({}));
         let gateway = Gateway::start(&config).await;

@@ -1,4 +1,4 @@
-//! What a family and a model take is known before a provider is asked; and channels that are being given up.
+//! Tests of checks before the create request: what a family and a model accept; and tests of retired channels.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::{
@@ -8,7 +8,7 @@ use crate::harness::{Gateway, Request, Simulator};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 
-/// As `video_config`, with a profile for each model.
+/// Like `video_config`, with a profile for each model.
 fn with_profiles(simulator: &Simulator) -> Value {
     let mut config = video_config(simulator, "");
     config["models"] = json!({
@@ -87,7 +87,7 @@ async fn a_generic_create_is_held_against_the_rules_of_the_family_and_the_model(
                 assert_error_body(Protocol::Chat, &answer, 400);
                 let told = answer.json()["error"]["param"].clone();
                 assert_eq!(told, param, "{shown}: {}", answer.text());
-                // What the generic protocol itself forbids is of no model.
+                // An error by the generic protocol's own schema does not name a model.
                 let is_generic = answer.text().contains(" at /");
                 assert!(
                     is_generic || answer.text().contains(model),

@@ -1,4 +1,4 @@
-//! Paths of the video families: those of the vendors' SDKs, lists that are not offered, and errors in their shape.
+//! Tests of native video paths: those of the vendors' SDKs, lists that are not offered, and errors in their format.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::{FAMILY_A, FAMILY_B, video_config};
@@ -12,7 +12,7 @@ const SYNTHESIS: &str = "/api/v1/services/aigc/video-generation/video-synthesis"
 const FRAMES: &str = "/api/v1/services/aigc/image2video/video-synthesis";
 const IMAGE: &str = "https://media.example/a.png";
 
-/// The vendors' paths besides the gateway's own.
+/// Adds the vendors' paths beside the gateway's own.
 fn with_vendor_paths(simulator: &Simulator) -> Value {
     let mut config = video_config(simulator, "");
     let routes = config["routes"].as_array_mut().unwrap();
@@ -35,7 +35,7 @@ fn with_vendor_paths(simulator: &Simulator) -> Value {
 }
 
 fn frames() -> Value {
-    // As the vendor's SDK writes it.
+    // The body as the vendor's SDK sends it.
     json!({"prompt": null, "extend_prompt": true, "function": "video-synthesis",
         "first_frame_url": IMAGE, "last_frame_url": IMAGE})
 }
@@ -105,12 +105,12 @@ async fn what_is_no_path_or_method_of_a_family_is_refused_in_its_shape() {
             Protocol::FamilyB,
             404,
         ),
-        // Below several protocols, or none, nobody knows whose path was meant.
+        // For a prefix of several protocols, or of none, the family is unknown.
         ("GET", "/api/v9".to_owned(), Protocol::Chat, 404),
         ("GET", "/v1/nothing".to_owned(), Protocol::Chat, 404),
         ("GET", "/nothing".to_owned(), Protocol::Chat, 404),
     ] {
-        // What the head says of the messages protocol does not count on a family's path.
+        // On a family's path, headers of the messages protocol are ignored.
         let request = match protocol {
             Protocol::Chat => Request::new(method, &path),
             _ => Request::new(method, &path).header("anthropic-version", "2023-06-01"),

@@ -1,4 +1,4 @@
-//! Video tasks, in the generic shape and in those of the families.
+//! Tests of video tasks, in the generic protocol and in those of the families.
 
 mod cancels;
 mod families;

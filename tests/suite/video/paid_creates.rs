@@ -1,12 +1,12 @@
-//! The table of paid creates, row by row and in every shape: how many of them the provider has received.
+//! Tests of paid creates, row by row and on every route: how many of them the provider receives.
 //!
-//! `cargo test --test suite paid_creates:: -- --nocapture` prints it.
+//! `cargo test --test suite paid_creates:: -- --nocapture` prints the table.
 
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, count, create, video_config};
 use crate::harness::{Gateway, Simulator, config};
 use serde_json::{Value, json};
 
-/// Shapes of a create, each with the model, its channel and the version in that channel's URL.
+/// The routes of a create, each with the model, its channel and the version in that channel's URL.
 const SHAPES: [(&str, &str, &str, &str); 4] = [
     (GENERIC, "demo-video-a", "a", "v3"),
     (GENERIC, "demo-video-b", "b", "v1"),
@@ -14,18 +14,18 @@ const SHAPES: [(&str, &str, &str, &str); 4] = [
     (FAMILY_B, "demo-video-b", "b", "v1"),
 ];
 
-/// What is wrong with the first of two channels.
+/// The fault of the first of two channels.
 enum FirstChannelBehaviour {
-    /// Nobody listens there.
+    /// Nothing listens at its address.
     Absent,
-    /// It speaks no TLS where TLS is spoken.
+    /// It does not speak TLS, though its URL is `https`.
     NoTls,
-    /// The simulated provider does as it is told.
+    /// The simulated provider with these directives.
     Told(&'static str),
 }
 
-/// A row: what is wrong with the first channel, what its caller gets of it, the code if the gateway
-/// chose it, and the creates that each of the two channels has received.
+/// A row: the fault of the first channel, the caller's status, the error code if the gateway chose it, and the number
+/// of creates that each of the two channels received.
 type Row = (FirstChannelBehaviour, u16, Option<&'static str>, [usize; 2]);
 
 const ROWS: [Row; 15] = [
@@ -123,7 +123,7 @@ async fn a_paid_create_is_never_sent_twice() {
     }
 }
 
-/// A gateway whose `channel` is first at `base_url`, then at the provider that is well.
+/// A gateway with `channel` at `base_url` first, and then at the good provider.
 async fn gateway(good: &Simulator, channel: &str, base_url: &str) -> Gateway {
     let mut config: Value = video_config(good, "");
     let mut first = config["channels"][channel].clone();

@@ -1,4 +1,4 @@
-//! Answers to creates that cost money: which lead elsewhere, which are none, and what SDKs are told to do then.
+//! Tests of responses to paid creates: which lead to failover, which are errors, and whether SDKs may retry.
 
 use crate::harness::config;
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, create, creates, video_config};
@@ -21,7 +21,7 @@ fn answering(status: &str, content_type: &str, body: &str) -> Vec<ScriptedRespon
     )]
 }
 
-/// What a create comes to whose first channel answers so, and how often the second one was asked.
+/// The response for a create whose first channel responds with `acts`, and the number of creates at the second one.
 async fn first_answering(
     way: (&str, &str, &str),
     acts: Vec<ScriptedResponse>,
@@ -76,7 +76,7 @@ async fn a_code_that_the_family_lists_goes_elsewhere_and_no_other() {
             r#"{"code":"InvalidParameter","message":"m"}"#,
             0,
         ),
-        // A provider that failed may have taken the create, whatever it says.
+        // A provider that failed may have accepted the create, whatever its response says.
         (
             WAYS[0],
             "500 Internal Server Error",

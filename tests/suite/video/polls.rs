@@ -1,6 +1,6 @@
-//! Many who ask for one task cost its provider little, and a task that is over stays so.
+//! Tests of polls: many pollers of one task cost its provider few queries, and an ended task never changes.
 //!
-//! `POLLERS=1000 POLL_SECONDS=60` runs the first test at full size; it prints what it measured.
+//! `POLLERS=1000 POLL_SECONDS=60` runs the first test at full size; it prints its measurements.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::video::{
@@ -22,7 +22,7 @@ async fn task(gateway: &Gateway, model: &str) -> String {
     id_of(GENERIC, &create(gateway, GENERIC, model).await)
 }
 
-/// The address of the same configuration before another provider, which knows no task.
+/// The same configuration with another provider, which knows no task.
 fn before(simulator: &Simulator, config: &Value) -> Value {
     let mut config = config.clone();
     for (channel, version) in [("a", "v3"), ("b", "v1")] {
@@ -64,7 +64,7 @@ async fn many_polls_of_one_task_cause_few_queries() {
                     && answer.headers.get("retry-after").is_some();
                 answered += 1;
                 errors += u64::from(!is_well);
-                // Far more often than anybody should.
+                // Far more often than recommended.
                 sleep(Duration::from_millis(200)).await;
             }
             (answered, errors)
@@ -83,7 +83,7 @@ async fn many_polls_of_one_task_cause_few_queries() {
     );
     assert_eq!(errors, 0);
     assert!(answered >= pollers);
-    // One for each two seconds that it is fresh, and the first.
+    // One query for each two seconds of freshness, and the first one.
     assert!(queries <= took.as_secs() / 2 + 2, "{queries}");
     let metrics = gateway.metrics().await;
     let outcome = |outcome| metrics.sum("headgate_task_queries_total", &[("outcome", outcome)]);
@@ -174,7 +174,7 @@ async fn gateways_that_share_a_redis_keep_an_account_to_its_queries_a_second() {
     const MOST: usize = 5;
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
     let mut config = video_config(&simulator, "queue=60m");
-    // A busy machine takes its time, which is no reason to count by oneself.
+    // A busy machine is slow, but the gateway must not count alone because of a timeout.
     config["state"] = json!({"redis": {"url": redis.url(), "wait": "10s"}});
     fresh_for(&mut config, "1ms", "1h", &json!({"per_second": MOST}));
     let gateways = [
@@ -215,7 +215,7 @@ async fn gateways_that_share_a_redis_keep_an_account_to_its_queries_a_second() {
         .map(|record| record["started_ms"].as_u64().unwrap())
         .collect();
     println!("{well} answers by {} queries", times.len());
-    // On its way a query may be late, and the next one not: so not the whole second is looked at.
+    // Queries may be delayed on their way, so that less than a whole second is checked.
     let within = |from: &u64| {
         times
             .iter()
@@ -251,10 +251,10 @@ async fn a_terminal_status_never_changes() {
         assert!(answer.headers.get("retry-after").is_none());
     }
     assert_eq!(count(&forgetful, "query").await, 2, "it was asked");
-    // Nor does a provider that fails.
+    // A provider that fails does not change it, either.
     forgetful.obey("status=500").await;
     assert_eq!(ask(&gateway, GENERIC, &known[0].0).await.text(), known[0].1);
-    // A task of which nobody here has seen the end reads as running.
+    // A gateway that has not seen the end of a task reports it as running.
     let other = Gateway::start(&empty).await;
     forgetful.obey("").await;
     let answer = ask(&other, GENERIC, &known[1].0).await.json();
@@ -273,7 +273,7 @@ async fn a_terminal_status_is_shared_and_survives_a_restart() {
         let first = Gateway::start(&config).await;
         let id = task(&first, "demo-video-b").await;
         let text = succeeded(&first, &id).await.text();
-        // What is noted is written behind the answer's back.
+        // Notes are written in the background.
         sleep(Duration::from_millis(500)).await;
         first.process.signal(libc::SIGKILL);
         let second = Gateway::start(&before(&forgetful, &config)).await;

@@ -1,4 +1,4 @@
-//! A model's profile: what it takes of its protocol, checked besides what all its models share.
+//! Tests of a model's profile, which is checked in addition to the protocol's schema.
 
 use crate::harness::config::{caller, channel};
 use crate::harness::error_shape::assert_error_body;

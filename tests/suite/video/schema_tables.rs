@@ -1,4 +1,4 @@
-//! The schemas of images and video against the tables of their rules: every row, kept and broken.
+//! Tests of the image and video schemas against tables of their rules: each row is accepted or refused.
 
 use bytes::Bytes;
 use headgate::protocol::json::{JsonDocument, JsonLimits};
@@ -8,37 +8,37 @@ use serde_json::{Map, Value};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A table: a body that is right, and changes of it that are right or wrong.
+/// A table: a valid body, and changes that keep it valid or make it invalid.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
-    /// Names of the schemas that a body must keep to, the general one first.
+    /// The names of the schemas that apply, the general one first.
     schemas: Vec<String>,
     body: Value,
-    /// Only gives names to values.
+    /// Only gives names to values, as YAML anchors.
     #[serde(default, rename = "vocabulary")]
     _vocabulary: Value,
     accept: Vec<Row>,
     refuse: Vec<Row>,
 }
 
-/// One case, or one for each value that a place is given.
+/// A case, or one case for each value of `each`.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Row {
     case: String,
-    /// Pointer to the values that are put there, each in a case of its own.
+    /// A pointer to the values that are set there, each in a separate case.
     each: Map<String, Value>,
-    /// Instead of the table's.
+    /// Replaces the table's body.
     body: Option<Value>,
-    /// What is merged into the body.
+    /// Merged into the body.
     with: Value,
-    /// Pointers to what is taken out of it.
+    /// Pointers to the members that are removed from the body.
     without: Vec<String>,
-    /// Where the violation is; the place of `each` if absent.
+    /// The pointer of the violation; that of `each` if absent.
     at: Option<String>,
     rule: Option<String>,
-    /// Words of the violation's reason.
+    /// Text in the violation's reason.
     says: String,
 }
 
@@ -149,7 +149,7 @@ impl Row {
     }
 }
 
-/// `{$times: [n, value]}` is that many times the value: within a list, or of a text.
+/// Expands `{$times: [n, value]}` to `n` times the value, in a list or in a text.
 fn expanded(value: &Value) -> Value {
     let times = |value: &Value| {
         let [count, value] = value.get("$times")?.as_array()?.as_slice() else {
@@ -176,7 +176,7 @@ fn expanded(value: &Value) -> Value {
     }
 }
 
-/// Objects are merged, all else is replaced; null as a whole changes nothing.
+/// Merges objects and replaces all other values; null as a whole changes nothing.
 fn merge(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
@@ -192,7 +192,7 @@ fn merge(into: &mut Value, from: Value) {
     }
 }
 
-/// Puts a value where the pointer leads; objects on the way are made.
+/// Sets a value at a pointer; creates missing objects.
 fn put(body: &mut Value, pointer: &str, value: Value) {
     let (parent, key) = pointer.rsplit_once('/').unwrap();
     let parent = parent

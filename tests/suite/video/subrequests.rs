@@ -1,4 +1,4 @@
-//! Requests of the gateway's own about tasks: the route's timeouts hold for them, and `explain` shows them as sent.
+//! Tests of subrequests about tasks: the route's timeouts apply, and `explain` shows them as sent.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::process::BINARY;
@@ -31,7 +31,7 @@ async fn a_routes_timeouts_hold_for_queries_and_cancels_of_tasks() {
     }
 }
 
-/// A request for a provider: method, URL and headers.
+/// A request to a provider: method, URL and headers.
 type SentRequest = (String, String, BTreeMap<String, String>);
 
 #[tokio::test]
@@ -63,7 +63,7 @@ async fn a_query_or_cancel_is_explained_as_it_is_sent() {
     }
 }
 
-/// What `headgate explain` says that the gateway would send.
+/// The requests in the output of `headgate explain`.
 fn explained(gateway: &Gateway, request: &Request) -> Vec<SentRequest> {
     let file = gateway.folder.path().join("routes.yaml");
     let output = Command::new(BINARY)
@@ -93,20 +93,20 @@ fn explained(gateway: &Gateway, request: &Request) -> Vec<SentRequest> {
     sent.into_iter().map(without_own_id).collect()
 }
 
-/// What the simulated provider has on record.
+/// A request in the simulated provider's log.
 fn received(simulator: &Simulator, record: &Value) -> SentRequest {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let url = format!("http://{}{}", simulator.address, text(&record["path"]));
     let headers = record["headers"].as_object().unwrap().iter();
     let headers = headers.map(|(name, value)| match &**name {
-        // What explain keeps to itself.
+        // `explain` masks the credential.
         "authorization" => (name.clone(), "[secret]".to_owned()),
         _ => (name.clone(), text(value)),
     });
     without_own_id((text(&record["method"]), url, headers.collect()))
 }
 
-/// Each request has another id.
+/// Removes the request id, which is different for each request.
 fn without_own_id((method, url, mut headers): SentRequest) -> SentRequest {
     let id = headers.remove("x-request-id");
     assert!(id.is_some(), "{headers:?}");

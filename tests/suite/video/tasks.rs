@@ -1,4 +1,4 @@
-//! Video tasks end to end: made and asked for in the generic protocol and in both families' own.
+//! End-to-end tests of video tasks: created and queried in the generic protocol and in both families' own.
 
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::{ANN, BOB};
