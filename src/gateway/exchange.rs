@@ -124,7 +124,7 @@ impl Exchange<'_> {
                 _ => report_health(&mut lease, &relayed),
             }
         }
-        // A stream that broke off may have reported usage, which counts nevertheless.
+        // Usage that a stream reported before it broke off counts too.
         route.response.on_response_end(&mut self.request);
         if let Some(usage) = self.request.info.usage.counted() {
             lease.count_tokens(usage.total(self.request.protocol));

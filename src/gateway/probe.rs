@@ -185,7 +185,7 @@ async fn send_probe(
     health_of_status(status)
 }
 
-/// A request for the channel's model list, which providers serve fast.
+/// A request for the channel's model list: a cheap request that most providers support.
 fn prepare_probe(target: UpstreamTarget<'_>, timeout: Duration) -> Result<PreparedRequest, Fault> {
     let channel = target.channel;
     let mut headers = header_policy::request_headers_for_provider(&HeaderMap::new());

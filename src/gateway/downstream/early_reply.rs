@@ -1,5 +1,4 @@
-//! A reply that is sent before the end of the request body: the rest of the body is read and discarded, so that the
-//! reply arrives.
+//! Discards the rest of a request body after an early reply, so that the reply arrives.
 //!
 //! Most HTTP/2 clients send their whole body before they read the response, and lose a response that a reset of the
 //! stream overtakes. The flow control windows therefore stay open until the body ends. Only a body that does not end is

@@ -1,5 +1,6 @@
-//! Measures how long an exchange waits for the provider and for the caller. A future that is ready at once needs no
-//! clock.
+//! Measures how long an exchange waits for the provider and for the caller.
+//!
+//! A future that is ready at once does not read the clock.
 
 use crate::observe::wait_times::{WaitTime, WaitTimes};
 use std::future::{Future, poll_fn};

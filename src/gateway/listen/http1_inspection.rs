@@ -108,7 +108,7 @@ impl Http1Inspection {
         !matches!(self.lock().phase, MessagePhase::Begin)
     }
 
-    /// Size and request line check of the head, which must be complete.
+    /// Size of the head and result of the request line check. The head must be complete.
     pub fn head(&self) -> RawHeadInfo {
         let inspector = self.lock();
         RawHeadInfo {

@@ -161,7 +161,7 @@ pub fn failure_reason(kind: FaultKind) -> Option<FailureReason> {
     }
 }
 
-/// Why a request that was written at least in part got no response.
+/// Why a request got no response, after a part of it or all of it was written.
 struct ResponseHeadError {
     fault: Fault,
     processing: ProcessingLikelihood,
