@@ -27,19 +27,34 @@ fn the_routes_yaml_of_the_repository_builds_with_no_variable_but_the_key_of_task
     }
 }
 
+/// A block of `docs/routes.md` is a section, which takes the place of the same one in the first file of the README.
 #[test]
-fn the_first_routes_yaml_of_the_readme_builds() {
-    let blocks = yaml_blocks(&read("README.md"));
-    let (line, example) = blocks.first().expect("README.md shows a routes.yaml");
+fn the_examples_of_routes_yaml_build() {
+    let page = read("README.md");
+    let blocks = yaml_blocks(&page);
+    let (_, first) = blocks.first().expect("README.md shows a routes.yaml");
+    let first = yaml(first).expect("the first routes.yaml is YAML");
     let folder = std::env::temp_dir().join(format!("headgate-tidy-{}", std::process::id()));
     fs::create_dir_all(&folder).expect("the system has a folder for temporary files");
-    let file = folder.join("routes.yaml");
-    fs::write(&file, example).expect("a file can be written there");
-    let built = build(&file, keys);
-    fs::remove_dir_all(&folder).expect("what was written can be removed");
-    if let Err(report) = built {
-        panic!("README.md:{line}: {report}");
+    fs::write(folder.join("second.key"), "sk-tidy-key").expect("a file can be written there");
+    let mut offenders = Vec::new();
+    for path in ["README.md", "docs/routes.md"] {
+        for (line, example) in yaml_blocks(&read(path)) {
+            let built = yaml(&example).and_then(|sections| {
+                let mut config = first.clone();
+                config.extend(sections);
+                let file = folder.join("routes.yaml");
+                let text = Value::Object(config).to_string();
+                fs::write(&file, text).expect("a file can be written there");
+                build(&file, keys).map_err(|report| report.to_string())
+            });
+            if let Err(report) = built {
+                offenders.push(format!("{path}:{line}: {report}"));
+            }
+        }
     }
+    fs::remove_dir_all(&folder).expect("what was written can be removed");
+    assert_none("examples of routes.yaml build", &offenders);
 }
 
 #[test]
@@ -146,10 +161,12 @@ pub fn build(path: &Path, variables: fn(&str) -> Option<String>) -> Result<Snaps
     }
 }
 
-/// Values for variables with a key or its digest; other variables have none.
+/// Values for variables with a key, its digest or a password; other variables have none.
 pub fn keys(variable: &str) -> Option<String> {
     match variable.rsplit('_').next() {
-        Some("KEY") => Some("sk-tidy-key".to_string()),
+        Some("KEY" | "PASSWORD") => {
+            Some(format!("sk-tidy-key-of-more-than-32-characters-{variable}"))
+        }
         Some("SHA256") => Some("0".repeat(63) + "1"),
         _ => None,
     }
@@ -168,6 +185,11 @@ pub fn yaml_blocks(page: &str) -> Vec<(usize, String)> {
         }
     }
     blocks
+}
+
+/// The members of a YAML mapping.
+fn yaml(text: &str) -> Result<serde_json::Map<String, Value>, String> {
+    serde_saphyr::from_str(text).map_err(|error| error.to_string())
 }
 
 /// The dependencies in a manifest, without the crates of this repository.

@@ -1,7 +1,7 @@
 //! Checks that every filter has its file, its line in the registry, its page and its fixture.
 
 use super::documents::{build, keys, yaml_blocks};
-use super::tree::{TextFile, assert_none, files_below, root, sources};
+use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::filter::chain::NamedFilter;
 use headgate::filter::kind::{ChainSide, FilterKind};
 use headgate::filter::registry::FILTERS;
@@ -145,6 +145,19 @@ fn filters_are_formatted() {
     assert!(
         checked.status.success(),
         "run `make format`:\n{differences}"
+    );
+}
+
+#[test]
+fn the_list_of_filters_has_a_link_to_every_page() {
+    let list = read("docs/filters/README.md");
+    let missing = FILTERS.iter().filter_map(|kind| {
+        let link = format!("[`{0}`]({0}.md)", kind.name);
+        (!list.contains(&link)).then(|| format!("docs/filters/README.md:1: has no {link}"))
+    });
+    assert_none(
+        "every filter is in the list",
+        &missing.collect::<Vec<String>>(),
     );
 }
 
