@@ -7,13 +7,14 @@ use crate::harness::{Request, WholeResponse, eventually};
 use serde_json::{Value, json};
 use std::net::SocketAddr;
 
-struct Demo {
+pub(super) struct Demo {
     _process: Process,
-    gateway: SocketAddr,
+    pub gateway: SocketAddr,
+    pub admin: SocketAddr,
 }
 
 impl Demo {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let file = concat!(env!("CARGO_MANIFEST_DIR"), "/routes.yaml");
         let local = "127.0.0.1:0";
         let mut process = Process::spawn(&[
@@ -28,11 +29,13 @@ impl Demo {
             local,
         ]);
         let line = process.said("headgate is listening").await;
-        let gateway = line["listen"].as_str().unwrap().parse().unwrap();
+        let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
+        let (gateway, admin) = (address("listen"), address("admin"));
         wait_for_listener(gateway).await;
         Self {
             _process: process,
             gateway,
+            admin,
         }
     }
 

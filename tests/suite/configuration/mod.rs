@@ -1,8 +1,9 @@
-//! Tests of the configuration and the command line.
+//! Tests of the configuration, the command line, and the commands that pages show.
 
 mod check;
 mod check_random_input;
 mod check_secrets;
 mod check_syntax;
 mod cli;
+mod console_examples;
 mod demo;
