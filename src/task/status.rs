@@ -44,7 +44,7 @@ pub struct TaskError {
     pub message: String,
 }
 
-/// What a task used.
+/// The usage of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct TaskUsage {
     /// Seconds.

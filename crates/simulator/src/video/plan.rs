@@ -5,7 +5,7 @@ use crate::directive::Directives;
 use crate::options::SimulatorOptions;
 use std::time::Duration;
 
-/// What is decided when the task is created.
+/// The course of a task, decided when it is created.
 #[derive(Clone)]
 pub struct TaskPlan {
     pub queue: Duration,
