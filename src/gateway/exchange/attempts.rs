@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Number of attempts, if the route asks for it (`tell_attempts`).
+/// Number of attempts of the request; sent if the route's `failover` settings ask for it.
 const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 
 /// How often a request that waits for capacity checks the channels.
