@@ -1,18 +1,19 @@
-//! `/channels`: the health of each channel, its models and its credentials, and the channels of each model.
+//! `/channels`: the health of each channel, of its models and credentials, and what each platform model can use now.
 
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
+use crate::channel::attempt_statistics::AttemptSummary;
 use crate::channel::clock::MonotonicTime;
-use crate::channel::health::HealthStatus;
+use crate::channel::health_status::{HealthReport, HealthStatus, LastError};
 use crate::channel::live::{LiveChannels, ReachedLimit};
-use crate::channel::select::UnusableReason;
+use crate::channel::unusable::UnusableReason;
+use crate::observe::timestamp::rfc3339;
 use crate::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
-/// The page as JSON. It contains no secret: a credential is identified by its index.
+/// The page as JSON. It has no secret: credentials have an index.
 pub fn page(snapshot: &Snapshot, channels: &LiveChannels, now: MonotonicTime) -> Value {
     let page = ChannelsPage {
         snapshot,
@@ -39,21 +40,25 @@ impl ChannelsPage<'_> {
     fn channel(&self, channel: &Channel) -> Value {
         let load = self.channels.load(channel);
         let reached = load.reached_limits(&channel.limits, self.now);
-        let about = json!({
-            "name": &*channel.name,
-            "tier": channel.tier,
-            "retired": channel.retired,
-            "weight": channel.weight,
-            "usable": self.usable.get(&channel.name),
-            "in_flight": load.in_flight(),
-            "limits_reached": reached.map(ReachedLimit::name).collect::<Vec<_>>(),
-            "models": self.models_of(channel),
-            "credentials": self.credentials_of(channel),
-        });
-        self.with_health(about, channel.fingerprint)
+        let mut entry = entry([
+            ("name", json!(&*channel.name)),
+            ("tier", json!(channel.tier)),
+            ("weight", json!(channel.weight)),
+            ("retired", json!(channel.retired)),
+            ("usable", json!(self.usable.get(&channel.name))),
+            ("in_flight", json!(load.in_flight())),
+            (
+                "limits_reached",
+                json!(reached.map(ReachedLimit::name).collect::<Vec<_>>()),
+            ),
+            ("models", self.models_of(channel)),
+            ("credentials", self.credentials_of(channel)),
+        ]);
+        self.add_health(&mut entry, channel.fingerprint);
+        entry.into()
     }
 
-    fn models_of(&self, channel: &Channel) -> Vec<Value> {
+    fn models_of(&self, channel: &Channel) -> Value {
         let models = self.snapshot.catalog.models().flat_map(|model| {
             let candidates = model.all_candidates.iter();
             candidates.map(|candidate| (&model.name, candidate))
@@ -62,66 +67,133 @@ impl ChannelsPage<'_> {
             .filter(|(_, candidate)| candidate.channel.name == channel.name)
             .filter_map(|(name, candidate)| {
                 let there = candidate.model.as_ref()?;
-                let about = json!({"name": &**name, "channel_model": &*there.name});
-                Some(self.with_health(about, there.fingerprint))
+                let mut entry = entry([
+                    ("name", json!(&**name)),
+                    ("channel_model", json!(&*there.name)),
+                ]);
+                self.add_health(&mut entry, there.fingerprint);
+                let summary = self.channels.attempt_summary(there.fingerprint, self.now);
+                add_statistics(&mut entry, &summary);
+                Some(entry)
             })
             .collect()
     }
 
-    fn credentials_of(&self, channel: &Channel) -> Vec<Value> {
+    fn credentials_of(&self, channel: &Channel) -> Value {
         let credentials = channel.credentials.iter().enumerate();
         credentials
             .map(|(index, credential)| {
-                self.with_health(json!({"place": index + 1}), credential.fingerprint)
+                let mut entry = entry([("index", json!(index + 1))]);
+                self.add_health(&mut entry, credential.fingerprint);
+                entry
             })
             .collect()
     }
 
     fn model(&self, model: &Model) -> Value {
         let candidates = model.all_candidates.iter();
+        let candidates: Vec<_> = candidates
+            .map(|candidate| self.candidate(candidate))
+            .collect();
         json!({
             "name": &*model.name,
-            "candidates": candidates.map(|candidate| self.candidate(candidate)).collect::<Vec<_>>(),
+            "available": candidates.iter().any(|candidate| candidate["usable"] == true),
+            "candidates": candidates,
         })
     }
 
-    fn candidate(&self, candidate: &Candidate) -> Value {
-        let reason = self.channels.unusable_reason(candidate, &[], self.now);
-        let mut about = Map::from_iter([
-            ("channel".into(), json!(&*candidate.channel.name)),
-            ("usable".into(), json!(reason.is_none())),
+    fn candidate(&self, candidate: &Candidate) -> Map<String, Value> {
+        let unusable = self.channels.unusable_reason(candidate, &[], self.now);
+        let mut entry = entry([
+            ("channel", json!(&*candidate.channel.name)),
+            ("usable", json!(unusable.is_none())),
         ]);
         if let Some(model) = &candidate.model {
-            about.insert("channel_model".into(), json!(&*model.name));
+            entry.insert("channel_model".into(), json!(&*model.name));
         }
-        if let Some(reason) = reason {
-            about.insert("reason".into(), json!(reason.to_string()));
-            if let UnusableReason::CoolingDown { left, .. } = reason {
-                about.insert("seconds_left".into(), seconds(left));
+        let report = match unusable {
+            Some(UnusableReason::CoolingDown { fingerprint, .. }) => {
+                self.channels.health_report(fingerprint, self.now)
+            }
+            _ => self.tested_health(candidate),
+        };
+        add_status(&mut entry, &report);
+        if let Some(unusable) = unusable {
+            entry.insert("detail".into(), json!(unusable.to_string()));
+            if !matches!(unusable, UnusableReason::CoolingDown { .. }) {
+                entry.insert("reason".into(), json!("at_limit"));
             }
         }
-        about.into()
+        entry
     }
 
-    /// `about` with the health of the item with this fingerprint.
-    fn with_health(&self, mut about: Value, fingerprint: u64) -> Value {
-        match self.channels.status(fingerprint, self.now) {
-            HealthStatus::Healthy => about["standing"] = "well".into(),
-            HealthStatus::HalfOpen { reason } => {
-                about["standing"] = "on_probation".into();
-                about["why"] = reason.name().into();
-            }
-            HealthStatus::CoolingDown { until, reason, .. } => {
-                about["standing"] = "cooling".into();
-                about["why"] = reason.name().into();
-                about["seconds_left"] = seconds(self.now.until(until));
-            }
+    /// The health of a candidate that does not cool down: half open where its next request is a test.
+    fn tested_health(&self, candidate: &Candidate) -> HealthReport {
+        let channel = &candidate.channel;
+        let model = candidate.model.as_ref().map(|model| model.fingerprint);
+        let report = |fingerprint| self.channels.health_report(fingerprint, self.now);
+        let mut parts = [Some(channel.fingerprint), model].into_iter().flatten();
+        let half_open = |report: &HealthReport| report.status != HealthStatus::Healthy;
+        let mut credentials = channel.credentials.iter().peekable();
+        let only_half_open = credentials
+            .peek()
+            .copied()
+            .filter(|_| credentials.all(|credential| half_open(&report(credential.fingerprint))));
+        parts
+            .find_map(|fingerprint| Some(report(fingerprint)).filter(half_open))
+            .or_else(|| only_half_open.map(|credential| report(credential.fingerprint)))
+            .unwrap_or_else(HealthReport::healthy)
+    }
+
+    fn add_health(&self, entry: &mut Map<String, Value>, fingerprint: u64) {
+        let report = self.channels.health_report(fingerprint, self.now);
+        add_status(entry, &report);
+        if let Some(last) = &report.last_error {
+            entry.insert("last_error".into(), last_error(last));
         }
-        about
     }
 }
 
-/// Seconds, with a precision of one millisecond.
-fn seconds(span: Duration) -> Value {
-    json!(span.as_millis() as f64 / 1000.0)
+fn entry<const COUNT: usize>(fields: [(&str, Value); COUNT]) -> Map<String, Value> {
+    let fields = fields.into_iter();
+    fields
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Adds `status`, and what is known of it unless it is `healthy`.
+fn add_status(entry: &mut Map<String, Value>, report: &HealthReport) {
+    entry.insert("status".into(), json!(report.status.name()));
+    if let Some(reason) = report.status.reason() {
+        entry.insert("reason".into(), json!(reason.name()));
+    }
+    for (name, time) in [("since", report.since), ("until", report.until)] {
+        if let Some(time) = time {
+            entry.insert(name.into(), json!(rfc3339(time)));
+        }
+    }
+}
+
+fn last_error(last: &LastError) -> Value {
+    let mut entry = entry([
+        ("at", json!(rfc3339(last.at))),
+        ("outcome", json!(last.reason.name())),
+        ("id", json!(last.request_id)),
+    ]);
+    if let Some(status) = last.status {
+        entry.insert("status".into(), json!(status.as_u16()));
+    }
+    entry.into()
+}
+
+fn add_statistics(entry: &mut Map<String, Value>, summary: &AttemptSummary) {
+    entry.insert("attempts".into(), json!(summary.attempts));
+    if let Some(rate) = summary.success_rate {
+        let rounded = (rate * 10_000.0).round() / 10_000.0;
+        entry.insert("success_rate".into(), json!(rounded));
+    }
+    if let Some(latency) = summary.latency {
+        let latency = json!({"p50": latency.p50, "p95": latency.p95});
+        entry.insert("latency_ms".into(), latency);
+    }
 }

@@ -64,13 +64,12 @@ impl HttpApp for AdminApp {
 impl AdminApp {
     fn metrics(&self) -> AppResponse {
         let catalog = &self.reloader.current().catalog;
-        let usable = self.channels.usable_channels(catalog, MonotonicTime::now());
-        self.metrics.channels.usable(usable);
+        let (channels, now) = (&self.channels, MonotonicTime::now());
+        let metrics = &self.metrics.channels;
+        metrics.usable(channels.usable_channels(catalog, now));
+        metrics.available_models(channels.available_models(catalog, now));
+        metrics.refused_credentials(channels.refused_credentials(catalog, now));
         self.metrics.polls.update(self.reloader.polls().counters());
-        let refused = self
-            .channels
-            .refused_credentials(catalog, MonotonicTime::now());
-        self.metrics.channels.refused_credentials(refused);
         let page = self
             .metrics
             .render(self.access_log.dropped(), &self.reloader.state().health());

@@ -4,9 +4,10 @@
 mod tests;
 
 use super::clock::MonotonicTime;
-use super::health::{HealthStatus, HealthTracker, UsePermit, policy_of_sole_credential};
+use super::health::{HealthTracker, UsePermit, policy_of_sole_credential};
+use super::health_status::HealthStatus;
 use super::live::LiveChannels;
-use super::outcome::{FailureReason, HealthScope};
+use super::outcome::{AttemptFailure, AttemptOutcome, FailureReason, HealthScope};
 use super::random::random_fraction;
 use crate::catalog::channel::{Channel, Credential, ProbePolicy};
 use crate::catalog::model::Candidate;
@@ -94,8 +95,9 @@ impl ActiveProbe {
     }
 
     /// Reports the result of the probe: success, or the reason of its failure.
-    pub fn report(mut self, found: Result<(), FailureReason>) {
-        let outcome = found.map_or_else(FailureReason::name, |()| "success");
+    pub fn report(mut self, found: Result<(), AttemptFailure>, request_id: &str) {
+        let outcome = found.map_or_else(AttemptOutcome::Failure, |()| AttemptOutcome::Success);
+        let outcome = outcome.name();
         let channel = &*self.channel.name;
         self.channels.metrics.channels.probe(channel, outcome);
         tracing::debug!(
@@ -105,20 +107,21 @@ impl ActiveProbe {
             "probe finished"
         );
         let now = MonotonicTime::now();
-        match found {
-            Ok(()) => self.record_success(now),
-            Err(FailureReason::RefusedCredential | FailureReason::RefusedAccount) => {
-                self.record_refused_credential(now)
+        let Err(failure) = found else {
+            return self.record_success(now);
+        };
+        match failure.reason {
+            FailureReason::RefusedCredential | FailureReason::RefusedAccount => {
+                self.record_refused_credential(&failure, request_id, now)
             }
             // The provider is reachable, and its limits affected only this probe.
-            Err(FailureReason::RateLimited | FailureReason::ModelNotFound) => {}
-            Err(
-                reason @ (FailureReason::ConnectError
-                | FailureReason::ConnectionReset
-                | FailureReason::Timeout
-                | FailureReason::ServerError),
-            ) => {
-                self.record_channel_failure(reason, now);
+            FailureReason::RateLimited | FailureReason::ModelUnavailable => {}
+            FailureReason::ConnectError
+            | FailureReason::ConnectionClosed
+            | FailureReason::Timeout
+            | FailureReason::ServerError
+            | FailureReason::InvalidResponse => {
+                self.record_channel_failure(&failure, request_id, now);
             }
         }
     }
@@ -137,7 +140,12 @@ impl ActiveProbe {
         }
     }
 
-    fn record_refused_credential(&mut self, now: MonotonicTime) {
+    fn record_refused_credential(
+        &mut self,
+        failure: &AttemptFailure,
+        request_id: &str,
+        now: MonotonicTime,
+    ) {
         let (scope, fingerprint) = match self.credential() {
             Some(credential) => (HealthScope::Credential, credential.fingerprint),
             None => (HealthScope::Channel, self.channel.fingerprint),
@@ -146,25 +154,33 @@ impl ActiveProbe {
             Some(refused) => (refused, UsePermit::HalfOpenTrial),
             None => (self.channels.health_or_new(fingerprint), UsePermit::Normal),
         };
-        let (mut policy, reason) = (self.channel.health, FailureReason::RefusedCredential);
+        let mut policy = self.channel.health;
         if self
             .channels
             .is_sole_candidate(&self.channel, self.key, now)
         {
             policy = policy_of_sole_credential(policy);
         }
+        let jitter = random_fraction();
         if let Some(cooled) =
-            health.record_failure(now, permit, &policy, reason, None, random_fraction())
+            health.record_failure(now, permit, &policy, failure, request_id, jitter)
         {
             self.channels
                 .record_cool_down(&self.candidate(), scope, self.key, cooled);
         }
     }
 
-    fn record_channel_failure(&self, reason: FailureReason, now: MonotonicTime) {
+    fn record_channel_failure(
+        &self,
+        failure: &AttemptFailure,
+        request_id: &str,
+        now: MonotonicTime,
+    ) {
         let health = self.channels.health_or_new(self.channel.fingerprint);
         let policy = self.channel.health.for_channel();
-        if let Some(cooled) = health.record_probe_failure(now, &policy, reason, random_fraction()) {
+        let jitter = random_fraction();
+        if let Some(cooled) = health.record_probe_failure(now, &policy, failure, request_id, jitter)
+        {
             self.channels.record_cool_down(
                 &self.candidate(),
                 HealthScope::Channel,

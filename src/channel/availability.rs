@@ -1,7 +1,7 @@
 //! Which channels and credentials are usable now, for alerts and the admin pages.
 
 use super::clock::MonotonicTime;
-use super::health::HealthStatus;
+use super::health_status::HealthStatus;
 use super::live::LiveChannels;
 use crate::catalog::model::{Candidate, Catalog};
 use std::collections::BTreeMap;
@@ -30,6 +30,21 @@ impl LiveChannels {
             });
         }
         usable
+    }
+
+    /// Every model, and whether a channel that serves it could take a request for it now.
+    pub fn available_models(
+        &self,
+        catalog: &Catalog,
+        now: MonotonicTime,
+    ) -> BTreeMap<Arc<str>, bool> {
+        let models = catalog.models();
+        models
+            .map(|model| {
+                let candidates = model.all_candidates.iter();
+                (model.name.clone(), self.has_another(candidates, &[], now))
+            })
+            .collect()
     }
 
     /// Every credential of every channel by its index in the list, from 1, and whether the provider refuses the

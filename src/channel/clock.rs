@@ -14,6 +14,10 @@ impl MonotonicTime {
         Self(millis(BEGAN.elapsed()))
     }
 
+    pub fn at(instant: Instant) -> Self {
+        Self(millis(instant.saturating_duration_since(*BEGAN)))
+    }
+
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
         Self(self.0.saturating_add(millis(span)))

@@ -4,10 +4,11 @@
 mod tests;
 
 use super::clock::MonotonicTime;
-use super::outcome::FailureReason;
+use super::health_status::{HealthReport, HealthStatus, LastError};
+use super::outcome::{AttemptFailure, FailureReason};
 use crate::catalog::channel::HealthPolicy;
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The window in which the failure rate is counted.
 const FAILURE_WINDOW: Duration = Duration::from_secs(30);
@@ -25,24 +26,6 @@ const CREDENTIAL_MAX: Duration = Duration::from_secs(10 * 60);
 /// The health of a channel, of a model on it, or of one of its credentials.
 #[derive(Debug, Default)]
 pub struct HealthTracker(Mutex<HealthState>);
-
-/// The health at one moment.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HealthStatus {
-    Healthy,
-    /// The cool-down is over: one request may try.
-    HalfOpen {
-        /// The reason of the cool-down.
-        reason: FailureReason,
-    },
-    CoolingDown {
-        until: MonotonicTime,
-        reason: FailureReason,
-        /// Whether it may be used as a last resort, if nothing else is usable: false if the provider sent Retry-After
-        /// or refused a credential.
-        allows_last_resort: bool,
-    },
-}
 
 /// Permission to use a channel, model or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,10 +51,13 @@ struct HealthState {
     cool_down: Option<CoolDown>,
     /// The number of cool-downs in a row.
     step: u32,
+    last_error: Option<LastError>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct CoolDown {
+    /// When the first of several cool-downs without a recovery between them began, on both clocks.
+    since: (MonotonicTime, SystemTime),
     until: MonotonicTime,
     reason: FailureReason,
     allows_last_resort: bool,
@@ -97,26 +83,23 @@ pub fn policy_of_sole_credential(policy: HealthPolicy) -> HealthPolicy {
 
 impl HealthTracker {
     pub fn status(&self, now: MonotonicTime) -> HealthStatus {
-        match self.lock().cool_down {
-            None => HealthStatus::Healthy,
-            Some(CoolDown {
-                until,
-                reason,
-                allows_last_resort,
-                trial_until,
-            }) => match trial_until {
-                _ if now < until => HealthStatus::CoolingDown {
-                    until,
-                    reason,
-                    allows_last_resort,
-                },
-                Some(deadline) if now < deadline => HealthStatus::CoolingDown {
-                    until: deadline,
-                    reason,
-                    allows_last_resort,
-                },
-                _ => HealthStatus::HalfOpen { reason },
-            },
+        self.lock().status(now)
+    }
+
+    /// The status with times and the last error.
+    pub fn report(&self, now: MonotonicTime) -> HealthReport {
+        let state = self.lock();
+        let cool_down = state.cool_down.as_ref();
+        HealthReport {
+            status: state.status(now),
+            since: cool_down.map(|cool_down| cool_down.since.1),
+            until: cool_down
+                .filter(|cool_down| now < cool_down.until)
+                .map(|cool_down| {
+                    let (began, since) = cool_down.since;
+                    since + began.until(cool_down.until)
+                }),
+            last_error: state.last_error.clone(),
         }
     }
 
@@ -175,11 +158,17 @@ impl HealthTracker {
         now: MonotonicTime,
         permit: UsePermit,
         policy: &HealthPolicy,
-        reason: FailureReason,
-        retry_after: Option<Duration>,
+        failure: &AttemptFailure,
+        request_id: &str,
         jitter: f64,
     ) -> Option<NewCoolDown> {
+        let AttemptFailure {
+            reason,
+            retry_after,
+            ..
+        } = *failure;
         let mut state = self.lock();
+        state.last_error = Some(LastError::now(failure, request_id));
         state.consecutive_failures = state.consecutive_failures.saturating_add(1);
         state.recent.count(now, true);
         if state.cool_down.is_some() && permit != UsePermit::HalfOpenTrial && retry_after.is_none()
@@ -205,7 +194,9 @@ impl HealthTracker {
         if already {
             return None;
         }
+        let earlier = state.cool_down.map(|cool_down| cool_down.since);
         state.cool_down = Some(CoolDown {
+            since: earlier.unwrap_or_else(|| (now, SystemTime::now())),
             until,
             reason,
             allows_last_resort: retry_after.is_none_or(|retry_after| retry_after.is_zero())
@@ -233,15 +224,20 @@ impl HealthTracker {
         &self,
         now: MonotonicTime,
         policy: &HealthPolicy,
-        reason: FailureReason,
+        failure: &AttemptFailure,
+        request_id: &str,
         jitter: f64,
     ) -> Option<NewCoolDown> {
-        if let Some(cool_down) = &mut self.lock().cool_down {
-            let next = now.after(policy.next_probe_within());
-            cool_down.until = cool_down.until.max(next);
-            return None;
+        {
+            let mut state = self.lock();
+            if let Some(cool_down) = &mut state.cool_down {
+                let next = now.after(policy.next_probe_within());
+                cool_down.until = cool_down.until.max(next);
+                state.last_error = Some(LastError::now(failure, request_id));
+                return None;
+            }
         }
-        self.record_failure(now, UsePermit::Normal, policy, reason, None, jitter)
+        self.record_failure(now, UsePermit::Normal, policy, failure, request_id, jitter)
     }
 
     /// Releases a half-open trial whose request ended without a result.
@@ -259,6 +255,24 @@ impl HealthTracker {
 }
 
 impl HealthState {
+    fn status(&self, now: MonotonicTime) -> HealthStatus {
+        let Some(cool_down) = &self.cool_down else {
+            return HealthStatus::Healthy;
+        };
+        let reason = cool_down.reason;
+        let cooling_down = |until, is_tested| HealthStatus::CoolingDown {
+            until,
+            reason,
+            is_tested,
+            allows_last_resort: cool_down.allows_last_resort,
+        };
+        match cool_down.trial_until {
+            _ if now < cool_down.until => cooling_down(cool_down.until, false),
+            Some(deadline) if now < deadline => cooling_down(deadline, true),
+            _ => HealthStatus::HalfOpen { reason },
+        }
+    }
+
     /// The next cool-down: twice as long as the one before, and up to a fifth shorter at random.
     fn next_span(&mut self, policy: &HealthPolicy, reason: FailureReason, jitter: f64) -> Duration {
         let (first, longest) = match reason.concerns_credential() {

@@ -3,13 +3,13 @@
 use super::clock::MonotonicTime;
 use super::health::{HealthTracker, UsePermit, policy_of_sole_credential};
 use super::live::{ChannelLoad, LiveChannels};
-use super::outcome::{AttemptOutcome, FailureReason, HealthScope};
+use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::random::random_fraction;
 use crate::catalog::channel::Credential;
 use crate::catalog::model::Candidate;
 use memchr::memmem;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::Instant;
 
 /// The use of a channel with one of its credentials. It ends when the lease is dropped.
 pub struct ChannelLease {
@@ -19,6 +19,7 @@ pub struct ChannelLease {
     pub key: Option<usize>,
     load: Arc<ChannelLoad>,
     permits: [ScopePermit; 3],
+    began: MonotonicTime,
     is_reported: bool,
 }
 
@@ -39,6 +40,7 @@ impl ChannelLease {
         key: Option<usize>,
         load: Arc<ChannelLoad>,
         permits: [ScopePermit; 3],
+        began: MonotonicTime,
     ) -> Self {
         Self {
             channels: channels.clone(),
@@ -46,6 +48,7 @@ impl ChannelLease {
             key,
             load,
             permits,
+            began,
             is_reported: false,
         }
     }
@@ -64,22 +67,29 @@ impl ChannelLease {
         is_sent || self.candidate.channel.secrets.is_in_header(bytes)
     }
 
-    /// Reports the outcome of the attempt. A success may be followed by a failure of the stream.
-    pub fn report(&mut self, outcome: AttemptOutcome) {
+    /// Reports the outcome of the attempt; done once, at its end.
+    pub fn report(&mut self, outcome: AttemptOutcome, request_id: &str) {
+        self.report_with_latency(outcome, request_id, None);
+    }
+
+    /// Reports the outcome of an attempt whose response began at `first_byte`.
+    pub fn report_with_latency(
+        &mut self,
+        outcome: AttemptOutcome,
+        request_id: &str,
+        first_byte: Option<Instant>,
+    ) {
+        let now = MonotonicTime::now();
         match outcome {
-            AttemptOutcome::Success => self.record_success(),
-            AttemptOutcome::Failure {
-                reason,
-                retry_after,
-            } => self.record_failure(reason, retry_after),
+            AttemptOutcome::Success | AttemptOutcome::ClientError => self.record_success(now),
+            AttemptOutcome::Failure(failure) => self.record_failure(&failure, request_id, now),
         }
-        // The trial is over: a later report of this lease counts like that of any other request.
-        for permits in &mut self.permits {
-            if let Some((_, permit)) = &mut permits.health {
-                *permit = UsePermit::Normal;
-            }
+        self.end_trial();
+        if let Some(model) = &self.candidate.model {
+            let latency = self.began.until(first_byte.map_or(now, MonotonicTime::at));
+            self.channels
+                .record_attempt(model.fingerprint, now, outcome, latency);
         }
-        self.is_reported = true;
     }
 
     /// Reports success if this request is a half-open trial: the response was committed. Other requests report when
@@ -88,7 +98,8 @@ impl ChannelLease {
         let is_probe =
             |permits: &ScopePermit| matches!(permits.health, Some((_, UsePermit::HalfOpenTrial)));
         if self.permits.iter().any(is_probe) {
-            self.report(AttemptOutcome::Success);
+            self.record_success(MonotonicTime::now());
+            self.end_trial();
         }
     }
 
@@ -98,8 +109,17 @@ impl ChannelLease {
         self.load.count_tokens(limits, tokens, MonotonicTime::now());
     }
 
-    fn record_success(&self) {
-        let now = MonotonicTime::now();
+    /// The trial is over: a later report of this lease counts like that of any other request.
+    fn end_trial(&mut self) {
+        for permits in &mut self.permits {
+            if let Some((_, permit)) = &mut permits.health {
+                *permit = UsePermit::Normal;
+            }
+        }
+        self.is_reported = true;
+    }
+
+    fn record_success(&self, now: MonotonicTime) {
         self.load.record_success(now);
         for permits in &self.permits {
             if let Some((health, permit)) = &permits.health
@@ -111,9 +131,9 @@ impl ChannelLease {
         }
     }
 
-    fn record_failure(&self, reason: FailureReason, retry_after: Option<Duration>) {
+    fn record_failure(&self, failure: &AttemptFailure, request_id: &str, now: MonotonicTime) {
+        let reason = failure.reason;
         let channel = &self.candidate.channel;
-        let now = MonotonicTime::now();
         let mut scope = reason.scope(channel.credentials.len());
         // Without a model or a credential the failure counts for the channel as a whole.
         if self.fingerprint(scope).is_none() {
@@ -137,8 +157,8 @@ impl ChannelLease {
                 Some((health, permit)) => (health.clone(), *permit),
                 None => (self.channels.health_or_new(fingerprint), UsePermit::Normal),
             };
-            let cooled =
-                health.record_failure(now, permit, &policy, reason, retry_after, random_fraction());
+            let jitter = random_fraction();
+            let cooled = health.record_failure(now, permit, &policy, failure, request_id, jitter);
             if let Some(cooled) = cooled {
                 self.channels
                     .record_cool_down(&self.candidate, scope, self.key, cooled);
@@ -209,16 +229,5 @@ impl LiveChannels {
             credential = key.map(|key| key + 1),
             "recovered"
         );
-    }
-}
-
-impl HealthScope {
-    /// The name in logs and on the admin pages.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Channel => "channel",
-            Self::Model => "model",
-            Self::Credential => "credential",
-        }
     }
 }

@@ -1,7 +1,10 @@
 //! The live state of all channels, by fingerprint, so that it survives a reload.
 
+use super::attempt_statistics::{AttemptStatistics, AttemptSummary};
 use super::clock::MonotonicTime;
-use super::health::{HealthStatus, HealthTracker};
+use super::health::HealthTracker;
+use super::health_status::{HealthReport, HealthStatus};
+use super::outcome::AttemptOutcome;
 use super::retained::RetainedCatalogs;
 use crate::catalog::channel::{Channel, ChannelLimits};
 use crate::catalog::model::Catalog;
@@ -10,7 +13,7 @@ use crate::state::sliding_window::SlidingWindow;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Duration;
 use tokio::sync::Notify;
 
@@ -19,6 +22,8 @@ pub struct LiveChannels {
     loads: RwLock<FingerprintMap<Arc<ChannelLoad>>>,
     /// The health of channels, models and credentials; only those that have failed once have an entry.
     healths: RwLock<FingerprintMap<Arc<HealthTracker>>>,
+    /// Of models on channels.
+    statistics: RwLock<FingerprintMap<Arc<AttemptStatistics>>>,
     retained: Mutex<RetainedCatalogs>,
     /// Notified when a channel is below its limits again.
     pub freed: Notify,
@@ -60,6 +65,7 @@ impl LiveChannels {
         Self {
             loads: RwLock::default(),
             healths: RwLock::default(),
+            statistics: RwLock::default(),
             retained: Mutex::default(),
             freed: Notify::new(),
             metrics,
@@ -81,29 +87,31 @@ impl LiveChannels {
 
     /// The load of `channel`.
     pub fn load(&self, channel: &Channel) -> Arc<ChannelLoad> {
-        let known = self
-            .loads
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&channel.fingerprint)
-            .cloned();
-        known.unwrap_or_else(|| {
-            self.loads
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry(channel.fingerprint)
-                .or_default()
-                .clone()
-        })
+        entry(&self.loads, channel.fingerprint)
+    }
+
+    /// Counts an attempt on the model with this fingerprint; done once for each attempt, at its end.
+    pub(super) fn record_attempt(
+        &self,
+        model: u64,
+        now: MonotonicTime,
+        outcome: AttemptOutcome,
+        latency: Duration,
+    ) {
+        entry(&self.statistics, model).record(now, outcome, latency);
+    }
+
+    /// What the attempts of the last five minutes show on the model with this fingerprint.
+    pub fn attempt_summary(&self, model: u64, now: MonotonicTime) -> AttemptSummary {
+        let statistics = read(&self.statistics).get(&model).cloned();
+        statistics
+            .map(|statistics| statistics.summary(now))
+            .unwrap_or_default()
     }
 
     /// The health tracker with this fingerprint; `None` if nothing with this fingerprint ever failed.
     pub fn health(&self, fingerprint: u64) -> Option<Arc<HealthTracker>> {
-        self.healths
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get(&fingerprint)
-            .cloned()
+        read(&self.healths).get(&fingerprint).cloned()
     }
 
     /// Drops state with none of these fingerprints, except what is in use; returns whether anything was in use.
@@ -119,6 +127,7 @@ impl LiveChannels {
             });
             is_anything_left
         }
+        sweep(&self.statistics, known);
         let (loads, healths) = (sweep(&self.loads, known), sweep(&self.healths, known));
         loads || healths
     }
@@ -129,17 +138,29 @@ impl LiveChannels {
             .map_or(HealthStatus::Healthy, |health| health.status(now))
     }
 
+    /// The health of what has this fingerprint, for the admin pages.
+    pub fn health_report(&self, fingerprint: u64, now: MonotonicTime) -> HealthReport {
+        self.health(fingerprint)
+            .map_or_else(HealthReport::healthy, |health| health.report(now))
+    }
+
     /// Like [`Self::health`], but creates the tracker if there is none.
     pub(super) fn health_or_new(&self, fingerprint: u64) -> Arc<HealthTracker> {
-        self.health(fingerprint).unwrap_or_else(|| {
-            self.healths
-                .write()
-                .unwrap_or_else(PoisonError::into_inner)
-                .entry(fingerprint)
-                .or_default()
-                .clone()
-        })
+        entry(&self.healths, fingerprint)
     }
+}
+
+/// What `all` has for the fingerprint; a new one if it has none.
+fn entry<T: Default>(all: &RwLock<FingerprintMap<Arc<T>>>, fingerprint: u64) -> Arc<T> {
+    let known = read(all).get(&fingerprint).cloned();
+    known.unwrap_or_else(|| {
+        let mut all = all.write().unwrap_or_else(PoisonError::into_inner);
+        all.entry(fingerprint).or_default().clone()
+    })
+}
+
+fn read<T>(all: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    all.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl ChannelLoad {

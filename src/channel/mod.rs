@@ -2,9 +2,11 @@
 
 pub mod active_probe;
 pub mod address_cache;
+pub mod attempt_statistics;
 pub mod availability;
 pub mod clock;
 pub mod health;
+pub mod health_status;
 pub mod lease;
 pub mod live;
 pub mod outcome;
@@ -14,3 +16,4 @@ mod retained;
 pub mod retry_budget;
 pub mod select;
 mod sole_candidate;
+pub mod unusable;

@@ -1,35 +1,48 @@
-//! The outcome of an attempt, as input for the health of its channel.
+//! The outcome of an attempt: one set of names for logs, metrics, cool-downs and the admin pages.
 
 use crate::protocol::error_class::ErrorClass;
+use http::StatusCode;
 use std::time::Duration;
 
 /// The outcome of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptOutcome {
-    /// The provider works. It may have refused the caller's request.
+    /// The provider served the request.
     Success,
-    Failure {
-        reason: FailureReason,
-        /// The provider's Retry-After.
-        retry_after: Option<Duration>,
-    },
+    /// The provider refused the request for what the caller asked for; the channel is healthy.
+    ClientError,
+    /// The channel did not serve the request; counts against its health.
+    Failure(AttemptFailure),
 }
 
-/// The reason of a failure that counts against a channel, a model or a credential.
+/// A failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AttemptFailure {
+    pub reason: FailureReason,
+    /// Of the provider's response, if there was one.
+    pub status: Option<StatusCode>,
+    /// The provider sent Retry-After.
+    pub retry_after: Option<Duration>,
+}
+
+/// Why an attempt failed, and why a channel, one of its models or one of its credentials cools down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
     /// No connection could be made.
     ConnectError,
-    /// The connection closed before the response was complete.
-    ConnectionReset,
-    /// The provider did not respond in time.
+    /// The connection was closed before the response was complete.
+    ConnectionClosed,
+    /// No response in time.
     Timeout,
-    /// A status of 500 or above, an error as the first event, or a response that is invalid in its protocol.
+    /// A status of 500 and above, 408, or an error as the first event of a stream.
     ServerError,
+    /// A response that is not of the protocol.
+    InvalidResponse,
     RateLimited,
     RefusedCredential,
     RefusedAccount,
-    ModelNotFound,
+    /// The provider does not serve the model on this account.
+    ModelUnavailable,
 }
 
 /// The part of a channel that a failure counts against.
@@ -43,53 +56,102 @@ pub enum HealthScope {
 }
 
 impl AttemptOutcome {
+    /// A failure without a response.
     pub fn failure(reason: FailureReason) -> Self {
-        Self::Failure {
-            reason,
-            retry_after: None,
-        }
+        Self::Failure(AttemptFailure::new(reason))
     }
 
-    /// The outcome for an error response of the provider.
-    pub fn of(error_class: ErrorClass, retry_after: Option<Duration>) -> Self {
+    /// The outcome of an attempt whose response is an error, or a stream that carries one.
+    pub fn of(error_class: ErrorClass, status: StatusCode, retry_after: Option<Duration>) -> Self {
         let reason = match error_class {
-            ErrorClass::InvalidRequest => return Self::Success,
+            ErrorClass::InvalidRequest => return Self::ClientError,
             ErrorClass::RateLimited => FailureReason::RateLimited,
             ErrorClass::ServerError => FailureReason::ServerError,
             ErrorClass::RefusedCredential => FailureReason::RefusedCredential,
             ErrorClass::RefusedAccount => FailureReason::RefusedAccount,
-            ErrorClass::ModelNotFound => FailureReason::ModelNotFound,
+            ErrorClass::ModelNotFound => FailureReason::ModelUnavailable,
         };
-        Self::Failure {
+        Self::Failure(AttemptFailure {
             reason,
+            status: Some(status),
             retry_after,
+        })
+    }
+
+    /// A response that is not of the protocol, such as a page for people or a redirect.
+    pub fn invalid_response(status: StatusCode) -> Self {
+        Self::Failure(AttemptFailure {
+            status: Some(status),
+            ..AttemptFailure::new(FailureReason::InvalidResponse)
+        })
+    }
+
+    /// The word for logs and metrics.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Success => "success",
+            Self::ClientError => "client_error",
+            Self::Failure(failure) => failure.reason.name(),
+        }
+    }
+
+    /// Why the attempt failed; none if it did not fail.
+    pub fn failure_reason(self) -> Option<FailureReason> {
+        match self {
+            Self::Success | Self::ClientError => None,
+            Self::Failure(failure) => Some(failure.reason),
+        }
+    }
+}
+
+impl AttemptFailure {
+    pub fn new(reason: FailureReason) -> Self {
+        Self {
+            reason,
+            status: None,
+            retry_after: None,
         }
     }
 }
 
 impl FailureReason {
+    pub const ALL: [Self; 9] = [
+        Self::ConnectError,
+        Self::ConnectionClosed,
+        Self::Timeout,
+        Self::ServerError,
+        Self::InvalidResponse,
+        Self::RateLimited,
+        Self::RefusedCredential,
+        Self::RefusedAccount,
+        Self::ModelUnavailable,
+    ];
+
     /// The name in metrics, logs and on the admin pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::ConnectError => "connect_error",
-            Self::ConnectionReset => "connection_closed",
+            Self::ConnectionClosed => "connection_closed",
             Self::Timeout => "timeout",
             Self::ServerError => "server_error",
+            Self::InvalidResponse => "invalid_response",
             Self::RateLimited => "rate_limited",
             Self::RefusedCredential => "refused_credential",
             Self::RefusedAccount => "refused_account",
-            Self::ModelNotFound => "model_unavailable",
+            Self::ModelUnavailable => "model_unavailable",
         }
     }
 
     /// The scope of the reason. A rate limit counts against the credential if the channel has several.
-    pub fn scope(self, keys: usize) -> HealthScope {
+    pub fn scope(self, credentials: usize) -> HealthScope {
         match self {
             Self::ConnectError => HealthScope::Channel,
-            Self::ConnectionReset | Self::Timeout | Self::ServerError | Self::ModelNotFound => {
-                HealthScope::Model
-            }
-            Self::RateLimited if keys > 1 => HealthScope::Credential,
+            Self::ConnectionClosed
+            | Self::Timeout
+            | Self::ServerError
+            | Self::InvalidResponse
+            | Self::ModelUnavailable => HealthScope::Model,
+            Self::RateLimited if credentials > 1 => HealthScope::Credential,
             Self::RateLimited => HealthScope::Model,
             Self::RefusedCredential | Self::RefusedAccount => HealthScope::Credential,
         }
@@ -106,8 +168,23 @@ impl FailureReason {
             Self::RateLimited
             | Self::RefusedCredential
             | Self::RefusedAccount
-            | Self::ModelNotFound => true,
-            Self::ConnectError | Self::ConnectionReset | Self::Timeout | Self::ServerError => false,
+            | Self::ModelUnavailable => true,
+            Self::ConnectError
+            | Self::ConnectionClosed
+            | Self::Timeout
+            | Self::ServerError
+            | Self::InvalidResponse => false,
+        }
+    }
+}
+
+impl HealthScope {
+    /// The name in logs and on the admin pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Channel => "channel",
+            Self::Model => "model",
+            Self::Credential => "credential",
         }
     }
 }

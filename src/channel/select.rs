@@ -12,40 +12,19 @@
 pub(super) mod tests;
 
 use super::clock::MonotonicTime;
-use super::health::{HealthStatus, HealthTracker, UsePermit};
+use super::health::{HealthTracker, UsePermit};
+use super::health_status::HealthStatus;
 use super::lease::{ChannelLease, ScopePermit};
-use super::live::{ChannelLoad, LiveChannels, ReachedLimit};
-use super::outcome::{FailureReason, HealthScope};
+use super::live::{ChannelLoad, LiveChannels};
+use super::outcome::HealthScope;
 use super::random::random_below;
+use super::unusable::{NoUsableChannel, UnusableReason};
 use crate::catalog::model::Candidate;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// How often a candidate is drawn again if another request takes the drawn one first.
 const DRAWS_MAX: usize = 8;
-
-/// No candidate can be used now.
-#[derive(Debug)]
-pub struct NoUsableChannel {
-    /// Each candidate with its reason; for operators, never for callers.
-    pub reasons: Vec<(Arc<str>, UnusableReason)>,
-}
-
-/// Why a candidate cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnusableReason {
-    /// The request has already tried this candidate.
-    AlreadyTried,
-    AtLimit(ReachedLimit),
-    /// In cool-down, as a whole, with this model, or with every credential.
-    CoolingDown {
-        scope: HealthScope,
-        reason: FailureReason,
-        left: Duration,
-        /// Whether it may be used as a last resort.
-        allows_last_resort: bool,
-    },
-}
 
 impl LiveChannels {
     /// Takes a lease of the candidate to try next.
@@ -191,11 +170,14 @@ impl LiveChannels {
             HealthStatus::CoolingDown {
                 until,
                 reason,
+                is_tested,
                 allows_last_resort,
             } => Some(UnusableReason::CoolingDown {
                 scope,
+                fingerprint,
                 reason,
                 left: now.until(until),
+                is_tested,
                 allows_last_resort,
             }),
             HealthStatus::Healthy | HealthStatus::HalfOpen { .. } => None,
@@ -265,7 +247,7 @@ impl LiveChannels {
             permits.iter().for_each(release_permit);
             return None;
         }
-        Some(ChannelLease::new(self, candidate, key, load, permits))
+        Some(ChannelLease::new(self, candidate, key, load, permits, now))
     }
 
     fn try_use_scope(
@@ -287,58 +269,6 @@ impl LiveChannels {
             fingerprint,
             health,
         })
-    }
-}
-
-impl NoUsableChannel {
-    /// Whether waiting can help: a candidate is at a limit and may be usable soon.
-    pub fn is_full(&self) -> bool {
-        self.reasons
-            .iter()
-            .any(|(_, reason)| matches!(reason, UnusableReason::AtLimit(_)))
-    }
-
-    /// When the first candidate may be used again, if that is known.
-    pub fn retry_after(&self) -> Option<Duration> {
-        self.reasons
-            .iter()
-            .filter_map(|(_, reason)| match reason {
-                UnusableReason::CoolingDown { left, .. } => Some(*left),
-                UnusableReason::AtLimit(_) => Some(Duration::from_secs(1)),
-                UnusableReason::AlreadyTried => None,
-            })
-            .min()
-    }
-}
-
-impl std::fmt::Display for NoUsableChannel {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        for (index, (channel, reason)) in self.reasons.iter().enumerate() {
-            let comma = if index == 0 { "" } else { ", " };
-            write!(f, "{comma}{channel}: {reason}")?;
-        }
-        Ok(())
-    }
-}
-
-impl std::fmt::Display for UnusableReason {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::AlreadyTried => f.write_str("already tried"),
-            Self::AtLimit(reached) => write!(f, "at its limit `{}`", reached.name()),
-            Self::CoolingDown {
-                scope,
-                reason,
-                left,
-                ..
-            } => write!(
-                f,
-                "{} cooling down ({}), {:.1} s left",
-                scope.name(),
-                reason.name(),
-                left.as_secs_f64()
-            ),
-        }
     }
 }
 

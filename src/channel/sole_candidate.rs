@@ -1,9 +1,9 @@
 //! Whether a channel or one of its credentials is the only one left that can serve a model.
 
 use super::clock::MonotonicTime;
-use super::health::HealthStatus;
+use super::health_status::HealthStatus;
 use super::live::LiveChannels;
-use super::select::UnusableReason;
+use super::unusable::UnusableReason;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Candidate;
 

@@ -108,8 +108,8 @@ impl LiveChannelStatus {
         match entry {
             Some(entry) if entry["usable"] == true => "usable".into(),
             Some(entry) => {
-                let reason = entry["reason"].as_str().unwrap_or("no reason given");
-                format!("not usable: {reason}")
+                let detail = entry["detail"].as_str().unwrap_or("no reason given");
+                format!("not usable: {detail}")
             }
             None => "unknown to the running gateway: it uses another configuration".into(),
         }

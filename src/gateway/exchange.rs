@@ -21,7 +21,7 @@ use super::listen::caller_connections::ConnectionQuota;
 use super::upstream::client::failure_reason;
 use super::{Gateway, reply};
 use crate::channel::lease::ChannelLease;
-use crate::channel::outcome::AttemptOutcome;
+use crate::channel::outcome::{AttemptFailure, AttemptOutcome};
 use crate::filter::BodyNeed;
 use crate::filter::body::RequestBody;
 use crate::filter::body_reading::BodyReadMode;
@@ -36,7 +36,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
 use attempts::KeptResponse;
 use bytes::Bytes;
-use http::Method;
+use http::{Method, StatusCode};
 use offload::{INLINE_BYTES_MAX, offload};
 use record::ExchangeRecord;
 use retry_policy::{RetryPolicy, RetrySafety};
@@ -117,12 +117,7 @@ impl Exchange<'_> {
         let status = response.status;
         let relayed = self.relay(response, &lease, verdict).await;
         if verdict.is_none() {
-            match self.request.info.stream_error {
-                Some(error_class) if relayed.is_ok() => {
-                    lease.report(AttemptOutcome::of(error_class, None))
-                }
-                _ => report_health(&mut lease, &relayed),
-            }
+            self.record_outcome(&mut lease, status, &relayed);
         }
         // Usage that a stream reported before it broke off counts too.
         route.response.on_response_end(&mut self.request);
@@ -266,7 +261,7 @@ impl Exchange<'_> {
         settlement
     }
 
-    fn settlement_of(&self, status: http::StatusCode) -> Settlement {
+    fn settlement_of(&self, status: StatusCode) -> Settlement {
         let info = &self.request.info;
         match (
             status.is_success() && info.stream_error.is_none(),
@@ -276,6 +271,36 @@ impl Exchange<'_> {
             (true, true) => Settlement::UsageMissing,
             (true, false) => Settlement::Complete,
         }
+    }
+
+    /// Records the outcome of an attempt whose response was passed on, once that is over.
+    fn record_outcome(
+        &self,
+        lease: &mut ChannelLease,
+        status: StatusCode,
+        relayed: &Result<(), Fault>,
+    ) {
+        let outcome = match (relayed, self.request.info.stream_error) {
+            (Ok(()), Some(error_class)) => Some(AttemptOutcome::of(error_class, status, None)),
+            (Ok(()), None) => Some(AttemptOutcome::Success),
+            (Err(fault), _) => failure_reason(fault.kind).map(|reason| {
+                AttemptOutcome::Failure(AttemptFailure {
+                    status: Some(status),
+                    ..AttemptFailure::new(reason)
+                })
+            }),
+        };
+        if let Some(outcome) = outcome {
+            let first_byte = self
+                .record
+                .first_byte
+                .map(|after| self.record.started + after);
+            lease.report_with_latency(outcome, &self.request.id, first_byte);
+        }
+        // Where the caller left, the provider had served it until then.
+        let outcome = outcome.unwrap_or(AttemptOutcome::Success);
+        let channel = &lease.candidate.channel.name;
+        self.gateway.metrics.attempt(channel, outcome.name());
     }
 
     fn settle(&mut self, settlement: Settlement) {
@@ -292,18 +317,6 @@ impl Exchange<'_> {
             &self.downstream,
             settlement,
         );
-    }
-}
-
-/// Reports to the channel's health whether the response was complete or broke off.
-fn report_health(lease: &mut ChannelLease, relayed: &Result<(), Fault>) {
-    match relayed {
-        Ok(()) => lease.report(AttemptOutcome::Success),
-        Err(fault) => {
-            if let Some(reason) = failure_reason(fault.kind) {
-                lease.report(AttemptOutcome::failure(reason));
-            }
-        }
     }
 }
 

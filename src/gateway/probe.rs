@@ -14,7 +14,7 @@ use crate::channel::active_probe::ActiveProbe;
 use crate::channel::address_cache::AddressCache;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::live::LiveChannels;
-use crate::channel::outcome::FailureReason;
+use crate::channel::outcome::{AttemptFailure, FailureReason};
 use crate::channel::random::random_fraction;
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
@@ -121,8 +121,9 @@ impl Prober {
         let probing = self.channels.probe(channel, turn, MonotonicTime::now())?;
         let (upstream, channel) = (self.upstream.clone(), channel.clone());
         Some(tokio::spawn(async move {
-            let found = send_probe(&upstream, &channel, &probing, probe.timeout).await;
-            probing.report(found);
+            let id = request_id::new();
+            let found = send_probe(&upstream, &channel, &probing, &id, probe.timeout).await;
+            probing.report(found, &id);
         }))
     }
 }
@@ -161,23 +162,21 @@ async fn send_probe(
     upstream: &UpstreamClient,
     channel: &Channel,
     probing: &ActiveProbe,
+    id: &Arc<str>,
     timeout: Duration,
-) -> Result<(), FailureReason> {
+) -> Result<(), AttemptFailure> {
     let target = UpstreamTarget {
         channel,
         credential: probing.credential(),
     };
-    let Ok(request) = prepare_probe(target, timeout) else {
-        return Err(FailureReason::ConnectionReset);
+    let failure = |reason: Option<FailureReason>| {
+        AttemptFailure::new(reason.unwrap_or(FailureReason::ConnectionClosed))
     };
+    let request = prepare_probe(target, id, timeout).map_err(|_| failure(None))?;
     let mut response = upstream
         .send(target, &request, &mut SendProgress::default())
         .await
-        .map_err(|error| {
-            error
-                .failure_reason()
-                .unwrap_or(FailureReason::ConnectionReset)
-        })?;
+        .map_err(|error| failure(error.failure_reason()))?;
     let status = response.status;
     // Only a connection whose response was read to its end can be reused. The body itself does not matter.
     response.read_bounded(RESPONSE_BYTES_MAX).await;
@@ -186,7 +185,11 @@ async fn send_probe(
 }
 
 /// A request for the channel's model list: a cheap request that most providers support.
-fn prepare_probe(target: UpstreamTarget<'_>, timeout: Duration) -> Result<PreparedRequest, Fault> {
+fn prepare_probe(
+    target: UpstreamTarget<'_>,
+    id: &Arc<str>,
+    timeout: Duration,
+) -> Result<PreparedRequest, Fault> {
     let channel = target.channel;
     let mut headers = header_policy::request_headers_for_provider(&HeaderMap::new());
     headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
@@ -194,9 +197,9 @@ fn prepare_probe(target: UpstreamTarget<'_>, timeout: Duration) -> Result<Prepar
         let version = HeaderName::from_static("anthropic-version");
         headers.insert(version, HeaderValue::from_static("2023-06-01"));
     }
-    let (id, path) = (request_id::new(), path_at(channel, "/v1/models"));
+    let path = path_at(channel, "/v1/models");
     let body = PreparedBody::Absent;
-    let prepared = PreparedRequest::new(target, &id, Method::GET, path, headers, body)?;
+    let prepared = PreparedRequest::new(target, id, Method::GET, path, headers, body)?;
     Ok(PreparedRequest {
         timeouts: Timeouts {
             connect: timeout,
@@ -210,11 +213,15 @@ fn prepare_probe(target: UpstreamTarget<'_>, timeout: Duration) -> Result<Prepar
 }
 
 /// A provider without a model list counts as healthy.
-fn health_of_status(status: StatusCode) -> Result<(), FailureReason> {
-    match status {
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => Err(FailureReason::RefusedCredential),
-        StatusCode::TOO_MANY_REQUESTS => Err(FailureReason::RateLimited),
-        status if status.is_server_error() => Err(FailureReason::ServerError),
-        _ => Ok(()),
-    }
+fn health_of_status(status: StatusCode) -> Result<(), AttemptFailure> {
+    let reason = match status {
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => FailureReason::RefusedCredential,
+        StatusCode::TOO_MANY_REQUESTS => FailureReason::RateLimited,
+        status if status.is_server_error() => FailureReason::ServerError,
+        _ => return Ok(()),
+    };
+    Err(AttemptFailure {
+        status: Some(status),
+        ..AttemptFailure::new(reason)
+    })
 }

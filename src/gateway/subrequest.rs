@@ -18,7 +18,7 @@ use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptOutcome, FailureReason};
 use crate::filter::view::ResponseBodyKind;
-use crate::protocol::error_class::{self, ErrorClass};
+use crate::protocol::error_class;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::BodySegments;
 use crate::protocol::redact::redact;
@@ -93,25 +93,16 @@ impl Gateway {
             Ok(response) => match self.read_whole(response).await {
                 Ok(response) => {
                     record_upstream_id(subrequest, &response, &lease);
-                    return self.evaluate_subrequest(response, &mut lease);
+                    return self.evaluate_subrequest(subrequest, response, &mut lease);
                 }
                 Err(fault) => (failure_reason(fault.kind), fault),
             },
             Err(error) => (error.failure_reason(), error.fault),
         };
         if let Some(reason) = reason {
-            lease.report(AttemptOutcome::failure(reason));
+            let outcome = AttemptOutcome::failure(reason);
+            self.record_subrequest(subrequest, &mut lease, outcome, fault.detail.as_deref());
         }
-        let channel = &*lease.candidate.channel.name;
-        self.metrics.attempt(channel, fault.kind.code());
-        tracing::info!(
-            channel,
-            id = &*subrequest.id,
-            path = subrequest.path,
-            outcome = fault.kind.code(),
-            detail = fault.detail,
-            "subrequest failed"
-        );
         Err(fault)
     }
 
@@ -157,9 +148,36 @@ impl Gateway {
         }
     }
 
-    /// Reports the response to the channel's health, and returns it unless the subrequest failed.
+    /// Records the outcome of a subrequest like that of an attempt.
+    fn record_subrequest(
+        &self,
+        subrequest: &Subrequest,
+        lease: &mut ChannelLease,
+        outcome: AttemptOutcome,
+        detail: Option<&str>,
+    ) {
+        lease.report(outcome, &subrequest.id);
+        let channel = &*lease.candidate.channel.name;
+        self.metrics.attempt(channel, outcome.name());
+        let AttemptOutcome::Failure(failure) = outcome else {
+            return;
+        };
+        tracing::info!(
+            channel,
+            credential = lease.key.map(|key| key + 1),
+            id = &*subrequest.id,
+            path = subrequest.path,
+            outcome = outcome.name(),
+            status = failure.status.map(|status| status.as_u16()),
+            detail,
+            "subrequest failed"
+        );
+    }
+
+    /// Records the outcome of the subrequest, and returns the response unless it failed.
     fn evaluate_subrequest(
         &self,
+        subrequest: &Subrequest,
         response: BufferedResponse,
         lease: &mut ChannelLease,
     ) -> Result<SubrequestResponse, Fault> {
@@ -171,34 +189,26 @@ impl Gateway {
         let channel = lease.candidate.channel.clone();
         let is_error = status.is_client_error() || status.is_server_error();
         let kind = body_kind_of(&headers);
-        if !is_error && (!status.is_success() || kind == ResponseBodyKind::Foreign) {
-            lease.report(AttemptOutcome::failure(FailureReason::ServerError));
-            let outcome = "no_answer_of_its_protocol";
-            self.metrics.attempt(&channel.name, outcome);
-            return Err(match status.is_success() {
-                true => foreign_body_fault(&body),
-                false => unexpected_status_fault(status),
-            });
-        }
-        let mut outcome = "answered";
-        if is_error {
+        let outcome = if is_error {
             let error_class = error_class::of_response(status.as_u16(), &body);
             let wait = retry_after::from_headers(&headers, SystemTime::now());
-            lease.report(AttemptOutcome::of(error_class, wait));
-            if error_class != ErrorClass::InvalidRequest {
-                outcome = error_class.name();
+            AttemptOutcome::of(error_class, status, wait)
+        } else if !status.is_success() || kind == ResponseBodyKind::Foreign {
+            AttemptOutcome::invalid_response(status)
+        } else {
+            AttemptOutcome::Success
+        };
+        self.record_subrequest(subrequest, lease, outcome, None);
+        match outcome.failure_reason() {
+            Some(FailureReason::InvalidResponse) if status.is_success() => {
+                return Err(foreign_body_fault(&body));
             }
-            if matches!(
-                error_class,
-                ErrorClass::RefusedCredential | ErrorClass::RefusedAccount
-            ) {
-                self.metrics.attempt(&channel.name, outcome);
+            Some(FailureReason::InvalidResponse) => return Err(unexpected_status_fault(status)),
+            Some(reason) if reason.concerns_credential() => {
                 return Err(refused_account_fault(status));
             }
-        } else {
-            lease.report(AttemptOutcome::Success);
+            _ => {}
         }
-        self.metrics.attempt(&channel.name, outcome);
         if is_error && !kind.is_protocols_error(&body) {
             return Err(foreign_body_fault(&body));
         }

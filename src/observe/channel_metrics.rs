@@ -12,6 +12,7 @@ pub struct ChannelMetrics {
     retries_denied: IntCounter,
     probes: IntCounterVec,
     usable: FlagGauges,
+    available_models: FlagGauges,
 }
 
 /// A gauge of 0 or 1 for each member of a changing set.
@@ -63,6 +64,12 @@ impl ChannelMetrics {
                 "1 if the channel can take a request for at least one model now, else 0.",
                 &["channel"],
             ),
+            available_models: FlagGauges::new(
+                registry,
+                "headgate_model_available",
+                "1 if at least one channel can take a request for the model now, else 0.",
+                &["model"],
+            ),
         }
     }
 
@@ -89,6 +96,14 @@ impl ChannelMetrics {
         let labelled =
             |(channel, is_usable): (Arc<str>, bool)| (vec![channel.to_string()], is_usable);
         self.usable.set_all(channels.into_iter().map(labelled));
+    }
+
+    /// Sets the gauge of every model; other models have none then.
+    pub fn available_models(&self, models: impl IntoIterator<Item = (Arc<str>, bool)>) {
+        let labelled =
+            |(model, is_available): (Arc<str>, bool)| (vec![model.to_string()], is_available);
+        self.available_models
+            .set_all(models.into_iter().map(labelled));
     }
 
     pub fn retry_denied(&self) {

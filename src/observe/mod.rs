@@ -10,5 +10,6 @@ pub mod process_log;
 mod process_metrics;
 mod registration;
 mod state_metrics;
+pub mod timestamp;
 mod token_metrics;
 pub mod wait_times;

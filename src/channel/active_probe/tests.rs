@@ -5,7 +5,9 @@ use crate::catalog::channel::{CredentialSecret, HealthPolicy};
 use crate::channel::select::tests::{channel, channels};
 use http::{HeaderValue, header};
 
-const REFUSED: Result<(), FailureReason> = Err(FailureReason::RefusedCredential);
+fn failed(reason: FailureReason) -> Result<(), AttemptFailure> {
+    Err(AttemptFailure::new(reason))
+}
 
 fn probed(keys: u64) -> Arc<Channel> {
     let mut channel = channel("a", 1, 0);
@@ -40,7 +42,7 @@ fn a_channel_that_just_served_a_request_is_not_probed() {
     assert!(channels.probe(&channel, 0, now).is_some());
     let candidates = [Candidate::bound_to(channel.clone())];
     let mut lease = channels.choose(&candidates, &[], now).expect("it is well");
-    lease.report(crate::channel::outcome::AttemptOutcome::Success);
+    lease.report(crate::channel::outcome::AttemptOutcome::Success, "req_1");
     assert!(channels.probe(&channel, 0, MonotonicTime::now()).is_none());
     let later = MonotonicTime::now().after(Duration::from_secs(61));
     assert!(channels.probe(&channel, 0, later).is_some());
@@ -64,7 +66,7 @@ fn credentials_are_probed_in_turn_and_a_refused_one_after_its_cool_down() {
         assert_eq!(key_of(channels.probe(&channel, turn, now)), Some(key));
     }
     let refused = channels.probe(&channel, 0, now).expect("it is well");
-    refused.report(REFUSED);
+    refused.report(failed(FailureReason::RefusedCredential), "req_1");
     assert_eq!(key_of(channels.probe(&channel, 0, now)), Some(1));
     let later = MonotonicTime::now().after(Duration::from_secs(1));
     let first = channels
@@ -73,7 +75,7 @@ fn credentials_are_probed_in_turn_and_a_refused_one_after_its_cool_down() {
     assert_eq!(first.key, Some(0));
     let another = channels.probe(&channel, 0, later);
     assert_eq!(key_of(another), Some(1), "the first is being tried");
-    first.report(Ok(()));
+    first.report(Ok(()), "req_1");
     let fingerprint = channel.credentials[0].fingerprint;
     assert_eq!(channels.status(fingerprint, later), HealthStatus::Healthy);
 }
@@ -81,17 +83,17 @@ fn credentials_are_probed_in_turn_and_a_refused_one_after_its_cool_down() {
 #[test]
 fn a_probe_result_counts_for_the_channel_or_the_credential_or_neither() {
     for (found, whole, key) in [
-        (Err(FailureReason::ConnectError), false, true),
-        (Err(FailureReason::Timeout), false, true),
-        (Err(FailureReason::ServerError), false, true),
-        (REFUSED, true, false),
-        (Err(FailureReason::RateLimited), true, true),
+        (failed(FailureReason::ConnectError), false, true),
+        (failed(FailureReason::Timeout), false, true),
+        (failed(FailureReason::ServerError), false, true),
+        (failed(FailureReason::RefusedCredential), true, false),
+        (failed(FailureReason::RateLimited), true, true),
         (Ok(()), true, true),
     ] {
         let (channels, channel) = (channels(), probed(1));
         let now = MonotonicTime::now();
         let probing = channels.probe(&channel, 0, now).expect("it is well");
-        probing.report(found);
+        probing.report(found, "req_1");
         let is_healthy = |fingerprint| channels.status(fingerprint, now) == HealthStatus::Healthy;
         let told = (
             is_healthy(channel.fingerprint),

@@ -12,6 +12,13 @@ const POLICY: HealthPolicy = HealthPolicy {
     probe: None,
 };
 
+fn failure(reason: FailureReason, retry_after: Option<Duration>) -> AttemptFailure {
+    AttemptFailure {
+        retry_after,
+        ..AttemptFailure::new(reason)
+    }
+}
+
 fn fail(
     health: &HealthTracker,
     now: u64,
@@ -19,57 +26,32 @@ fn fail(
     reason: FailureReason,
 ) -> Option<Duration> {
     health
-        .record_failure(MonotonicTime(now), permit, &POLICY, reason, None, 0.0)
+        .record_failure(
+            MonotonicTime(now),
+            permit,
+            &POLICY,
+            &failure(reason, None),
+            "req_1",
+            0.0,
+        )
         .map(|cooled| cooled.span)
 }
 
 #[test]
 fn consecutive_failures_start_a_cool_down_and_a_success_resets_the_count() {
     let health = HealthTracker::default();
-    assert_eq!(
+    let fails = || {
         fail(
             &health,
             0,
             UsePermit::Normal,
-            FailureReason::ConnectionReset
-        ),
-        None
-    );
-    assert_eq!(
-        fail(
-            &health,
-            0,
-            UsePermit::Normal,
-            FailureReason::ConnectionReset
-        ),
-        None
-    );
+            FailureReason::ConnectionClosed,
+        )
+    };
+    assert_eq!((fails(), fails()), (None, None));
     health.record_success(MonotonicTime(0), UsePermit::Normal);
-    assert_eq!(
-        fail(
-            &health,
-            0,
-            UsePermit::Normal,
-            FailureReason::ConnectionReset
-        ),
-        None
-    );
-    assert_eq!(
-        fail(
-            &health,
-            0,
-            UsePermit::Normal,
-            FailureReason::ConnectionReset
-        ),
-        None
-    );
-    let span = fail(
-        &health,
-        0,
-        UsePermit::Normal,
-        FailureReason::ConnectionReset,
-    );
-    assert_eq!(span, Some(Duration::from_secs(1)));
+    assert_eq!((fails(), fails()), (None, None));
+    assert_eq!(fails(), Some(Duration::from_secs(1)));
     assert_eq!(health.try_use(MonotonicTime(999)), None);
 }
 
@@ -127,8 +109,8 @@ fn retry_after_sets_the_length_of_the_cool_down() {
         MonotonicTime(0),
         UsePermit::Normal,
         &POLICY,
-        FailureReason::RateLimited,
-        retry_after,
+        &failure(FailureReason::RateLimited, retry_after),
+        "req_1",
         0.0,
     );
     assert_eq!(health.try_use(MonotonicTime(29_999)), None);
@@ -141,8 +123,8 @@ fn retry_after_sets_the_length_of_the_cool_down() {
         MonotonicTime(30_000),
         UsePermit::HalfOpenTrial,
         &POLICY,
-        FailureReason::RateLimited,
-        retry_after,
+        &failure(FailureReason::RateLimited, retry_after),
+        "req_1",
         0.0,
     );
     assert_eq!(cooled.unwrap().span, RETRY_AFTER_MAX);
@@ -167,7 +149,14 @@ fn a_sole_refused_credential_is_retried_within_seconds_with_growing_cool_downs()
     let (mut now, mut permit) = (0, UsePermit::Normal);
     for seconds in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
         let reason = FailureReason::RefusedCredential;
-        let cooled = health.record_failure(MonotonicTime(now), permit, &policy, reason, None, 0.0);
+        let cooled = health.record_failure(
+            MonotonicTime(now),
+            permit,
+            &policy,
+            &failure(reason, None),
+            "req_1",
+            0.0,
+        );
         assert_eq!(cooled.unwrap().span, Duration::from_secs(seconds));
         now += seconds * 1000;
         permit = health.try_use(MonotonicTime(now)).unwrap();
@@ -177,8 +166,8 @@ fn a_sole_refused_credential_is_retried_within_seconds_with_growing_cool_downs()
         MonotonicTime(now),
         UsePermit::Normal,
         &policy,
-        FailureReason::RefusedAccount,
-        None,
+        &failure(FailureReason::RefusedAccount, None),
+        "req_1",
         0.0,
     );
     assert_eq!(cooled.unwrap().span, Duration::from_secs(2));
@@ -213,7 +202,7 @@ fn a_response_to_an_earlier_request_does_not_end_the_cool_down() {
             &health,
             10,
             UsePermit::Normal,
-            FailureReason::ConnectionReset
+            FailureReason::ConnectionClosed
         ),
         None
     );
@@ -231,8 +220,8 @@ fn jitter_only_shortens_a_cool_down() {
             MonotonicTime(0),
             UsePermit::Normal,
             &POLICY,
-            FailureReason::RateLimited,
-            None,
+            &failure(FailureReason::RateLimited, None),
+            "req_1",
             jitter,
         );
         let span = cooled.unwrap().span.as_millis();
@@ -253,8 +242,8 @@ fn a_probe_ends_a_cool_down_unless_retry_after_or_a_refused_credential_set_it() 
             MonotonicTime(0),
             UsePermit::Normal,
             &POLICY,
-            reason,
-            retry_after,
+            &failure(reason, retry_after),
+            "req_1",
             0.0,
         );
         assert_eq!(
@@ -292,7 +281,13 @@ fn no_request_is_the_trial_while_probes_fail() {
         if count > 3 {
             assert_eq!(health.try_use(now), None, "{now:?}");
         }
-        let failed = health.record_probe_failure(now, &policy, FailureReason::ConnectError, 1.0);
+        let failed = health.record_probe_failure(
+            now,
+            &policy,
+            &failure(FailureReason::ConnectError, None),
+            "req_1",
+            1.0,
+        );
         cooled += u32::from(failed.is_some());
     }
     assert_eq!(cooled, 1, "it is one cool-down");
@@ -310,17 +305,72 @@ fn a_stale_success_does_not_end_a_later_cool_down() {
         &health,
         0,
         UsePermit::Normal,
-        FailureReason::ConnectionReset,
+        FailureReason::ConnectionClosed,
     );
     let retry_after = Some(Duration::from_secs(300));
     health.record_failure(
         MonotonicTime(0),
         UsePermit::Normal,
         &POLICY,
-        FailureReason::RateLimited,
-        retry_after,
+        &failure(FailureReason::RateLimited, retry_after),
+        "req_1",
         0.0,
     );
     assert!(!health.record_success(MonotonicTime(10), UsePermit::LastResort));
     assert_eq!(health.try_use(MonotonicTime(299_999)), None);
+}
+
+#[test]
+fn the_report_has_the_beginning_the_end_and_the_last_error_of_what_is_not_healthy() {
+    let health = HealthTracker::default();
+    assert_eq!(health.report(MonotonicTime(0)), HealthReport::healthy());
+    fail(&health, 0, UsePermit::Normal, FailureReason::RateLimited);
+    let cooling = health.report(MonotonicTime(1));
+    let since = cooling.since.unwrap();
+    assert_eq!(cooling.status.name(), "cooling_down");
+    assert_eq!(cooling.until, Some(since + Duration::from_secs(1)));
+
+    // The trial fails: another cool-down of the same trouble.
+    let trial = health.try_use(MonotonicTime(1_000)).unwrap();
+    let tested = health.report(MonotonicTime(1_000));
+    assert_eq!(
+        (tested.status.name(), tested.since, tested.until),
+        ("half_open", Some(since), None)
+    );
+    fail(&health, 1_500, trial, FailureReason::Timeout);
+    let again = health.report(MonotonicTime(1_500));
+    assert_eq!(again.since, Some(since));
+    assert_eq!(again.until, Some(since + Duration::from_millis(3_500)));
+    let last = again.last_error.clone().unwrap();
+    assert_eq!(
+        (last.reason, &*last.request_id),
+        (FailureReason::Timeout, "req_1")
+    );
+
+    let half_open = health.report(MonotonicTime(3_500));
+    assert_eq!(half_open.status.name(), "half_open");
+    let trial = health.try_use(MonotonicTime(3_500)).unwrap();
+    assert!(health.record_success(MonotonicTime(3_501), trial));
+    let recovered = health.report(MonotonicTime(3_501));
+    let expected = HealthReport {
+        last_error: Some(last),
+        ..HealthReport::healthy()
+    };
+    assert_eq!(recovered, expected);
+}
+
+#[test]
+fn a_refused_credential_is_unhealthy_until_its_cool_down_is_over() {
+    for reason in [
+        FailureReason::RefusedCredential,
+        FailureReason::RefusedAccount,
+    ] {
+        let health = HealthTracker::default();
+        fail(&health, 0, UsePermit::Normal, reason);
+        let name_at = |at| health.status(MonotonicTime(at)).name();
+        assert_eq!(
+            (name_at(59_999), name_at(60_000)),
+            ("unhealthy", "half_open")
+        );
+    }
 }

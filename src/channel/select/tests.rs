@@ -8,7 +8,7 @@ use crate::catalog::channel::{
 use crate::catalog::client_address::ForwardedPolicy;
 use crate::catalog::images::ImageEditPolicy;
 use crate::catalog::model::ChannelModel;
-use crate::channel::outcome::AttemptOutcome;
+use crate::channel::outcome::{AttemptFailure, AttemptOutcome, FailureReason};
 use crate::observe::metrics::Metrics;
 use crate::protocol::mask::ChannelSecrets;
 use http::{HeaderValue, header};
@@ -134,7 +134,7 @@ fn the_next_tier_is_used_when_the_one_before_has_no_usable_channel() {
         .ok()
         .unwrap();
     assert_eq!(name(&lease), "first");
-    lease.report(AttemptOutcome::failure(FailureReason::RateLimited));
+    lease.report(AttemptOutcome::failure(FailureReason::RateLimited), "req_1");
     let lease = channels
         .choose(&candidates, &[], MonotonicTime::now())
         .ok()
@@ -204,7 +204,10 @@ fn keys_are_used_in_turn_and_a_refused_one_is_left_out() {
             .unwrap();
         used.push(lease.key.unwrap());
         if lease.key == Some(1) {
-            lease.report(AttemptOutcome::failure(FailureReason::RefusedCredential));
+            lease.report(
+                AttemptOutcome::failure(FailureReason::RefusedCredential),
+                "req_1",
+            );
         }
     }
     assert_eq!(used, [0, 1, 2, 0, 2, 2]);
@@ -225,7 +228,10 @@ fn a_channel_whose_keys_are_all_refused_is_not_used() {
         .choose(&candidates, &[], MonotonicTime::now())
         .ok()
         .unwrap();
-    lease.report(AttemptOutcome::failure(FailureReason::RefusedAccount));
+    lease.report(
+        AttemptOutcome::failure(FailureReason::RefusedAccount),
+        "req_1",
+    );
     let none = channels
         .choose(&candidates, &[], MonotonicTime::now())
         .err()
@@ -248,16 +254,17 @@ fn a_failing_channel_is_the_last_resort_but_not_one_that_sent_retry_after() {
             .choose(&candidates, &[], MonotonicTime::now())
             .ok()
             .unwrap();
-        lease.report(AttemptOutcome::Failure {
-            reason: FailureReason::RateLimited,
+        let failure = AttemptFailure {
             retry_after,
-        });
+            ..AttemptFailure::new(FailureReason::RateLimited)
+        };
+        lease.report(AttemptOutcome::Failure(failure), "req_1");
         drop(lease);
         assert!(!channels.has_another(&candidates, &[], MonotonicTime::now()));
         let again = channels.choose(&candidates, &[], MonotonicTime::now());
         assert_eq!(again.is_ok(), usable, "{retry_after:?}");
         if let Ok(mut lease) = again {
-            lease.report(AttemptOutcome::Success);
+            lease.report(AttemptOutcome::Success, "req_1");
             assert!(channels.has_another(&candidates, &[], MonotonicTime::now()));
         }
     }

@@ -10,7 +10,7 @@ use crate::catalog::model::Candidate;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptOutcome, FailureReason, HealthScope};
-use crate::channel::select::NoUsableChannel;
+use crate::channel::unusable::NoUsableChannel;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::deadline::in_time;
@@ -264,7 +264,7 @@ impl Attempts<'_> {
         sent
     }
 
-    /// Logs an attempt without a good response, and reports it to the channel's health.
+    /// Records an attempt without a good response, and decides what follows.
     pub(super) fn record_failed_attempt(
         &mut self,
         error: SendError,
@@ -274,8 +274,8 @@ impl Attempts<'_> {
             return AttemptResult::Stop(error.fault);
         };
         let SendError { fault, progress } = error;
-        lease.report(AttemptOutcome::failure(reason));
-        self.log_failure(lease, fault.kind.code(), fault.detail.as_deref());
+        let outcome = AttemptOutcome::failure(reason);
+        self.record_outcome(lease, outcome, fault.detail.as_deref());
         let verdict = self
             .policy
             .verdict(AttemptEnd::of_fault(fault.kind, progress));
@@ -291,16 +291,26 @@ impl Attempts<'_> {
         self.record.upstream_request_id = id.filter(|id| !lease.reveals(id.as_bytes()));
     }
 
-    /// Counts and logs a failed attempt.
-    pub(super) fn log_failure(&self, lease: &ChannelLease, outcome: &str, detail: Option<&str>) {
+    /// Records the outcome of an attempt: for the channel's health, in the metrics, and in the log if it failed.
+    pub(super) fn record_outcome(
+        &self,
+        lease: &mut ChannelLease,
+        outcome: AttemptOutcome,
+        detail: Option<&str>,
+    ) {
+        lease.report(outcome, &self.request.id);
         let channel = &*lease.candidate.channel.name;
-        self.gateway.metrics.attempt(channel, outcome);
+        self.gateway.metrics.attempt(channel, outcome.name());
+        let AttemptOutcome::Failure(failure) = outcome else {
+            return;
+        };
         tracing::info!(
             channel,
             credential = lease.key.map(|key| key + 1),
             id = &*self.request.id,
             attempt = self.record.attempts,
-            outcome,
+            outcome = outcome.name(),
+            status = failure.status.map(|status| status.as_u16()),
             detail,
             upstream_request_id = self
                 .record

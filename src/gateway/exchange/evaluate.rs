@@ -8,7 +8,7 @@ use super::attempts::{AttemptResult, Attempts, KeptResponse, LastAttempt};
 use super::body_kind::body_kind_for;
 use super::retry_policy::{AttemptEnd, NextAttempt, RetryDecision};
 use crate::channel::lease::ChannelLease;
-use crate::channel::outcome::{AttemptOutcome, FailureReason};
+use crate::channel::outcome::AttemptOutcome;
 use crate::filter::view::ResponseBodyKind;
 use crate::gateway::upstream::bounded_body::BodyEnd;
 use crate::gateway::upstream::client::{SendError, SendProgress};
@@ -56,34 +56,22 @@ impl Attempts<'_> {
             (true, _) => None,
         };
         if let Some(end) = end {
-            let outcome = AttemptOutcome::failure(FailureReason::ServerError);
-            lease.report(outcome);
-            self.log_failure(&lease, "invalid_response", None);
+            let outcome = AttemptOutcome::invalid_response(status);
+            self.record_outcome(&mut lease, outcome, None);
             return failed_attempt(response, lease, self.policy.verdict(end), outcome);
         }
         match self.first_event_of(&mut response, kind, &lease).await {
-            Ok(FirstEvent::Content) => {
+            // An error about the request itself is a stream like any other.
+            Ok(FirstEvent::Content | FirstEvent::Error(ErrorClass::InvalidRequest)) => {
                 lease.report_committed();
-                let channel = &lease.candidate.channel.name;
-                self.gateway.metrics.attempt(channel, "success");
                 keep(response, lease)
             }
             Ok(FirstEvent::Error(error_class)) => {
-                let outcome = AttemptOutcome::of(error_class, None);
-                lease.report(outcome);
-                self.log_failure(
-                    &lease,
-                    error_class.name(),
-                    Some("error in the first event of the stream"),
-                );
-                match error_class {
-                    // The caller gets this stream with its error event.
-                    ErrorClass::InvalidRequest => keep(response, lease),
-                    _ => {
-                        let verdict = self.policy.verdict(AttemptEnd::ErrorEvent(error_class));
-                        failed_attempt(response, lease, verdict, outcome)
-                    }
-                }
+                let outcome = AttemptOutcome::of(error_class, status, None);
+                let detail = "error in the first event of the stream";
+                self.record_outcome(&mut lease, outcome, Some(detail));
+                let verdict = self.policy.verdict(AttemptEnd::ErrorEvent(error_class));
+                failed_attempt(response, lease, verdict, outcome)
             }
             Err(fault) => {
                 response.discard().await;
@@ -123,20 +111,11 @@ impl Attempts<'_> {
             error_class => error_class,
         };
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
-        let outcome = AttemptOutcome::of(error_class, retry_after);
-        lease.report(outcome);
+        let outcome = AttemptOutcome::of(error_class, status, retry_after);
+        self.record_outcome(&mut lease, outcome, None);
         let verdict = self
             .policy
             .verdict(AttemptEnd::of_error(status, error_class));
-        match verdict.next {
-            NextAttempt::Candidate => {
-                self.log_failure(&lease, error_class.name(), Some(status.as_str()))
-            }
-            NextAttempt::FreshConnection | NextAttempt::Stop => {
-                let channel = &lease.candidate.channel.name;
-                self.gateway.metrics.attempt(channel, "success");
-            }
-        }
         failed_attempt(response, lease, verdict, outcome)
     }
 
@@ -245,10 +224,7 @@ fn failed_attempt(
         response,
         lease,
         verdict: Some(verdict),
-        reason: match outcome {
-            AttemptOutcome::Failure { reason, .. } => Some(reason),
-            AttemptOutcome::Success => None,
-        },
+        reason: outcome.failure_reason(),
     });
     match verdict.next {
         NextAttempt::Candidate => AttemptResult::Next(LastAttempt::Responded(kept)),

@@ -25,12 +25,12 @@ fn exchange_futures_stay_within_their_size_limits() {
         (
             "run",
             future_bytes(|exchange: Running| exchange.run()),
-            8_096,
+            8_160,
         ),
         (
             "attempt_each",
             future_bytes(|exchange: Running| exchange.attempt_each(Arc::from([]))),
-            7_776,
+            7_840,
         ),
         (
             "judge",
@@ -39,7 +39,7 @@ fn exchange_futures_stay_within_their_size_limits() {
                     attempts.evaluate(response, lease)
                 },
             ),
-            4_696,
+            4_728,
         ),
         (
             "relay",

@@ -154,9 +154,9 @@ impl SendError {
 pub fn failure_reason(kind: FaultKind) -> Option<FailureReason> {
     match kind {
         FaultKind::Connect => Some(FailureReason::ConnectError),
-        FaultKind::Upstream | FaultKind::OutcomeUnknown => Some(FailureReason::ConnectionReset),
+        FaultKind::Upstream | FaultKind::OutcomeUnknown => Some(FailureReason::ConnectionClosed),
         FaultKind::UpstreamTimeout => Some(FailureReason::Timeout),
-        FaultKind::UnreadableResponse => Some(FailureReason::ServerError),
+        FaultKind::UnreadableResponse => Some(FailureReason::InvalidResponse),
         _ => None,
     }
 }

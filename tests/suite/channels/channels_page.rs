@@ -1,16 +1,17 @@
-//! Tests of channel health on the admin page, in the gauge for alerts, and in `headgate explain --live`.
+//! The health of channels: the admin page, and the gauges for alerts.
 
 use crate::harness::config::{self, CREDENTIALS, channel};
-use crate::harness::process::BINARY;
-use crate::harness::{Gateway, Request, Simulator, body_of, eventually};
+use crate::harness::{Gateway, Request, Simulator, eventually};
+use chrono::{DateTime, Utc};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
-use std::process::{Command, Output};
-
-const CHAT: &str = "/v1/chat/completions";
+use std::time::SystemTime;
 
 /// A gateway whose first channel is `busy` with `directives`, before the healthy `openai`.
-async fn with_busy_channel(directives: &str, change: impl FnOnce(&mut Value)) -> Gateway {
+pub(super) async fn with_busy_channel(
+    directives: &str,
+    change: impl FnOnce(&mut Value),
+) -> Gateway {
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
     let url = simulator.url_obeying(directives);
@@ -36,72 +37,229 @@ fn named<'p>(page: &'p Value, list: &str, name: &str) -> &'p Value {
 }
 
 async fn usable(gateway: &Gateway, channel: &str) -> Vec<f64> {
+    gauges(gateway, "headgate_channel_usable", ("channel", channel)).await
+}
+
+async fn available(gateway: &Gateway, model: &str) -> Vec<f64> {
+    gauges(gateway, "headgate_model_available", ("model", model)).await
+}
+
+async fn gauges(gateway: &Gateway, name: &str, (label, value): (&str, &str)) -> Vec<f64> {
     let metrics = gateway.metrics().await;
     let samples = metrics.samples.into_iter();
     samples
-        .filter(|sample| sample.name == "headgate_channel_usable")
-        .filter(|sample| sample.labels["channel"] == channel)
+        .filter(|sample| sample.name == name && sample.labels[label] == value)
         .map(|sample| sample.value)
         .collect()
 }
 
-fn explain(args: &[&str]) -> Output {
-    Command::new(BINARY)
-        .arg("explain")
-        .args(args)
-        .output()
-        .unwrap()
+/// Reads a time that must be RFC 3339 in UTC, to the millisecond.
+fn time(value: &Value) -> DateTime<Utc> {
+    let text = value.as_str().unwrap_or_else(|| panic!("no time: {value}"));
+    assert_eq!(
+        (text.len(), &text[19..20], &text[23..]),
+        (24, ".", "Z"),
+        "{text}"
+    );
+    text.parse().unwrap()
+}
+
+/// `entry` without its times and its last error, which differ from run to run.
+fn without_times(entry: &Value) -> Value {
+    let mut entry = entry.clone();
+    let fields = entry.as_object_mut().unwrap();
+    fields.retain(|name, _| !["since", "until", "last_error"].contains(&name.as_str()));
+    entry
 }
 
 #[tokio::test]
-async fn a_cool_down_is_shown_with_reason_and_time() {
-    let gateway = with_busy_channel("status=429;retry_after=600", |_| {}).await;
-    let before = page(&gateway).await;
-    let busy = named(&before, "channels", "busy");
+async fn a_channel_that_was_not_used_yet_is_healthy_and_has_no_rates() {
+    let gateway = with_busy_channel("", |_| {}).await;
+    let page = page(&gateway).await;
     let expected = json!({
-        "name": "busy", "tier": 0, "weight": 1, "retired": false, "usable": true, "standing": "well",
+        "name": "busy", "tier": 0, "weight": 1, "retired": false, "usable": true, "status": "healthy",
         "in_flight": 0, "limits_reached": [],
         "models": [
-            {"name": "demo-large", "channel_model": "sim-large-2026-08", "standing": "well"},
-            {"name": "demo-small", "channel_model": "sim-small-2026-08", "standing": "well"},
+            {"name": "demo-large", "channel_model": "sim-large-2026-08", "status": "healthy", "attempts": 0},
+            {"name": "demo-small", "channel_model": "sim-small-2026-08", "status": "healthy", "attempts": 0},
         ],
-        "credentials": [{"place": 1, "standing": "well"}],
+        "credentials": [{"index": 1, "status": "healthy"}],
     });
-    assert_eq!(*busy, expected);
-    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
-    let after = page(&gateway).await;
-    let busy = named(&after, "channels", "busy");
+    assert_eq!(*named(&page, "channels", "busy"), expected);
+    let model = named(&page, "models", "demo-large");
+    let expected = json!({"channel": "busy", "channel_model": "sim-large-2026-08", "usable": true, "status": "healthy"});
     assert_eq!(
-        (&busy["standing"], &busy["usable"]),
-        (&json!("well"), &json!(true))
+        (&model["available"], &model["candidates"][0]),
+        (&json!(true), &expected)
     );
+}
+
+#[tokio::test]
+async fn a_cool_down_of_one_model_is_shown_with_reason_and_times_and_leaves_the_others_alone() {
+    let gateway = with_busy_channel("status=429;retry_after=600", |_| {}).await;
+    let began = DateTime::<Utc>::from(SystemTime::now());
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(answer.status, 200);
+    let page = page(&gateway).await;
+    let busy = named(&page, "channels", "busy");
+    assert_eq!(
+        (&busy["status"], &busy["usable"], &busy["last_error"]),
+        (&json!("healthy"), &json!(true), &Value::Null)
+    );
+    let small = named(busy, "models", "demo-small");
+    assert_eq!(
+        (&small["status"], &small["last_error"]),
+        (&json!("healthy"), &Value::Null)
+    );
+
     let large = named(busy, "models", "demo-large");
+    let expected = json!({
+        "name": "demo-large", "channel_model": "sim-large-2026-08",
+        "status": "cooling_down", "reason": "rate_limited", "attempts": 1, "success_rate": 0.0,
+    });
+    assert_eq!(without_times(large), expected);
+    let (since, until) = (time(&large["since"]), time(&large["until"]));
+    assert!((since - began).num_milliseconds() >= -1, "{large}");
+    assert_eq!((until - since).num_seconds(), 600, "{large}");
+    let last = &large["last_error"];
+    assert!((time(&last["at"]) - since).num_seconds() < 5, "{large}");
+    let id = answer.headers.get("x-request-id").unwrap();
     assert_eq!(
-        (&large["standing"], &large["why"]),
-        (&json!("cooling"), &json!("rate_limited"))
+        (&last["outcome"], &last["status"], &last["id"]),
+        (&json!("rate_limited"), &json!(429), &json!(id))
     );
-    let left = large["seconds_left"].as_f64().unwrap();
-    assert!((1.0..=600.0).contains(&left), "{left}");
-    assert_eq!(named(busy, "models", "demo-small")["standing"], "well");
-    let candidates = &named(&after, "models", "demo-large")["candidates"];
-    let first = &candidates[0];
-    assert_eq!(
-        (&first["channel"], &first["usable"]),
-        (&json!("busy"), &json!(false))
-    );
-    let reason = first["reason"].as_str().unwrap();
+
+    let model = named(&page, "models", "demo-large");
+    assert_eq!(model["available"], true);
+    let first = &model["candidates"][0];
+    let shown = ["channel", "usable", "status", "reason", "until"].map(|field| &first[field]);
+    let expected = [
+        &json!("busy"),
+        &json!(false),
+        &json!("cooling_down"),
+        &json!("rate_limited"),
+        &large["until"],
+    ];
+    assert_eq!(shown, expected);
+    let detail = first["detail"].as_str().unwrap();
     assert!(
-        reason.starts_with("model cooling down (rate_limited), "),
-        "{reason}"
+        detail.starts_with("model cooling down (rate_limited), "),
+        "{detail}"
     );
-    for other in &candidates.as_array().unwrap()[1..] {
-        assert_eq!(other["usable"], true, "{other}");
-        assert!(other.get("reason").is_none(), "{other}");
+    for other in &model["candidates"].as_array().unwrap()[1..] {
+        assert_eq!(
+            (&other["usable"], &other["status"]),
+            (&json!(true), &json!("healthy"))
+        );
+        assert!(other.get("detail").is_none(), "{other}");
+    }
+    assert_eq!(named(&page, "models", "demo-small")["available"], true);
+}
+
+#[tokio::test]
+async fn a_model_that_no_channel_can_serve_now_is_not_available_and_the_others_are() {
+    let gateway = with_busy_channel("status=429;retry_after=600", |config| {
+        let channels = config["channels"].as_object_mut().unwrap();
+        channels.retain(|name, _| name == "busy");
+    })
+    .await;
+    assert_eq!(available(&gateway, "demo-large").await, [1.0]);
+    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 429);
+    let page = page(&gateway).await;
+    for (name, is_available) in [("demo-large", false), ("demo-small", true)] {
+        let model = named(&page, "models", name);
+        let by_chat = model["candidates"].as_array().unwrap().iter();
+        let usable = by_chat.filter(|candidate| candidate["usable"] == true);
+        assert_eq!(usable.count() > 0, is_available, "{model:#}");
+        assert_eq!(model["available"], is_available, "{model:#}");
+        let gauge = f64::from(u8::from(is_available));
+        assert_eq!(available(&gateway, name).await, [gauge], "{name}");
     }
 }
 
 #[tokio::test]
-async fn a_refused_credential_is_shown_by_its_index() {
+async fn a_model_is_half_open_after_its_cool_down_and_healthy_after_a_success() {
+    let gateway = with_busy_channel("status=500;times=1", |config| {
+        config["channels"]["busy"]["health"] = json!({"failures": 1, "cool_down": "100ms"});
+    })
+    .await;
+    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+    let large = async || {
+        let page = page(&gateway).await;
+        let model = named(named(&page, "channels", "busy"), "models", "demo-large");
+        let candidate = &named(&page, "models", "demo-large")["candidates"][0];
+        (model.clone(), candidate.clone())
+    };
+    let (model, candidate) = eventually("half open", async || {
+        let (model, candidate) = large().await;
+        (model["status"] == "half_open").then_some((model, candidate))
+    })
+    .await;
+    assert_eq!(
+        (&model["reason"], &model["until"]),
+        (&json!("server_error"), &Value::Null)
+    );
+    time(&model["since"]);
+    assert_eq!(
+        (&candidate["status"], &candidate["usable"]),
+        (&json!("half_open"), &json!(true))
+    );
+
+    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+    let (model, candidate) = large().await;
+    for entry in [&model, &candidate] {
+        assert_eq!(entry["status"], "healthy", "{entry}");
+        for field in ["reason", "since", "until"] {
+            assert!(entry.get(field).is_none(), "{entry}");
+        }
+    }
+    let last = &model["last_error"];
+    assert_eq!(
+        (&last["outcome"], &last["status"]),
+        (&json!("server_error"), &json!(500))
+    );
+}
+
+#[tokio::test]
+async fn success_rate_and_latency_are_those_of_the_attempts_on_a_model() {
+    let gateway = with_busy_channel("status=500;times=2", |config| {
+        config["channels"]["busy"]["health"] = json!({"failures": 0});
+        let url = &mut config["channels"]["openai"]["base_url"];
+        *url = url
+            .as_str()
+            .unwrap()
+            .replace("/v1", "/~delay=200ms/v1")
+            .into();
+    })
+    .await;
+    for _ in 0..8 {
+        assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+    }
+    let page = page(&gateway).await;
+    let shown = |channel: &str, name: &str| {
+        named(named(&page, "channels", channel), "models", name).clone()
+    };
+    let large = shown("busy", "demo-large");
+    assert_eq!(
+        (&large["status"], &large["attempts"], &large["success_rate"]),
+        (&json!("healthy"), &json!(8), &json!(0.75)),
+    );
+    let slow = shown("openai", "demo-large");
+    assert_eq!(
+        (&slow["attempts"], &slow["success_rate"]),
+        (&json!(2), &json!(1.0))
+    );
+    for model in [&large, &slow] {
+        let [p50, p95] = ["p50", "p95"].map(|name| model["latency_ms"][name].as_u64().unwrap());
+        assert!(p50 <= p95, "{model}");
+    }
+    // It is known to an eighth.
+    assert!(slow["latency_ms"]["p50"].as_u64().unwrap() >= 175, "{slow}");
+    assert_eq!(shown("busy", "demo-small")["attempts"], 0);
+}
+
+#[tokio::test]
+async fn a_refused_credential_is_unhealthy_and_shown_by_its_index() {
     let gateway = with_busy_channel("status=401", |config| {
         let busy = config["channels"]["busy"].as_object_mut().unwrap();
         busy.remove("credential");
@@ -115,13 +273,26 @@ async fn a_refused_credential_is_shown_by_its_index() {
     }
     let page = page(&gateway).await;
     let busy = named(&page, "channels", "busy");
-    for (place, key) in busy["credentials"].as_array().unwrap().iter().enumerate() {
-        assert_eq!(key["place"], place + 1);
-        assert_eq!(
-            (&key["standing"], &key["why"]),
-            (&json!("cooling"), &json!("refused_credential"))
-        );
+    for (place, credential) in busy["credentials"].as_array().unwrap().iter().enumerate() {
+        let expected =
+            json!({"index": place + 1, "status": "unhealthy", "reason": "refused_credential"});
+        assert_eq!(without_times(credential), expected);
+        assert!(time(&credential["since"]) < time(&credential["until"]));
+        assert_eq!(credential["last_error"]["status"], 401);
     }
+    let candidate = &named(&page, "models", "demo-large")["candidates"][0];
+    assert_eq!(
+        (
+            &candidate["channel"],
+            &candidate["status"],
+            &candidate["reason"]
+        ),
+        (
+            &json!("busy"),
+            &json!("unhealthy"),
+            &json!("refused_credential")
+        )
+    );
     assert_eq!(busy["usable"], false);
     assert_eq!(usable(&gateway, "busy").await, [0.0]);
     assert_eq!(usable(&gateway, "openai").await, [1.0]);
@@ -147,7 +318,8 @@ async fn a_channel_that_is_full_says_which_limit_it_has_reached() {
     );
     assert_eq!(busy["limits_reached"], json!(["in_flight"]));
     let first = &named(&during, "models", "demo-large")["candidates"][0];
-    assert_eq!(first["reason"], "at its limit `in_flight`");
+    let shown = ["status", "reason", "detail"].map(|field| first[field].as_str().unwrap());
+    assert_eq!(shown, ["healthy", "at_limit", "at its limit `in_flight`"]);
     assert_eq!(usable(&gateway, "busy").await, [0.0]);
     assert!(reply.rest().await.whole);
     eventually("room", async || {
@@ -174,77 +346,4 @@ async fn a_removed_channel_disappears_from_the_metrics() {
     assert_eq!(usable(&gateway, "busy").await, [0.0; 0]);
     assert_eq!(usable(&gateway, "openai").await, [1.0]);
     assert_eq!(gateway.page("POST", "/channels").await.status, 405);
-}
-
-#[tokio::test]
-async fn explain_asks_the_running_gateway_what_is_usable_now() {
-    let gateway = with_busy_channel("status=429;retry_after=600", |_| {}).await;
-    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
-    let file = gateway.folder.path().join("routes.yaml");
-    let file = file.to_str().unwrap();
-    let body = body_of(Protocol::Chat).to_string();
-    let admin = format!("http://{}", gateway.admin);
-    let said = explain(&[CHAT, "-c", file, "-d", &body, "--live", &admin]);
-    let text = String::from_utf8(said.stdout).unwrap();
-    assert!(
-        said.status.success(),
-        "{}",
-        String::from_utf8_lossy(&said.stderr)
-    );
-    let now: Vec<&str> = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("   now      "))
-        .collect();
-    assert!(
-        now[0].starts_with("not usable: model cooling down (rate_limited), "),
-        "{text}"
-    );
-    assert_eq!(now[1..], ["usable"], "{text}");
-    assert!(
-        text.contains(&format!("gateway   {}, revision ", gateway.admin)),
-        "{text}"
-    );
-    // Another file, in which `server.admin` is set, and a channel that the gateway does not have.
-    let mut other: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
-    other["server"]["admin"] = gateway.admin.to_string().into();
-    other["channels"]["new"] = other["channels"]["busy"].clone();
-    let other = gateway.folder.write("other.yaml", other.to_string());
-    let said = explain(&[CHAT, "-c", other.to_str().unwrap(), "-d", &body, "--live"]);
-    let text = String::from_utf8(said.stdout).unwrap();
-    assert!(
-        text.contains("now      unknown to the running gateway"),
-        "{text}"
-    );
-    assert!(text.contains("(this file is "), "{text}");
-}
-
-#[tokio::test]
-async fn explain_says_so_where_no_gateway_answers() {
-    let gateway = with_busy_channel("", |_| {}).await;
-    let file = gateway.folder.path().join("routes.yaml");
-    let (file, body) = (file.to_str().unwrap(), body_of(Protocol::Chat).to_string());
-    let kept = tokio::net::TcpSocket::new_v4().unwrap();
-    kept.bind("127.0.0.1:0".parse().unwrap()).unwrap();
-    let nobody = format!("http://{}", kept.local_addr().unwrap());
-    let another = format!("http://{}", gateway.address);
-    for (live, told) in [
-        (
-            vec!["--live", &nobody],
-            "error: cannot reach the admin pages at ",
-        ),
-        (
-            vec!["--live", &another],
-            "is not an admin page of this version of headgate: HTTP/1.1 404",
-        ),
-        (vec!["--live"], "`server.admin` has port 0"),
-        (vec!["--live", "/v1/models"], "put --live after the path"),
-    ] {
-        let args = [&[CHAT, "-c", file, "-d", &body], live.as_slice()].concat();
-        let said = explain(&args);
-        let text = String::from_utf8(said.stderr).unwrap();
-        assert!(
-            !said.status.success() && text.contains(told),
-            "{live:?}: {text}"
-        );
-    }
 }

@@ -60,9 +60,9 @@ async fn probed(gateway: &Gateway) -> Value {
     found.unwrap().clone()
 }
 
-async fn stands(gateway: &Gateway, standing: &str) {
-    eventually(standing, async || {
-        (probed(gateway).await["standing"] == standing).then_some(())
+async fn has_status(gateway: &Gateway, status: &str) {
+    eventually(status, async || {
+        (probed(gateway).await["status"] == status).then_some(())
     })
     .await;
 }
@@ -86,15 +86,15 @@ async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it()
     let (down, good) = (ClosedPort::new(), Simulator::start().await);
     let probe = json!({"every": "200ms", "timeout": "2s"});
     let gateway = gateway_with(&down.url(), &good, health(Some(probe))).await;
-    stands(&gateway, "cooling").await;
-    assert_eq!(probed(&gateway).await["why"], "connect_error");
+    has_status(&gateway, "cooling_down").await;
+    assert_eq!(probed(&gateway).await["reason"], "connect_error");
     // Far longer than the cool-down: without probes the channel would be tried again.
     for _ in 0..10 {
         assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(1)));
         sleep(Duration::from_millis(100)).await;
     }
     let back = down.comes_back();
-    stands(&gateway, "well").await;
+    has_status(&gateway, "healthy").await;
     assert_eq!(answered_by(&gateway).await, (json!("probed"), json!(1)));
     let first = back.requests().remove(0);
     assert!(first.starts_with("GET /v1/models HTTP/1.1\r\n"), "{first}");
@@ -116,9 +116,9 @@ async fn a_channel_in_cool_down_is_probed_more_often() {
     let mut health = health(Some(json!({"every": "1h"})));
     health["cool_down_max"] = "200ms".into();
     let gateway = gateway_with(&down.url(), &good, health).await;
-    stands(&gateway, "cooling").await;
+    has_status(&gateway, "cooling_down").await;
     let _back = down.comes_back();
-    stands(&gateway, "well").await;
+    has_status(&gateway, "healthy").await;
     assert_eq!(answered_by(&gateway).await, (json!("probed"), json!(1)));
 }
 
@@ -127,7 +127,7 @@ async fn without_a_probe_a_request_tries_it() {
     let (down, good) = (ClosedPort::new(), Simulator::start().await);
     let gateway = gateway_with(&down.url(), &good, health(None)).await;
     assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(2)));
-    stands(&gateway, "on_probation").await;
+    has_status(&gateway, "half_open").await;
     assert_eq!(answered_by(&gateway).await, (json!("openai"), json!(2)));
     assert_eq!(probes(&gateway, "connect_error").await, 0.0);
 }
@@ -135,14 +135,14 @@ async fn without_a_probe_a_request_tries_it() {
 #[tokio::test]
 async fn a_probe_response_counts_for_the_channel_or_the_credential() {
     for (directives, outcome, whole, key) in [
-        ("", "success", "well", "well"),
-        ("status=404", "success", "well", "well"),
-        ("status=429", "rate_limited", "well", "well"),
-        ("status=500", "server_error", "cooling", "well"),
-        ("stall", "timeout", "cooling", "well"),
-        ("cut", "success", "well", "well"),
-        ("status=401", "refused_credential", "well", "cooling"),
-        ("status=403", "refused_credential", "well", "cooling"),
+        ("", "success", "healthy", "healthy"),
+        ("status=404", "success", "healthy", "healthy"),
+        ("status=429", "rate_limited", "healthy", "healthy"),
+        ("status=500", "server_error", "cooling_down", "healthy"),
+        ("stall", "timeout", "cooling_down", "healthy"),
+        ("cut", "success", "healthy", "healthy"),
+        ("status=401", "refused_credential", "healthy", "unhealthy"),
+        ("status=403", "refused_credential", "healthy", "unhealthy"),
     ] {
         let (provider, good) = (Simulator::start().await, Simulator::start().await);
         let probe = json!({"every": "1h", "timeout": "1s"});
@@ -159,7 +159,7 @@ async fn a_probe_response_counts_for_the_channel_or_the_credential() {
         .await;
         assert_eq!(probes(&gateway, outcome).await, 1.0, "{directives}");
         let channel = probed(&gateway).await;
-        let told = (&channel["standing"], &channel["credentials"][0]["standing"]);
+        let told = (&channel["status"], &channel["credentials"][0]["status"]);
         assert_eq!(
             told,
             (&json!(whole), &json!(key)),
@@ -169,7 +169,7 @@ async fn a_probe_response_counts_for_the_channel_or_the_credential() {
             .metrics()
             .await
             .sum("headgate_credential_refused", &[]);
-        assert_eq!(refused > 0.0, key == "cooling", "{directives}");
+        assert_eq!(refused > 0.0, key == "unhealthy", "{directives}");
     }
 }
 

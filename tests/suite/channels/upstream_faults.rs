@@ -201,12 +201,12 @@ async fn the_next_channel_answers_where_the_first_one_cannot() {
         ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
     let faulty = Simulator::start().await;
     for (first, attempt) in [
-        (refused, "upstream_unreachable"),
+        (refused, "connect_error"),
         (faulty.url_obeying("status=503"), "rate_limited"),
         (faulty.url_obeying("status=429"), "rate_limited"),
         (faulty.url_obeying("status=500"), "server_error"),
         (faulty.url_obeying("status=401"), "refused_credential"),
-        (mute.url(), "upstream_timeout"),
+        (mute.url(), "timeout"),
     ] {
         let mut config = config::standard(&good.url());
         for name in ["openai", "messages"] {

@@ -123,6 +123,35 @@ async fn a_paid_create_is_never_sent_twice() {
     }
 }
 
+#[tokio::test]
+async fn a_paid_create_that_failed_counts_under_the_name_of_its_failure() {
+    for (directives, outcome) in [
+        ("status=500", "server_error"),
+        ("status=503", "rate_limited"),
+        ("status=408", "server_error"),
+        ("status=400", "client_error"),
+        ("status=422", "client_error"),
+        ("html", "invalid_response"),
+        ("no_id", "invalid_response"),
+        ("cut", "connection_closed"),
+        ("stall", "timeout"),
+        ("delay=1ms", "success"),
+    ] {
+        for (path, model, channel, version) in SHAPES {
+            let (bad, good) = (Simulator::start().await, Simulator::start().await);
+            let base_url = format!("http://{}/~{directives}/api/{version}", bad.address);
+            let gateway = gateway(&good, channel, &base_url).await;
+            create(&gateway, path, model).await;
+            let metrics = gateway.metrics().await;
+            let count = |labels: &[_]| metrics.sum("headgate_attempts_total", labels);
+            let shown = format!("{directives}, {path}, {model}");
+            let first = ("channel", "first");
+            assert_eq!(count(&[first, ("outcome", outcome)]), 1.0, "{shown}");
+            assert_eq!(count(&[first]), 1.0, "{shown}");
+        }
+    }
+}
+
 /// A gateway with `channel` at `base_url` first, and then at the good provider.
 async fn gateway(good: &Simulator, channel: &str, base_url: &str) -> Gateway {
     let mut config: Value = video_config(good, "");
