@@ -110,21 +110,82 @@ fn every_dependency_has_its_row_in_the_architecture_and_no_row_is_left_over() {
 }
 
 #[test]
-fn every_link_to_a_file_of_the_repository_leads_to_one() {
-    let link = Regex::new(r"\]\(([^)#\s]+)(#[^)]*)?\)").unwrap();
+fn every_link_within_the_repository_leads_to_a_file_and_a_heading() {
+    let link = Regex::new(r"\]\(([^)#\s]*)(?:#([^)]*))?\)").unwrap();
     let mut offenders = Vec::new();
     for file in pages() {
-        let folder = root().join(&file.path);
-        let folder = folder.parent().expect("a file has a folder");
+        let path = root().join(&file.path);
+        let folder = path.parent().expect("a file has a folder");
         for (line, text) in file.lines() {
-            for target in link.captures_iter(text).map(|found| found[1].to_string()) {
-                if !target.contains("://") && !folder.join(&target).exists() {
-                    offenders.push(format!("{}:{line}: {target}", file.path));
+            for found in link.captures_iter(text) {
+                let target = match &found[1] {
+                    "" => path.clone(),
+                    target if target.contains("://") => continue,
+                    target => folder.join(target),
+                };
+                let heading = found.get(2).map(|heading| heading.as_str());
+                let leads = match heading {
+                    None => target.exists(),
+                    Some(heading) => fs::read_to_string(&target)
+                        .is_ok_and(|page| anchors(&page).any(|anchor| anchor == heading)),
+                };
+                if !leads {
+                    offenders.push(format!("{}:{line}: {}", file.path, &found[0]));
                 }
             }
         }
     }
-    assert_none("links lead somewhere", &offenders);
+    assert_none("links lead to a file and a heading", &offenders);
+}
+
+/// Fields of the access log, and the values of its fields `settlement`, `outcome` and `error`.
+#[test]
+fn the_page_on_operations_has_a_row_for_every_field_and_value() {
+    let page = read("docs/operations.md");
+    let field = Regex::new(r"\n    (\w+): [^\n]+,").unwrap();
+    let value = Regex::new(r#"=> "(\w+)""#).unwrap();
+    let mut offenders = Vec::new();
+    for (path, begin, end, name) in [
+        (
+            "src/observe/access_log.rs",
+            "struct AccessLogJson",
+            "\n}",
+            &field,
+        ),
+        (
+            "src/observe/access_log.rs",
+            "struct WaitTimesJson",
+            "\n}",
+            &field,
+        ),
+        ("src/filter/settlement.rs", "fn name", "\n    }\n", &value),
+        ("src/channel/outcome.rs", "fn name", "\n    }\n", &value),
+        (
+            "crates/protocol/src/fault.rs",
+            "fn code",
+            "\n    }\n",
+            &value,
+        ),
+    ] {
+        let source = read(path);
+        let (_, source) = source
+            .split_once(begin)
+            .expect("the source has the definition");
+        let (source, _) = source.split_once(end).expect("a definition ends");
+        for found in name.captures_iter(source) {
+            let name = &found[1];
+            let has_row = page
+                .lines()
+                .filter_map(|line| line.strip_prefix("| ")?.split(" |").next())
+                .any(|cell| cell.contains(&format!("`{name}`")));
+            if name != "wait_times" && !has_row {
+                offenders.push(format!(
+                    "docs/operations.md:1: has no row for `{name}` of {path}"
+                ));
+            }
+        }
+    }
+    assert_none("logs and metrics have a dictionary", &offenders);
 }
 
 #[test]
@@ -190,6 +251,22 @@ pub fn yaml_blocks(page: &str) -> Vec<(usize, String)> {
 /// The members of a YAML mapping.
 fn yaml(text: &str) -> Result<serde_json::Map<String, Value>, String> {
     serde_saphyr::from_str(text).map_err(|error| error.to_string())
+}
+
+/// The anchors of a page: its headings, as code hosts spell them.
+fn anchors(page: &str) -> impl Iterator<Item = String> {
+    let mut is_code = false;
+    let headings = page.lines().filter(move |line| {
+        is_code ^= line.starts_with("```");
+        line.starts_with('#') && !is_code
+    });
+    headings.map(|heading| {
+        let text = heading.trim_start_matches('#').trim().to_lowercase();
+        text.chars()
+            .filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter))
+            .map(|letter| if letter == ' ' { '-' } else { letter })
+            .collect()
+    })
 }
 
 /// The dependencies in a manifest, without the crates of this repository.
