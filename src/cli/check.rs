@@ -17,22 +17,8 @@ pub struct CheckArgs {
 pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let file = args.config.as_ref().unwrap_or(&args.file);
     let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &SharedState::default())?;
-    for warning in &warnings.shown {
-        println!(
-            "warning: {} ({}:{}:{}){}",
-            warning.reason,
-            file.display(),
-            warning.line,
-            warning.column,
-            warning
-                .hint
-                .as_ref()
-                .map(|hint| format!("; {hint}"))
-                .unwrap_or_default(),
-        );
-    }
-    if warnings.more > 0 {
-        println!("{} more warnings not shown", warnings.more);
+    if !warnings.text.is_empty() {
+        println!("{}", warnings.text);
     }
     println!(
         "{} is valid: {} routes, {} channels, {} models, {} callers (revision {})",

@@ -8,6 +8,9 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
+/// Mappings with more keys get no example: any one of them would be a guess.
+const EXAMPLE_KEYS_MAX: usize = 4;
+
 /// What a schema error says, one finding for each thing to change; of unknown keys, this `key`.
 pub fn explain(
     error: &ValidationError<'_>,
@@ -42,12 +45,8 @@ pub fn explain(
             let hint = is_expanded.then(|| "its environment variable is set but empty".to_owned());
             vec![place.finding("must not be empty", hint)]
         }
-        Kind::Minimum { limit } => {
-            vec![place.finding(format!("must be at least {limit}"), None)]
-        }
-        Kind::Maximum { limit } => {
-            vec![place.finding(format!("must be at most {limit}"), None)]
-        }
+        Kind::Minimum { limit } => vec![place.beyond(format!("must be at least {limit}"))],
+        Kind::Maximum { limit } => vec![place.beyond(format!("must be at most {limit}"))],
         _ => vec![place.finding(error.masked_with("this").to_string(), None)],
     }
 }
@@ -82,6 +81,21 @@ struct SchemaErrorContext<'error> {
 impl SchemaErrorContext<'_> {
     fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> ConfigFinding {
         ConfigFinding::value(self.pointer, reason, hint)
+    }
+
+    /// A number that is too small or too large.
+    fn beyond(&self, reason: String) -> ConfigFinding {
+        match &self.quoted {
+            Some(quoted) => self.finding(format!("{reason}, found `{quoted}`"), self.range_hint()),
+            None => self.finding(reason, self.range_hint()),
+        }
+    }
+
+    /// Both bounds of a number.
+    fn range_hint(&self) -> Option<String> {
+        let (least, most) = (&self.wanted["minimum"], &self.wanted["maximum"]);
+        (least.is_number() && most.is_number())
+            .then(|| format!("write a number from {least} to {most}"))
     }
 
     fn unknown_key(&self, key: &str) -> ConfigFinding {
@@ -152,12 +166,43 @@ impl SchemaErrorContext<'_> {
             (Value::Object(_), _) if wanted == ["array"] => {
                 Some("write a list: each item starts with `- `".into())
             }
-            (Value::Array(_), _) if wanted == ["object"] && keys(self.wanted).next().is_none() => {
-                Some("write `key: value` in each line, without `- `".into())
+            (found, _) if wanted == ["object"] && keys(self.wanted).next().is_none() => {
+                Some(self.pair_hint(found))
             }
-            _ if wanted == ["object"] => one_of(&keys(self.wanted).collect::<Vec<_>>()),
+            _ if wanted == ["object"] => {
+                let known: Vec<&str> = keys(self.wanted).collect();
+                let listed = one_of(&known)?;
+                Some(match known.as_slice() {
+                    [first, _, ..] if known.len() <= EXAMPLE_KEYS_MAX => {
+                        format!("{listed}, as in `{{{first}: …}}`")
+                    }
+                    _ => listed,
+                })
+            }
+            _ if wanted.contains(&"integer") => self.range_hint(),
             _ => None,
         }
+    }
+
+    /// How a mapping of any keys is written, with the words that stand there.
+    fn pair_hint(&self, found: &Value) -> String {
+        let item = format!("{}/0", self.pointer);
+        let key = match found {
+            Value::Array(_) => self.document.quotable(&item),
+            _ => self.quoted.clone(),
+        };
+        let key = key.unwrap_or_else(|| "key".to_owned());
+        let list = if found.is_array() {
+            ", without `- ` or `[ ]`"
+        } else {
+            ""
+        };
+        let meaning = self.wanted["description"].as_str();
+        let meaning = meaning.and_then(|text| text.lines().next());
+        let meaning = meaning.map_or(String::new(), |text| {
+            format!(": {}", without_full_stop(text))
+        });
+        format!("write `{key}: value` in each line{list}{meaning}")
     }
 
     /// A word that is not among those allowed; `keyed` are names that only go with settings.
@@ -189,6 +234,13 @@ impl SchemaErrorContext<'_> {
         match &self.quoted {
             Some(quoted) if words.starts_with("expected") && !quoted.is_empty() => {
                 self.finding(format!("{words}; found `{quoted}`"), None)
+            }
+            None if self.found.is_string() && words.starts_with("expected") => {
+                let characters = self.found.as_str().map_or(0, |text| text.chars().count());
+                self.finding(
+                    format!("{words}; found text of {characters} characters"),
+                    None,
+                )
             }
             _ => self.finding(words, None),
         }

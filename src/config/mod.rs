@@ -22,7 +22,7 @@ mod render;
 pub mod resilience;
 pub mod routes;
 pub mod schema;
-mod secrets;
+pub mod secrets;
 mod simplify;
 pub mod source;
 pub mod state;
@@ -163,7 +163,10 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
             let nothing = node::YamlNode::nothing();
             let mut document = ConfigDocument::new(path, source, nothing);
             document.mask(mask::in_text(text));
-            return Err(document.invalid_findings(vec![finding], 0));
+            return Err(InvalidConfig {
+                is_malformed: true,
+                ..document.invalid_findings(vec![finding], 0)
+            });
         }
     };
     let secrets = mask::in_tree(&root, text);

@@ -53,6 +53,8 @@ pub struct InvalidConfig {
     pub problems: Vec<ConfigProblem>,
     /// What is wrong besides.
     pub more: OmittedProblems,
+    /// Whether the text is not YAML, so that nothing else of it could be checked.
+    pub is_malformed: bool,
     /// Other files that were read, or wanted: mending one of them may mend this.
     pub files: Vec<PathBuf>,
 }
@@ -105,6 +107,7 @@ impl InvalidConfig {
             source: Box::new(source),
             problems,
             more,
+            is_malformed: false,
             files: Vec::new(),
         }
     }

@@ -29,7 +29,11 @@ impl Display for InvalidConfig {
                 PluralCount(warnings, "warning")
             )?,
         }
-        write!(f, " in {}", self.file.display())
+        write!(f, " in {}", self.file.display())?;
+        match self.is_malformed {
+            true => f.write_str("; other problems are reported once the YAML is valid"),
+            false => Ok(()),
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 64 * 1024;
 
 /// What came of reading secrets.
-pub struct FileSecrets {
+pub(super) struct FileSecrets {
     pub findings: Vec<ConfigFinding>,
     /// The files that were read, or wanted.
     pub files: Vec<PathBuf>,
@@ -20,7 +20,7 @@ pub struct FileSecrets {
 }
 
 /// Puts the content of its file in the place of every `{file: path}` at these pointers.
-pub fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> FileSecrets {
+pub(super) fn read_files(value: &mut Value, pointers: &[String], folder: &Path) -> FileSecrets {
     let (mut findings, mut files, mut contents) = (Vec::new(), Vec::new(), Vec::new());
     for pointer in pointers {
         let Some(secret) = value.pointer_mut(pointer) else {

@@ -1,6 +1,7 @@
 //! YAML text to a located tree, and the parser's errors in our words.
 
 use super::document::ConfigFinding;
+use super::layout::{YamlLine, lines};
 use super::node::YamlNode;
 use super::source::ConfigSource;
 use super::syntax_hint;
@@ -45,7 +46,36 @@ fn finding(error: &Error, source: &ConfigSource) -> ConfigFinding {
     {
         return finding;
     }
-    ConfigFinding::bytes(range, reason(error), hint(error))
+    let first = match error {
+        Error::DuplicateMappingKey { key: Some(key), .. } => {
+            first_line_of(key, range.start, source.text())
+        }
+        _ => None,
+    };
+    let first = first.map_or(String::new(), |line| format!(", first in line {line}"));
+    ConfigFinding::bytes(range, reason(error) + &first, hint(error))
+}
+
+/// The line in which a key of a block mapping was written for the first time; `at` is where it begins again.
+fn first_line_of(key: &str, at: usize, text: &str) -> Option<usize> {
+    let line_start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let indent = at - line_start;
+    let before: Vec<YamlLine<'_>> = lines(&text[..line_start]).collect();
+    for line in before.iter().rev() {
+        // The first key of a list item begins behind its `- `.
+        let written = line.content.trim_start_matches("- ");
+        let key_indent = line.indent + line.content.len() - written.len();
+        let is_key = written
+            .strip_prefix(key)
+            .is_some_and(|rest| rest.starts_with(':'));
+        if key_indent == indent && is_key {
+            return Some(text[..line.start].matches('\n').count() + 1);
+        }
+        if line.indent < indent {
+            return None;
+        }
+    }
+    None
 }
 
 /// The parser's message in our words. Messages that may quote a value are not repeated.
@@ -100,7 +130,10 @@ mod tests {
     #[test]
     fn yaml_errors_are_reported_in_plain_words() {
         let cases = [
-            ("a: 1\na: 2\n", "duplicate key `a` in one mapping"),
+            (
+                "a: 1\na: 2\n",
+                "duplicate key `a` in one mapping, first in line 1",
+            ),
             (
                 "a: 1\n---\nb: 2\n",
                 "expected one YAML document, found several",
@@ -118,6 +151,23 @@ mod tests {
         for (text, reason) in cases {
             assert_eq!(refused(text).0, reason, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_first_of_two_equal_keys_is_found_in_its_own_mapping() {
+        let duplicate = |text: &str| refused(text).0;
+        for (text, line) in [
+            ("a:\n  b: 1\nc:\n  b: 1\n  d: 2\n  b: 3\n", 4),
+            ("a:\n  - b: 1\n  # comment\n    c: 2\n    b: 3\n", 2),
+            ("b:\n  a: 1\n\nc: 2\nb: 3\n", 1),
+        ] {
+            let end = format!(", first in line {line}");
+            assert!(duplicate(text).ends_with(&end), "{}", duplicate(text));
+        }
+        assert_eq!(
+            duplicate("a: {b: 1, b: 2}\n"),
+            "duplicate key `b` in one mapping"
+        );
     }
 
     #[test]

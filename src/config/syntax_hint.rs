@@ -81,14 +81,20 @@ impl<'text> SyntaxErrorContext<'text> {
         Some(finding(start..start + 1, "unclosed quote", &hint))
     }
 
-    /// A bracket that was open when a line of the block around it followed.
+    /// A bracket that was open when a line of the block around it followed, or when the file ended.
     fn bracket(&self) -> Option<ConfigFinding> {
         let layout = YamlLayout::of(self.text, self.at.end);
-        let start = *layout.unclosed_brackets.last()?;
+        let is_bracket = self.text[self.at.start..].starts_with(['[', '{']);
+        let at_end = self.message.starts_with("unclosed bracket") && is_bracket;
+        let (start, until) = match layout.unclosed_brackets.last() {
+            Some(start) => (*start, "before the next key"),
+            None if at_end => (self.at.start, "at its end"),
+            None => return None,
+        };
         let open = &self.text[start..=start];
         let close = if open == "[" { "]" } else { "}" };
         let reason = format!("unclosed `{open}`");
-        let hint = format!("close it with `{close}` before the next key");
+        let hint = format!("close it with `{close}` {until}");
         Some(finding(start..start + 1, &reason, &hint))
     }
 
@@ -193,6 +199,9 @@ impl<'text> SyntaxErrorContext<'text> {
             }
             message if message.contains("expected ',' or") => {
                 "add the missing comma here, or the missing bracket before it"
+            }
+            message if message.starts_with("mismatched bracket") => {
+                "close each `[` with `]` and each `{` with `}`"
             }
             message if message.starts_with("misplaced bracket") => {
                 "remove it, or add the opening bracket"

@@ -7,17 +7,47 @@ use regex::Regex;
 /// Compiles a regular expression.
 ///
 /// # Errors
-/// The regular expression is invalid; the reason is one line.
+/// What is wrong with it, in one line, at which character, and what to do.
 pub fn pattern(text: &str) -> Result<Regex, InvalidSettings> {
     Regex::new(text).map_err(|error| {
         let error = error.to_string();
         let last = error.lines().last().unwrap_or_default();
         let reason = last.trim().trim_start_matches("error: ");
-        InvalidSettings::new(format!("invalid regular expression: {reason}"))
+        let place = character(&error).map_or(String::new(), |at| format!(", at character {at}"));
+        InvalidSettings::new(format!("invalid regular expression: {reason}{place}"))
+            .hint(advice(reason))
     })
 }
 
-/// Checks that `pattern` defines every capture group that the template names. An undefined group would always be empty.
+/// The character of a pattern of one line that the library's message has a caret under, from 1.
+fn character(message: &str) -> Option<usize> {
+    const MARGIN: usize = 4;
+    let is_caret = |line: &&str| line.contains('^') && line.trim().chars().all(|c| c == '^');
+    // The pattern itself may be a caret: the line with the mark is the one after it.
+    let mark = message.lines().skip(2).find(is_caret)?;
+    (mark.find('^')? + 1).checked_sub(MARGIN)
+}
+
+/// What to do about a message of the library.
+fn advice(reason: &str) -> &'static str {
+    match reason {
+        "unclosed group" => "close it with `)`, or write `\\(` for the character itself",
+        "unopened group" => "remove the `)`, or write `\\)` for the character itself",
+        "unclosed character class" => "close it with `]`, or write `\\[` for the character itself",
+        reason if reason.starts_with("repetition operator missing") => {
+            "put an expression before it, or a backslash for the character itself"
+        }
+        reason if reason.starts_with("look-around") => {
+            "look-ahead and look-behind are not supported; match the text and use a capture group"
+        }
+        reason if reason.starts_with("backreferences") => {
+            "write the expression again in place of the backreference"
+        }
+        _ => "put a backslash before characters that stand for themselves",
+    }
+}
+
+/// Refuses a template that names a capture which `pattern` does not have: it would always be empty.
 ///
 /// `key` is the setting that holds the template.
 ///
@@ -102,7 +132,10 @@ fn hint(pattern: &Regex, capture: &str) -> String {
     let numbers = (0..pattern.captures_len()).map(|number| format!("`${number}`"));
     let names = named(pattern).map(|name| format!("`${name}`"));
     let known: Vec<String> = numbers.chain(names).take(16).collect();
-    format!("`match` defines {}", known.join(", "))
+    format!(
+        "use one that `match` defines ({}), or add a group in `(` `)` to `match`",
+        known.join(", ")
+    )
 }
 
 fn named(pattern: &Regex) -> impl Iterator<Item = &str> {
@@ -133,10 +166,13 @@ mod tests {
                 "$version_2",
                 "write `$${version}_2` for capture group `version` followed by `_2`",
             ),
-            ("$7", "`match` defines `$0`, `$1`, `$2`, `$version`"),
+            (
+                "$7",
+                "use one that `match` defines (`$0`, `$1`, `$2`, `$version`), or add a group in `(` `)` to `match`",
+            ),
             (
                 "$something_else",
-                "`match` defines `$0`, `$1`, `$2`, `$version`",
+                "use one that `match` defines (`$0`, `$1`, `$2`, `$version`), or add a group in `(` `)` to `match`",
             ),
         ] {
             assert_eq!(
@@ -168,6 +204,42 @@ mod tests {
             ("/a", "/a"),
         ] {
             assert_eq!(fixed_text(template), fixed, "{template}");
+        }
+    }
+
+    #[test]
+    fn an_invalid_expression_has_its_place_and_what_to_do() {
+        for (expression, reason, hint) in [
+            (
+                "^/v1/(chat",
+                "unclosed group, at character 6",
+                "close it with `)`",
+            ),
+            ("^", "", ""),
+            ("a)b", "unopened group, at character 2", "remove the `)`"),
+            (
+                "[a",
+                "unclosed character class, at character 1",
+                "close it with `]`",
+            ),
+            (
+                "*a",
+                "repetition operator missing expression, at character 1",
+                "put an expression",
+            ),
+            ("é(", "unclosed group, at character 2", "close it"),
+            ("(?=a)", "look-around", "not supported"),
+            ("^(", "unclosed group, at character 2", "close it"),
+        ] {
+            match pattern(expression) {
+                Ok(_) => assert!(reason.is_empty(), "{expression}"),
+                Err(invalid) => {
+                    let start = format!("invalid regular expression: {reason}");
+                    assert!(invalid.reason.starts_with(&start), "{}", invalid.reason);
+                    let given = invalid.hint.unwrap();
+                    assert!(given.starts_with(hint) || given.contains(hint), "{given}");
+                }
+            }
         }
     }
 

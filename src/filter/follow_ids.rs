@@ -123,9 +123,10 @@ impl FollowIds {
     async fn channel_of(
         &self,
         request: &RequestView,
-        ReferencedId { id, kind, .. }: &ReferencedId,
+        named: &ReferencedId,
     ) -> Result<Arc<Channel>, Fault> {
-        let caller = request.caller.as_ref().ok_or_else(|| unknown(*kind))?;
+        let ReferencedId { id, kind, .. } = named;
+        let caller = request.caller.as_ref().ok_or_else(|| unknown(named))?;
         let made_on = self.state.channel_of(&caller.name, id).get().await;
         match (made_on.map_err(store_fault)?, &request.pinned) {
             (Some(name), _) => self.catalog.channel(&name).cloned().ok_or_else(|| {
@@ -134,7 +135,7 @@ impl FollowIds {
                 ))
             }),
             (None, Some(pinned)) if !self.is_of_another(caller, id).await? => Ok(pinned.clone()),
-            (None, _) => Err(unknown(*kind)),
+            (None, _) => Err(unknown(named)),
         }
     }
 
@@ -234,13 +235,16 @@ fn conflict_fault(one: &str, other: &str) -> Fault {
 }
 
 /// The same message for an id that never existed and for another caller's id.
-fn unknown(kind: ResourceIdKind) -> Fault {
+fn unknown(ReferencedId { kind, at, .. }: &ReferencedId) -> Fault {
+    // An id of the path is all that the request is about.
+    let alternative = match at.is_empty() {
+        true => "",
+        false => ", or send the request without it",
+    };
+    let kind = kind.name();
     Fault::new(
         FaultKind::UnknownId,
-        format!(
-            "no {} with this id exists for this API key; check the id, or send the request without it",
-            kind.name()
-        ),
+        format!("no {kind} with this id exists for this API key; check the id{alternative}"),
     )
 }
 

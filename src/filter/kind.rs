@@ -152,8 +152,19 @@ pub trait SchemaLookup {
     /// The schema at `path`, relative to the configuration's folder.
     ///
     /// # Errors
-    /// The file cannot be read or is not a valid schema; the text is a sentence for the operator.
-    fn schema(&self, path: &Path) -> Result<Arc<CompiledSchema>, String>;
+    /// Why the file cannot be read or is no schema, and what to do.
+    fn schema(&self, path: &Path) -> Result<Arc<CompiledSchema>, InvalidSettings>;
+
+    /// The schema of a protocol's requests.
+    ///
+    /// # Errors
+    /// As [`Self::schema`].
+    fn schema_of(&self, protocol: Protocol) -> Result<Arc<CompiledSchema>, InvalidSettings> {
+        self.schema(Path::new(&format!(
+            "schemas/{}.schema.json",
+            protocol.name()
+        )))
+    }
 }
 
 /// An error in a filter's settings.

@@ -90,7 +90,9 @@ impl Filter for LimitBody {
             .header(header::CONTENT_LENGTH.as_str())
             .and_then(|length| length.parse::<u64>().ok());
         match declared {
-            Some(length) if length > self.most => HookResult::fail(too_large(self.most)),
+            Some(length) if length > self.most => {
+                HookResult::fail(too_large(Some(length), self.most))
+            }
             _ => HookResult::next(),
         }
     }
@@ -152,11 +154,14 @@ fn large_data_url(node: DocumentNode<'_>, most: u64, at: &str) -> Option<String>
     }
 }
 
-/// The error for a body above the limit of `most` bytes.
-pub fn too_large(most: u64) -> Fault {
+/// The fault of a body over its limit of `most` bytes. Only one whose length was declared has a known length.
+pub fn too_large(declared: Option<u64>, most: u64) -> Fault {
+    let received = declared.map_or(String::new(), |length| format!(" of {length} bytes"));
     Fault::new(
         FaultKind::TooLarge,
-        format!("the request body exceeds the limit of {most} bytes; send a smaller body"),
+        format!(
+            "the request body{received} exceeds the limit of {most} bytes; send a smaller body"
+        ),
     )
 }
 

@@ -4,14 +4,16 @@ use super::kind::{
     ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, InvalidSettings,
     ModelEndpoint,
 };
+use super::schema_fault::{self, VIOLATIONS_MAX};
 use super::view::{AttemptView, RequestView, RouteDestination};
 use super::{Filter, HookResult};
 use crate::catalog::caller::Caller;
 use crate::catalog::model::{Catalog, Model};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::json::JsonDocument;
+use crate::protocol::json::{JsonDocument, ValueKind};
 use crate::protocol::nearest::nearest;
+use crate::protocol::schema::CompiledSchema;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -35,18 +37,24 @@ pub const KIND: FilterKind = FilterKind {
         Ok(Arc::new(RouteModel {
             catalog: context.catalog.clone(),
             endpoints: context.endpoints.clone(),
+            // Only for what an error says: `validate` reports a schema that cannot be read.
+            schema: context.schemas.schema_of(protocol).ok(),
             protocol,
         }))
     },
 };
 
-/// Maximum number of similar names in the error for an unknown model.
+/// Nearest names in the answer to an unknown model.
 const NEAREST_MAX: usize = 3;
+/// Models of the path in the answer to an unknown model that is near none.
+const LISTED_MAX: usize = 6;
 
 struct RouteModel {
     catalog: Arc<Catalog>,
     endpoints: Arc<[ModelEndpoint]>,
     protocol: Protocol,
+    /// Of the protocol's requests.
+    schema: Option<Arc<CompiledSchema>>,
 }
 
 impl Filter for RouteModel {
@@ -81,7 +89,10 @@ impl Filter for RouteModel {
 impl RouteModel {
     fn destination(&self, request: &RequestView) -> Result<RouteDestination, Fault> {
         let body = request.body.scanned();
-        let name = model_named(body)?;
+        let name = model_named(body).map_err(|fault| match fault.kind {
+            FaultKind::Missing if request.body.form().is_none() => self.all_missing(body, fault),
+            _ => fault,
+        })?;
         let model = self.model(&name, request.caller.as_deref())?;
         let candidates = model.candidates(self.protocol);
         if candidates.is_empty() {
@@ -95,10 +106,12 @@ impl RouteModel {
 
     fn model(&self, name: &str, caller: Option<&Caller>) -> Result<&Arc<Model>, Fault> {
         let Some(model) = self.catalog.get(name) else {
-            return Err(unknown(
-                format!("model `{}` does not exist", shortened(name)),
-                self.nearest_names(name, caller),
-            ));
+            let what = format!("model `{}` does not exist", shortened(name));
+            let nearest = nearest(name, self.usable_names(caller), NEAREST_MAX);
+            return Err(unknown_model(match nearest.as_slice() {
+                [] => format!("{what}; {}", self.models_of_path(caller)),
+                names => format!("{what}; did you mean {}?", quoted(names)),
+            }));
         };
         match caller {
             Some(caller) if !caller.may_use_model(&model.name) => Err(Fault::new(
@@ -125,26 +138,68 @@ impl RouteModel {
             .filter(|endpoint| model.supports(endpoint.protocol))
             .map(|endpoint| endpoint.pattern.as_str())
             .collect();
-        match serving.as_slice() {
-            [] => unknown(what, self.nearest_names(&model.name, caller)),
-            endpoints => unknown_model(format!("{what}; use {}", endpoints.join(" or "))),
+        let models = self.models_of_path(caller);
+        unknown_model(match serving.as_slice() {
+            [] => format!("{what}; {models}"),
+            endpoints => format!("{what}; use {} for it; {models}", endpoints.join(" or ")),
+        })
+    }
+
+    /// Only names that this caller may use and that speak this protocol: others would be no help.
+    fn usable_names(&self, caller: Option<&Caller>) -> impl Iterator<Item = &str> {
+        let usable = self.catalog.models().filter(move |model| {
+            caller.is_none_or(|caller| caller.may_use_model(&model.name))
+                && model.supports(self.protocol)
+        });
+        usable.map(|model| &*model.name)
+    }
+
+    /// The models that this caller can use on this path, or the first few of them.
+    fn models_of_path(&self, caller: Option<&Caller>) -> String {
+        let mut names: Vec<&str> = self.usable_names(caller).collect();
+        names.sort_unstable();
+        let total = names.len();
+        names.truncate(LISTED_MAX);
+        match (names.as_slice(), total - names.len()) {
+            ([], _) => "GET /v1/models lists the models you can use".to_owned(),
+            ([only], 0) => format!("this path serves model `{only}`"),
+            (names, 0) => format!("this path serves models {}", quoted(names)),
+            (names, more) => format!(
+                "this path serves models {} and {more} more; GET /v1/models lists them",
+                quoted(names)
+            ),
         }
     }
 
-    /// The nearest names among the models that this caller may use over this protocol.
-    fn nearest_names(&self, name: &str, caller: Option<&Caller>) -> Vec<&str> {
-        let usable = self
-            .catalog
-            .models()
-            .filter(|model| caller.is_none_or(|caller| caller.may_use_model(&model.name)))
-            .filter(|model| model.supports(self.protocol))
-            .map(|model| &*model.name);
-        nearest(name, usable, NEAREST_MAX)
+    /// The fault of a missing `model` with the other fields that the protocol requires, so that all are added at once.
+    fn all_missing(&self, body: &JsonDocument, fault: Fault) -> Fault {
+        let schema = self.schema.as_deref();
+        let mut violations =
+            schema.map_or(Vec::new(), |schema| schema.violations(body, VIOLATIONS_MAX));
+        violations.retain(|violation| violation.pointer.is_empty() && violation.missing.is_some());
+        if !violations
+            .iter()
+            .any(|one| one.missing.as_deref() == Some("model"))
+        {
+            return fault;
+        }
+        let path_of = |pointer: &str| pointer.trim_start_matches('/').to_owned();
+        let all = schema_fault::from_violations(&violations, path_of);
+        let message = match all {
+            Some(all) if violations.len() > 1 => all.message,
+            _ => return fault,
+        };
+        Fault { message, ..fault }
     }
 }
 
 fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> {
-    let wanted = |message| Fault::new(FaultKind::Invalid, message).param("model");
+    if body.root().kind() != ValueKind::Object {
+        let received = body.root().type_name();
+        let message = format!("the body must be a JSON object, received {received}");
+        return Err(Fault::new(FaultKind::Invalid, message));
+    }
+    let wanted = |message: &str| Fault::new(FaultKind::Invalid, message).param("model");
     let is_like_model = |name: &str| name != "model" && name.eq_ignore_ascii_case("model");
     let mut names = body.root().members().map(|(name, _)| name);
     if let Some(other) = names.find(|name| is_like_model(name)) {
@@ -162,18 +217,19 @@ fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> 
         Some(_) => Err(wanted(
             "`model` must not be empty; set it to the name of a model",
         )),
-        None => Err(wanted(
-            "`model` must be a string; set it to the name of a model",
-        )),
+        None => {
+            let received = model.type_name();
+            let message = format!(
+                "`model` must be a string, received {received}; set it to the name of a model"
+            );
+            Err(wanted(&message))
+        }
     }
 }
 
-fn unknown(what: String, nearest: Vec<&str>) -> Fault {
-    let advice = match nearest.as_slice() {
-        [] => "; GET /v1/models lists the models you can use".to_string(),
-        names => format!("; did you mean `{}`?", names.join("`, `")),
-    };
-    unknown_model(what + &advice)
+fn quoted(names: &[&str]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    names.join(", ")
 }
 
 fn unknown_model(message: String) -> Fault {

@@ -1,4 +1,4 @@
-//! `validate`: checks the request body against JSON Schemas; the error lists the violations.
+//! `validate`: the body against its JSON Schema; one error names every field at fault, up to eight.
 
 use super::kind::{
     ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings, read_settings_or_default,
@@ -32,9 +32,9 @@ pub const KIND: FilterKind = FilterKind {
     bare: true,
     build: |settings, context| {
         let ValidateConfig { schema } = read_settings_or_default(settings)?;
-        let path = match (schema, context.protocol) {
-            (Some(path), _) => path,
-            (None, Some(protocol)) => format!("schemas/{}.schema.json", protocol.name()).into(),
+        let schema = match (schema, context.protocol) {
+            (Some(path), _) => context.schemas.schema(&path),
+            (None, Some(protocol)) => context.schemas.schema_of(protocol),
             (None, None) => {
                 return Err(InvalidSettings::new(
                     "`validate` requires `schema` on a route without `protocol`",
@@ -43,10 +43,7 @@ pub const KIND: FilterKind = FilterKind {
             }
         };
         Ok(Arc::new(ValidateFilter {
-            schema: context
-                .schemas
-                .schema(&path)
-                .map_err(|reason| InvalidSettings::new(reason).at("/schema"))?,
+            schema: schema.map_err(|invalid| invalid.at("/schema"))?,
             protocol: context.protocol,
         }))
     },
@@ -86,14 +83,11 @@ impl ValidateFilter {
     ) -> Result<(), Fault> {
         let schemas = [Some(&*self.schema), profile];
         let violations = violations_of(schemas.into_iter().flatten(), body, VIOLATIONS_MAX);
-        let placement = |pointer: &str| match form {
-            None => (pointer.into(), spelled(pointer, self.protocol)),
-            Some(form) => {
-                let field = field_at(pointer, form);
-                (format!("field `{field}`"), field)
-            }
+        let path_of = |pointer: &str| match form {
+            None => spelled(pointer, self.protocol),
+            Some(form) => field_at(pointer, form),
         };
-        match schema_fault::from_violations(&violations, placement) {
+        match schema_fault::from_violations(&violations, path_of) {
             Some(fault) => Err(fault),
             None => Ok(()),
         }

@@ -184,7 +184,7 @@ impl Exchange<'_> {
         let bytes_max = self.request.body_limit;
         let length = self.downstream.declared_length();
         if length.is_some_and(|bytes| bytes > bytes_max) {
-            return Err(too_large(bytes_max));
+            return Err(too_large(length, bytes_max));
         }
         let (sender, stream) = body_stream(length);
         self.request.body = RequestBody::Streamed(stream);

@@ -182,7 +182,7 @@ impl GatewayApp {
                     // Boxed, so that this rare case does not enlarge the future of every exchange.
                     return Box::pin(refusal(id).send_upgrade_required(session, &methods)).await;
                 }
-                let (fault, headers) = method_not_allowed(&methods);
+                let (fault, headers) = method_not_allowed(&request.method, &methods);
                 return refusal(id).send(session, fault, headers).await;
             }
             RouteMatch::Nothing => {
@@ -272,28 +272,40 @@ fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_d
 }
 
 fn unknown_path(snapshot: &Snapshot, method: &Method, path: &str) -> Fault {
-    const SHOWN_CHARS_MAX: usize = 128;
-    let advice = match snapshot.router.nearest(method, path) {
-        Some(pattern) => format!("did you mean `{pattern}`?"),
-        None => "check the base URL, which ends in `/v1` for most SDKs, and the path".into(),
+    let router = &snapshot.router;
+    let advice = match (router.nearest(method, path), router.endpoints().as_slice()) {
+        (Some(pattern), _) => format!("did you mean `{pattern}`?"),
+        (None, []) => "check the base URL and the path".into(),
+        (None, endpoints) => {
+            let names: Vec<String> = endpoints.iter().map(ToString::to_string).collect();
+            format!(
+                "this gateway serves {}; most SDKs need a base URL that ends in `/v1`",
+                names.join(", ")
+            )
+        }
     };
-    // The head check has rejected paths that are not ASCII.
-    let shown = path.get(..SHOWN_CHARS_MAX).unwrap_or(path);
-    let message = format!("unknown path `{shown}`; {advice}");
+    let message = format!("unknown path `{}`; {advice}", shown(path));
     Fault::new(FaultKind::NoRoute, message)
 }
 
-fn method_not_allowed(methods: &[Method]) -> (Fault, HeaderMap) {
+fn method_not_allowed(method: &Method, methods: &[Method]) -> (Fault, HeaderMap) {
     let allow = reply::allow(methods);
-    let names = allow.to_str().unwrap_or_default().to_string();
-    let fault = Fault::new(
-        FaultKind::MethodNotAllowed,
-        format!("method not allowed on this path; use {names}"),
+    let names = allow.to_str().unwrap_or_default();
+    let message = format!(
+        "{} is not allowed on this path; use {names}",
+        shown(method.as_str())
     );
+    let fault = Fault::new(FaultKind::MethodNotAllowed, message);
     (fault, HeaderMap::from_iter([(header::ALLOW, allow)]))
 }
 
-/// Decrements a gauge when it is dropped.
+/// What a message shows of a method or a path. The head check has refused those that are not ASCII.
+fn shown(text: &str) -> &str {
+    const SHOWN_BYTES_MAX: usize = 128;
+    text.get(..SHOWN_BYTES_MAX).unwrap_or(text)
+}
+
+/// Takes one off a gauge at the end of a scope.
 pub(super) struct GaugeGuard<'a>(pub &'a prometheus::IntGauge);
 
 impl Drop for GaugeGuard<'_> {

@@ -86,7 +86,12 @@ fn build_one(
         health,
     } = config;
     let base = origin::parse(base_url)
-        .map_err(|reason| problems.error(&format!("{at}/base_url"), reason, None))
+        .map_err(|reason| {
+            let with_scheme = format!("https://{base_url}");
+            let is_meant = !base_url.contains("://") && origin::parse(&with_scheme).is_ok();
+            let hint = is_meant.then(|| format!("write `{with_scheme}`"));
+            problems.error(&format!("{at}/base_url"), reason, hint.as_deref());
+        })
         .ok();
     let headers = build_headers(headers, at, problems);
     let family = families.of_channel(family.as_deref(), protocols, at, problems);

@@ -87,6 +87,8 @@ pub struct ConfigWarnings {
     pub shown: Vec<ConfigProblem>,
     /// The number of further warnings.
     pub more: usize,
+    /// All of them as `check` prints problems, with their lines of the file; empty if there is none.
+    pub text: String,
 }
 
 /// Reads and builds the configuration at `path`, completely or not at all.
@@ -276,7 +278,9 @@ impl ProblemCollector<'_> {
     fn into_result(self) -> Result<ConfigWarnings, InvalidConfig> {
         let invalid = self.document.invalid(self.found).with_more(self.more);
         match invalid.counts() {
+            (0, 0) => Ok(ConfigWarnings::default()),
             (0, _) => Ok(ConfigWarnings {
+                text: invalid.to_string(),
                 shown: invalid.problems,
                 more: invalid.more.warnings,
             }),

@@ -118,7 +118,7 @@ fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelProfile, (Stri
     let path = format!("schemas/{name}.schema.json");
     match schemas.schema(Path::new(&path)) {
         Ok(schema) => Ok(ModelProfile { protocol, schema }),
-        Err(reason) => Err((reason, known_profiles(name))),
+        Err(invalid) => Err((invalid.reason, known_profiles(name))),
     }
 }
 

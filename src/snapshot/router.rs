@@ -121,9 +121,9 @@ impl RoutePattern {
     /// # Errors
     /// A sentence that says what is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let (methods, path) = text
-            .split_once(' ')
-            .ok_or("expected `METHOD /path`, such as `POST /v1/messages`")?;
+        let (methods, path) = text.split_once(' ').ok_or_else(|| {
+            format!("expected `METHOD /path`, such as `POST /v1/messages`; found `{text}`")
+        })?;
         let methods = methods
             .split('|')
             .map(|method| match method {
@@ -144,6 +144,25 @@ impl RoutePattern {
             .map(PathSegment::parse)
             .collect::<Result<_, _>>()?;
         Ok(Self { methods, segments })
+    }
+
+    /// What was probably meant by a text that is no pattern: without its method, or with one in lower case.
+    pub fn corrected(text: &str) -> Option<Self> {
+        let with_method = format!("POST {text}");
+        let upper = text.split_once(' ').map(|(methods, path)| {
+            let path = path.trim();
+            format!("{} {path}", methods.to_ascii_uppercase())
+        });
+        let mut corrected = [Some(with_method), upper].into_iter().flatten();
+        corrected.find_map(|text| Self::parse(&text).ok())
+    }
+
+    /// A literal segment that other routers take for a parameter or a wildcard: `:id`, `*`, `<id>`.
+    pub fn literal_like_parameter(&self) -> Option<&str> {
+        self.segments.iter().find_map(|segment| match segment {
+            PathSegment::Literal(text) if text.starts_with([':', '*', '<']) => Some(&**text),
+            _ => None,
+        })
     }
 
     /// Whether the path has a parameter of this name.

@@ -320,8 +320,23 @@ fn patterns(
     let mut patterns = Vec::new();
     for (end, text) in config.r#match.placed() {
         match RoutePattern::parse(text) {
-            Ok(pattern) => patterns.push(pattern),
-            Err(reason) => problems.error(&format!("{at}/match{end}"), reason, None),
+            Ok(pattern) => {
+                if let Some(segment) = pattern.literal_like_parameter() {
+                    let name = segment.trim_matches(|c: char| !c.is_ascii_alphanumeric());
+                    let name = if name.is_empty() { "id" } else { name };
+                    problems.warning(
+                        &format!("{at}/match{end}"),
+                        format!("`{segment}` matches only the literal text `{segment}`"),
+                        Some(&format!("write `{{{name}}}` for a parameter")),
+                    );
+                }
+                patterns.push(pattern);
+            }
+            Err(reason) => {
+                let hint =
+                    RoutePattern::corrected(text).map(|pattern| format!("write `{pattern}`"));
+                problems.error(&format!("{at}/match{end}"), reason, hint.as_deref());
+            }
         }
     }
     patterns

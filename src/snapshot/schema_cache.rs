@@ -1,7 +1,9 @@
 //! Compiles request schemas from the configuration's folder or from the program's built-in files.
 
-use crate::filter::kind::SchemaLookup;
+use crate::config::secrets::io_words;
+use crate::filter::kind::{InvalidSettings, SchemaLookup};
 use crate::protocol::json::{JsonDocument, JsonLimits};
+use crate::protocol::nearest::nearest;
 use crate::protocol::schema::{CompiledSchema, InvalidSchema};
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -70,27 +72,32 @@ impl SchemaCache {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn text(&self, path: &Path) -> Result<String, String> {
+    fn text(&self, path: &Path) -> Result<String, InvalidSettings> {
         let file = self.folder.join(path);
         self.files
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .push(file.clone());
-        match std::fs::read_to_string(&file) {
-            Ok(text) => Ok(text),
-            Err(error) => BUILT_IN
-                .iter()
-                .find(|(_, carried, _)| {
-                    error.kind() == ErrorKind::NotFound && Path::new(carried) == path
-                })
-                .map(|(_, _, text)| text.to_string())
-                .ok_or_else(|| format!("cannot read schema `{}`: {error}", file.display())),
+        let error = match std::fs::read_to_string(&file) {
+            Ok(text) => return Ok(text),
+            Err(error) => error,
+        };
+        let is_built_in =
+            |built_in: &str| error.kind() == ErrorKind::NotFound && Path::new(built_in) == path;
+        let mut built_in = BUILT_IN.iter();
+        match built_in.find(|(_, built_in, _)| is_built_in(built_in)) {
+            Some((_, _, text)) => Ok(text.to_string()),
+            None => {
+                let words = io_words(&error);
+                let reason = format!("cannot read schema `{}`: {words}", path.display());
+                Err(InvalidSettings::new(reason).hint(path_hint(path)))
+            }
         }
     }
 }
 
 impl SchemaLookup for SchemaCache {
-    fn schema(&self, path: &Path) -> Result<Arc<CompiledSchema>, String> {
+    fn schema(&self, path: &Path) -> Result<Arc<CompiledSchema>, InvalidSettings> {
         let known = self
             .compiled
             .lock()
@@ -100,18 +107,7 @@ impl SchemaLookup for SchemaCache {
         if let Some(schema) = known {
             return Ok(schema);
         }
-        let text = self.text(path)?;
-        let value = serde_json::from_str(&text)
-            .map_err(|error| format!("schema `{}` is not valid JSON: {error}", path.display()))?;
-        let schema = CompiledSchema::compile(&value)
-            .map(Arc::new)
-            .map_err(|invalid| {
-                format!(
-                    "invalid JSON Schema `{}{}",
-                    path.display(),
-                    place_and_reason(text, &invalid)
-                )
-            })?;
+        let schema = Arc::new(compile(path, &self.text(path)?)?);
         self.compiled
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -120,9 +116,45 @@ impl SchemaLookup for SchemaCache {
     }
 }
 
-/// The line, column and pointer of what is wrong with a schema, and the reason.
-fn place_and_reason(text: String, invalid: &InvalidSchema) -> String {
-    let InvalidSchema { pointer, reason } = invalid;
+fn compile(path: &Path, text: &str) -> Result<CompiledSchema, InvalidSettings> {
+    let path = path.display();
+    let value = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let words = error.to_string();
+        let words = words.split(" at line ").next().unwrap_or_default();
+        InvalidSettings::new(format!(
+            "schema `{path}:{line}:{column}` is not valid JSON: {words}"
+        ))
+        .hint(format!("fix line {line} of `{path}`"))
+    })?;
+    CompiledSchema::compile(&value).map_err(|invalid| {
+        let InvalidSchema {
+            pointer,
+            reason,
+            hint,
+        } = &invalid;
+        let place = place_of(text, pointer);
+        let reason = format!("invalid JSON Schema `{path}{place}`, at `{pointer}`: {reason}");
+        let hint = hint.clone();
+        InvalidSettings::new(reason).hint(hint.unwrap_or_else(|| format!("fix `{path}{place}`")))
+    })
+}
+
+/// What to write instead of a path that leads to no file.
+fn path_hint(path: &Path) -> String {
+    let given = path.to_string_lossy();
+    let built_in = BUILT_IN.iter().map(|(_, path, _)| *path);
+    let near = nearest(&given, built_in, 1);
+    let relative = "the path is relative to the folder of the configuration";
+    match near.first() {
+        Some(near) => format!("did you mean `{near}`? {relative}"),
+        None => relative.to_owned(),
+    }
+}
+
+/// The line and column of a value in a schema, as they follow the name of its file.
+fn place_of(text: &str, pointer: &str) -> String {
+    let text = text.to_owned();
     let document = JsonDocument::parse(text.clone().into(), &JsonLimits::default()).ok();
     let value = document
         .as_ref()
@@ -133,5 +165,5 @@ fn place_and_reason(text: String, invalid: &InvalidSchema) -> String {
         let start = before.rfind('\n').map_or(0, |newline| newline + 1);
         format!(":{line}:{}", before[start..].chars().count() + 1)
     });
-    format!("{}`, at `{pointer}`: {reason}", place.unwrap_or_default())
+    place.unwrap_or_default()
 }

@@ -1,7 +1,10 @@
 //! JSON Schemas of requests: compiled once, applied to scanned bodies in place.
 
-use super::json::JsonDocument;
+mod reason;
+
 use super::json::tape_values::TapeAdapter;
+use super::json::{DocumentNode, JsonDocument};
+use super::nearest::nearest;
 use jsonschema::error::ValidationErrorKind as Kind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
@@ -23,7 +26,8 @@ pub struct SchemaViolation {
     pub pointer: String,
     /// The violated schema keyword, such as `maximum`.
     pub rule: String,
-    /// What is wrong. Does not quote the value, which may be large and is the caller's content.
+    /// What was expected and what was received, to be read after the field's name, or a whole sentence of the schema's
+    /// own. The value is not in it: it may be large, and is the caller's.
     pub reason: String,
     /// The missing member, if that is all that is wrong; of several alternatives the first.
     pub missing: Option<String>,
@@ -35,6 +39,8 @@ pub struct InvalidSchema {
     /// JSON pointer to the error in the schema.
     pub pointer: String,
     pub reason: String,
+    /// What to write instead, if that can be guessed.
+    pub hint: Option<String>,
 }
 
 impl CompiledSchema {
@@ -62,16 +68,41 @@ impl CompiledSchema {
         self.validator
             .iter_errors(body.root())
             .take(at_most)
-            .map(|error| SchemaViolation {
-                pointer: error.instance_path().to_string(),
-                rule: rule(&error).to_owned(),
-                missing: missing(&error),
-                reason: match self.words(error.schema_path().as_str()) {
-                    Some(words) => words.to_owned(),
-                    None => reason(&error),
-                },
+            .map(|error| {
+                let value = body.root().pointer(error.instance_path().as_str());
+                SchemaViolation {
+                    pointer: error.instance_path().to_string(),
+                    rule: rule(&error).to_owned(),
+                    missing: missing(&error),
+                    reason: self.reason(&error, value),
+                }
             })
             .collect()
+    }
+
+    /// The schema's own message for the rule, or a generated one.
+    fn reason(&self, error: &ValidationError<'_>, value: Option<DocumentNode<'_>>) -> String {
+        match (self.words(error.schema_path().as_str()), error.kind()) {
+            (Some(words), _) => reason::with_received(words, error, value),
+            (None, Kind::Required { property }) => {
+                let field = property.as_str().unwrap_or_default();
+                reason::missing(field, self.types_of_missing(error, field))
+            }
+            (None, _) => reason::reason(error, value),
+        }
+    }
+
+    /// The `type` of a field whose absence is the error, if the schema that requires it says so.
+    fn types_of_missing(&self, error: &ValidationError<'_>, field: &str) -> Option<&Value> {
+        let path = error.schema_path().as_str();
+        let (parent, _required) = path.rsplit_once('/')?;
+        let parent = self.source.pointer(parent)?;
+        let is_whole = error.instance_path().as_str().is_empty();
+        let mut schemas = [Some(parent), is_whole.then_some(&self.source)].into_iter();
+        let property = schemas.find_map(|schema| schema?.get("properties")?.get(field))?;
+        let reference = property.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|target| self.source.pointer(target.strip_prefix('#')?));
+        target.unwrap_or(property).get("type")
     }
 
     /// The message of the schema that contains the rule at `path`.
@@ -84,23 +115,35 @@ impl CompiledSchema {
 fn invalid_schema(error: &ValidationError<'_>, schema: &Value) -> InvalidSchema {
     let pointer = error.instance_path().to_string();
     let keyword = pointer.rsplit('/').next().unwrap_or_default();
-    let (pointer, reason) = match error.kind() {
+    let value = schema.pointer(&pointer);
+    let (pointer, reason, hint) = match error.kind() {
         Kind::Referencing(cause) => (
             dangling_reference(schema, schema, "").unwrap_or(pointer),
             cause.to_string(),
+            Some("correct the reference, or add the definition it refers to".to_owned()),
         ),
-        Kind::AnyOf { .. } if keyword == "type" => (
-            pointer,
-            "expected array, boolean, integer, null, number, object or string, or a list of them"
-                .into(),
-        ),
-        Kind::Enum { .. } => (pointer, reason(error)),
-        _ => (pointer, error.masked_with("the value").to_string()),
+        Kind::AnyOf { .. } if keyword == "type" => {
+            let given = value.and_then(Value::as_str).unwrap_or_default();
+            let near = nearest(given, TYPES, 1);
+            let hint = near.first().map(|near| format!("did you mean `{near}`?"));
+            let reason = format!("must be one of {}, or a list of them", TYPES.join(", "));
+            (pointer, reason, hint)
+        }
+        _ => (pointer, reason::reason(error, None), None),
     };
-    InvalidSchema { pointer, reason }
+    InvalidSchema {
+        pointer,
+        reason,
+        hint,
+    }
 }
 
-/// The pointer of the first `$ref` without a target in the schema.
+/// The values of `type`.
+const TYPES: [&str; 7] = [
+    "array", "boolean", "integer", "null", "number", "object", "string",
+];
+
+/// The pointer of the first `$ref` that leads nowhere within the schema.
 fn dangling_reference(root: &Value, schema: &Value, pointer: &str) -> Option<String> {
     let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match schema {
@@ -171,22 +214,6 @@ fn missing(error: &ValidationError<'_>) -> Option<String> {
     }
 }
 
-/// The error message for a rule. An enum's message lists all values; null is listed only where an absent value is
-/// meant.
-fn reason(error: &ValidationError<'_>) -> String {
-    if let Kind::Required { property } = error.kind() {
-        return format!("missing required field {property}");
-    }
-    if let Kind::Enum { options } = error.kind()
-        && let Some(options) = options.as_array()
-    {
-        let known = options.iter().filter(|option| !option.is_null());
-        let known: Vec<String> = known.map(Value::to_string).collect();
-        return format!("must be one of {}", known.join(", "));
-    }
-    error.masked_with("the value").to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,8 +240,14 @@ mod tests {
         for (body, reason) in [
             (r#"{"n": 1}"#, "2 or more, or -1"),
             (r#"{"a": true}"#, "never true"),
-            (r#"{"plain": 1}"#, "the value is less than the minimum of 2"),
-            (r#"{"word": "e"}"#, r#"must be one of "a", "b", "c", "d""#),
+            (
+                r#"{"plain": 1}"#,
+                "must be at least 2, received a smaller number",
+            ),
+            (
+                r#"{"word": "e"}"#,
+                r#"must be one of "a", "b", "c", "d", received another string"#,
+            ),
         ] {
             let found = schema.violations(&document(body), 8);
             assert_eq!(found.len(), 1, "{found:?}");

@@ -9,7 +9,6 @@ use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::schema::{CompiledSchema, violations_of};
 use crate::task::family::{MappedRequest, VideoFamily};
-use std::path::Path;
 use std::sync::Arc;
 
 /// Compiled schemas of the protocols of all channels' families.
@@ -27,11 +26,8 @@ impl FamilySchemas {
         protocols.sort_unstable();
         protocols.dedup();
         let read = |protocol: Protocol| {
-            let path = format!("schemas/{}.schema.json", protocol.name());
-            let schema = context.schemas.schema(Path::new(&path));
-            schema
-                .map(|schema| (protocol, schema))
-                .map_err(InvalidSettings::new)
+            let schema = context.schemas.schema_of(protocol);
+            schema.map(|schema| (protocol, schema))
         };
         protocols
             .into_iter()
@@ -67,11 +63,8 @@ impl MapTask {
         let mut violations = violations_of(schemas.into_iter().flatten(), &body, VIOLATIONS_MAX);
         // A field that is missing in the family's request may have no counterpart in the caller's protocol.
         violations.iter_mut().for_each(|one| one.missing = None);
-        let named = |pointer: &str| {
-            let param = mapped.param_of(pointer).unwrap_or(pointer);
-            (format!("`{param}`"), param.to_owned())
-        };
-        let Some(mut fault) = schema_fault::from_violations(&violations, named) else {
+        let path_of = |pointer: &str| mapped.param_of(pointer).unwrap_or(pointer).to_owned();
+        let Some(mut fault) = schema_fault::from_violations(&violations, path_of) else {
             return Ok(());
         };
         if let Some(model) = model {

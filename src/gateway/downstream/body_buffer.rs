@@ -50,7 +50,7 @@ impl<'s> RequestBodyBuffer<'s> {
     pub async fn push(&mut self, piece: Bytes) -> Result<(), Fault> {
         let bytes = self.len() + piece.len() as u64;
         if bytes > self.bytes_max {
-            return Err(too_large(self.bytes_max));
+            return Err(too_large(self.declared, self.bytes_max));
         }
         let expected = bytes.max(self.declared.unwrap_or(0));
         let spooled = match &mut self.storage {

@@ -73,7 +73,7 @@ impl Downstream {
             };
             self.bytes_in += piece.len() as u64;
             if self.bytes_in > bytes_max {
-                return Err(too_large(bytes_max));
+                return Err(too_large(None, bytes_max));
             }
             sender.send(piece).await;
         }

@@ -1,19 +1,21 @@
 //! Finds the route that a request with an unknown path was probably meant for.
 
 use super::{PathSegment, RoutePattern, Router};
-use crate::protocol::nearest::differences;
+use crate::protocol::nearest::{differences, is_close};
 use http::Method;
 
 /// Longer paths get no hint.
 const PATH_BYTES_MAX: usize = 200;
-/// The maximum number of different characters if no whole segments are equal.
+/// Endpoints in the answer to a path that is near none.
+const ENDPOINTS_MAX: usize = 6;
+/// Characters that may differ where no whole segments are the same.
 const DIFFERING_CHARACTERS_MAX: usize = 3;
 
 impl Router {
     /// The pattern that is nearest to an unknown path; patterns with `method` are preferred.
     ///
-    /// A pattern is near if its last segments are equal (the path lacks `/v1`, has it twice or has another one; a
-    /// trailing slash), or else if only a few characters differ.
+    /// Near is what ends in the same segments (a `/v1` that is missing, twice there, or another one; a slash
+    /// at the end), else what differs in a few characters, else what differs in the last segment only.
     pub fn nearest(&self, method: &Method, path: &str) -> Option<&RoutePattern> {
         if path.len() > PATH_BYTES_MAX {
             return None;
@@ -23,6 +25,21 @@ impl Router {
         let taking = patterns().filter(|pattern| pattern.methods.contains(method));
         nearest_of(taking, &given).or_else(|| nearest_of(patterns(), &given))
     }
+
+    /// Where requests of each protocol are sent, for callers whose path is near none: the first pattern of each
+    /// protocol that takes POST and has no parameter, in the order written, and a few only.
+    pub fn endpoints(&self) -> Vec<&RoutePattern> {
+        let mut protocols = Vec::new();
+        let endpoints = self.routes.iter().filter(|route| {
+            let takes_creates = route.pattern.methods.contains(&Method::POST)
+                && route.pattern.literal_path().is_some();
+            let is_first = takes_creates && !protocols.contains(&route.protocol);
+            protocols.extend(is_first.then_some(route.protocol));
+            is_first && route.protocol.is_some()
+        });
+        let patterns = endpoints.map(|route| &route.pattern);
+        patterns.take(ENDPOINTS_MAX).collect()
+    }
 }
 
 fn nearest_of<'p>(
@@ -31,6 +48,9 @@ fn nearest_of<'p>(
 ) -> Option<&'p RoutePattern> {
     let by_end = patterns.clone().filter_map(|pattern| {
         let same = same_literals_at_end(pattern, given);
+        if !is_same_api(pattern, given, same) {
+            return None;
+        }
         let apart = differences(
             &with_given_parameters(pattern, given),
             &given.join("/"),
@@ -38,6 +58,9 @@ fn nearest_of<'p>(
         )?;
         (same > 0).then_some(((usize::MAX - same, apart), pattern))
     });
+    let mut by_begin = patterns
+        .clone()
+        .filter(|pattern| differs_in_last_literal(pattern, given));
     let by_slip =
         patterns.filter_map(|pattern| Some(((differing_characters(pattern, given)?, 0), pattern)));
     let first = |(_, pattern): (_, &'p RoutePattern)| pattern;
@@ -45,6 +68,38 @@ fn nearest_of<'p>(
         .min_by_key(|(distance, _)| *distance)
         .map(first)
         .or_else(|| by_slip.min_by_key(|(distance, _)| *distance).map(first))
+        .or_else(|| by_begin.next())
+}
+
+/// Whether what precedes the last `same` segments of both paths can be a slip: one of the two only has more, or the
+/// segments just before are alike. `/v1/images/generations` is no slip of `/v1/video/generations`.
+fn is_same_api(pattern: &RoutePattern, given: &[&str], same: usize) -> bool {
+    let pattern_rest = &pattern.segments[..pattern.segments.len().saturating_sub(same)];
+    let given_rest = &given[..given.len().saturating_sub(same)];
+    let mut both = pattern_rest.iter().zip(given_rest);
+    if both.all(|(segment, given)| segment.matches(given)) {
+        return true;
+    }
+    match (pattern_rest.last(), given_rest.last()) {
+        (Some(PathSegment::Literal(text)), Some(given)) => {
+            is_close(text, given, (given.len() / 3).max(1))
+        }
+        _ => true,
+    }
+}
+
+/// Whether a path differs from a pattern in the last segment only, below at least two literal ones:
+/// `/v1/images/generations` from `/v1/images/edits`.
+fn differs_in_last_literal(pattern: &RoutePattern, given: &[&str]) -> bool {
+    const SHARED_MIN: usize = 2;
+    let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
+    let shared = pattern.segments.iter().zip(given);
+    let shared =
+        shared.take_while(|(segment, given)| is_literal(segment) && segment.matches(given));
+    given.len() > SHARED_MIN
+        && pattern.segments.len() == given.len()
+        && pattern.segments.last().is_some_and(is_literal)
+        && shared.count() + 1 == given.len()
 }
 
 /// The number of characters in which a path differs from a pattern, or from the end of a longer pattern; `None` if
@@ -155,6 +210,13 @@ mod tests {
                 Some("POST /v1/responses/{id}/cancel"),
             ),
             ("POST", "/v1/image/edits", Some("POST /v1/images/edits")),
+            (
+                "POST",
+                "/v1/images/generations",
+                Some("POST /v1/images/edits"),
+            ),
+            ("POST", "/images/generations", None),
+            ("POST", "/v1/chat/messages/edits/generations", None),
             ("POST", "/v1/images/edit", Some("POST /v1/images/edits")),
             (
                 "POST",

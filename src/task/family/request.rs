@@ -3,7 +3,7 @@
 use super::body_builder::{BodyBuilder, TargetPointer};
 use super::json_fragment::JsonFragment;
 use super::{AllowedValues, FieldMapping, VideoFamily};
-use crate::task::generic::{FieldError, GenericRequest, InputMedia};
+use crate::task::generic::{FieldError, GenericRequest, InputMedia, UnknownField};
 use bytes::Bytes;
 
 /// How fields are handled that the family does not support or that the generic protocol does not have.
@@ -48,10 +48,10 @@ impl VideoFamily {
         channel_model: &str,
         unsupported: UnsupportedFieldPolicy,
     ) -> Result<MappedRequest, FieldError> {
-        if let (UnsupportedFieldPolicy::Refuse, Some(unknown)) =
-            (unsupported, request.unknown.first())
+        if let (UnsupportedFieldPolicy::Refuse, Some(refusal)) =
+            (unsupported, UnknownField::refusal(&request.unknown))
         {
-            return Err(FieldError::new(unknown.param(), unknown.message()));
+            return Err(refusal);
         }
         let rules = &self.request;
         let nothing = JsonFragment::text("");

@@ -215,15 +215,18 @@ fn an_empty_text_is_nothing_in_every_optional_field() {
 
 #[test]
 fn an_unknown_field_is_named_with_the_one_that_is_probably_meant() {
-    let medias = "in `medias`";
+    let image = r#"in `medias`, as `[{"type": "image", "url": …}]`"#;
+    let first = r#"[{"type": "image", "role": "first_frame", "url": …}]"#;
+    let video = r#"[{"type": "video", "url": …}]"#;
+    let audio = r#"[{"type": "audio", "url": …}]"#;
     for (field, advice) in [
-        ("image_url", medias),
-        ("image", medias),
-        ("imageUrl", medias),
-        ("first_frame_url", medias),
-        ("reference_video", medias),
-        ("audio_url", medias),
-        ("media", medias),
+        ("image_url", image),
+        ("image", image),
+        ("imageUrl", image),
+        ("first_frame_url", first),
+        ("reference_video", video),
+        ("audio_url", audio),
+        ("media", image),
         ("promt", "`prompt`"),
         ("Prompt", "`prompt`"),
         ("text", "`prompt`"),
@@ -237,34 +240,59 @@ fn an_unknown_field_is_named_with_the_one_that_is_probably_meant() {
         ("with_audio", "`generate_audio`"),
         ("webhook_url", "`callback_url`"),
         ("random_seed", "`seed`"),
-        ("camera", "the fields are `model`, `medias`, `prompt`"),
+        ("camera", "the fields are `model`, `medias`, `prompt`, "),
     ] {
         let body = document(&json!({"model": "m", field: {"a": 1}}));
         let request = GenericRequest::read(&body).unwrap();
         let [unknown] = request.unknown.as_slice() else {
             panic!("{field}: {:?}", request.unknown)
         };
-        let message = unknown.message();
         assert_eq!(unknown.param(), field);
+        let message = UnknownField::refusal(&request.unknown).unwrap().message;
         assert!(
             message.contains(&format!("unknown field `{field}`")),
             "{message}"
         );
         assert!(message.contains(advice), "{message}");
+        assert!(message.contains("the fields are `model`, "), "{message}");
     }
     for (field, advice) in [
         ("image_url", "`url`"),
         ("URL", "`url`"),
         ("rol", "`role`"),
-        ("weight", "the fields of a media are `type`, `url`, `role`"),
+        (
+            "weight",
+            "the fields of an entry of `medias` are `type`, `url`, `role`",
+        ),
     ] {
         let media = json!({"type": "image", "url": "u", field: 1});
         let body = document(&json!({"model": "m", "medias": [media]}));
         let request = GenericRequest::read(&body).unwrap();
         let unknown = &request.unknown[0];
         assert_eq!(unknown.param(), format!("medias[0].{field}"));
-        assert!(unknown.message().contains(advice), "{}", unknown.message());
+        let message = UnknownField::refusal(&request.unknown).unwrap().message;
+        assert!(message.contains(advice), "{message}");
     }
+}
+
+#[test]
+fn all_unknown_fields_are_in_one_error() {
+    let body = document(
+        &json!({"model": "m", "size": "720p", "seconds": 5, "fps": 24,
+        "medias": [{"type": "image", "url": "u", "weight": 1}]}),
+    );
+    let request = GenericRequest::read(&body).unwrap();
+    let error = UnknownField::refusal(&request.unknown).unwrap();
+    assert_eq!(error.param, request.unknown[0].param());
+    for part in [
+        "unknown field `size` (did you mean `resolution`?)",
+        "unknown field `seconds` (did you mean `duration`?)",
+        "unknown field `fps`",
+        "unknown field `medias[0].weight`",
+    ] {
+        assert!(error.message.contains(part), "{}", error.message);
+    }
+    assert!(UnknownField::refusal(&[]).is_none());
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Unknown fields in a generic create, and the known fields that the caller probably means.
 
-use super::{GenericField, is_given};
+use super::{FieldError, GenericField, is_given};
 use crate::protocol::json::{DocumentNode, ValueKind};
 use crate::protocol::nearest::nearest;
 use std::borrow::Cow;
@@ -88,12 +88,34 @@ impl<'a> UnknownField<'a> {
         }
     }
 
-    /// Whether the name may appear in a header.
+    /// Whether its name may stand in a header.
     pub fn has_plain_name(&self) -> bool {
         is_word(&self.name)
     }
 
-    /// One sentence: that the field is unknown, and what to send instead.
+    /// The error of a request with these fields: the first one's param, and all of them with what to send instead.
+    /// None where there are none.
+    pub fn refusal(unknown: &[Self]) -> Option<FieldError> {
+        let first = unknown.first()?;
+        let mut sentences: Vec<String> = Vec::new();
+        for field in unknown.iter().take(NAMED_MAX) {
+            let sentence = field.message();
+            if !sentences.contains(&sentence) {
+                sentences.push(sentence);
+            }
+        }
+        let is_member = |field: &Self| field.media.is_some();
+        if !unknown.iter().all(is_member) {
+            sentences.push(format!("the fields are {}", listed(known())));
+        }
+        if unknown.iter().any(is_member) {
+            let members = listed(MEDIA_MEMBERS);
+            sentences.push(format!("the fields of an entry of `medias` are {members}"));
+        }
+        Some(FieldError::new(first.param(), sentences.join("; ")))
+    }
+
+    /// One sentence: that it is unknown, and what to send instead, if that can be guessed.
     pub fn message(&self) -> String {
         let what = match self.has_plain_name() {
             true => format!("unknown field `{}`", self.param()),
@@ -102,20 +124,32 @@ impl<'a> UnknownField<'a> {
                     .to_owned()
             }
         };
-        format!("{what}; {}", self.advice())
+        match (self.media, self.nearest_known()) {
+            (_, None) => what,
+            (None, Some("medias")) => {
+                format!("{what}; send it in `medias`, as {}", self.as_media())
+            }
+            (_, Some(known)) => format!("{what} (did you mean `{known}`?)"),
+        }
     }
 
-    fn advice(&self) -> String {
-        match (self.media, self.nearest_known()) {
-            (Some(_), Some(member)) => format!("did you mean `{member}`?"),
-            (Some(_), None) => format!("the fields of a media are {}", listed(MEDIA_MEMBERS)),
-            (None, Some("medias")) => {
-                "send images, videos and audio in `medias`, as `[{\"type\": \"image\", \"url\": …}]`"
-                    .to_owned()
-            }
-            (None, Some(field)) => format!("did you mean `{field}`?"),
-            (None, None) => format!("the fields are {}", listed(known())),
-        }
+    /// The entry of `medias` that says what the name of the field says.
+    fn as_media(&self) -> String {
+        let words = words_of(&self.name);
+        let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+        let kind = match () {
+            () if has(&["video", "videos", "clip"]) => "video",
+            () if has(&["audio", "sound", "voice"]) => "audio",
+            () => "image",
+        };
+        let role = match () {
+            () if kind != "image" => "",
+            () if has(&["last", "end", "tail"]) => ", \"role\": \"last_frame\"",
+            () if has(&["first", "start", "head"]) => ", \"role\": \"first_frame\"",
+            () if has(&["reference", "references", "ref"]) => ", \"role\": \"reference_image\"",
+            () => "",
+        };
+        format!("`[{{\"type\": \"{kind}\"{role}, \"url\": …}}]`")
     }
 
     /// The known name that is closest: by its letters, else by its words.
@@ -181,10 +215,12 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// The maximum length of a name in a message.
+/// Unknown fields in one error.
+const NAMED_MAX: usize = 8;
+/// A longer name is not repeated.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Whether a name may appear in a message and in a header.
+/// Whether a name may stand in a message and in a header.
 fn is_word(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(plain)

@@ -229,7 +229,7 @@ fn what_becomes_of_a_bad_request_is_explained() {
         ),
         (
             vec![chat, "-d", r#"{"model":"demo-large"}"#],
-            "(rule: required)",
+            "missing required field `messages`",
         ),
         (
             vec![chat, "-d", good, "--key", "sk-eve"],

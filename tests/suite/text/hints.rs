@@ -43,8 +43,14 @@ async fn a_model_of_another_protocol_is_told_with_its_endpoint() {
         (
             Protocol::ImageEdit,
             "demo-large",
-            "POST /v1/chat/completions",
-            "demo-image",
+            "for it; this path serves model `demo-image`",
+            "demo-chap",
+        ),
+        (
+            Protocol::ImageEdit,
+            "gpt-image-1",
+            "this path serves model `demo-image`",
+            "demo-large",
         ),
         (
             Protocol::Chat,
@@ -96,11 +102,15 @@ async fn a_path_with_a_slip_is_told_with_the_nearest() {
         let answer = world.ask(&Request::get(path)).await;
         let message = assert_error_body(Protocol::Chat, &answer, 404);
         assert!(!message.contains("did you mean"), "{message}");
+        assert!(
+            message.contains("this gateway serves POST /v1/chat/completions, "),
+            "{message}"
+        );
     }
     let long = format!("/{}", "x".repeat(5000));
     let answer = world.ask(&Request::get(&long)).await;
     let message = assert_error_body(Protocol::Chat, &answer, 404);
-    assert!(message.len() < 400, "{message}");
+    assert!(message.len() < 500, "{message}");
 }
 
 #[tokio::test]

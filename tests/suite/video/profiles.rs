@@ -138,8 +138,8 @@ async fn each_error_of_a_body_comes_with_its_own_words_and_place() {
     let answer = gateway.ask(&request).await;
     let message = assert_error_body(Protocol::FamilyB, &answer, 400);
     for words in [
-        "a `file` and a `link` cannot be combined at /input/media/1/type",
-        "`prompt_extend` must be true or absent",
+        "a `file` and a `link` cannot be combined (at `input.media[1].type`)",
+        "`parameters.prompt_extend` must be true or absent",
     ] {
         assert!(message.contains(words), "{message}");
     }

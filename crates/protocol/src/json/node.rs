@@ -44,6 +44,19 @@ impl<'a> DocumentNode<'a> {
         }
     }
 
+    /// Its type as messages name it: `a string`, `an empty string`, `null`.
+    pub fn type_name(self) -> &'static str {
+        match self.kind() {
+            ValueKind::Null => "null",
+            ValueKind::Bool => "a boolean",
+            ValueKind::Number => "a number",
+            ValueKind::String if self.str_len() == Some(0) => "an empty string",
+            ValueKind::String => "a string",
+            ValueKind::Array => "an array",
+            ValueKind::Object => "an object",
+        }
+    }
+
     pub fn is_null(self) -> bool {
         self.entry().shape == TapeEntryKind::Null
     }

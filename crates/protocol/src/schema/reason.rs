@@ -1,0 +1,338 @@
+//! What is wrong with a value, in plain words: what a rule of a schema expects, and what was received.
+
+use crate::json::{DocumentNode, ValueKind};
+use crate::nearest::nearest;
+use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
+use jsonschema::{JsonType, JsonTypeSet, ValidationError};
+use serde_json::Value;
+
+/// What is wrong, to be read after the field's name. The value itself is never in it: what was received is given
+/// by its type or its length. Null and empty text are not listed among what is expected: they stand for an absent value.
+pub(super) fn reason(error: &ValidationError<'_>, value: Option<DocumentNode<'_>>) -> String {
+    match error.kind() {
+        Kind::Type { kind } => match expected_types(kind).as_str() {
+            "" => with_received("must be absent or null", error, value),
+            types => with_received(&format!("must be {types}"), error, value),
+        },
+        Kind::Enum { options } => {
+            with_received(&format!("must be {}", expected(options)), error, value)
+                + &hint(options, value)
+        }
+        Kind::Constant { expected_value } => {
+            with_received(&format!("must be {expected_value}"), error, value)
+        }
+        Kind::Minimum { limit } => {
+            with_received(&format!("must be at least {limit}"), error, value)
+        }
+        Kind::Maximum { limit } => with_received(&format!("must be at most {limit}"), error, value),
+        Kind::ExclusiveMinimum { limit } => format!("must be greater than {limit}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be less than {limit}"),
+        Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
+        Kind::Pattern { pattern } => {
+            with_received(&format!("must match the pattern `{pattern}`"), error, value)
+        }
+        Kind::Format { format } => format!("must be a valid {format}"),
+        kind => reason_of_length(kind, value)
+            .or_else(|| reason_of_structure(kind).map(str::to_owned))
+            .unwrap_or_else(|| format!("is not valid: {}", error.masked_with("the value"))),
+    }
+}
+
+/// What is wrong where a field is missing, with the types that its schema names.
+pub(super) fn missing(field: &str, types: Option<&Value>) -> String {
+    let types = match types {
+        Some(Value::Array(several)) => named_types(several.iter().filter_map(Value::as_str)),
+        Some(single) => named_types(single.as_str().into_iter()),
+        None => String::new(),
+    };
+    match types.as_str() {
+        "" => format!("missing required field `{field}`"),
+        types => format!("missing required field `{field}` ({types})"),
+    }
+}
+
+/// The words of a schema for its own rules, with what was received in place of what they expect.
+pub(super) fn with_received(
+    words: &str,
+    error: &ValidationError<'_>,
+    value: Option<DocumentNode<'_>>,
+) -> String {
+    match value.and_then(|value| received(error.kind(), value)) {
+        Some(received) if words.starts_with("must ") => format!("{words}, received {received}"),
+        _ => words.to_owned(),
+    }
+}
+
+/// What was received in place of what a rule expects; none where the rule is not about the type or the size of one value.
+fn received(kind: &Kind, value: DocumentNode<'_>) -> Option<&'static str> {
+    let needs_integer = |kind: &TypeKind| {
+        let types = types_of(kind);
+        types.contains(JsonType::Integer) && !types.contains(JsonType::Number)
+    };
+    Some(match (kind, value.kind()) {
+        (Kind::Type { kind }, ValueKind::Number) if needs_integer(kind) => {
+            "a number with a fraction"
+        }
+        (Kind::Type { .. }, _) => value.type_name(),
+        (Kind::Minimum { .. }, _) => "a smaller number",
+        (Kind::Maximum { .. }, _) => "a larger number",
+        (Kind::MultipleOf { .. }, _) => "another number",
+        (Kind::Enum { .. } | Kind::Constant { .. } | Kind::Pattern { .. }, kind) => match kind {
+            ValueKind::String if value.str_len() != Some(0) => "another string",
+            ValueKind::Number => "another number",
+            _ => value.type_name(),
+        },
+        _ => return None,
+    })
+}
+
+/// The limits of lists, texts and objects, with the length received.
+fn reason_of_length(kind: &Kind, value: Option<DocumentNode<'_>>) -> Option<String> {
+    let items = value.map(DocumentNode::len);
+    let characters = value.and_then(DocumentNode::str_len);
+    let (bound, limit, unit, received) = match *kind {
+        Kind::MinItems { limit: 1 } | Kind::MinLength { limit: 1 } => {
+            return Some("must not be empty".to_owned());
+        }
+        Kind::MinItems { limit } => ("at least", limit, "item", items),
+        Kind::MaxItems { limit } => ("at most", limit, "item", items),
+        Kind::MinLength { limit } => ("at least", limit, "character", characters),
+        Kind::MaxLength { limit } => ("at most", limit, "character", characters),
+        Kind::MinProperties { limit } => ("at least", limit, "field", items),
+        Kind::MaxProperties { limit } => ("at most", limit, "field", items),
+        _ => return None,
+    };
+    let plural = if limit == 1 { "" } else { "s" };
+    let received = received.map_or(String::new(), |count| format!(", received {count}"));
+    Some(format!(
+        "must have {bound} {limit} {unit}{plural}{received}"
+    ))
+}
+
+/// The rules whose expectation is a schema or a list of schemas.
+fn reason_of_structure(kind: &Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::UniqueItems => "must not have two equal items",
+        Kind::AdditionalProperties { .. } | Kind::UnevaluatedProperties { .. } => {
+            "must not have fields that the schema does not define"
+        }
+        Kind::AdditionalItems { .. } | Kind::UnevaluatedItems { .. } => {
+            "must not have items that the schema does not define"
+        }
+        Kind::FalseSchema => "is not allowed here; remove it",
+        Kind::AnyOf { .. } => "matches none of the schema's alternatives (`anyOf`)",
+        Kind::OneOfNotValid { .. } => "matches none of the schema's alternatives (`oneOf`)",
+        Kind::OneOfMultipleValid { .. } => {
+            "matches more than one of the schema's alternatives (`oneOf`)"
+        }
+        _ => return None,
+    })
+}
+
+/// The values of an `enum`.
+fn expected(options: &Value) -> String {
+    let named: Vec<String> = options_of(options).map(Value::to_string).collect();
+    match named.as_slice() {
+        [] => "absent or null".to_owned(),
+        [only] => only.clone(),
+        several => format!("one of {}", several.join(", ")),
+    }
+}
+
+/// The option that was probably meant. Of very short values and of those like `16:9` any guess would do.
+fn hint(options: &Value, value: Option<DocumentNode<'_>>) -> String {
+    const GUESSED_CHARS_MIN: usize = 3;
+    let is_word = |text: &str| {
+        text.chars().count() >= GUESSED_CHARS_MIN && text.starts_with(char::is_alphabetic)
+    };
+    let text = value.and_then(DocumentNode::as_str);
+    let text = text.filter(|text| is_word(text)).unwrap_or_default();
+    let near = nearest(&text, options_of(options).filter_map(Value::as_str), 1);
+    let near = near.first();
+    near.map_or(String::new(), |near| format!("; did you mean \"{near}\"?"))
+}
+
+fn options_of(options: &Value) -> impl Iterator<Item = &Value> {
+    let options = options.as_array().into_iter().flatten();
+    options.filter(|option| !option.is_null() && option.as_str() != Some(""))
+}
+
+fn expected_types(kind: &TypeKind) -> String {
+    let types = types_of(kind).into_iter();
+    named_types(types.map(|kind| kind.as_str()))
+}
+
+/// Types of JSON Schema in words. Null is left out: it stands for an absent value.
+fn named_types<'t>(types: impl Iterator<Item = &'t str>) -> String {
+    let names = types.filter_map(|name| match name {
+        "boolean" => Some("a boolean"),
+        "integer" => Some("an integer"),
+        "number" => Some("a number"),
+        "string" => Some("a string"),
+        "array" => Some("an array"),
+        "object" => Some("an object"),
+        _ => None,
+    });
+    names.collect::<Vec<_>>().join(" or ")
+}
+
+fn types_of(kind: &TypeKind) -> JsonTypeSet {
+    match *kind {
+        TypeKind::Single(only) => only.into(),
+        TypeKind::Multiple(several) => several,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::json::{JsonDocument, JsonLimits};
+    use crate::schema::CompiledSchema;
+    use bytes::Bytes;
+    use serde_json::json;
+
+    #[test]
+    fn a_reason_says_what_was_expected_and_what_was_received() {
+        for (rule, value, reason) in [
+            (
+                json!({"type": ["null", "number"]}),
+                json!("hot"),
+                "must be a number, received a string",
+            ),
+            (
+                json!({"type": "array"}),
+                json!(""),
+                "must be an array, received an empty string",
+            ),
+            (
+                json!({"type": ["string", "array", "null"]}),
+                json!(1),
+                "must be a string or an array, received a number",
+            ),
+            (
+                json!({"type": "integer"}),
+                json!(1.5),
+                "must be an integer, received a number with a fraction",
+            ),
+            (
+                json!({"type": "null"}),
+                json!({}),
+                "must be absent or null, received an object",
+            ),
+            (
+                json!({"type": "boolean"}),
+                json!([]),
+                "must be a boolean, received an array",
+            ),
+            (
+                json!({"type": "string"}),
+                json!(null),
+                "must be a string, received null",
+            ),
+            (
+                json!({"minimum": 1}),
+                json!(0),
+                "must be at least 1, received a smaller number",
+            ),
+            (
+                json!({"maximum": 2}),
+                json!(3),
+                "must be at most 2, received a larger number",
+            ),
+            (
+                json!({"exclusiveMinimum": 0}),
+                json!(0),
+                "must be greater than 0",
+            ),
+            (json!({"minItems": 1}), json!([]), "must not be empty"),
+            (json!({"minLength": 1}), json!(""), "must not be empty"),
+            (
+                json!({"maxItems": 2}),
+                json!([1, 2, 3]),
+                "must have at most 2 items, received 3",
+            ),
+            (
+                json!({"minLength": 3}),
+                json!("né"),
+                "must have at least 3 characters, received 2",
+            ),
+            (
+                json!({"maxProperties": 1}),
+                json!({"b": 1, "c": 2}),
+                "must have at most 1 field, received 2",
+            ),
+            (
+                json!({"enum": ["user", "tool", "", null]}),
+                json!("x"),
+                r#"must be one of "user", "tool", received another string"#,
+            ),
+            (
+                json!({"enum": ["user", "tool"]}),
+                json!("usr"),
+                r#"must be one of "user", "tool", received another string; did you mean "user"?"#,
+            ),
+            (
+                json!({"enum": ["user"]}),
+                json!(7),
+                r#"must be "user", received another number"#,
+            ),
+            (
+                json!({"const": "function"}),
+                json!([]),
+                r#"must be "function", received an array"#,
+            ),
+            (
+                json!({"pattern": "^a$"}),
+                json!("b"),
+                "must match the pattern `^a$`, received another string",
+            ),
+            (
+                json!({"uniqueItems": true}),
+                json!([1, 1]),
+                "must not have two equal items",
+            ),
+            (json!(false), json!(1), "is not allowed here; remove it"),
+            (
+                json!({"anyOf": [{"type": "null"}, {"type": "string"}]}),
+                json!(1),
+                "matches none of the schema's alternatives (`anyOf`)",
+            ),
+            (
+                json!({"required": ["b"]}),
+                json!({}),
+                "missing required field `b`",
+            ),
+            (
+                json!({"type": "string", "errorMessage": "must be a name"}),
+                json!(1),
+                "must be a name, received a number",
+            ),
+            (
+                json!({"maximum": 9, "errorMessage": "must be 1 to 9"}),
+                json!(10),
+                "must be 1 to 9, received a larger number",
+            ),
+            (
+                json!({"pattern": "^a", "errorMessage": "must be a URL"}),
+                json!("b"),
+                "must be a URL, received another string",
+            ),
+            (
+                json!({"not": {"const": 0}, "errorMessage": "must not be zero"}),
+                json!(0),
+                "must not be zero",
+            ),
+            (
+                json!({"type": "null", "errorMessage": "`a` requires `b`"}),
+                json!(0),
+                "`a` requires `b`",
+            ),
+        ] {
+            let schema = CompiledSchema::compile(&json!({"properties": {"a": rule}})).unwrap();
+            let body = Bytes::from(json!({"a": value}).to_string());
+            let body = JsonDocument::parse(body, &JsonLimits::default()).unwrap();
+            let found = schema.violations(&body, 8);
+            assert_eq!(found.len(), 1, "{rule}: {found:?}");
+            assert_eq!(found[0].reason, reason, "{rule}");
+        }
+    }
+}
