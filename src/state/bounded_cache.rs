@@ -39,7 +39,7 @@ impl<K: Hash + Eq, V> BoundedCache<K, V> {
     }
 
     /// Inserts `value` with a size of `bytes` and replaces the value that `key` had. A value larger than the whole
-    /// cache is not stored.
+    /// cache evicts all others and is not stored.
     pub fn insert(&mut self, key: K, value: V, bytes: usize) {
         if let Some((_, before)) = self.entries.put(key, (value, bytes)) {
             self.bytes -= before;
