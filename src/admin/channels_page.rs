@@ -1,4 +1,4 @@
-//! `/channels`: the health of each channel, of its models and credentials, and what each platform model can use now.
+//! `/channels`: the health of each channel, its models and its credentials, and which channels each model can use now.
 
 use crate::catalog::channel::Channel;
 use crate::catalog::model::{Candidate, Model};
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The page as JSON. It has no secret: credentials have an index.
+/// The page as JSON. It contains no secret: a credential is identified by its index.
 pub fn page(snapshot: &Snapshot, channels: &LiveChannels, now: MonotonicTime) -> Value {
     let page = ChannelsPage {
         snapshot,
@@ -127,7 +127,7 @@ impl ChannelsPage<'_> {
         entry
     }
 
-    /// The health of a candidate that does not cool down: half open where its next request is a test.
+    /// The health of a candidate that is not in cool-down: half-open if its next request is a trial.
     fn tested_health(&self, candidate: &Candidate) -> HealthReport {
         let channel = &candidate.channel;
         let model = candidate.model.as_ref().map(|model| model.fingerprint);
@@ -161,7 +161,7 @@ fn entry<const COUNT: usize>(fields: [(&str, Value); COUNT]) -> Map<String, Valu
         .collect()
 }
 
-/// Adds `status`, and what is known of it unless it is `healthy`.
+/// Adds `status`, and unless it is `healthy`, the reason and times.
 fn add_status(entry: &mut Map<String, Value>, report: &HealthReport) {
     entry.insert("status".into(), json!(report.status.name()));
     if let Some(reason) = report.status.reason() {

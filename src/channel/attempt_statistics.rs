@@ -1,8 +1,8 @@
-//! Success rate and latency of one model on one channel over the last five minutes, counted without a lock.
+//! Success rate and latency of a model on a channel over the last five minutes, counted without a lock.
 //!
-//! A ring of ten slots of half a minute. Each slot has one count for each range of latency and one for each
-//! outcome without a latency. A count carries the half-minute that it belongs to, so that the first attempt of
-//! a new half-minute starts it at one again, and nothing has to be reset.
+//! The counts are in a ring of ten slots of half a minute each. A slot has a count for each range of latencies, and one
+//! for each outcome without a latency. A count contains the number of its half-minute, so that the first attempt of a
+//! new half-minute starts it at one again, and nothing has to be reset.
 
 use super::clock::MonotonicTime;
 use super::outcome::AttemptOutcome;
@@ -12,44 +12,44 @@ use std::time::Duration;
 const SLOTS: usize = 10;
 const SLOT_MS: u64 = 30_000;
 
-/// Latencies up to this have a count of their own for each millisecond.
+/// Below this latency there is a count for each millisecond.
 const EXACT_MS: u64 = 8;
-/// Ranges for each power of two above that: a latency is known to an eighth of its value.
+/// The number of ranges for each power of two above `EXACT_MS`: a latency is known with an error of at most an eighth.
 const RANGES_PER_POWER: u64 = 4;
-/// Longer latencies, of half an hour and more, are counted as this.
+/// Longer latencies, above 35 minutes, are counted as this.
 const LATENCY_MS_MAX: u64 = (1 << 21) - 1;
 const LATENCY_COUNTS: usize = latency_index(LATENCY_MS_MAX) + 1;
 const FAILURES: usize = LATENCY_COUNTS;
 const CLIENT_ERRORS: usize = FAILURES + 1;
 const COUNTS: usize = CLIENT_ERRORS + 1;
 
-/// The attempts of the last five minutes.
+/// The counts of attempts of the last five minutes.
 pub struct AttemptStatistics {
     slots: [[PeriodCount; COUNTS]; SLOTS],
 }
 
-/// What the attempts of the last five minutes show.
+/// A summary of the attempts of the last five minutes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct AttemptSummary {
     pub attempts: u64,
-    /// Share of the attempts that did not fail, from 0 to 1; none without attempts.
+    /// The share of attempts that did not fail, from 0 to 1; `None` without attempts.
     pub success_rate: Option<f64>,
-    /// Of successful attempts; none without one.
+    /// The latency of successful attempts; `None` if there were none.
     pub latency: Option<LatencySummary>,
 }
 
-/// Latency in milliseconds.
+/// Latency percentiles, in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LatencySummary {
     pub p50: u64,
     pub p95: u64,
 }
 
-/// A count of one half-minute: its number in the upper half, the count in the lower one.
+/// The count of one half-minute: the half-minute's number in the upper 32 bits, the count in the lower.
 struct PeriodCount(AtomicU64);
 
 impl AttemptStatistics {
-    /// Counts an attempt that ended `now`; its latency counts if it succeeded.
+    /// Counts an attempt that ended at `now`; the latency of a successful attempt is counted, too.
     pub fn record(&self, now: MonotonicTime, outcome: AttemptOutcome, latency: Duration) {
         let index = match outcome {
             AttemptOutcome::Success => {
@@ -113,7 +113,7 @@ impl PeriodCount {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
     }
 
-    /// The count, if it is one of `period`.
+    /// The count if it is of `period`, else 0.
     fn of(&self, period: u32) -> u64 {
         match split(self.0.load(Ordering::Relaxed)) {
             (of, count) if of == period => count.into(),
@@ -126,7 +126,7 @@ fn split(value: u64) -> (u32, u32) {
     ((value >> 32) as u32, value as u32)
 }
 
-/// Half-minutes since the process began.
+/// The number of half-minutes since the process started.
 fn period_of(now: MonotonicTime) -> u32 {
     u32::try_from(now.0 / SLOT_MS).unwrap_or(u32::MAX)
 }
@@ -135,7 +135,7 @@ fn slot_of(period: u32) -> usize {
     period as usize % SLOTS
 }
 
-/// The count that a latency belongs to.
+/// The index of the count for a latency.
 const fn latency_index(ms: u64) -> usize {
     let ms = if ms > LATENCY_MS_MAX {
         LATENCY_MS_MAX
@@ -150,7 +150,7 @@ const fn latency_index(ms: u64) -> usize {
     (EXACT_MS + (power - 3) * RANGES_PER_POWER + range) as usize
 }
 
-/// The latency in the middle of what `index` counts.
+/// The latency in the middle of the range of the count at `index`.
 fn latency_at(index: usize) -> u64 {
     let index = index as u64;
     let Some(beyond) = index.checked_sub(EXACT_MS) else {
@@ -161,7 +161,7 @@ fn latency_at(index: usize) -> u64 {
     (RANGES_PER_POWER + range) * width + width / 2
 }
 
-/// The latency that so many percent of the attempts did not exceed.
+/// The latency that `percent` of the attempts did not exceed.
 fn percentile(counts: &[u64], percent: u64) -> Option<u64> {
     let total: u64 = counts.iter().sum();
     let rank = (total * percent).div_ceil(100).max(1);
@@ -229,7 +229,7 @@ mod tests {
         assert_eq!(rate_at(299_999), Some(0.5));
         assert_eq!(rate_at(300_000), Some(1.0));
         assert_eq!(rate_at(600_000), None);
-        // The slot of the first one is used again.
+        // The slot of the first one is reused.
         record(&statistics, 300_000, AttemptOutcome::Success, 1);
         assert_eq!(statistics.summary(MonotonicTime(300_000)).attempts, 2);
     }

@@ -32,7 +32,7 @@ impl LiveChannels {
         usable
     }
 
-    /// Every model, and whether a channel that serves it could take a request for it now.
+    /// Every model, and whether any channel that serves it can accept a request for it now.
     pub fn available_models(
         &self,
         catalog: &Catalog,

@@ -56,12 +56,12 @@ struct HealthState {
 
 #[derive(Clone, Copy, Debug)]
 struct CoolDown {
-    /// When the first of several cool-downs without a recovery between them began, on both clocks.
+    /// The start of the first cool-down since the last recovery, on both clocks.
     since: (MonotonicTime, SystemTime),
     until: MonotonicTime,
     reason: FailureReason,
     allows_last_resort: bool,
-    /// The time until which a trial request may take.
+    /// The deadline of a trial in flight; after it another request may try.
     trial_until: Option<MonotonicTime>,
 }
 
@@ -86,7 +86,7 @@ impl HealthTracker {
         self.lock().status(now)
     }
 
-    /// The status with times and the last error.
+    /// The status with its times and the last error.
     pub fn report(&self, now: MonotonicTime) -> HealthReport {
         let state = self.lock();
         let cool_down = state.cool_down.as_ref();

@@ -1,4 +1,4 @@
-//! Health status: whether something may be used, and as the admin pages show it, with times and the last error.
+//! Health status, and the report about it for the admin pages, with times and the last error.
 
 use super::clock::MonotonicTime;
 use super::outcome::{AttemptFailure, FailureReason};
@@ -9,7 +9,7 @@ use std::time::SystemTime;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HealthStatus {
     Healthy,
-    /// The cool-down is over: one request or probe may test it.
+    /// The cool-down is over: one request or probe may try.
     HalfOpen {
         /// The reason of the cool-down.
         reason: FailureReason,
@@ -17,7 +17,7 @@ pub enum HealthStatus {
     CoolingDown {
         until: MonotonicTime,
         reason: FailureReason,
-        /// The cool-down is over, and a request or probe that tests it is in flight.
+        /// Whether the cool-down is over and a trial is in flight.
         is_tested: bool,
         /// Whether it may be used as a last resort, if nothing else is usable: false if the provider sent Retry-After
         /// or refused a credential.
@@ -25,15 +25,15 @@ pub enum HealthStatus {
     },
 }
 
-/// Health as the admin pages show it.
+/// The health for the admin pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthReport {
     pub status: HealthStatus,
-    /// When it stopped being healthy; none while it is.
+    /// When it became unhealthy; `None` while it is healthy.
     pub since: Option<SystemTime>,
-    /// The end of the cool-down; none if there is none, or if it is over.
+    /// The end of the cool-down; `None` if there is none or it is over.
     pub until: Option<SystemTime>,
-    /// The last failure, also after recovery.
+    /// The last failure, which is kept after recovery.
     pub last_error: Option<LastError>,
 }
 
@@ -42,14 +42,14 @@ pub struct HealthReport {
 pub struct LastError {
     pub at: SystemTime,
     pub reason: FailureReason,
-    /// Of the provider's response, if there was one.
+    /// The status of the provider's response, if there was one.
     pub status: Option<StatusCode>,
-    /// Of the request or probe.
+    /// The id of the request or probe.
     pub request_id: Box<str>,
 }
 
 impl HealthStatus {
-    /// The word for the admin pages.
+    /// The name on the admin pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::Healthy => "healthy",
@@ -62,7 +62,7 @@ impl HealthStatus {
         }
     }
 
-    /// Why it is not healthy.
+    /// The reason of the cool-down; `None` if healthy.
     pub fn reason(self) -> Option<FailureReason> {
         match self {
             Self::Healthy => None,
@@ -72,7 +72,7 @@ impl HealthStatus {
 }
 
 impl HealthReport {
-    /// Of what never failed.
+    /// The health of a channel, model or credential that never failed.
     pub fn healthy() -> Self {
         Self {
             status: HealthStatus::Healthy,

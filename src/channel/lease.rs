@@ -67,12 +67,12 @@ impl ChannelLease {
         is_sent || self.candidate.channel.secrets.is_in_header(bytes)
     }
 
-    /// Reports the outcome of the attempt; done once, at its end.
+    /// Reports the outcome of the attempt. Called once, at its end.
     pub fn report(&mut self, outcome: AttemptOutcome, request_id: &str) {
         self.report_with_latency(outcome, request_id, None);
     }
 
-    /// Reports the outcome of an attempt whose response began at `first_byte`.
+    /// Like [`Self::report`], with a latency that ends at `first_byte` if that is given.
     pub fn report_with_latency(
         &mut self,
         outcome: AttemptOutcome,

@@ -22,7 +22,7 @@ pub struct LiveChannels {
     loads: RwLock<FingerprintMap<Arc<ChannelLoad>>>,
     /// The health of channels, models and credentials; only those that have failed once have an entry.
     healths: RwLock<FingerprintMap<Arc<HealthTracker>>>,
-    /// Of models on channels.
+    /// The statistics of models on channels.
     statistics: RwLock<FingerprintMap<Arc<AttemptStatistics>>>,
     retained: Mutex<RetainedCatalogs>,
     /// Notified when a channel is below its limits again.
@@ -90,7 +90,7 @@ impl LiveChannels {
         entry(&self.loads, channel.fingerprint)
     }
 
-    /// Counts an attempt on the model with this fingerprint; done once for each attempt, at its end.
+    /// Counts an attempt on the model with this fingerprint. Called once for each attempt, at its end.
     pub(super) fn record_attempt(
         &self,
         model: u64,
@@ -101,7 +101,7 @@ impl LiveChannels {
         entry(&self.statistics, model).record(now, outcome, latency);
     }
 
-    /// What the attempts of the last five minutes show on the model with this fingerprint.
+    /// The summary of the attempts of the last five minutes on the model with this fingerprint.
     pub fn attempt_summary(&self, model: u64, now: MonotonicTime) -> AttemptSummary {
         let statistics = read(&self.statistics).get(&model).cloned();
         statistics
@@ -138,7 +138,7 @@ impl LiveChannels {
             .map_or(HealthStatus::Healthy, |health| health.status(now))
     }
 
-    /// The health of what has this fingerprint, for the admin pages.
+    /// The health with this fingerprint, for the admin pages.
     pub fn health_report(&self, fingerprint: u64, now: MonotonicTime) -> HealthReport {
         self.health(fingerprint)
             .map_or_else(HealthReport::healthy, |health| health.report(now))
@@ -150,7 +150,7 @@ impl LiveChannels {
     }
 }
 
-/// What `all` has for the fingerprint; a new one if it has none.
+/// The value for the fingerprint in `all`, created if there is none.
 fn entry<T: Default>(all: &RwLock<FingerprintMap<Arc<T>>>, fingerprint: u64) -> Arc<T> {
     let known = read(all).get(&fingerprint).cloned();
     known.unwrap_or_else(|| {

@@ -9,7 +9,7 @@ use std::time::Duration;
 pub enum AttemptOutcome {
     /// The provider served the request.
     Success,
-    /// The provider refused the request for what the caller asked for; the channel is healthy.
+    /// The provider refused the request because of what the caller asked for; the channel is healthy.
     ClientError,
     /// The channel did not serve the request; counts against its health.
     Failure(AttemptFailure),
@@ -19,24 +19,24 @@ pub enum AttemptOutcome {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AttemptFailure {
     pub reason: FailureReason,
-    /// Of the provider's response, if there was one.
+    /// The status of the provider's response, if there was one.
     pub status: Option<StatusCode>,
-    /// The provider sent Retry-After.
+    /// The provider's Retry-After.
     pub retry_after: Option<Duration>,
 }
 
-/// Why an attempt failed, and why a channel, one of its models or one of its credentials cools down.
+/// Why an attempt failed; also the reason of a cool-down of a channel, model or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FailureReason {
     /// No connection could be made.
     ConnectError,
     /// The connection was closed before the response was complete.
     ConnectionClosed,
-    /// No response in time.
+    /// The provider did not respond in time.
     Timeout,
-    /// A status of 500 and above, 408, or an error as the first event of a stream.
+    /// A status of 500 or above, 408, or an error as the first event of a stream.
     ServerError,
-    /// A response that is not of the protocol.
+    /// A response that is invalid in the protocol.
     InvalidResponse,
     RateLimited,
     RefusedCredential,
@@ -61,7 +61,7 @@ impl AttemptOutcome {
         Self::Failure(AttemptFailure::new(reason))
     }
 
-    /// The outcome of an attempt whose response is an error, or a stream that carries one.
+    /// The outcome of an attempt with an error response, or with an error in its stream.
     pub fn of(error_class: ErrorClass, status: StatusCode, retry_after: Option<Duration>) -> Self {
         let reason = match error_class {
             ErrorClass::InvalidRequest => return Self::ClientError,
@@ -78,7 +78,7 @@ impl AttemptOutcome {
         })
     }
 
-    /// A response that is not of the protocol, such as a page for people or a redirect.
+    /// A response that is invalid in the protocol, such as an HTML page or a redirect.
     pub fn invalid_response(status: StatusCode) -> Self {
         Self::Failure(AttemptFailure {
             status: Some(status),
@@ -86,7 +86,7 @@ impl AttemptOutcome {
         })
     }
 
-    /// The word for logs and metrics.
+    /// The name in logs and metrics.
     pub fn name(self) -> &'static str {
         match self {
             Self::Success => "success",
@@ -95,7 +95,7 @@ impl AttemptOutcome {
         }
     }
 
-    /// Why the attempt failed; none if it did not fail.
+    /// Why the attempt failed; `None` if it did not fail.
     pub fn failure_reason(self) -> Option<FailureReason> {
         match self {
             Self::Success | Self::ClientError => None,

@@ -1,4 +1,4 @@
-//! Why candidates cannot be used now: for operators, in the log and on the admin pages.
+//! Why a candidate cannot be used now, for operators: in the log and on the admin pages.
 
 use super::live::ReachedLimit;
 use super::outcome::{FailureReason, HealthScope};
@@ -18,14 +18,14 @@ pub enum UnusableReason {
     /// The request has already tried this candidate.
     AlreadyTried,
     AtLimit(ReachedLimit),
-    /// In cool-down: the channel, this model on it, or every credential of it.
+    /// In cool-down: the channel, this model on it, or all its credentials.
     CoolingDown {
         scope: HealthScope,
-        /// What the health in question is kept under.
+        /// The fingerprint of the channel, model or credential in cool-down.
         fingerprint: u64,
         reason: FailureReason,
         left: Duration,
-        /// The cool-down is over, and a request or probe that tests it is in flight.
+        /// Whether the cool-down is over and a trial is in flight.
         is_tested: bool,
         /// Whether it may be used as a last resort.
         allows_last_resort: bool,

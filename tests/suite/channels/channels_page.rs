@@ -1,4 +1,4 @@
-//! The health of channels: the admin page, and the gauges for alerts.
+//! Tests of channel health on the admin page and in the gauges for alerts.
 
 use crate::harness::config::{self, CREDENTIALS, channel};
 use crate::harness::{Gateway, Request, Simulator, eventually};
@@ -53,7 +53,7 @@ async fn gauges(gateway: &Gateway, name: &str, (label, value): (&str, &str)) -> 
         .collect()
 }
 
-/// Reads a time that must be RFC 3339 in UTC, to the millisecond.
+/// Parses a time, which must be RFC 3339 in UTC with milliseconds.
 fn time(value: &Value) -> DateTime<Utc> {
     let text = value.as_str().unwrap_or_else(|| panic!("no time: {value}"));
     assert_eq!(
@@ -64,7 +64,7 @@ fn time(value: &Value) -> DateTime<Utc> {
     text.parse().unwrap()
 }
 
-/// `entry` without its times and its last error, which differ from run to run.
+/// `entry` without its times and its last error, which vary.
 fn without_times(entry: &Value) -> Value {
     let mut entry = entry.clone();
     let fields = entry.as_object_mut().unwrap();
@@ -253,7 +253,7 @@ async fn success_rate_and_latency_are_those_of_the_attempts_on_a_model() {
         let [p50, p95] = ["p50", "p95"].map(|name| model["latency_ms"][name].as_u64().unwrap());
         assert!(p50 <= p95, "{model}");
     }
-    // It is known to an eighth.
+    // The latency has an error of at most an eighth.
     assert!(slow["latency_ms"]["p50"].as_u64().unwrap() >= 175, "{slow}");
     assert_eq!(shown("busy", "demo-small")["attempts"], 0);
 }

@@ -1,4 +1,4 @@
-//! `headgate explain --live`: what a running gateway can use now.
+//! Tests of `headgate explain --live`: it shows what a running gateway can use now.
 
 use super::channels_page::with_busy_channel;
 use crate::harness::process::BINARY;
@@ -45,7 +45,7 @@ async fn explain_asks_the_running_gateway_what_is_usable_now() {
         text.contains(&format!("gateway   {}, revision ", gateway.admin)),
         "{text}"
     );
-    // Another file, which names the address itself, and a channel that the gateway does not know.
+    // Another file, in which `server.admin` is set, and a channel that the gateway does not have.
     let mut other: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
     other["server"]["admin"] = gateway.admin.to_string().into();
     other["channels"]["new"] = other["channels"]["busy"].clone();
