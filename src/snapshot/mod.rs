@@ -87,7 +87,7 @@ pub struct ConfigWarnings {
     pub shown: Vec<ConfigProblem>,
     /// The number of further warnings.
     pub more: usize,
-    /// All of them as `check` prints problems, with their lines of the file; empty if there is none.
+    /// All warnings in the format of `check`, with their lines of the file; empty if there are none.
     pub text: String,
 }
 

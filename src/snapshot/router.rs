@@ -146,7 +146,7 @@ impl RoutePattern {
         Ok(Self { methods, segments })
     }
 
-    /// What was probably meant by a text that is no pattern: without its method, or with one in lower case.
+    /// A hint for an invalid pattern: one without a method, or with a method in lower case.
     pub fn corrected(text: &str) -> Option<Self> {
         let with_method = format!("POST {text}");
         let upper = text.split_once(' ').map(|(methods, path)| {
@@ -157,7 +157,7 @@ impl RoutePattern {
         corrected.find_map(|text| Self::parse(&text).ok())
     }
 
-    /// A literal segment that other routers take for a parameter or a wildcard: `:id`, `*`, `<id>`.
+    /// A literal segment with the syntax of other routers for a parameter or a wildcard: `:id`, `*`, `<id>`.
     pub fn literal_like_parameter(&self) -> Option<&str> {
         self.segments.iter().find_map(|segment| match segment {
             PathSegment::Literal(text) if text.starts_with([':', '*', '<']) => Some(&**text),

@@ -140,7 +140,7 @@ fn compile(path: &Path, text: &str) -> Result<CompiledSchema, InvalidSettings> {
     })
 }
 
-/// What to write instead of a path that leads to no file.
+/// A hint for the path of a schema that does not exist.
 fn path_hint(path: &Path) -> String {
     let given = path.to_string_lossy();
     let built_in = BUILT_IN.iter().map(|(_, path, _)| *path);
@@ -152,7 +152,7 @@ fn path_hint(path: &Path) -> String {
     }
 }
 
-/// The line and column of a value in a schema, as they follow the name of its file.
+/// The line and column of a value in a schema, as text that follows the file name.
 fn place_of(text: &str, pointer: &str) -> String {
     let text = text.to_owned();
     let document = JsonDocument::parse(text.clone().into(), &JsonLimits::default()).ok();

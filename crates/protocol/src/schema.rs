@@ -26,8 +26,8 @@ pub struct SchemaViolation {
     pub pointer: String,
     /// The violated schema keyword, such as `maximum`.
     pub rule: String,
-    /// What was expected and what was received, to be read after the field's name, or a whole sentence of the schema's
-    /// own. The value is not in it: it may be large, and is the caller's.
+    /// What was expected and what was received, to follow the field's name, or a whole sentence of the schema. It does
+    /// not contain the value, which may be large and is the caller's content.
     pub reason: String,
     /// The missing member, if that is all that is wrong; of several alternatives the first.
     pub missing: Option<String>,
@@ -143,7 +143,7 @@ const TYPES: [&str; 7] = [
     "array", "boolean", "integer", "null", "number", "object", "string",
 ];
 
-/// The pointer of the first `$ref` that leads nowhere within the schema.
+/// The pointer of the first `$ref` without a target in the schema.
 fn dangling_reference(root: &Value, schema: &Value, pointer: &str) -> Option<String> {
     let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match schema {

@@ -6,16 +6,16 @@ use http::Method;
 
 /// Longer paths get no hint.
 const PATH_BYTES_MAX: usize = 200;
-/// Endpoints in the answer to a path that is near none.
+/// The maximum number of endpoints in the error for a path without a near route.
 const ENDPOINTS_MAX: usize = 6;
-/// Characters that may differ where no whole segments are the same.
+/// The maximum number of different characters if no whole segments are equal.
 const DIFFERING_CHARACTERS_MAX: usize = 3;
 
 impl Router {
     /// The pattern that is nearest to an unknown path; patterns with `method` are preferred.
     ///
-    /// Near is what ends in the same segments (a `/v1` that is missing, twice there, or another one; a slash
-    /// at the end), else what differs in a few characters, else what differs in the last segment only.
+    /// A pattern is near if its last segments are equal (the path lacks `/v1`, has it twice or has another one; a
+    /// trailing slash), else if only a few characters differ, else if only the last segment differs.
     pub fn nearest(&self, method: &Method, path: &str) -> Option<&RoutePattern> {
         if path.len() > PATH_BYTES_MAX {
             return None;
@@ -26,8 +26,8 @@ impl Router {
         nearest_of(taking, &given).or_else(|| nearest_of(patterns(), &given))
     }
 
-    /// Where requests of each protocol are sent, for callers whose path is near none: the first pattern of each
-    /// protocol that takes POST and has no parameter, in the order written, and a few only.
+    /// A few endpoints, for callers whose path is near no route: the first pattern of each protocol with POST and
+    /// without parameters, in the order of the file.
     pub fn endpoints(&self) -> Vec<&RoutePattern> {
         let mut protocols = Vec::new();
         let endpoints = self.routes.iter().filter(|route| {
@@ -71,8 +71,8 @@ fn nearest_of<'p>(
         .or_else(|| by_begin.next())
 }
 
-/// Whether what precedes the last `same` segments of both paths can be a slip: one of the two only has more, or the
-/// segments just before are alike. `/v1/images/generations` is no slip of `/v1/video/generations`.
+/// Whether the difference before the last `same` segments can be a typo: one path only has more segments, or the
+/// segments just before are similar. `/v1/images/generations` is not a typo of `/v1/video/generations`.
 fn is_same_api(pattern: &RoutePattern, given: &[&str], same: usize) -> bool {
     let pattern_rest = &pattern.segments[..pattern.segments.len().saturating_sub(same)];
     let given_rest = &given[..given.len().saturating_sub(same)];

@@ -88,13 +88,13 @@ impl<'a> UnknownField<'a> {
         }
     }
 
-    /// Whether its name may stand in a header.
+    /// Whether the name may appear in a header.
     pub fn has_plain_name(&self) -> bool {
         is_word(&self.name)
     }
 
     /// The error of a request with these fields: the first one's param, and all of them with what to send instead.
-    /// None where there are none.
+    /// `None` if there are no such fields.
     pub fn refusal(unknown: &[Self]) -> Option<FieldError> {
         let first = unknown.first()?;
         let mut sentences: Vec<String> = Vec::new();
@@ -115,7 +115,7 @@ impl<'a> UnknownField<'a> {
         Some(FieldError::new(first.param(), sentences.join("; ")))
     }
 
-    /// One sentence: that it is unknown, and what to send instead, if that can be guessed.
+    /// One sentence: that the field is unknown, and what to send instead, if that can be guessed.
     pub fn message(&self) -> String {
         let what = match self.has_plain_name() {
             true => format!("unknown field `{}`", self.param()),
@@ -133,7 +133,7 @@ impl<'a> UnknownField<'a> {
         }
     }
 
-    /// The entry of `medias` that says what the name of the field says.
+    /// The element of `medias` that has the meaning of the field's name.
     fn as_media(&self) -> String {
         let words = words_of(&self.name);
         let has = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
@@ -215,12 +215,12 @@ fn words_of(name: &str) -> Vec<String> {
     words
 }
 
-/// Unknown fields in one error.
+/// The maximum number of unknown fields in one error.
 const NAMED_MAX: usize = 8;
-/// A longer name is not repeated.
+/// The maximum length of a name in a message.
 const NAME_CHARS_MAX: usize = 40;
 
-/// Whether a name may stand in a message and in a header.
+/// Whether a name may appear in a message and in a header.
 fn is_word(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
     (1..=NAME_CHARS_MAX).contains(&name.len()) && name.bytes().all(plain)

@@ -1,4 +1,4 @@
-//! What is wrong with a value, in plain words: what a rule of a schema expects, and what was received.
+//! Error messages for schema violations: what the rule expects, and what was received.
 
 use crate::json::{DocumentNode, ValueKind};
 use crate::nearest::nearest;
@@ -6,8 +6,8 @@ use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use jsonschema::{JsonType, JsonTypeSet, ValidationError};
 use serde_json::Value;
 
-/// What is wrong, to be read after the field's name. The value itself is never in it: what was received is given
-/// by its type or its length. Null and empty text are not listed among what is expected: they stand for an absent value.
+/// The message for a violation, to follow the field's name. It contains the type or length of the received value, never
+/// the value. Null and empty text are not listed as expected values, because they mean an absent value.
 pub(super) fn reason(error: &ValidationError<'_>, value: Option<DocumentNode<'_>>) -> String {
     match error.kind() {
         Kind::Type { kind } => match expected_types(kind).as_str() {
@@ -38,7 +38,7 @@ pub(super) fn reason(error: &ValidationError<'_>, value: Option<DocumentNode<'_>
     }
 }
 
-/// What is wrong where a field is missing, with the types that its schema names.
+/// The message for a missing field, with the types in its schema.
 pub(super) fn missing(field: &str, types: Option<&Value>) -> String {
     let types = match types {
         Some(Value::Array(several)) => named_types(several.iter().filter_map(Value::as_str)),
@@ -51,7 +51,7 @@ pub(super) fn missing(field: &str, types: Option<&Value>) -> String {
     }
 }
 
-/// The words of a schema for its own rules, with what was received in place of what they expect.
+/// The schema's own message for a rule, with the received type or length.
 pub(super) fn with_received(
     words: &str,
     error: &ValidationError<'_>,
@@ -63,7 +63,7 @@ pub(super) fn with_received(
     }
 }
 
-/// What was received in place of what a rule expects; none where the rule is not about the type or the size of one value.
+/// What was received; `None` if the rule is not about the type or the size of one value.
 fn received(kind: &Kind, value: DocumentNode<'_>) -> Option<&'static str> {
     let needs_integer = |kind: &TypeKind| {
         let types = types_of(kind);
@@ -86,7 +86,7 @@ fn received(kind: &Kind, value: DocumentNode<'_>) -> Option<&'static str> {
     })
 }
 
-/// The limits of lists, texts and objects, with the length received.
+/// The message for a limit of a list, text or object, with the received length.
 fn reason_of_length(kind: &Kind, value: Option<DocumentNode<'_>>) -> Option<String> {
     let items = value.map(DocumentNode::len);
     let characters = value.and_then(DocumentNode::str_len);
@@ -139,7 +139,7 @@ fn expected(options: &Value) -> String {
     }
 }
 
-/// The option that was probably meant. Of very short values and of those like `16:9` any guess would do.
+/// The option that was probably meant. Very short values and values like `16:9` are too similar for a guess.
 fn hint(options: &Value, value: Option<DocumentNode<'_>>) -> String {
     const GUESSED_CHARS_MIN: usize = 3;
     let is_word = |text: &str| {
@@ -162,7 +162,7 @@ fn expected_types(kind: &TypeKind) -> String {
     named_types(types.map(|kind| kind.as_str()))
 }
 
-/// Types of JSON Schema in words. Null is left out: it stands for an absent value.
+/// The types of JSON Schema as text. Null is omitted, because it means an absent value.
 fn named_types<'t>(types: impl Iterator<Item = &'t str>) -> String {
     let names = types.filter_map(|name| match name {
         "boolean" => Some("a boolean"),
