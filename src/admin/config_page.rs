@@ -2,17 +2,17 @@
 
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Model;
+use crate::observe::timestamp::rfc3339;
 use crate::protocol::secret_shape;
 use crate::reload::Reloader;
 use crate::reload::running::ListenerSettings;
 use serde_json::{Value, json};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The page as JSON.
 pub fn page(reloader: &Reloader) -> Value {
     let snapshot = reloader.current();
     let on_disk = reloader.revision_on_disk();
-    let draining: Vec<Value> = reloader
+    let previous: Vec<Value> = reloader
         .draining()
         .into_iter()
         .map(|(revision, requests)| json!({"revision": &*revision, "requests": requests}))
@@ -22,12 +22,12 @@ pub fn page(reloader: &Reloader) -> Value {
     without_secrets(json!({
         "file": reloader.path().display().to_string(),
         "revision": {"in_use": &*snapshot.revision, "on_disk": on_disk},
-        "loaded_at": unix_seconds(snapshot.loaded_at),
-        "last_refusal": reloader.refusal().map(|refusal| json!({
-            "at": unix_seconds(refusal.at),
+        "loaded_at": rfc3339(snapshot.loaded_at),
+        "last_rejection": reloader.refusal().map(|refusal| json!({
+            "at": rfc3339(refusal.at),
             "report": refusal.report,
         })),
-        "draining": draining,
+        "previous_revisions": previous,
         "server": server_entry(&running),
         "server_configured": server_entry(&ListenerSettings::wanted_by(&snapshot)),
         "settings_needing_restart": needing_restart,
@@ -73,7 +73,15 @@ fn server_entry(settings: &ListenerSettings) -> Value {
 /// The store that the process opened. The file on disk may name another one by now.
 fn state(reloader: &Reloader) -> Value {
     let health = reloader.state().health();
-    json!({"store": health.store, "up": health.up})
+    json!({
+        "store": health.store,
+        "up": health.up,
+        "since": health.since.map(rfc3339),
+        "last_error": health.last_error.map(|error| json!({
+            "at": rfc3339(error.at),
+            "operation": error.operation.name(),
+        })),
+    })
 }
 
 fn channel_entry(channel: &Channel) -> Value {
@@ -100,10 +108,4 @@ fn model_entry(model: &Model) -> Value {
         })
         .collect();
     json!({"name": &*model.name, "channels": channels})
-}
-
-fn unix_seconds(time: SystemTime) -> u64 {
-    time.duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
-        .as_secs()
 }

@@ -106,7 +106,7 @@ impl AdminApp {
             Ok(ReloadOutcome::Swapped {
                 revision,
                 needing_restart,
-            }) => reloaded("in_use", &revision, &needing_restart),
+            }) => reloaded("loaded", &revision, &needing_restart),
             Ok(ReloadOutcome::Refused(refusal)) => {
                 AppResponse::full(StatusCode::UNPROCESSABLE_ENTITY, TEXT, refusal.report)
             }

@@ -20,7 +20,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread;
 
 #[derive(clap::Args)]
 pub struct RunArgs {
@@ -75,7 +74,7 @@ pub fn gateway(
         is_admin_overridden: args.admin.is_some(),
     });
     let predecessor = sockets.inheritance.as_ref().map(|from| from.pid);
-    let workers = workers(server);
+    let workers = server.worker_threads();
     let mut process = ServerProcess::new(workers);
     let ready = Arc::new(AtomicBool::new(true));
     let life = ProcessLifecycle {
@@ -216,14 +215,6 @@ fn sink(target: AccessLogTarget) -> Option<LogSink> {
         AccessLogTarget::Stderr => Some(LogSink::Stderr),
         AccessLogTarget::Off => None,
     }
-}
-
-fn workers(server: &ServerSettings) -> usize {
-    server
-        .workers
-        .map(usize::from)
-        .or_else(|| thread::available_parallelism().ok().map(usize::from))
-        .unwrap_or(1)
 }
 
 fn cannot_listen(address: &str, error: &std::io::Error) -> CommandError {

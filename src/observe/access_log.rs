@@ -2,6 +2,7 @@
 
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
 use super::line_writer::{LineWriter, LogSink};
+use super::timestamp::rfc3339;
 use super::wait_times::WaitTimes;
 use crate::catalog::client_address::DownstreamClient;
 use crate::protocol::fault::Fault;
@@ -10,7 +11,7 @@ use http::HeaderValue;
 use serde::Serialize;
 use std::borrow::Cow;
 use std::net::IpAddr;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime};
 
 /// Writes access log lines, or discards them if the log is off.
 pub struct AccessLog {
@@ -56,8 +57,8 @@ pub struct AccessLogEntry<'a> {
 /// bounded.
 #[derive(Serialize)]
 struct AccessLogJson<'a> {
-    /// Unix time in seconds, with milliseconds.
-    time: f64,
+    /// The end of the exchange, by RFC 3339 to the millisecond.
+    time: String,
     id: &'a str,
     revision: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -111,7 +112,7 @@ struct AccessLogJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_request_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
+    error_code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_message: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -163,14 +164,11 @@ impl AccessLog {
 
 impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
     fn from(line: &AccessLogEntry<'a>) -> Self {
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
         let field = |text: &'a str| cleaned(text.as_bytes(), FIELD_BYTES_MAX);
         let short = |bytes: &'a [u8]| cleaned(bytes, SHORT_BYTES_MAX);
         let tokens = |count: fn(&TokenUsage) -> Option<u64>| line.usage.and_then(count);
         Self {
-            time: (now.as_millis() as f64) / 1000.0,
+            time: rfc3339(SystemTime::now()),
             id: line.id,
             revision: line.revision,
             client_address: line.client.map(|client| client.address),
@@ -205,7 +203,7 @@ impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
             upstream_request_id: line
                 .upstream_request_id
                 .map(|value| short(value.as_bytes())),
-            error: line.fault.map(|fault| fault.kind.code()),
+            error_code: line.fault.map(|fault| fault.kind.code()),
             error_message: line.fault.map(|fault| field(&fault.message)),
             error_detail: line
                 .fault

@@ -5,7 +5,7 @@
 
 use super::bounded::{FIELD_BYTES_MAX, cleaned};
 use super::line_writer::{LineWriter, LogSink};
-use chrono::{DateTime, SecondsFormat, Utc};
+use super::timestamp::rfc3339;
 use serde_json::Value;
 use std::fmt::{self, Debug};
 use std::time::SystemTime;
@@ -80,7 +80,7 @@ fn asks_too_much(directives: &str) -> bool {
     })
 }
 
-/// Formats an event as one line: `timestamp`, `level`, its fields, `target`.
+/// Formats an event as one line: `time`, `level`, its fields, `target`.
 struct JsonEventFormat;
 
 impl<S, N> FormatEvent<S, N> for JsonEventFormat
@@ -100,8 +100,8 @@ where
         let level = metadata.level().as_str();
         write!(
             writer,
-            r#"{{"timestamp":"{}","level":"{level}""#,
-            timestamp()
+            r#"{{"time":"{}","level":"{level}""#,
+            rfc3339(SystemTime::now())
         )?;
         for (name, value) in &fields.values {
             write!(writer, r#","{name}":{value}"#)?;
@@ -165,12 +165,6 @@ impl Visit for EventFields {
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.add(field, value.into());
     }
-}
-
-/// The current time in RFC 3339 format, with microseconds.
-fn timestamp() -> String {
-    let now = DateTime::<Utc>::from(SystemTime::now());
-    now.to_rfc3339_opts(SecondsFormat::Micros, true)
 }
 
 #[cfg(test)]

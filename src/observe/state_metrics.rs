@@ -44,6 +44,7 @@ impl StateMetrics {
             up,
             failed,
             dropped,
+            ..
         } = health;
         self.up.with_label_values(&[store]).set(i64::from(*up));
         for operation in StoreOperation::ALL {

@@ -32,7 +32,7 @@ pub struct ListenerSettings {
     pub listen: String,
     pub admin: String,
     pub tls: bool,
-    pub workers: Option<u16>,
+    pub workers: usize,
     pub connections_max: u32,
 }
 
@@ -47,7 +47,7 @@ impl ListenerSettings {
             listen: server.listen.clone(),
             admin: server.admin.clone(),
             tls: server.tls.is_some(),
-            workers: server.workers,
+            workers: server.worker_threads(),
             connections_max: server.limits.connections,
         }
     }

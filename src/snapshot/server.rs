@@ -35,6 +35,15 @@ pub struct ServerSettings {
     pub client_addresses: Arc<ClientAddressResolver>,
 }
 
+impl ServerSettings {
+    /// The number of worker threads, by default one for each processor.
+    pub fn worker_threads(&self) -> usize {
+        let processors = || std::thread::available_parallelism().ok().map(usize::from);
+        let configured = self.workers.map(usize::from);
+        configured.or_else(processors).unwrap_or(1)
+    }
+}
+
 /// PEM files of the gateway's listener, relative to the configuration's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerTlsFiles {

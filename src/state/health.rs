@@ -1,6 +1,8 @@
 //! Health of a state store: whether it is reachable, and counts of failed and dropped operations.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 /// The operations of a state store, as labels for logs and metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,16 +24,29 @@ pub struct StoreHealth {
     pub store: &'static str,
     /// Whether the store is reachable and persists what it is given.
     pub up: bool,
+    /// When the store became reachable or unreachable; none for one that never changes.
+    pub since: Option<SystemTime>,
+    /// The last operation that failed.
+    pub last_error: Option<StoreError>,
     /// Failed operations since the process started, indexed as [`StoreOperation::ALL`].
     pub failed: [u64; StoreOperation::ALL.len()],
     /// Dropped operations since the process started, indexed as [`StoreOperation::ALL`].
     pub dropped: [u64; StoreOperation::ALL.len()],
 }
 
+/// A failed operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StoreError {
+    pub at: SystemTime,
+    pub operation: StoreOperation,
+}
+
 /// The live counters behind a [`StoreHealth`].
 #[derive(Debug)]
 pub struct StoreCounters {
     up: AtomicBool,
+    since: Mutex<SystemTime>,
+    last_error: Mutex<Option<StoreError>>,
     failed: [AtomicU64; StoreOperation::ALL.len()],
     dropped: [AtomicU64; StoreOperation::ALL.len()],
 }
@@ -69,6 +84,8 @@ impl StoreHealth {
         Self {
             store,
             up: true,
+            since: None,
+            last_error: None,
             failed: [0; StoreOperation::ALL.len()],
             dropped: [0; StoreOperation::ALL.len()],
         }
@@ -87,6 +104,8 @@ impl StoreCounters {
     pub fn new(up: bool) -> Self {
         Self {
             up: AtomicBool::new(up),
+            since: Mutex::new(SystemTime::now()),
+            last_error: Mutex::default(),
             failed: Default::default(),
             dropped: Default::default(),
         }
@@ -94,6 +113,10 @@ impl StoreCounters {
 
     pub fn failed(&self, operation: StoreOperation) {
         self.failed[operation as usize].fetch_add(1, Ordering::Relaxed);
+        *lock(&self.last_error) = Some(StoreError {
+            at: SystemTime::now(),
+            operation,
+        });
     }
 
     pub fn dropped(&self, operation: StoreOperation) {
@@ -102,7 +125,11 @@ impl StoreCounters {
 
     /// Records whether the store is reachable; returns true if that changed.
     pub fn set_up(&self, up: bool) -> bool {
-        self.up.swap(up, Ordering::Relaxed) != up
+        let is_changed = self.up.swap(up, Ordering::Relaxed) != up;
+        if is_changed {
+            *lock(&self.since) = SystemTime::now();
+        }
+        is_changed
     }
 
     pub fn health(&self, store: &'static str) -> StoreHealth {
@@ -112,8 +139,14 @@ impl StoreCounters {
         StoreHealth {
             store,
             up: self.up.load(Ordering::Relaxed),
+            since: Some(*lock(&self.since)),
+            last_error: *lock(&self.last_error),
             failed: read(&self.failed),
             dropped: read(&self.dropped),
         }
     }
+}
+
+fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,6 +2,7 @@
 
 mod arrows;
 mod cycles;
+mod dictionary;
 mod documents;
 mod filters;
 mod sources;

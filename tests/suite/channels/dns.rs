@@ -145,7 +145,7 @@ async fn when_every_address_fails_the_log_names_them_and_the_caller_learns_none(
     assert_error_body(Protocol::Chat, &answer, 502);
     assert!(!answer.text().contains("127.0.0"), "{}", answer.text());
     let line = gateway.log_of(&answer).await;
-    assert_eq!(line["error"], "upstream_unreachable", "{line}");
+    assert_eq!(line["error_code"], "upstream_unreachable", "{line}");
     let detail = line["error_detail"].as_str().unwrap();
     for address in ["127.0.0.2", "::1", "127.0.0.3"] {
         assert!(detail.contains(address), "{address} in: {detail}");

@@ -79,7 +79,7 @@ async fn a_refused_key_that_alone_serves_a_model_is_tried_again_within_seconds()
                 .filter(|line| line["message"] == "provider refused a credential");
             lines
                 .next_back()
-                .filter(|last| last["timestamp"] != line["timestamp"])
+                .filter(|last| last["time"] != line["time"])
         })
         .await;
         assert!(

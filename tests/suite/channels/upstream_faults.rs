@@ -34,7 +34,7 @@ async fn a_stream_that_breaks_off_ends_with_the_protocols_error_event_and_no_cle
                 "stall_after=2" => "upstream_timeout",
                 _ => "upstream_error",
             };
-            assert_eq!(line["error"], kind, "{line}");
+            assert_eq!(line["error_code"], kind, "{line}");
         }
     }
 }
@@ -163,7 +163,7 @@ async fn a_provider_that_cannot_be_reached_is_told_in_the_protocols_shape() {
         assert_error_body(protocol, &answer, 502);
         assert!(!answer.text().contains("127.0.0.1"), "{}", answer.text());
         let line = gateway.log_of(&answer).await;
-        assert_eq!(line["error"], "upstream_unreachable", "{line}");
+        assert_eq!(line["error_code"], "upstream_unreachable", "{line}");
         assert_eq!(line["settlement"], "upstream_error", "{line}");
     }
 }

@@ -161,7 +161,7 @@ async fn a_provider_that_cannot_be_trusted_or_does_not_trust_us_counts_as_unreac
                     true => &["upstream_unreachable", "upstream_error"][..],
                     false => &["upstream_unreachable"],
                 };
-                let kind = line["error"].as_str().unwrap();
+                let kind = line["error_code"].as_str().unwrap();
                 assert!(kinds.contains(&kind), "{what} {http}: {line}");
             }
         }

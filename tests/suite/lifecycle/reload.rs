@@ -89,11 +89,11 @@ async fn a_file_that_cannot_be_used_changes_nothing_until_it_is_mended() {
         let refused = async || {
             let page = gateway.config_page().await;
             let on_disk = config::sha256(bad.as_bytes())[..12].to_string();
-            let known = page["revision"]["on_disk"] == on_disk && !page["last_refusal"].is_null();
+            let known = page["revision"]["on_disk"] == on_disk && !page["last_rejection"].is_null();
             known.then_some(page)
         };
         let page = eventually("the refusal", refused).await;
-        let report = page["last_refusal"]["report"].as_str().unwrap();
+        let report = page["last_rejection"]["report"].as_str().unwrap();
         assert!(report.contains(&place), "{place} in: {report}");
         assert_eq!(page["revision"]["in_use"], in_use);
         assert_ne!(page["revision"]["on_disk"], in_use);
@@ -114,7 +114,7 @@ async fn a_file_that_cannot_be_used_changes_nothing_until_it_is_mended() {
     };
     eventually("the mended configuration", mended).await;
     let page = gateway.config_page().await;
-    assert_eq!(page["last_refusal"], Value::Null);
+    assert_eq!(page["last_rejection"], Value::Null);
     assert_eq!(page["revision"]["in_use"], page["revision"]["on_disk"]);
 }
 
@@ -174,18 +174,20 @@ async fn an_exchange_keeps_the_configuration_it_began_with() {
         .gateway
         .folder
         .replace("routes.yaml", format!("{config:#}"));
-    assert_eq!(world.gateway.page("POST", "/reload").await.status, 200);
+    let reloaded = world.gateway.page("POST", "/reload").await.json();
+    assert_eq!(reloaded["result"], "loaded");
     assert_eq!(world.ask(&Request::ask(Protocol::Chat)).await.status, 404);
     let page = world.gateway.config_page().await;
-    assert_eq!(page["draining"][0]["revision"], old, "{page}");
+    assert_eq!(page["previous_revisions"][0]["revision"], old, "{page}");
     let answer = reply.rest().await;
     assert!(
         answer.whole && answer.text().ends_with("data: [DONE]\n\n"),
         "{}",
         answer.text()
     );
-    let drained =
-        async || (world.gateway.config_page().await["draining"] == json!([])).then_some(());
+    let drained = async || {
+        (world.gateway.config_page().await["previous_revisions"] == json!([])).then_some(())
+    };
     eventually("the end of the old configuration", drained).await;
 }
 

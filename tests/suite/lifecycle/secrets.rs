@@ -49,7 +49,7 @@ impl Secret {
     }
 
     async fn refusal(&self) -> Value {
-        self.gateway.config_page().await["last_refusal"].clone()
+        self.gateway.config_page().await["last_rejection"].clone()
     }
 }
 
@@ -164,7 +164,7 @@ async fn the_certificates_of_a_channel_are_watched_as_well() {
     for (content, is_good) in [("no certificate", false), (&*good, true)] {
         gateway.folder.replace("ca.pem", content);
         let looked = async || {
-            let refusal = gateway.config_page().await["last_refusal"].clone();
+            let refusal = gateway.config_page().await["last_rejection"].clone();
             (refusal.is_null() == is_good).then_some(())
         };
         eventually("the change", looked).await;

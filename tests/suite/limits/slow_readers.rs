@@ -66,7 +66,7 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         eventually("the end of the provider's stream", given_up).await;
         let line = gateway.log_line(|line| line["route"] == "chat").await;
         assert_eq!(line["settlement"], "write_deadline", "{line}");
-        assert_eq!(line["error"], "write_deadline", "{line}");
+        assert_eq!(line["error_code"], "write_deadline", "{line}");
         let detail = line["error_detail"].as_str().unwrap_or_default();
         assert!(detail.contains("write_deadline"), "{line}");
         assert!(

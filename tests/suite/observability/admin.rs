@@ -4,6 +4,7 @@ use crate::harness::config::CREDENTIALS;
 use crate::harness::gateway::Metrics;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{PROTOCOLS, Request, TestSetup, body_of, eventually};
+use chrono::{DateTime, Utc};
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -63,6 +64,12 @@ async fn metrics_are_in_order_and_add_up() {
     assert!(help > 5 && help == types, "{help} {types}");
 }
 
+/// Whether `value` is a time by RFC 3339 in UTC, to the millisecond.
+fn is_time(value: &Value) -> bool {
+    let text = value.as_str().unwrap_or_default();
+    text.len() == 24 && text.parse::<DateTime<Utc>>().is_ok()
+}
+
 #[tokio::test]
 async fn an_operator_sees_health_and_the_configuration() {
     let world = TestSetup::start().await;
@@ -72,6 +79,12 @@ async fn an_operator_sees_health_and_the_configuration() {
     let page = world.gateway.config_page().await;
     assert_eq!(page["revision"]["in_use"], page["revision"]["on_disk"]);
     assert_eq!(page["callers"], 2);
+    assert!(is_time(&page["loaded_at"]), "{page}");
+    assert_eq!(page["last_rejection"], Value::Null);
+    assert_eq!(page["previous_revisions"], json!([]));
+    assert!(page["server"]["workers"].as_u64().unwrap() > 0, "{page}");
+    let memory = json!({"store": "memory", "up": true, "since": null, "last_error": null});
+    assert_eq!(page["state"], memory);
     let names = |key: &str| {
         let list = page[key].as_array().unwrap();
         list.iter()
@@ -131,9 +144,10 @@ async fn every_request_is_one_line_of_json_in_the_log() {
         );
         assert_eq!(line["method"], request.method.as_str());
         assert!(!line["path"].as_str().unwrap().contains('?'), "{line}");
-        for key in ["time", "total_ms", "bytes_in", "bytes_out"] {
+        for key in ["total_ms", "bytes_in", "bytes_out"] {
             assert!(line[key].is_number(), "{key} in {line}");
         }
+        assert!(is_time(&line["time"]), "{line}");
         assert!(
             line["revision"].is_string() && line["route"].is_string(),
             "{line}"

@@ -95,7 +95,7 @@ async fn assert_cut(protocol: Protocol, gateway: &Gateway, answer: &WholeRespons
     assert!(!text.contains("[DONE]"), "{text}");
     let line = gateway.log_of(answer).await;
     assert_eq!(line["settlement"], "upstream_cut", "{line}");
-    assert_eq!(line["error"], "upstream_error", "{line}");
+    assert_eq!(line["error_code"], "upstream_error", "{line}");
 }
 
 #[tokio::test]
@@ -244,7 +244,7 @@ async fn a_whole_stream_passes_as_it_is_and_ends_well() {
         );
         let line = streams.gateway.log_of(&answer).await;
         assert_ne!(line["settlement"], "upstream_cut", "{line}");
-        assert_eq!(line["error"], Value::Null, "{line}");
+        assert_eq!(line["error_code"], Value::Null, "{line}");
     }
 }
 
