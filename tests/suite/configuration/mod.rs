@@ -1,5 +1,6 @@
 //! Tests of the configuration, the command line, and the commands that pages show.
 
+mod broken_files;
 mod check;
 mod check_random_input;
 mod check_secrets;
@@ -7,3 +8,4 @@ mod check_syntax;
 mod cli;
 mod console_examples;
 mod demo;
+mod mistakes;
