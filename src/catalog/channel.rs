@@ -43,7 +43,7 @@ pub struct Channel {
 /// The limits of a channel; requests above them go to another channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChannelLimits {
-    pub in_flight: Option<u32>,
+    pub concurrent: Option<u32>,
     /// Requests in any 60 s.
     pub requests_per_minute: Option<u64>,
     /// Tokens in any 60 s, counted when a response has ended.
@@ -54,7 +54,7 @@ pub struct ChannelLimits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HealthPolicy {
     /// Consecutive failures that start a cool-down; 0 for never.
-    pub failures: u32,
+    pub consecutive_failures: u32,
     /// The share of failures among the requests of the last 30 s that starts a cool-down, in percent, 1 to 100.
     pub failure_percent: u8,
     /// The first cool-down; each further one is twice as long, up to `cool_down_max`.
@@ -68,7 +68,7 @@ pub struct HealthPolicy {
 /// The interval and timeout of active probes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProbePolicy {
-    pub every: Duration,
+    pub interval: Duration,
     pub timeout: Duration,
 }
 
@@ -192,8 +192,8 @@ impl HealthPolicy {
     /// The interval between two probes; in cool-down at most the longest cool-down.
     pub fn probe_interval(&self, probe: ProbePolicy, is_healthy: bool) -> Duration {
         match is_healthy {
-            true => probe.every,
-            false => probe.every.min(self.cool_down_max),
+            true => probe.interval,
+            false => probe.interval.min(self.cool_down_max),
         }
     }
 }
@@ -211,7 +211,7 @@ impl CredentialSecret {
 impl Default for HealthPolicy {
     fn default() -> Self {
         Self {
-            failures: 5,
+            consecutive_failures: 5,
             failure_percent: 50,
             cool_down: Duration::from_secs(1),
             cool_down_max: Duration::from_secs(60),

@@ -16,7 +16,7 @@ const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 pub struct ClientAddressResolver {
     pub source: AddressSource,
     /// The networks of proxies whose headers are trusted.
-    pub trusted: Vec<Network>,
+    pub trusted_proxies: Vec<Network>,
 }
 
 /// The only source of a client's address; other headers are ignored.
@@ -60,7 +60,9 @@ pub struct DownstreamClient {
 
 impl ClientAddressResolver {
     pub fn is_trusted(&self, address: IpAddr) -> bool {
-        self.trusted.iter().any(|network| network.contains(address))
+        self.trusted_proxies
+            .iter()
+            .any(|network| network.contains(address))
     }
 
     /// Whether each connection must start with a header of the PROXY protocol.

@@ -12,9 +12,9 @@ pub struct ImageEditPolicy {
 pub enum ImageBodyFormat {
     /// The caller's format: JSON or a form.
     #[default]
-    AsSent,
+    Unchanged,
     Json,
-    Form,
+    Multipart,
 }
 
 /// Who applies `response_format`.
@@ -22,7 +22,7 @@ pub enum ImageBodyFormat {
 pub enum ResponseFormatHandling {
     /// The gateway: it removes the field and converts the response.
     #[default]
-    Consume,
+    Convert,
     /// The provider.
-    Pass,
+    Forward,
 }

@@ -37,7 +37,7 @@ impl LiveChannels {
     ) -> Option<ActiveProbe> {
         let probe = channel.health.probe?;
         match self.status(channel.fingerprint, now) {
-            HealthStatus::Healthy if self.load(channel).succeeded_within(probe.every, now) => {
+            HealthStatus::Healthy if self.load(channel).succeeded_within(probe.interval, now) => {
                 return None;
             }
             HealthStatus::CoolingDown {

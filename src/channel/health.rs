@@ -176,8 +176,8 @@ impl HealthTracker {
             return None;
         }
         let probe_failed = permit == UsePermit::HalfOpenTrial;
-        let enough = policy.failures > 0
-            && (state.consecutive_failures >= policy.failures
+        let enough = policy.consecutive_failures > 0
+            && (state.consecutive_failures >= policy.consecutive_failures
                 || state.recent.is_over(policy.failure_percent)
                 || reason.cools_down_at_once());
         if !enough && !probe_failed {

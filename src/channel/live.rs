@@ -43,7 +43,7 @@ pub struct ChannelLoad {
 /// A limit that a channel has reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReachedLimit {
-    InFlight,
+    Concurrent,
     RequestsPerMinute,
     TokensPerMinute,
 }
@@ -206,7 +206,7 @@ impl ChannelLoad {
     fn counted(&self, limit: ReachedLimit, now: MonotonicTime) -> u64 {
         let minute = || self.minute.lock().unwrap_or_else(PoisonError::into_inner);
         match limit {
-            ReachedLimit::InFlight => self.in_flight().into(),
+            ReachedLimit::Concurrent => self.in_flight().into(),
             ReachedLimit::RequestsPerMinute => minute().requests.sum(now.0),
             ReachedLimit::TokensPerMinute => minute().tokens.sum(now.0),
         }
@@ -219,7 +219,7 @@ impl ChannelLoad {
 
     /// Counts a new request; returns false if another request has reached the limit meanwhile.
     pub(super) fn begin(&self, limits: &ChannelLimits, now: MonotonicTime) -> bool {
-        let most = limits.in_flight.unwrap_or(u32::MAX);
+        let most = limits.concurrent.unwrap_or(u32::MAX);
         let one_more = |count| (count < most).then_some(count + 1);
         let counted = self
             .in_flight
@@ -253,7 +253,7 @@ impl ChannelLoad {
 
 impl ReachedLimit {
     const ALL: [Self; 3] = [
-        Self::InFlight,
+        Self::Concurrent,
         Self::RequestsPerMinute,
         Self::TokensPerMinute,
     ];
@@ -261,7 +261,7 @@ impl ReachedLimit {
     /// The configured value of the limit.
     fn of(self, limits: &ChannelLimits) -> Option<u64> {
         match self {
-            Self::InFlight => limits.in_flight.map(u64::from),
+            Self::Concurrent => limits.concurrent.map(u64::from),
             Self::RequestsPerMinute => limits.requests_per_minute,
             Self::TokensPerMinute => limits.tokens_per_minute,
         }
@@ -270,7 +270,7 @@ impl ReachedLimit {
     /// The key of the limit in the configuration.
     pub fn name(self) -> &'static str {
         match self {
-            Self::InFlight => "in_flight",
+            Self::Concurrent => "concurrent",
             Self::RequestsPerMinute => "requests_per_minute",
             Self::TokensPerMinute => "tokens_per_minute",
         }

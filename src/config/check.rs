@@ -4,6 +4,7 @@ use super::document::{ConfigDocument, ConfigFinding, HighlightTarget};
 use super::explain::{explain, keys, parent_schema};
 use super::pointer::child;
 use super::problem::PROBLEMS_MAX;
+use super::renamed_keys::new_key;
 use crate::protocol::nearest::nearest;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -139,8 +140,12 @@ impl<'schema> ConsequentialErrors<'schema> {
             let wanted = parent_schema(error, schema);
             let compared_here = unexpected.iter().take(COMPARED_KEYS_MAX - compared);
             compared += compared_here.len();
-            let near = compared_here.flat_map(|key| nearest(key, keys(wanted), 1));
-            meant.insert(error.instance_path().as_str().to_owned(), near.collect());
+            let pointer = error.instance_path().as_str();
+            let near = compared_here.flat_map(|key| match new_key(pointer, key) {
+                Some(new) => vec![new],
+                None => nearest(key, keys(wanted), 1),
+            });
+            meant.insert(pointer.to_owned(), near.collect());
         }
         Self { meant }
     }

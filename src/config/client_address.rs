@@ -8,9 +8,9 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct ClientAddressConfig {
     /// Source of the address; no other source is read.
-    pub from: AddressSourceConfig,
+    pub source: AddressSourceConfig,
     /// Networks and addresses of the trusted proxies in front of the gateway.
-    pub trusted: Vec<String>,
+    pub trusted_proxies: Vec<String>,
 }
 
 /// Source of the client's address.

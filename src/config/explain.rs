@@ -3,6 +3,7 @@
 use super::document::{ConfigDocument, ConfigFinding};
 use super::hint::{did_you_mean, one_of};
 use super::pointer;
+use super::renamed_keys::{new_key, new_value};
 use super::schema::{KEY_NOUN, PATTERN_WORDS};
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -99,6 +100,9 @@ impl SchemaErrorContext<'_> {
     }
 
     fn unknown_key(&self, key: &str) -> ConfigFinding {
+        if let Some(new) = new_key(self.pointer, key) {
+            return self.renamed_key(key, new);
+        }
         let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
         let known = |name: &str| self.wanted["properties"][name].is_object();
         let hint = match key {
@@ -114,6 +118,18 @@ impl SchemaErrorContext<'_> {
             pointer::child(self.pointer, key),
             format!("unknown {noun} `{key}`"),
             hint,
+        )
+    }
+
+    /// A key by its old name; with an old value, too, the hint gives both new names.
+    fn renamed_key(&self, old: &str, new: &str) -> ConfigFinding {
+        let pointer = pointer::child(self.pointer, old);
+        let value = self.document.quotable(&pointer);
+        let value = value.and_then(|value| new_value(self.pointer, new, &value));
+        ConfigFinding::key(
+            pointer,
+            format!("unknown key `{old}`; it is now called `{new}`"),
+            value.map(|value| format!("write `{new}: {value}`")),
         )
     }
 
@@ -215,6 +231,10 @@ impl SchemaErrorContext<'_> {
             let reason = format!("`{word}` requires settings");
             return self.finding(reason, Some(format!("write {{{word}: …}}")));
         }
+        if let Some(new) = self.renamed_value(word) {
+            let reason = format!("unknown value `{word}`; it is now called `{new}`");
+            return self.finding(reason, None);
+        }
         if keyed.is_empty() {
             return self.finding(
                 format!("unknown value `{word}`"),
@@ -226,6 +246,12 @@ impl SchemaErrorContext<'_> {
             false => did_you_mean(word, keyed.iter().copied()),
         };
         self.finding(format!("unknown filter `{word}`"), hint)
+    }
+
+    /// The present name of the value found.
+    fn renamed_value(&self, word: &str) -> Option<&'static str> {
+        let (mapping, key) = self.pointer.rsplit_once('/')?;
+        new_value(mapping, key, word)
     }
 
     fn wrong_pattern(&self) -> ConfigFinding {

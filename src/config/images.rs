@@ -19,11 +19,11 @@ pub struct ImageEditConfig {
 pub enum ImageBodyFormatConfig {
     /// The caller's: JSON, or a form with files.
     #[default]
-    AsSent,
+    Unchanged,
     /// JSON, with files as data URLs.
     Json,
     /// `multipart/form-data`, with data URLs as files.
-    Form,
+    Multipart,
 }
 
 /// How `response_format` is handled, which few providers support.
@@ -32,7 +32,7 @@ pub enum ImageBodyFormatConfig {
 pub enum ResponseFormatHandlingConfig {
     /// It stays here, and the gateway sees to it.
     #[default]
-    Consume,
+    Convert,
     /// It goes to the provider.
-    Pass,
+    Forward,
 }

@@ -10,7 +10,7 @@ use std::ops::Range;
 use std::sync::LazyLock;
 
 /// Keys beneath a credential that hold no secret.
-const OPEN_KEYS: [&str; 4] = ["file", "name", "of", "match"];
+const OPEN_KEYS: [&str; 4] = ["file", "name", "source", "match"];
 /// Keys that people write beneath a credential; whatever else stands there may be the credential itself.
 const CREDENTIAL_KEYS: [&str; 18] = [
     "api_key",
@@ -23,10 +23,10 @@ const CREDENTIAL_KEYS: [&str; 18] = [
     "key",
     "match",
     "name",
-    "of",
     "password",
     "scheme",
     "secret",
+    "source",
     "token",
     "type",
     "username",
@@ -381,7 +381,7 @@ mod tests {
             "base_url: https://host/v1",
             "tls: {key: gate.pem}",
             "callers: [{name: ann, models: [demo-small], limits: {concurrent: 3}}]",
-            "set_headers: {x-v: {of: path, match: ^/v1, value: $1}}",
+            "set_headers: {x-v: {source: path, match: ^/v1, value: $1}}",
             "credential: {beaer: \"${KEY}\", token: \"${KEY}\"}",
         ];
         for text in cases {

@@ -18,6 +18,7 @@ mod node;
 pub mod pointer;
 pub mod problem;
 mod redactor;
+pub mod renamed_keys;
 mod render;
 pub mod resilience;
 pub mod routes;

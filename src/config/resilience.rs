@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub struct ChannelLimitsConfig {
     /// Requests at one time.
     #[schemars(range(min = 1))]
-    pub in_flight: Option<u32>,
+    pub concurrent: Option<u32>,
     /// Requests in any 60 s.
     #[schemars(range(min = 1))]
     pub requests_per_minute: Option<u64>,
@@ -25,7 +25,7 @@ pub struct ChannelLimitsConfig {
 pub struct HealthConfig {
     /// Consecutive failures that start a cool-down; 0 disables cool-downs. Default: 5.
     #[schemars(range(max = 1000))]
-    pub failures: Option<u32>,
+    pub consecutive_failures: Option<u32>,
     /// Percentage of failures among at least 20 requests in the last 30 s that starts a cool-down. Default: 50.
     #[schemars(range(min = 1, max = 100))]
     pub failure_percent: Option<u8>,
@@ -44,7 +44,7 @@ pub struct HealthConfig {
 #[serde(deny_unknown_fields)]
 pub struct ProbeConfig {
     /// Interval between probes.
-    pub every: HumanDuration,
+    pub interval: HumanDuration,
     /// Timeout of a probe. Default: 5s.
     pub timeout: Option<HumanDuration>,
 }
@@ -55,23 +55,23 @@ pub struct ProbeConfig {
 pub struct FailoverConfig {
     /// Maximum attempts for one request; 1 disables failover. Default: 4.
     #[schemars(range(min = 1, max = 32))]
-    pub attempts: Option<u32>,
+    pub max_attempts: Option<u32>,
     /// Whether a first-byte timeout fails over, if the request
     /// is text that is neither stored nor run in the background. Default: true.
-    pub on_silence: Option<bool>,
+    pub on_timeout: Option<bool>,
     /// Buffering of the first events of a stream until one has content, so that an
     /// error right after them can still fail over. Default: 1s.
-    pub hold: Option<StreamHoldConfig>,
+    pub buffer_first_events: Option<EventBufferConfig>,
     /// How long a request may wait for a channel that is at its limits. Default: no wait.
-    pub wait: Option<HumanDuration>,
+    pub queue_timeout: Option<HumanDuration>,
     /// Whether responses carry the number of attempts in `x-headgate-attempts`. Default: false.
-    pub tell_attempts: Option<bool>,
+    pub report_attempts: Option<bool>,
 }
 
 /// Limits for buffering the first events of a stream.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct StreamHoldConfig {
+pub struct EventBufferConfig {
     /// Whether the first events are buffered. Default: true.
     pub enabled: Option<bool>,
     /// 1s if absent.
@@ -86,17 +86,17 @@ pub struct StreamHoldConfig {
 pub struct RetryBudgetConfig {
     /// Retries in percent of the requests.
     #[schemars(range(max = 100))]
-    pub percent: u8,
+    pub budget_percent: u8,
     /// Retries per second that are always allowed.
     #[schemars(range(max = 100_000))]
-    pub per_second: u32,
+    pub min_per_second: u32,
 }
 
 impl Default for RetryBudgetConfig {
     fn default() -> Self {
         Self {
-            percent: 10,
-            per_second: 10,
+            budget_percent: 10,
+            min_per_second: 10,
         }
     }
 }

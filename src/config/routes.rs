@@ -110,13 +110,13 @@ pub struct ServerLimitsConfig {
     /// 1 MiB.
     pub header_size: ByteSize,
     /// Timeout from the first byte of a request to the end of its headers; also of a TLS handshake.
-    pub header_deadline: HumanDuration,
+    pub header_timeout: HumanDuration,
     /// Timeout from the end of the headers to the end of the request body.
-    pub body_deadline: HumanDuration,
+    pub body_timeout: HumanDuration,
     /// Timeout for a client to read a part of a response.
-    pub write_deadline: HumanDuration,
+    pub write_timeout: HumanDuration,
     /// Timeout of an idle client connection.
-    pub keep_alive: HumanDuration,
+    pub keep_alive_timeout: HumanDuration,
     /// How long connections are still accepted after SIGTERM while `/readyz` returns 503, so that load
     /// balancers stop sending first. Default: none.
     pub drain_notice: Option<HumanDuration>,
@@ -129,7 +129,7 @@ pub struct ServerLimitsConfig {
 #[serde(deny_unknown_fields, default)]
 pub struct SpoolConfig {
     /// Bodies above this size are written to an unlinked file instead of memory.
-    pub above: ByteSize,
+    pub threshold: ByteSize,
     /// Folder of these files. Default: the system's folder for temporary files.
     pub folder: Option<PathBuf>,
 }
@@ -142,7 +142,7 @@ pub struct DnsConfig {
     #[schemars(length(max = 8))]
     pub servers: Vec<String>,
     /// Refresh interval of addresses without a TTL, such as those of the hosts file.
-    pub refresh: HumanDuration,
+    pub refresh_interval: HumanDuration,
 }
 
 /// One caller, identified by its key.
@@ -279,7 +279,7 @@ impl Default for ServerConfig {
 impl Default for SpoolConfig {
     fn default() -> Self {
         Self {
-            above: ByteSize::mebibytes(8),
+            threshold: ByteSize::mebibytes(8),
             folder: None,
         }
     }
@@ -289,7 +289,7 @@ impl Default for DnsConfig {
     fn default() -> Self {
         Self {
             servers: Vec::new(),
-            refresh: HumanDuration::seconds(30),
+            refresh_interval: HumanDuration::seconds(30),
         }
     }
 }
@@ -299,10 +299,10 @@ impl Default for ServerLimitsConfig {
         Self {
             connections: 10_000,
             header_size: ByteSize::kibibytes(64),
-            header_deadline: HumanDuration::seconds(15),
-            body_deadline: HumanDuration::seconds(60),
-            write_deadline: HumanDuration::seconds(30),
-            keep_alive: HumanDuration::seconds(60),
+            header_timeout: HumanDuration::seconds(15),
+            body_timeout: HumanDuration::seconds(60),
+            write_timeout: HumanDuration::seconds(30),
+            keep_alive_timeout: HumanDuration::seconds(60),
             drain_notice: None,
             drain: HumanDuration::seconds(300),
         }

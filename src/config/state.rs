@@ -13,7 +13,7 @@ const WORDS: &str =
     "expected memory, sqlite:PATH, redis://HOST:PORT/DB or rediss://HOST:PORT/DB, or a mapping";
 const SQLITE: &str = "sqlite:";
 /// A month: whoever goes on with an older conversation begins it anew.
-const KEEP: HumanDuration = HumanDuration::seconds(30 * 24 * 60 * 60);
+const ID_TTL: HumanDuration = HumanDuration::seconds(30 * 24 * 60 * 60);
 
 /// Where state is kept: `memory`, `sqlite:PATH`, the URL of a Redis, or a mapping with options.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,8 +32,8 @@ pub struct SqliteConfig {
     #[schemars(with = "String", length(min = 1))]
     pub path: PathBuf,
     /// How long an unused id is kept.
-    #[serde(default = "default_keep")]
-    pub keep: HumanDuration,
+    #[serde(default = "default_id_ttl")]
+    pub id_ttl: HumanDuration,
 }
 
 /// A Redis server: several gateways share the state.
@@ -54,14 +54,14 @@ pub struct RedisConfig {
     #[schemars(extend("patternErrorMessage" = "expected 1 to 64 letters, digits, `_`, `.`, `:` or `-`"))]
     pub prefix: String,
     /// Timeout of an operation on Redis.
-    #[serde(default = "default_wait")]
-    pub wait: HumanDuration,
+    #[serde(default = "default_timeout")]
+    pub timeout: HumanDuration,
     /// How long an unused id is kept.
-    #[serde(default = "default_keep")]
-    pub keep: HumanDuration,
+    #[serde(default = "default_id_ttl")]
+    pub id_ttl: HumanDuration,
     /// What happens to requests with limits while Redis is unreachable.
     #[serde(default)]
-    pub limits_when_away: OnStoreFailureConfig,
+    pub on_store_failure: OnStoreFailureConfig,
 }
 
 /// What happens to requests with limits while these cannot be checked.
@@ -70,16 +70,16 @@ pub struct RedisConfig {
 pub enum OnStoreFailureConfig {
     /// They pass, uncounted.
     #[default]
-    Open,
+    Allow,
     /// They are refused.
-    Closed,
+    Deny,
 }
 
 impl Default for StateConfig {
     fn default() -> Self {
         Self::Sqlite(SqliteConfig {
             path: default_path(),
-            keep: default_keep(),
+            id_ttl: default_id_ttl(),
         })
     }
 }
@@ -94,7 +94,7 @@ impl StateConfig {
             return (!path.is_empty()).then(|| {
                 Self::Sqlite(SqliteConfig {
                     path: path.into(),
-                    keep: default_keep(),
+                    id_ttl: default_id_ttl(),
                 })
             });
         }
@@ -106,9 +106,9 @@ impl StateConfig {
             password: None,
             ca: None,
             prefix: default_prefix(),
-            wait: default_wait(),
-            keep: default_keep(),
-            limits_when_away: OnStoreFailureConfig::default(),
+            timeout: default_timeout(),
+            id_ttl: default_id_ttl(),
+            on_store_failure: OnStoreFailureConfig::default(),
         }))
     }
 }
@@ -186,11 +186,11 @@ fn default_prefix() -> String {
     "headgate".into()
 }
 
-fn default_keep() -> HumanDuration {
-    KEEP
+fn default_id_ttl() -> HumanDuration {
+    ID_TTL
 }
 
-fn default_wait() -> HumanDuration {
+fn default_timeout() -> HumanDuration {
     HumanDuration::milliseconds(100)
 }
 
@@ -218,7 +218,7 @@ mod tests {
             panic!("{redis:?}");
         };
         assert_eq!(redis.url.expose(), url);
-        assert_eq!(redis.wait, HumanDuration::milliseconds(100));
+        assert_eq!(redis.timeout, HumanDuration::milliseconds(100));
         assert!(!format!("{redis:?}").contains("pw"), "{redis:?}");
     }
 

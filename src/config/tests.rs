@@ -109,7 +109,7 @@ fn a_good_file_is_read_whole() {
     assert_eq!(config.server.listen, "127.0.0.1:0");
     assert_eq!(config.server.workers, Some(2));
     assert_eq!(config.server.access_log, AccessLogConfig::Off);
-    assert_eq!(config.server.limits.body_deadline.duration().as_secs(), 90);
+    assert_eq!(config.server.limits.body_timeout.duration().as_secs(), 90);
     let (primary, second) = (&config.channels["primary"], &config.channels["second"]);
     assert_eq!(primary.base_url, "https://api.provider.example/v1");
     let Some(CredentialConfig::Bearer(key)) = &primary.credential else {

@@ -12,15 +12,15 @@ use std::time::Duration;
 
 pub const KIND: FilterKind = FilterKind {
     name: "heartbeat",
-    summary: "Sends keep-alive comments on a stream while its provider sends nothing, every 15 s or `every`.",
+    summary: "Sends keep-alive comments on a stream while its provider sends nothing, every 15 s or `interval`.",
     side: ChainSide::Response,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<HeartbeatConfig>),
     bare: true,
     build: |settings, _| {
-        let HeartbeatConfig { every } = read_settings_or_default(settings)?;
+        let HeartbeatConfig { interval } = read_settings_or_default(settings)?;
         Ok(Arc::new(HeartbeatFilter {
-            every: every.duration(),
+            interval: interval.duration(),
         }))
     },
 };
@@ -30,17 +30,17 @@ pub const KIND: FilterKind = FilterKind {
 #[serde(deny_unknown_fields, default)]
 pub struct HeartbeatConfig {
     /// Interval of the comments while the provider sends nothing.
-    pub every: HumanDuration,
+    pub interval: HumanDuration,
 }
 
 struct HeartbeatFilter {
-    every: Duration,
+    interval: Duration,
 }
 
 impl Filter for HeartbeatFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
-            heartbeat: Some(self.every),
+            heartbeat: Some(self.interval),
             ..FilterDeclaration::default()
         }
     }
@@ -49,7 +49,7 @@ impl Filter for HeartbeatFilter {
 impl Default for HeartbeatConfig {
     fn default() -> Self {
         Self {
-            every: HumanDuration::seconds(15),
+            interval: HumanDuration::seconds(15),
         }
     }
 }

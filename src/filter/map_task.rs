@@ -37,20 +37,23 @@ pub const KIND: FilterKind = FilterKind {
     settings: Some(settings_schema::<MapTaskConfig>),
     bare: false,
     build: |settings, context| {
-        let MapTaskConfig { ask, unsupported } = read_settings(settings)?;
+        let MapTaskConfig {
+            operation,
+            unsupported,
+        } = read_settings(settings)?;
         if context.tasks.keys.is_none() {
             return Err(InvalidSettings::new("`map_task` requires `task_keys`").hint(NO_KEYS_HINT));
         }
         let is_about_a_task = PARAMETERS.iter().any(|name| (context.has_parameter)(name));
-        if matches!(ask, TaskOperation::Query | TaskOperation::Cancel) && !is_about_a_task {
+        if matches!(operation, TaskOperation::Query | TaskOperation::Cancel) && !is_about_a_task {
             return Err(
                 InvalidSettings::new("the route's path has no parameter for the task id")
-                    .at("/ask")
+                    .at("/operation")
                     .hint("add `{id}` or `{task_id}` to the path of `match`"),
             );
         }
         Ok(Arc::new(MapTask {
-            ask,
+            operation,
             unsupported: match unsupported {
                 UnsupportedFieldPolicyConfig::Refuse => UnsupportedFieldPolicy::Refuse,
                 UnsupportedFieldPolicyConfig::Ignore => UnsupportedFieldPolicy::Ignore,
@@ -96,7 +99,7 @@ enum UnsupportedFieldPolicyConfig {
 #[serde(deny_unknown_fields)]
 struct MapTaskConfig {
     /// Operation of the route.
-    ask: TaskOperation,
+    operation: TaskOperation,
     /// What happens to a field that the family does not support, and to one that the generic protocol does
     /// not define. Default: `refuse`.
     #[serde(default)]
@@ -104,7 +107,7 @@ struct MapTaskConfig {
 }
 
 struct MapTask {
-    ask: TaskOperation,
+    operation: TaskOperation,
     unsupported: UnsupportedFieldPolicy,
     /// Whether callers use the generic protocol, not that of the channel's family.
     is_generic: bool,
@@ -117,7 +120,7 @@ struct MapTask {
 
 impl Filter for MapTask {
     fn declare(&self) -> FilterDeclaration {
-        match self.ask {
+        match self.operation {
             TaskOperation::Create => FilterDeclaration {
                 response_body: BodyAccess::Replace,
                 ..FilterDeclaration::default()
@@ -133,7 +136,7 @@ impl Filter for MapTask {
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        match self.ask {
+        match self.operation {
             TaskOperation::Create => HookResult::next(),
             TaskOperation::Query | TaskOperation::Cancel => {
                 HookResult::from(self.find_task(request))
@@ -143,7 +146,7 @@ impl Filter for MapTask {
     }
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        match self.ask {
+        match self.operation {
             TaskOperation::Create => HookResult::from(self.retain_capable(request)),
             TaskOperation::Query => HookResult::later(self.query(request)),
             TaskOperation::Cancel => HookResult::later(self.cancel(request)),
@@ -156,7 +159,7 @@ impl Filter for MapTask {
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        HookResult::from(match self.ask {
+        HookResult::from(match self.operation {
             TaskOperation::Create => self.prepare_create(request, attempt),
             // Queries and cancels are subrequests, not attempts.
             TaskOperation::Query | TaskOperation::Cancel => Ok(()),

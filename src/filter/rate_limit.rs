@@ -39,10 +39,12 @@ pub const KIND: FilterKind = FilterKind {
     settings: Some(settings_schema::<RateLimitConfig>),
     bare: true,
     build: |settings, context| {
-        let RateLimitConfig { output_tokens } = read_settings_or_default(settings)?;
+        let RateLimitConfig {
+            default_output_tokens,
+        } = read_settings_or_default(settings)?;
         Ok(Arc::new(RateLimit {
             state: context.state.clone(),
-            output_tokens,
+            default_output_tokens,
             estimates_tokens: context.protocol.is_some(),
         }))
     },
@@ -54,20 +56,20 @@ pub const KIND: FilterKind = FilterKind {
 struct RateLimitConfig {
     /// Estimated output tokens of a request that sets no maximum. Default: 1024.
     #[schemars(range(min = 1))]
-    output_tokens: u64,
+    default_output_tokens: u64,
 }
 
 impl Default for RateLimitConfig {
     fn default() -> Self {
         Self {
-            output_tokens: 1024,
+            default_output_tokens: 1024,
         }
     }
 }
 
 struct RateLimit {
     state: Arc<dyn StateStore>,
-    output_tokens: u64,
+    default_output_tokens: u64,
     /// Whether the route has a protocol, whose bodies allow an estimate of the tokens.
     estimates_tokens: bool,
 }
@@ -149,7 +151,7 @@ impl RateLimit {
         };
         match request.body.document() {
             Some(body) if limits.iter().any(counts_tokens) => {
-                TokenEstimate::of(body, self.output_tokens)
+                TokenEstimate::of(body, self.default_output_tokens)
             }
             _ => TokenEstimate::default(),
         }
@@ -262,7 +264,7 @@ mod tests {
         for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
             let filter = RateLimit {
                 state: Arc::new(UnreachableStore(on_store_failure)),
-                output_tokens: 1,
+                default_output_tokens: 1,
                 estimates_tokens: true,
             };
             let mut request = request();

@@ -15,21 +15,21 @@ use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "require_json",
-    summary: "Replies 415 to bodies other than `application/json`; with `{or: form}` also accepts `multipart/form-data` for image edits.",
+    summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits.",
     side: ChainSide::Request,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<RequireJsonConfig>),
     bare: true,
     build: |settings, context| {
-        let RequireJsonConfig { or } = read_settings_or_default(settings)?;
-        if or.is_some() && context.protocol != Some(Protocol::ImageEdit) {
+        let RequireJsonConfig { also_accept } = read_settings_or_default(settings)?;
+        if also_accept.is_some() && context.protocol != Some(Protocol::ImageEdit) {
             return Err(InvalidSettings::new(
-                "`or: form` requires a route with `protocol: image_edit`",
+                "`also_accept: multipart` requires a route with `protocol: image_edit`",
             )
-            .at("/or")
-            .hint("write `protocol: image_edit` in the route, or leave `or` out"));
+            .at("/also_accept")
+            .hint("write `protocol: image_edit` in the route, or leave `also_accept` out"));
         }
-        Ok(Arc::new(RequireJson { or }))
+        Ok(Arc::new(RequireJson { also_accept }))
     },
 };
 
@@ -38,7 +38,7 @@ pub const KIND: FilterKind = FilterKind {
 #[serde(deny_unknown_fields, default)]
 struct RequireJsonConfig {
     /// Content type that is accepted in addition to JSON. Default: none.
-    or: Option<AlternativeContentType>,
+    also_accept: Option<AlternativeContentType>,
 }
 
 /// Content type that is accepted in addition to JSON.
@@ -46,11 +46,11 @@ struct RequireJsonConfig {
 #[serde(rename_all = "snake_case")]
 enum AlternativeContentType {
     /// `multipart/form-data`, as SDKs send files.
-    Form,
+    Multipart,
 }
 
 struct RequireJson {
-    or: Option<AlternativeContentType>,
+    also_accept: Option<AlternativeContentType>,
 }
 
 impl Filter for RequireJson {
@@ -62,7 +62,7 @@ impl Filter for RequireJson {
     }
 
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        request.takes_form = self.or.is_some() && request.form_boundary().is_some();
+        request.takes_form = self.also_accept.is_some() && request.form_boundary().is_some();
         HookResult::from(self.check(request))
     }
 }
@@ -76,9 +76,9 @@ impl RequireJson {
     }
 
     fn check_type(&self, headers: &HeaderMap) -> Result<(), Fault> {
-        let wanted = match self.or {
+        let wanted = match self.also_accept {
             None => "send `application/json`",
-            Some(AlternativeContentType::Form) => {
+            Some(AlternativeContentType::Multipart) => {
                 "send `application/json`, or `multipart/form-data` with its boundary"
             }
         };

@@ -9,14 +9,16 @@ use super::view::{RequestView, ResponseView};
 use super::{Filter, HookResult};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use regex::Regex;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
+use serde_json::json;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub const KIND: FilterKind = FilterKind {
     name: "set_headers",
-    summary: "Sets headers: `name: value`, or `name: {of: path, match: regex, value: $1}` with captures of the path or of another header.",
+    summary: "Sets headers: `name: value`, or `name: {source: path, match: regex, value: $1}` with captures of the path or of another header.",
     side: ChainSide::Either,
     placement: FilterPlacement::ANYWHERE,
     settings: Some(settings_schema::<SetHeadersConfig>),
@@ -30,7 +32,7 @@ pub const KIND: FilterKind = FilterKind {
 struct SetHeadersConfig(BTreeMap<String, HeaderValueConfig>);
 
 /// A header's value: as it is, or made from captures.
-#[derive(Deserialize, JsonSchema)]
+#[derive(Deserialize)]
 #[serde(untagged)]
 enum HeaderValueConfig {
     Plain(String),
@@ -42,11 +44,26 @@ enum HeaderValueConfig {
 #[serde(deny_unknown_fields)]
 struct CaptureValueConfig {
     /// Input of the match: `path`, or the name of a request header.
-    of: String,
+    source: String,
     /// Regular expression, unanchored.
     r#match: String,
     /// The value, with `$1` or `$name` for capture groups.
     value: String,
+}
+
+/// One object that may be text, so that a mistake in a mapping is named: `anyOf` could only say that neither fits.
+impl JsonSchema for HeaderValueConfig {
+    fn schema_name() -> Cow<'static, str> {
+        "HeaderValueConfig".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let mut schema = CaptureValueConfig::json_schema(generator);
+        let description = "The value, or `{source: …, match: …, value: …}` to build it from capture groups of a regular expression.";
+        schema.insert("description".into(), json!(description));
+        schema.insert("type".into(), json!(["string", "object"]));
+        schema
+    }
 }
 
 struct SetHeaders {
@@ -57,7 +74,7 @@ struct SetHeaders {
 enum HeaderValueSource {
     Plain(HeaderValue),
     Captured {
-        of: CaptureSubject,
+        subject: CaptureSubject,
         pattern: Regex,
         template: String,
     },
@@ -92,19 +109,19 @@ impl Filter for SetHeaders {
 
 impl HeaderValueSource {
     fn value(&self, path: &str, headers: &HeaderMap) -> Option<HeaderValue> {
-        let (of, pattern, template) = match self {
+        let (subject, pattern, template) = match self {
             Self::Plain(value) => return Some(value.clone()),
             Self::Captured {
-                of,
+                subject,
                 pattern,
                 template,
-            } => (of, pattern, template),
+            } => (subject, pattern, template),
         };
-        let subject = match of {
+        let text = match subject {
             CaptureSubject::Path => path,
             CaptureSubject::Header(name) => headers.get(name)?.to_str().ok()?,
         };
-        let captures = pattern.captures(subject)?;
+        let captures = pattern.captures(text)?;
         let mut value = String::new();
         captures.expand(template, &mut value);
         HeaderValue::from_str(&value).ok()
@@ -159,18 +176,22 @@ fn source(config: HeaderValueConfig) -> Result<HeaderValueSource, InvalidSetting
                     "not a valid header value: use visible ASCII characters, spaces and tabs",
                 )
             }),
-        HeaderValueConfig::Captured(CaptureValueConfig { of, r#match, value }) => {
+        HeaderValueConfig::Captured(CaptureValueConfig {
+            source,
+            r#match,
+            value,
+        }) => {
             let pattern = captures::pattern(&r#match).map_err(|invalid| invalid.at("/match"))?;
             captures::check(&pattern, &value, "value").map_err(|invalid| invalid.at("/value"))?;
             Ok(HeaderValueSource::Captured {
-                of: match of.as_str() {
+                subject: match source.as_str() {
                     "path" => CaptureSubject::Path,
                     header => CaptureSubject::Header(
                         HeaderName::from_bytes(header.as_bytes()).map_err(|_| {
                             InvalidSettings::new(format!(
                                 "expected `path` or a header name, found `{header}`"
                             ))
-                            .at("/of")
+                            .at("/source")
                         })?,
                     ),
                 },
@@ -202,16 +223,19 @@ mod tests {
         for (config, expected) in [
             (json!("plain"), Some("plain")),
             (
-                json!({"of": "path", "match": "^/v(\\d+)/", "value": "version $1"}),
+                json!({"source": "path", "match": "^/v(\\d+)/", "value": "version $1"}),
                 Some("version 1"),
             ),
             (
-                json!({"of": "x-team", "match": "^(?<region>..)-", "value": "$region"}),
+                json!({"source": "x-team", "match": "^(?<region>..)-", "value": "$region"}),
                 Some("eu"),
             ),
-            (json!({"of": "x-other", "match": ".", "value": "set"}), None),
             (
-                json!({"of": "path", "match": "never", "value": "set"}),
+                json!({"source": "x-other", "match": ".", "value": "set"}),
+                None,
+            ),
+            (
+                json!({"source": "path", "match": "never", "value": "set"}),
                 None,
             ),
         ] {

@@ -7,8 +7,8 @@ pub enum Settlement {
     Complete,
     /// The caller closed the connection, or reset the stream, before the end.
     ClientCancelled,
-    /// The caller did not read its response within `write_deadline`.
-    WriteDeadline,
+    /// The caller did not read its response within `write_timeout`.
+    WriteTimeout,
     /// The provider's response broke off.
     UpstreamCut,
     /// The provider sent an error response, or none.
@@ -25,7 +25,7 @@ impl Settlement {
         match self {
             Self::Complete => "complete",
             Self::ClientCancelled => "client_cancelled",
-            Self::WriteDeadline => "write_deadline",
+            Self::WriteTimeout => "write_timeout",
             Self::UpstreamCut => "upstream_cut",
             Self::UpstreamError => "upstream_error",
             Self::GatewayReply => "gateway_reply",

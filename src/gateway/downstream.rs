@@ -246,7 +246,7 @@ impl Downstream {
     /// Sends a complete local reply.
     ///
     /// # Errors
-    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
     pub async fn reply(&mut self, reply: LocalReply) -> Result<(), Fault> {
         let body = self.write_reply_head(reply).await?;
         self.write(body, true).await?;
@@ -288,7 +288,7 @@ impl Downstream {
     /// Sends the head of the response. On HTTP/1.1, a response without `content-length` is chunked.
     ///
     /// # Errors
-    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
     pub async fn write_head(
         &mut self,
         status: StatusCode,
@@ -322,7 +322,7 @@ impl Downstream {
     /// Sends a piece of the response body. A chunked HTTP/1.1 response is flushed at once.
     ///
     /// # Errors
-    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteDeadline`].
+    /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
     pub async fn write(&mut self, data: Bytes, end: bool) -> Result<(), Fault> {
         self.bytes_out += data.len() as u64;
         self.wait_times

@@ -106,7 +106,7 @@ impl Exchange<'_> {
         };
         self.retry_policy = RetryPolicy {
             safety: RetrySafety::of(&self.request),
-            on_silence: route.failover.on_silence,
+            on_timeout: route.failover.on_timeout,
         };
         let KeptResponse {
             response,
@@ -151,7 +151,7 @@ impl Exchange<'_> {
     }
 
     async fn take_body(&mut self) -> Result<(), Fault> {
-        let deadline = self.snapshot.server.limits.body_deadline;
+        let deadline = self.snapshot.server.limits.body_timeout;
         if self.streams_body() {
             return self.prepare_upload(deadline);
         }
@@ -218,7 +218,7 @@ impl Exchange<'_> {
     async fn fail(&mut self, fault: Fault) -> Settlement {
         let settlement = match fault.kind {
             FaultKind::ClientGone => Settlement::ClientCancelled,
-            FaultKind::WriteDeadline => Settlement::WriteDeadline,
+            FaultKind::WriteTimeout => Settlement::WriteTimeout,
             FaultKind::Connect
             | FaultKind::Upstream
             | FaultKind::UnreadableResponse
@@ -235,7 +235,7 @@ impl Exchange<'_> {
             | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
             _ => Settlement::GatewayReply,
         };
-        let is_unread = matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteDeadline);
+        let is_unread = matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteTimeout);
         if is_unread || self.downstream.is_committed() {
             self.record.broken = true;
         } else {

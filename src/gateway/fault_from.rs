@@ -67,10 +67,10 @@ pub fn downstream_read(error: Box<Error>) -> Fault {
 pub fn downstream_write(error: Box<Error>) -> Fault {
     match error.etype() {
         ErrorType::WriteTimedout => Fault::new(
-            FaultKind::WriteDeadline,
+            FaultKind::WriteTimeout,
             "the client did not take the response in time",
         )
-        .detail("the client read nothing within `server.limits.write_deadline`"),
+        .detail("the client read nothing within `server.limits.write_timeout`"),
         _ => gone().source(error),
     }
 }

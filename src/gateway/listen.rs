@@ -130,7 +130,7 @@ impl ServerProcess {
             open,
             proxies,
             tls: tls.transpose()?.map(TlsSettings::build),
-            handshake_deadline: settings.limits.header_deadline,
+            handshake_deadline: settings.limits.header_timeout,
             buffers: CALLER_BUFFERS,
         };
         self.server.add_service(ListenerService {

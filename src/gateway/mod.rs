@@ -86,10 +86,13 @@ impl Gateway {
 }
 
 fn addresses(dns: &DnsSettings, metrics: Arc<Metrics>) -> AddressCache {
-    let DnsSettings { servers, refresh } = dns;
+    let DnsSettings {
+        servers,
+        refresh_interval,
+    } = dns;
     let servers = servers.clone();
     let pace = DnsRefreshPolicy {
-        refresh: *refresh,
+        refresh: *refresh_interval,
         ..DnsRefreshPolicy::default()
     };
     AddressCache::new(DnsResolver::new(servers), metrics, pace)

@@ -65,17 +65,17 @@ impl HttpServerApp for GatewayApp {
         self.begun.store(true, Ordering::Relaxed);
         let snapshot = self.gateway.reloader.current();
         let limits = &snapshot.server.limits;
-        let (keep_alive, deadline, write_deadline) = (
-            limits.keep_alive,
-            limits.header_deadline,
-            limits.write_deadline,
+        let (keep_alive_timeout, deadline, write_timeout) = (
+            limits.keep_alive_timeout,
+            limits.header_timeout,
+            limits.write_timeout,
         );
         let head_size = limits.header_bytes;
         // An idle connection must not keep an old configuration in memory.
         drop(snapshot);
-        session.set_keepalive(Some(keep_alive.as_secs().max(1)));
+        session.set_keepalive(Some(keep_alive_timeout.as_secs().max(1)));
         let times = HeadTimeouts {
-            idle: keep_alive,
+            idle: keep_alive_timeout,
             deadline,
         };
         let inspection = Http1Reader::inspection_of(&session);
@@ -94,8 +94,8 @@ impl HttpServerApp for GatewayApp {
                 return None;
             }
         }
-        session.set_write_timeout(Some(write_deadline));
-        keep_connection(&mut session, keep_alive, *shutdown.borrow());
+        session.set_write_timeout(Some(write_timeout));
+        keep_connection(&mut session, keep_alive_timeout, *shutdown.borrow());
         // The configuration may have changed while the connection was idle.
         let snapshot = self.gateway.reloader.current();
         // Boxed, so that the part that outlives the exchange on an HTTP/2 stream is small.
@@ -264,9 +264,11 @@ async fn read_head(
 }
 
 /// Pingora keeps HTTP/1.1 connections open without limit unless a timeout is set after every head.
-fn keep_connection(session: &mut ServerSession, keep_alive: Duration, shutting_down: bool) {
+fn keep_connection(session: &mut ServerSession, keep_alive_timeout: Duration, shutting_down: bool) {
     match session.get_keepalive() {
-        Some(_) if !shutting_down => session.set_keepalive(Some(keep_alive.as_secs().max(1))),
+        Some(_) if !shutting_down => {
+            session.set_keepalive(Some(keep_alive_timeout.as_secs().max(1)))
+        }
         _ => session.set_keepalive(None),
     }
 }

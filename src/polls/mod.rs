@@ -181,7 +181,7 @@ impl TaskStatusPoller {
         }
         let (_, cached) = self.query(key, status_query, subrequest).await;
         let report = cached?;
-        let poll_after = query.fresh_while(report.state);
+        let poll_after = query.cache_ttl_of(report.state);
         Ok(PolledStatus::until(report, poll_after))
     }
 
@@ -255,13 +255,13 @@ impl TaskStatusPoller {
         status_query: &StatusQuery,
     ) -> Option<PolledStatus> {
         let report = self.terminal_status_noted(key, status_query).await?;
-        let poll_after = status_query.family.query.fresh_while(report.state);
+        let poll_after = status_query.family.query.cache_ttl_of(report.state);
         Some(PolledStatus::until(report, poll_after))
     }
 
     /// Takes a slot of the account's budget, unless there is none or other queries wait for one.
     async fn try_take_budget(&self, status_query: &StatusQuery) -> Result<(), Fault> {
-        let Some(per_second) = status_query.family.query.per_second else {
+        let Some(per_second) = status_query.family.query.max_per_second else {
             return Ok(());
         };
         let queue = self.queue(&status_query.task.channel);
@@ -276,7 +276,7 @@ impl TaskStatusPoller {
 
     /// Takes `queries` slots of the account's budget, directly after each other, and waits a limited time for each.
     async fn take_budget(&self, queries: u32, status_query: &StatusQuery) -> Result<(), Fault> {
-        let Some(per_second) = status_query.family.query.per_second else {
+        let Some(per_second) = status_query.family.query.max_per_second else {
             return Ok(());
         };
         let queue = self.queue(&status_query.task.channel);

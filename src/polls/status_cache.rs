@@ -37,10 +37,10 @@ impl StatusCache {
         let entry = self.entries.get(key)?;
         let age = now.saturating_duration_since(entry.queried_at);
         if let Some(error) = &entry.error {
-            return (age < ERROR_TTL.min(query.fresh)).then(|| Err(error.clone()));
+            return (age < ERROR_TTL.min(query.cache_ttl)).then(|| Err(error.clone()));
         }
         let report = entry.report.as_ref()?;
-        let fresh = query.fresh_while(report.state);
+        let fresh = query.cache_ttl_of(report.state);
         (age < fresh).then(|| Ok(PolledStatus::until(report.clone(), fresh - age)))
     }
 

@@ -44,9 +44,9 @@ fn question(state: Arc<dyn StateStore>, change: impl FnOnce(&mut VideoFamily)) -
     let config: serde_json::Value = serde_saphyr::from_str(yaml).unwrap();
     let config = serde_json::from_value(config).unwrap();
     let mut family = VideoFamily::new("family-b", &config).unwrap();
-    family.query.fresh = Duration::ZERO;
-    family.query.fresh_when_done = Duration::ZERO;
-    family.query.per_second = None;
+    family.query.cache_ttl = Duration::ZERO;
+    family.query.final_cache_ttl = Duration::ZERO;
+    family.query.max_per_second = None;
     change(&mut family);
     let task = TaskId {
         caller: "ann".into(),
@@ -118,8 +118,8 @@ async fn a_fresh_status_is_served_from_the_cache() {
             FakeProvider::default(),
         );
         let status_query = question(memory(), |family| {
-            family.query.fresh = under_way;
-            family.query.fresh_when_done = when_done;
+            family.query.cache_ttl = under_way;
+            family.query.final_cache_ttl = when_done;
         });
         for _ in 0..3 {
             let told = polls
@@ -140,7 +140,7 @@ async fn over_budget_a_cached_status_is_served_or_the_poll_waits() {
         Arc::new(TaskStatusPoller::default()),
         FakeProvider::default(),
     );
-    let status_query = question(memory(), |family| family.query.per_second = Some(1));
+    let status_query = question(memory(), |family| family.query.max_per_second = Some(1));
     let began = Instant::now();
     for _ in 0..5 {
         let told = polls
@@ -168,7 +168,9 @@ async fn polls_over_budget_get_a_retry_after() {
     let mut asking = Vec::new();
     let state = memory();
     for number in 0..12 {
-        let mut status_query = question(state.clone(), |family| family.query.per_second = Some(1));
+        let mut status_query = question(state.clone(), |family| {
+            family.query.max_per_second = Some(1)
+        });
         status_query.task.upstream = format!("up-{number}");
         let (polls, ask) = (polls.clone(), provider.says("404"));
         asking.push(tokio::spawn(async move {
@@ -237,7 +239,7 @@ async fn without_the_store_polls_are_limited_locally_or_denied() {
             FakeProvider::default(),
         );
         let away: Arc<dyn StateStore> = Arc::new(FailingStore(on_store_failure));
-        let status_query = question(away, |family| family.query.per_second = Some(1));
+        let status_query = question(away, |family| family.query.max_per_second = Some(1));
         for _ in 0..3 {
             let told = polls
                 .status(status_query.clone(), provider.says("RUNNING"))
@@ -268,7 +270,7 @@ async fn a_terminal_status_is_noted_in_the_store() {
     let ask = async |word: &str| {
         let polls = Arc::new(TaskStatusPoller::default());
         let status_query = question(state.clone(), |family| {
-            family.query.fresh_when_done = Duration::from_secs(3600);
+            family.query.final_cache_ttl = Duration::from_secs(3600);
         });
         state_of(&polls.status(status_query, provider.says(word)).await)
     };
@@ -285,8 +287,8 @@ async fn status_now_queries_the_provider() {
         FakeProvider::default(),
     );
     let status_query = question(memory(), |family| {
-        family.query.fresh = Duration::from_secs(3600);
-        family.query.fresh_when_done = Duration::from_secs(3600);
+        family.query.cache_ttl = Duration::from_secs(3600);
+        family.query.final_cache_ttl = Duration::from_secs(3600);
     });
     let now = async |word: &str| {
         let report = polls.status_now(&status_query, provider.says(word)).await;
@@ -314,7 +316,9 @@ async fn status_now_reserves_budget_for_the_cancel() {
         Arc::new(TaskStatusPoller::default()),
         FakeProvider::default(),
     );
-    let status_query = question(state.clone(), |family| family.query.per_second = Some(2));
+    let status_query = question(state.clone(), |family| {
+        family.query.max_per_second = Some(2)
+    });
     let report = polls
         .status_now(&status_query, provider.says("PENDING"))
         .await;
@@ -332,8 +336,8 @@ async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
     );
     let provider = FakeProvider::default();
     let status_query = question(state, |family| {
-        family.query.fresh = Duration::from_secs(3600);
-        family.query.fresh_when_done = Duration::from_secs(3600);
+        family.query.cache_ttl = Duration::from_secs(3600);
+        family.query.final_cache_ttl = Duration::from_secs(3600);
     });
     let poll = async |polls: &Arc<TaskStatusPoller>, word: &str| {
         state_of(
@@ -360,8 +364,8 @@ async fn status_now_updates_the_cache_for_all_polls() {
         FakeProvider::default(),
     );
     let status_query = question(memory(), |family| {
-        family.query.fresh = Duration::from_secs(3600);
-        family.query.fresh_when_done = Duration::from_secs(3600);
+        family.query.cache_ttl = Duration::from_secs(3600);
+        family.query.final_cache_ttl = Duration::from_secs(3600);
     });
     let poll = async |word: &str| {
         state_of(

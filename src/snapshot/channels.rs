@@ -281,13 +281,13 @@ fn check_image_edits(
 fn image_edits(config: ImageEditConfig) -> ImageEditPolicy {
     ImageEditPolicy {
         body: match config.body {
-            ImageBodyFormatConfig::AsSent => ImageBodyFormat::AsSent,
+            ImageBodyFormatConfig::Unchanged => ImageBodyFormat::Unchanged,
             ImageBodyFormatConfig::Json => ImageBodyFormat::Json,
-            ImageBodyFormatConfig::Form => ImageBodyFormat::Form,
+            ImageBodyFormatConfig::Multipart => ImageBodyFormat::Multipart,
         },
         response_format: match config.response_format {
-            ResponseFormatHandlingConfig::Consume => ResponseFormatHandling::Consume,
-            ResponseFormatHandlingConfig::Pass => ResponseFormatHandling::Pass,
+            ResponseFormatHandlingConfig::Convert => ResponseFormatHandling::Convert,
+            ResponseFormatHandlingConfig::Forward => ResponseFormatHandling::Forward,
         },
     }
 }

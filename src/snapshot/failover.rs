@@ -3,41 +3,41 @@
 use super::ProblemCollector;
 use crate::catalog::channel::{ChannelLimits, HealthPolicy, ProbePolicy};
 use crate::config::resilience::{
-    ChannelLimitsConfig, FailoverConfig, HealthConfig, ProbeConfig, RetryBudgetConfig,
-    StreamHoldConfig,
+    ChannelLimitsConfig, EventBufferConfig, FailoverConfig, HealthConfig, ProbeConfig,
+    RetryBudgetConfig,
 };
 use std::time::Duration;
 
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
-const PROBE_EVERY_MIN: Duration = Duration::from_millis(100);
+const PROBE_INTERVAL_MIN: Duration = Duration::from_millis(100);
 
 /// The failover of a route: what happens if a channel fails before the caller has received any byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failover {
     /// The maximum number of attempts per request, at least 1.
-    pub attempts: u32,
+    pub max_attempts: u32,
     /// Whether a request fails over after a timeout.
-    pub on_silence: bool,
+    pub on_timeout: bool,
     /// Bounds of holding back the first events of a stream; `None` to forward every event at once.
-    pub hold: Option<StreamHold>,
+    pub buffer_first_events: Option<EventBufferLimits>,
     /// How long a request may wait for a channel that has reached its limits.
-    pub wait: Duration,
+    pub queue_timeout: Duration,
     /// Whether responses carry the number of attempts in a header.
-    pub tell_attempts: bool,
+    pub report_attempts: bool,
 }
 
 /// The maximum number of retries of all requests together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryBudgetLimits {
     /// In percent of the requests.
-    pub percent: u8,
+    pub budget_percent: u8,
     /// The minimum per second, whatever the share.
-    pub per_second: u32,
+    pub min_per_second: u32,
 }
 
 /// Bounds of holding back the first events of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StreamHold {
+pub struct EventBufferLimits {
     pub time: Duration,
     pub bytes: usize,
 }
@@ -45,18 +45,22 @@ pub struct StreamHold {
 impl Failover {
     pub fn new(config: &FailoverConfig) -> Self {
         let FailoverConfig {
-            attempts,
-            on_silence,
-            hold,
-            wait,
-            tell_attempts,
+            max_attempts,
+            on_timeout,
+            buffer_first_events,
+            queue_timeout,
+            report_attempts,
         } = config;
         Self {
-            attempts: attempts.unwrap_or(4),
-            on_silence: on_silence.unwrap_or(true),
-            hold: build_hold(&hold.clone().unwrap_or_default()),
-            wait: wait.as_ref().map_or(Duration::ZERO, |wait| wait.duration()),
-            tell_attempts: tell_attempts.unwrap_or(false),
+            max_attempts: max_attempts.unwrap_or(4),
+            on_timeout: on_timeout.unwrap_or(true),
+            buffer_first_events: build_event_buffer(
+                &buffer_first_events.clone().unwrap_or_default(),
+            ),
+            queue_timeout: queue_timeout
+                .as_ref()
+                .map_or(Duration::ZERO, |span| span.duration()),
+            report_attempts: report_attempts.unwrap_or(false),
         }
     }
 }
@@ -64,12 +68,12 @@ impl Failover {
 impl RetryBudgetLimits {
     pub fn new(config: &RetryBudgetConfig) -> Self {
         let RetryBudgetConfig {
-            percent,
-            per_second,
+            budget_percent,
+            min_per_second,
         } = *config;
         Self {
-            percent,
-            per_second,
+            budget_percent,
+            min_per_second,
         }
     }
 }
@@ -77,12 +81,12 @@ impl RetryBudgetLimits {
 /// The limits of a channel.
 pub fn limits(config: &ChannelLimitsConfig) -> ChannelLimits {
     let ChannelLimitsConfig {
-        in_flight,
+        concurrent,
         requests_per_minute,
         tokens_per_minute,
     } = *config;
     ChannelLimits {
-        in_flight,
+        concurrent,
         requests_per_minute,
         tokens_per_minute,
     }
@@ -95,7 +99,7 @@ pub(crate) fn health(
     problems: &mut ProblemCollector<'_>,
 ) -> HealthPolicy {
     let HealthConfig {
-        failures,
+        consecutive_failures,
         failure_percent,
         cool_down,
         cool_down_max,
@@ -117,12 +121,16 @@ pub(crate) fn health(
         );
     }
     if let Some(probe) = probe
-        && probe.every.duration() < PROBE_EVERY_MIN
+        && probe.interval.duration() < PROBE_INTERVAL_MIN
     {
-        problems.error(&format!("{at}/probe/every"), "must be at least 100ms", None);
+        problems.error(
+            &format!("{at}/probe/interval"),
+            "must be at least 100ms",
+            None,
+        );
     }
     HealthPolicy {
-        failures: failures.unwrap_or(base.failures),
+        consecutive_failures: consecutive_failures.unwrap_or(base.consecutive_failures),
         failure_percent: failure_percent.unwrap_or(base.failure_percent),
         cool_down,
         cool_down_max,
@@ -133,13 +141,13 @@ pub(crate) fn health(
     }
 }
 
-fn build_hold(config: &StreamHoldConfig) -> Option<StreamHold> {
-    let StreamHoldConfig {
+fn build_event_buffer(config: &EventBufferConfig) -> Option<EventBufferLimits> {
+    let EventBufferConfig {
         enabled,
         time,
         size,
     } = config;
-    enabled.unwrap_or(true).then(|| StreamHold {
+    enabled.unwrap_or(true).then(|| EventBufferLimits {
         time: time
             .as_ref()
             .map_or(Duration::from_secs(1), |span| span.duration()),
@@ -151,7 +159,7 @@ fn build_hold(config: &StreamHoldConfig) -> Option<StreamHold> {
 
 fn build_probe(config: &ProbeConfig) -> ProbePolicy {
     ProbePolicy {
-        every: config.every.duration(),
+        interval: config.interval.duration(),
         timeout: config
             .timeout
             .as_ref()

@@ -113,14 +113,14 @@ fn complete(
     let mut families = shipped.clone();
     for (name, config) in configs {
         // A family with a built-in name changes that family, unless `like` names another one.
-        let like = config.like.as_deref().unwrap_or(name);
-        let base = shipped.get(like);
-        if base.is_none() && config.like.is_some() {
-            let hint = did_you_mean(like, shipped.keys().map(String::as_str));
-            let at = child(&child("/families", name), "like");
+        let extends = config.extends.as_deref().unwrap_or(name);
+        let base = shipped.get(extends);
+        if base.is_none() && config.extends.is_some() {
+            let hint = did_you_mean(extends, shipped.keys().map(String::as_str));
+            let at = child(&child("/families", name), "extends");
             problems.error(
                 &at,
-                format!("unknown built-in family `{like}`"),
+                format!("unknown built-in family `{extends}`"),
                 hint.as_deref(),
             );
             continue;

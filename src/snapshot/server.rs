@@ -66,10 +66,10 @@ pub struct ServerLimits {
     pub connections: u32,
     /// The maximum size of the request line and header fields together.
     pub header_bytes: usize,
-    pub header_deadline: Duration,
-    pub body_deadline: Duration,
-    pub write_deadline: Duration,
-    pub keep_alive: Duration,
+    pub header_timeout: Duration,
+    pub body_timeout: Duration,
+    pub write_timeout: Duration,
+    pub keep_alive_timeout: Duration,
     pub drain_notice: Option<Duration>,
     pub drain: Duration,
 }
@@ -80,7 +80,7 @@ pub struct DnsSettings {
     /// Name servers; the system's if empty.
     pub servers: Vec<SocketAddr>,
     /// The time to live of addresses that come without one.
-    pub refresh: Duration,
+    pub refresh_interval: Duration,
 }
 
 /// Builds the settings that `config` describes; reports problems.
@@ -139,10 +139,10 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
     let ServerLimitsConfig {
         connections,
         header_size,
-        header_deadline,
-        body_deadline,
-        write_deadline,
-        keep_alive,
+        header_timeout,
+        body_timeout,
+        write_timeout,
+        keep_alive_timeout,
         drain_notice,
         drain,
     } = config;
@@ -150,10 +150,10 @@ fn build_limits(config: &ServerLimitsConfig) -> ServerLimits {
     ServerLimits {
         connections: *connections,
         header_bytes: header_bytes.map_or(HEADER_BYTES_MAX, |bytes| bytes.min(HEADER_BYTES_MAX)),
-        header_deadline: header_deadline.duration(),
-        body_deadline: body_deadline.duration(),
-        write_deadline: write_deadline.duration(),
-        keep_alive: keep_alive.duration(),
+        header_timeout: header_timeout.duration(),
+        body_timeout: body_timeout.duration(),
+        write_timeout: write_timeout.duration(),
+        keep_alive_timeout: keep_alive_timeout.duration(),
         drain_notice: drain_notice.map(HumanDuration::duration),
         drain: drain.duration(),
     }
@@ -230,7 +230,10 @@ fn name_server(text: &str) -> Option<SocketAddr> {
 
 /// Reports name servers that are not addresses: resolving their names would need a name server.
 fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSettings {
-    let DnsConfig { servers, refresh } = config;
+    let DnsConfig {
+        servers,
+        refresh_interval,
+    } = config;
     let mut addresses = Vec::new();
     for (index, server) in servers.iter().enumerate() {
         match name_server(server) {
@@ -246,7 +249,7 @@ fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSett
     }
     DnsSettings {
         servers: addresses,
-        refresh: refresh.duration(),
+        refresh_interval: refresh_interval.duration(),
     }
 }
 

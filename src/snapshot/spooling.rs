@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpoolPolicy {
     /// The size in bytes above which a body is spooled.
-    pub above: u64,
+    pub threshold: u64,
     pub folder: Arc<Path>,
 }
 
@@ -23,7 +23,7 @@ pub(crate) fn build(
     problems: &mut ProblemCollector<'_>,
 ) -> SpoolPolicy {
     let SpoolConfig {
-        above,
+        threshold,
         folder: named,
     } = config;
     let spool_folder = match named {
@@ -41,13 +41,13 @@ pub(crate) fn build(
             ),
             None => problems.warning(
                 "",
-                format!("{reason}; request bodies above {above} will get 503"),
+                format!("{reason}; request bodies above {threshold} will get 503"),
                 Some("set `server.spool.folder`"),
             ),
         }
     }
     SpoolPolicy {
-        above: above.bytes(),
+        threshold: threshold.bytes(),
         folder: spool_folder.into(),
     }
 }

@@ -25,7 +25,7 @@ fn build_file(
     folder: &Path,
     problems: &mut ProblemCollector<'_>,
 ) -> StoreSettings {
-    let SqliteConfig { path, keep } = config;
+    let SqliteConfig { path, id_ttl } = config;
     let path = folder.join(path);
     let parent = path
         .parent()
@@ -39,7 +39,7 @@ fn build_file(
     }
     StoreSettings::File(SqliteSettings {
         path,
-        keep: keep.duration(),
+        id_ttl: id_ttl.duration(),
     })
 }
 
@@ -54,9 +54,9 @@ fn build_redis(
         password,
         ca,
         prefix,
-        wait,
-        keep,
-        limits_when_away,
+        timeout,
+        id_ttl,
+        on_store_failure,
     } = config;
     let ca = ca.as_ref().and_then(|file| {
         let path = folder.join(file);
@@ -71,11 +71,11 @@ fn build_redis(
         password: password.clone(),
         ca,
         prefix: prefix.clone(),
-        wait: wait.duration(),
-        keep: keep.duration(),
-        limits_when_away: match limits_when_away {
-            OnStoreFailureConfig::Open => OnStoreFailure::Allow,
-            OnStoreFailureConfig::Closed => OnStoreFailure::Deny,
+        timeout: timeout.duration(),
+        id_ttl: id_ttl.duration(),
+        on_store_failure: match on_store_failure {
+            OnStoreFailureConfig::Allow => OnStoreFailure::Allow,
+            OnStoreFailureConfig::Deny => OnStoreFailure::Deny,
         },
     };
     if let Err(reason) = site.client() {

@@ -14,8 +14,8 @@ impl StoreSettings {
     pub fn open(&self) -> Arc<dyn StateStore> {
         match self {
             Self::Memory => Arc::new(MemoryStore::default()),
-            Self::File(SqliteSettings { path, keep }) => {
-                match SqliteStore::open(path, *keep, Clock::default()) {
+            Self::File(SqliteSettings { path, id_ttl }) => {
+                match SqliteStore::open(path, *id_ttl, Clock::default()) {
                     Ok(store) => Arc::new(store),
                     Err(reason) => {
                         tracing::warn!(

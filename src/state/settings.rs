@@ -20,7 +20,7 @@ pub enum StoreSettings {
 pub struct SqliteSettings {
     pub path: PathBuf,
     /// An id that was not used for this long is removed.
-    pub keep: Duration,
+    pub id_ttl: Duration,
 }
 
 /// Settings of the Redis store.
@@ -35,10 +35,10 @@ pub struct RedisSettings {
     /// The prefix of every key.
     pub prefix: String,
     /// The timeout of a command that a request waits for.
-    pub wait: Duration,
+    pub timeout: Duration,
     /// An id that was not used for this long is removed.
-    pub keep: Duration,
-    pub limits_when_away: OnStoreFailure,
+    pub id_ttl: Duration,
+    pub on_store_failure: OnStoreFailure,
 }
 
 impl StoreSettings {

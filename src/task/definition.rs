@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[serde(deny_unknown_fields, default)]
 pub struct VideoFamilyConfig {
     /// A shipped family whose sections are used where this one has none.
-    pub like: Option<String>,
+    pub extends: Option<String>,
     /// The native protocol of the family. Requests mapped from the generic
     /// protocol are validated against its schema, too.
     pub protocol: Option<Protocol>,
@@ -33,7 +33,7 @@ pub struct VideoFamilyConfig {
     /// Where responses have the status, and how it is mapped.
     pub status: Option<StatusMappingConfig>,
     /// Where the response to a query has the fields of the generic task status.
-    pub answer: Option<ResponseMappingConfig>,
+    pub response: Option<ResponseMappingConfig>,
     /// Where responses have errors.
     pub errors: Option<ErrorMappingConfig>,
     /// What is replaced in responses to callers of the family's native protocol.
@@ -70,15 +70,15 @@ pub struct TaskQueryConfig {
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
     /// How long the status of an unfinished task is cached.
-    #[serde(default = "fresh")]
-    pub fresh: HumanDuration,
+    #[serde(default = "default_cache_ttl")]
+    pub cache_ttl: HumanDuration,
     /// How long the status of a finished task is cached.
-    #[serde(default = "fresh_when_done")]
-    pub fresh_when_done: HumanDuration,
+    #[serde(default = "default_final_cache_ttl")]
+    pub final_cache_ttl: HumanDuration,
     /// Maximum queries and cancels of one channel in any second, for all gateways that share their state.
     /// Default: no limit.
     #[schemars(range(min = 1, max = 1000))]
-    pub per_second: Option<u16>,
+    pub max_per_second: Option<u16>,
 }
 
 /// A request that cancels a task.
@@ -95,7 +95,7 @@ pub struct TaskCancelConfig {
     /// Statuses in which a task can be cancelled. In others no cancel is sent, since the same request may
     /// have another meaning there. Default: every status that is not final.
     #[serde(default)]
-    pub only: Vec<TaskState>,
+    pub statuses: Vec<TaskState>,
 }
 
 /// Where the fields of a generic request go.
@@ -246,7 +246,7 @@ pub struct ErrorMappingConfig {
     pub message: ValueSourcesConfig,
     /// Codes of refusals that concern the account or are temporary, so that
     /// a create may go to another channel; a trailing `*` matches any rest.
-    pub elsewhere: Vec<String>,
+    pub failover_codes: Vec<String>,
 }
 
 /// What is replaced in responses to callers of the native protocol, besides the task id.
@@ -258,14 +258,14 @@ pub struct NativeMappingConfig {
     /// Where requests have ids of other tasks; `*` matches all elements of an array.
     pub ids_in_request: ValueSourcesConfig,
     /// Where responses have ids of other tasks; `*` matches all elements of an array.
-    pub ids_in_answer: ValueSourcesConfig,
+    pub ids_in_response: ValueSourcesConfig,
 }
 
-fn fresh() -> HumanDuration {
+fn default_cache_ttl() -> HumanDuration {
     HumanDuration::seconds(2)
 }
 
-fn fresh_when_done() -> HumanDuration {
+fn default_final_cache_ttl() -> HumanDuration {
     HumanDuration::seconds(60 * 60)
 }
 
@@ -276,7 +276,7 @@ impl VideoFamilyConfig {
         // Requests of another shape are none of that protocol.
         let inherited = base.protocol.filter(|_| self.request.is_none());
         Self {
-            like: self.like,
+            extends: self.extends,
             protocol: self.protocol.or(inherited),
             create: self.create.or(base.create),
             query: self.query.or(base.query),
@@ -284,7 +284,7 @@ impl VideoFamilyConfig {
             request: self.request.or(base.request),
             task_id: self.task_id.or(base.task_id),
             status: self.status.or(base.status),
-            answer: self.answer.or(base.answer),
+            response: self.response.or(base.response),
             errors: self.errors.or(base.errors),
             native: self.native.or(base.native),
         }

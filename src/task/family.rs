@@ -48,19 +48,19 @@ pub struct VideoFamily {
 pub struct TaskQuery {
     pub call: RequestTemplate,
     /// How long a response is cached while the task is running.
-    pub fresh: Duration,
+    pub cache_ttl: Duration,
     /// How long a response is cached once the task has ended.
-    pub fresh_when_done: Duration,
+    pub final_cache_ttl: Duration,
     /// The maximum number of queries and cancels per channel in any second; `None` for no limit.
-    pub per_second: Option<u16>,
+    pub max_per_second: Option<u16>,
 }
 
 impl TaskQuery {
     /// How long a response about a task in this state is cached.
-    pub fn fresh_while(&self, state: TaskState) -> Duration {
+    pub fn cache_ttl_of(&self, state: TaskState) -> Duration {
         match state.is_terminal() {
-            true => self.fresh_when_done,
-            false => self.fresh,
+            true => self.final_cache_ttl,
+            false => self.cache_ttl,
         }
     }
 }
@@ -70,7 +70,7 @@ impl TaskQuery {
 pub struct TaskCancel {
     pub call: RequestTemplate,
     /// The states in which the provider accepts a cancel.
-    pub only: Vec<TaskState>,
+    pub statuses: Vec<TaskState>,
 }
 
 /// How the fields of a generic request are mapped.
@@ -136,12 +136,12 @@ struct UsageMapping {
 struct ErrorMapping {
     code: ValueSources,
     message: ValueSources,
-    elsewhere: Vec<String>,
+    failover_codes: Vec<String>,
 }
 
 #[derive(Debug)]
 struct NativeMapping {
     model: ValueSources,
     ids_in_request: ValueSources,
-    ids_in_answer: ValueSources,
+    ids_in_response: ValueSources,
 }

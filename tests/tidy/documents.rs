@@ -193,7 +193,8 @@ fn every_metric_a_page_names_is_one_of_the_program() {
     let metric = Regex::new(r"\bheadgate_[a-z_]+[a-z]").unwrap();
     let sources: String = sources().into_iter().map(|file| file.text).collect();
     let mut offenders = Vec::new();
-    for file in pages() {
+    // CHANGELOG.md names metrics by their earlier names, too.
+    for file in pages().filter(|file| file.path != "CHANGELOG.md") {
         for (line, text) in file.lines() {
             let unknown = metric
                 .find_iter(text)

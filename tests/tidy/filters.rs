@@ -105,8 +105,13 @@ fn nobody_knows_a_filter_by_its_name() {
     const OTHER_MEANINGS: &[(&str, &str)] = &[("crates/protocol/src/error_class.rs", "rate_limit")];
     let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
     let named = Regex::new(&format!(r#"["`]({})["`]"#, names.join("|"))).unwrap();
+    // It names the filters whose settings had other names.
+    let is_history = |file: &TextFile| file.path == "src/config/renamed_keys.rs";
     let mut offenders = Vec::new();
-    for file in sources().iter().filter(|file| !file.is_test()) {
+    for file in sources()
+        .iter()
+        .filter(|file| !file.is_test() && !is_history(file))
+    {
         let tests_from = file.tests_begin();
         let code = file.lines().take_while(|(line, _)| *line < tests_from);
         for (line, code) in code {

@@ -184,7 +184,7 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
         | FaultKind::ClientGone
-        | FaultKind::WriteDeadline => "invalid_request_error",
+        | FaultKind::WriteTimeout => "invalid_request_error",
         FaultKind::Forbidden => "permission_error",
         FaultKind::TooManyRequests => "requests",
         FaultKind::TooManyTokens => "tokens",
@@ -216,7 +216,7 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
         | FaultKind::ClientGone
-        | FaultKind::WriteDeadline => "invalid_request_error",
+        | FaultKind::WriteTimeout => "invalid_request_error",
         FaultKind::Unauthenticated => "authentication_error",
         FaultKind::Forbidden => "permission_error",
         FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownId | FaultKind::Gone => {
@@ -246,7 +246,7 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         | FaultKind::BadHeader
         | FaultKind::UnsupportedMedia
         | FaultKind::ClientGone
-        | FaultKind::WriteDeadline => "InvalidParameter",
+        | FaultKind::WriteTimeout => "InvalidParameter",
         FaultKind::Unauthenticated => "InvalidApiKey",
         FaultKind::Forbidden => "AccessDenied",
         FaultKind::NoRoute | FaultKind::UnknownId | FaultKind::Gone => "NotFound",

@@ -68,7 +68,7 @@ pub enum FaultKind {
     /// The caller closed the connection.
     ClientGone,
     /// The caller did not read its response in time.
-    WriteDeadline,
+    WriteTimeout,
     /// A defect of the gateway.
     Internal,
 }
@@ -107,7 +107,7 @@ impl FaultKind {
             Self::UpgradeRequired => 426,
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
             Self::HeadTooLarge => 431,
-            Self::ClientGone | Self::WriteDeadline => 499,
+            Self::ClientGone | Self::WriteTimeout => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream | Self::UnreadableResponse => 502,
             Self::Overloaded | Self::Ending | Self::NoChannel => 503,
@@ -139,7 +139,7 @@ impl FaultKind {
             Self::TooManyRequests | Self::TooManyTokens => "rate_limit_exceeded",
             Self::OverBudget => "insufficient_quota",
             Self::ClientGone => "client_gone",
-            Self::WriteDeadline => "write_deadline",
+            Self::WriteTimeout => "write_timeout",
             Self::Internal => "internal_error",
             Self::Connect => "upstream_unreachable",
             Self::Upstream => "upstream_error",
@@ -185,7 +185,7 @@ impl FaultKind {
             | Self::OutcomeUnknown
             | Self::UpstreamTimeout
             | Self::ClientGone
-            | Self::WriteDeadline
+            | Self::WriteTimeout
             | Self::Internal => true,
         }
     }

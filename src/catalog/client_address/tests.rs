@@ -16,7 +16,7 @@ fn addresses(source: AddressSource) -> ClientAddressResolver {
     let trusted = ["10.0.0.0/8", "fd00::/8"];
     ClientAddressResolver {
         source,
-        trusted: trusted.map(|text| Network::parse(text).unwrap()).into(),
+        trusted_proxies: trusted.map(|text| Network::parse(text).unwrap()).into(),
     }
 }
 

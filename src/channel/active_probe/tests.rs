@@ -12,10 +12,10 @@ fn failed(reason: FailureReason) -> Result<(), AttemptFailure> {
 fn probed(keys: u64) -> Arc<Channel> {
     let mut channel = channel("a", 1, 0);
     channel.health = HealthPolicy {
-        failures: 1,
+        consecutive_failures: 1,
         credential_cool_down: Duration::from_millis(500),
         probe: Some(ProbePolicy {
-            every: Duration::from_secs(60),
+            interval: Duration::from_secs(60),
             timeout: Duration::from_secs(5),
         }),
         ..HealthPolicy::default()

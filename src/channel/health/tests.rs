@@ -4,7 +4,7 @@ use super::*;
 use crate::catalog::channel::ProbePolicy;
 
 const POLICY: HealthPolicy = HealthPolicy {
-    failures: 3,
+    consecutive_failures: 3,
     failure_percent: 50,
     cool_down: Duration::from_secs(1),
     cool_down_max: Duration::from_secs(10),
@@ -265,7 +265,7 @@ fn a_probe_ends_a_cool_down_unless_retry_after_or_a_refused_credential_set_it() 
 #[test]
 fn no_request_is_the_trial_while_probes_fail() {
     let probe = ProbePolicy {
-        every: Duration::from_secs(10),
+        interval: Duration::from_secs(10),
         timeout: Duration::from_secs(2),
     };
     let policy = HealthPolicy {

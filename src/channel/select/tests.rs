@@ -146,7 +146,7 @@ fn the_next_tier_is_used_when_the_one_before_has_no_usable_channel() {
 fn a_channel_at_its_limit_is_skipped_and_reported_as_such() {
     let channels = channels();
     let mut small = channel("small", 1, 0);
-    small.limits.in_flight = Some(1);
+    small.limits.concurrent = Some(1);
     let candidates = [candidate(small)];
     let held = channels
         .choose(&candidates, &[], MonotonicTime(0))
@@ -157,7 +157,7 @@ fn a_channel_at_its_limit_is_skipped_and_reported_as_such() {
         .err()
         .unwrap();
     assert!(none.is_full());
-    assert_eq!(none.to_string(), "small: at its limit `in_flight`");
+    assert_eq!(none.to_string(), "small: at its limit `concurrent`");
     drop(held);
     assert!(channels.choose(&candidates, &[], MonotonicTime(0)).is_ok());
 }
@@ -274,7 +274,7 @@ fn a_failing_channel_is_the_last_resort_but_not_one_that_sent_retry_after() {
 fn a_limit_holds_under_concurrent_requests() {
     let mut limited = channel("a", 1, 0);
     limited.limits = ChannelLimits {
-        in_flight: Some(3),
+        concurrent: Some(3),
         requests_per_minute: Some(2_000),
         ..ChannelLimits::default()
     };

@@ -12,9 +12,9 @@ use http::{HeaderValue, header};
 
 /// The conversion that a channel requires.
 enum BodyConversion {
-    AsSent,
+    Unchanged,
     Json,
-    Form,
+    Multipart,
 }
 
 /// Keeps the candidates to whose format the request can be converted.
@@ -55,11 +55,11 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
     let rewrite = ImageRequestRewrite {
         model: candidate.model.as_ref().map(|model| &*model.name),
         keep_response_format: candidate.channel.image_edits.response_format
-            == ResponseFormatHandling::Pass,
+            == ResponseFormatHandling::Forward,
     };
     let body = request.body.scanned();
     let (sent, content_type) = match (conversion_for(request, candidate), request.body.form()) {
-        (BodyConversion::Form, _) => {
+        (BodyConversion::Multipart, _) => {
             let EncodedForm { content_type, body } =
                 images::encode_form(body, rewrite, &request.id)?;
             let content_type = HeaderValue::try_from(content_type);
@@ -69,7 +69,7 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
             let json = images::encode_json(form, FileEncoding::DataUrls, rewrite)?;
             (json, HeaderValue::from_static("application/json"))
         }
-        (BodyConversion::Json | BodyConversion::AsSent, _) => {
+        (BodyConversion::Json | BodyConversion::Unchanged, _) => {
             if !rewrite.keep_response_format {
                 leave_out(RESPONSE_FORMAT, request, attempt);
             }
@@ -85,10 +85,10 @@ fn conversion_for(request: &RequestView, candidate: &Candidate) -> BodyConversio
     let is_form = request.body.form().is_some();
     match (candidate.channel.image_edits.body, is_form) {
         (ImageBodyFormat::Json, true) => BodyConversion::Json,
-        (ImageBodyFormat::Form, false) => BodyConversion::Form,
-        (ImageBodyFormat::AsSent, _)
+        (ImageBodyFormat::Multipart, false) => BodyConversion::Multipart,
+        (ImageBodyFormat::Unchanged, _)
         | (ImageBodyFormat::Json, false)
-        | (ImageBodyFormat::Form, true) => BodyConversion::AsSent,
+        | (ImageBodyFormat::Multipart, true) => BodyConversion::Unchanged,
     }
 }
 
@@ -98,9 +98,9 @@ fn check_convertible(
 ) -> Result<(), UnconvertibleField> {
     let body = request.body.scanned();
     match (conversion_for(request, candidate), request.body.form()) {
-        (BodyConversion::Form, _) => images::fits_form(body),
+        (BodyConversion::Multipart, _) => images::fits_form(body),
         (BodyConversion::Json, Some(form)) => images::fits_json(form),
-        (BodyConversion::Json | BodyConversion::AsSent, _) => Ok(()),
+        (BodyConversion::Json | BodyConversion::Unchanged, _) => Ok(()),
     }
 }
 

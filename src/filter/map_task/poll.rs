@@ -85,7 +85,7 @@ impl MapTask {
             Ok(report) => report,
             Err(error) => return self.cancel_error_reply(&polled, &error),
         };
-        if !cancel.only.contains(&report.state) {
+        if !cancel.statuses.contains(&report.state) {
             return Err(too_late(cancel, report.state));
         }
         // The cancel may change the task's status, whether it succeeds or not and whether the caller waits or not.
@@ -283,7 +283,7 @@ fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> FilterActio
 }
 
 fn too_late(cancel: &TaskCancel, state: TaskState) -> Fault {
-    let states: Vec<&str> = cancel.only.iter().map(|state| state.name()).collect();
+    let states: Vec<&str> = cancel.statuses.iter().map(|state| state.name()).collect();
     let (state, when) = (state.name(), states.join(" or "));
     not_cancellable(format!(
         "the task is {state}; it can be cancelled only while it is {when}"

@@ -56,7 +56,7 @@ impl<'s> RequestBodyBuffer<'s> {
         let spooled = match &mut self.storage {
             BodyStorage::Spool(spool) => spool.push(piece).await,
             BodyStorage::Memory(body) => match self.spooling {
-                Some(spooling) if expected > spooling.above => {
+                Some(spooling) if expected > spooling.threshold => {
                     let body = std::mem::take(body).freeze();
                     let mut spool = BodySpool::new(spooling.folder.clone());
                     let pushed = push_all(&mut spool, [body, piece]).await;
@@ -110,8 +110,10 @@ impl<'s> RequestBodyBuffer<'s> {
 
     /// Maximum number of bytes of a body in memory.
     fn memory_max(&self) -> usize {
-        let above = self.spooling.map_or(u64::MAX, |spooling| spooling.above);
-        to_usize(self.bytes_max.min(above))
+        let threshold = self
+            .spooling
+            .map_or(u64::MAX, |spooling| spooling.threshold);
+        to_usize(self.bytes_max.min(threshold))
     }
 
     fn no_room(&self, error: io::Error) -> Fault {
@@ -158,9 +160,9 @@ mod tests {
     use bytes::Bytes;
     use std::path::Path;
 
-    fn spooling(above: u64) -> SpoolPolicy {
+    fn spooling(threshold: u64) -> SpoolPolicy {
         SpoolPolicy {
-            above,
+            threshold,
             folder: std::env::temp_dir().into(),
         }
     }
@@ -172,15 +174,18 @@ mod tests {
     #[tokio::test]
     async fn a_body_is_the_same_whether_it_was_spooled_or_not() {
         let body = pattern(3_000_000);
-        for above in [1, 1_000, 2_999_999, 3_000_000, u64::MAX] {
+        for threshold in [1, 1_000, 2_999_999, 3_000_000, u64::MAX] {
             for declared in [None, Some(3_000_000)] {
-                let spooling = spooling(above);
+                let spooling = spooling(threshold);
                 let mut buffer = RequestBodyBuffer::new(3_000_000, declared, Some(&spooling));
                 for piece in body.chunks(70_001) {
                     buffer.push(Bytes::copy_from_slice(piece)).await.unwrap();
                 }
                 let whole = buffer.finish().await.unwrap();
-                assert!(whole == body, "above {above}, declared {declared:?}");
+                assert!(
+                    whole == body,
+                    "threshold {threshold}, declared {declared:?}"
+                );
             }
         }
     }
@@ -198,7 +203,7 @@ mod tests {
     #[tokio::test]
     async fn a_missing_spool_folder_is_reported_as_no_room() {
         let spooling = SpoolPolicy {
-            above: 10,
+            threshold: 10,
             folder: Path::new("/nowhere/at/all").into(),
         };
         let mut buffer = RequestBodyBuffer::new(1_000, None, Some(&spooling));

@@ -113,7 +113,9 @@ impl Exchange<'_> {
 
 impl Attempts<'_> {
     async fn run(&mut self) -> Result<KeptResponse, Fault> {
-        self.gateway.budget.earn(self.snapshot.retries.percent);
+        self.gateway
+            .budget
+            .earn(self.snapshot.retries.budget_percent);
         let mut last: Option<LastAttempt> = None;
         while let Some(lease) = self.next_lease(last.is_some()).await? {
             if let Some(LastAttempt::Responded(kept)) = last.take() {
@@ -153,22 +155,22 @@ impl Attempts<'_> {
             .candidates
             .iter()
             .filter(|other| other.channel.name != lease.candidate.channel.name);
-        self.record.attempts < self.route.failover.attempts
+        self.record.attempts < self.route.failover.max_attempts
             && gateway
                 .budget
-                .is_left(now, self.snapshot.retries.per_second)
+                .is_left(now, self.snapshot.retries.min_per_second)
             && gateway.channels.has_another(others, &self.tried, now)
     }
 
     /// The lease of the next channel; `None` if the result of the last attempt is final.
     async fn next_lease(&mut self, has_last: bool) -> Result<Option<ChannelLease>, Fault> {
-        if self.record.attempts >= self.route.failover.attempts {
+        if self.record.attempts >= self.route.failover.max_attempts {
             return Ok(None);
         }
         if has_last && !self.may_try_again() {
             return Ok(None);
         }
-        let until = Instant::now() + self.route.failover.wait;
+        let until = Instant::now() + self.route.failover.queue_timeout;
         loop {
             let gateway = self.gateway;
             let freed = gateway.channels.freed.notified();
@@ -198,7 +200,9 @@ impl Attempts<'_> {
         {
             return false;
         }
-        let taken = gateway.budget.take(now, self.snapshot.retries.per_second);
+        let taken = gateway
+            .budget
+            .take(now, self.snapshot.retries.min_per_second);
         if !taken {
             gateway.metrics.channels.retry_denied();
         }
@@ -211,7 +215,7 @@ impl Attempts<'_> {
         self.record.key = lease.key;
         self.record.upstream_request_id = None;
         self.request.info.credential = lease.key;
-        if self.route.failover.tell_attempts {
+        if self.route.failover.report_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
             self.request.response_headers.insert(ATTEMPTS, attempts);
         }

@@ -21,7 +21,7 @@ use crate::protocol::retry_after;
 use crate::protocol::sse::SseDecoder;
 use crate::protocol::stream::{EventClass, classify};
 use crate::protocol::upstream_request_id;
-use crate::snapshot::failover::StreamHold;
+use crate::snapshot::failover::EventBufferLimits;
 use bytes::Bytes;
 use std::pin::pin;
 use std::time::SystemTime;
@@ -126,10 +126,14 @@ impl Attempts<'_> {
         kind: ResponseBodyKind,
         lease: &ChannelLease,
     ) -> Result<FirstEvent, Fault> {
-        match (kind, self.route.failover.hold, self.request.protocol) {
+        match (
+            kind,
+            self.route.failover.buffer_first_events,
+            self.request.protocol,
+        ) {
             _ if !self.has_other_candidate(lease) => Ok(FirstEvent::Content),
-            (ResponseBodyKind::Stream, Some(hold), Some(protocol)) => {
-                self.hold_first_events(response, hold, protocol).await
+            (ResponseBodyKind::Stream, Some(limits), Some(protocol)) => {
+                self.buffer_first_events(response, limits, protocol).await
             }
             // A response that breaks off before the first byte of its body can still be replaced.
             (ResponseBodyKind::Json, _, Some(_)) => {
@@ -142,17 +146,17 @@ impl Attempts<'_> {
     }
 
     /// Reads the first events of a stream until one of them is content or an error, or a bound is reached.
-    async fn hold_first_events(
+    async fn buffer_first_events(
         &mut self,
         response: &mut UpstreamResponse,
-        hold: StreamHold,
+        limits: EventBufferLimits,
         protocol: Protocol,
     ) -> Result<FirstEvent, Fault> {
         // A heartbeat can be sent only after the head.
-        let heartbeat = self.route.response.heartbeat().unwrap_or(hold.time);
-        let until = Instant::now() + hold.time.min(heartbeat);
-        let mut framer = SseDecoder::new(hold.bytes);
-        let mut held = 0;
+        let heartbeat = self.route.response.heartbeat().unwrap_or(limits.time);
+        let until = Instant::now() + limits.time.min(heartbeat);
+        let mut framer = SseDecoder::new(limits.bytes);
+        let mut buffered = 0;
         loop {
             let max_wait = until.saturating_duration_since(Instant::now());
             let peeking = response.peek_chunk_within(max_wait);
@@ -164,13 +168,13 @@ impl Attempts<'_> {
                 Err(BodyReadError::Broken(fault)) => return Err(fault),
             };
             framer.push(&chunk);
-            held += chunk.len();
+            buffered += chunk.len();
             while let Some(event) = framer.next() {
                 if let Some(seen) = classify_first_event(protocol, event.name(), event.data()) {
                     return Ok(seen);
                 }
             }
-            if held >= hold.bytes {
+            if buffered >= limits.bytes {
                 return Ok(FirstEvent::Content);
             }
         }

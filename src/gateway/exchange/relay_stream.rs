@@ -122,7 +122,7 @@ impl Exchange<'_> {
         };
         // After a partial event, the caller could not parse an error event.
         let between_events = partial.is_none_or(|partial| rewritten && !partial.is_oversize());
-        let is_read = !matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteDeadline);
+        let is_read = !matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteTimeout);
         if is_read && between_events && !stream.is_over() {
             self.send_error_event(&fault).await;
         }

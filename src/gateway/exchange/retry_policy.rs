@@ -97,7 +97,7 @@ pub struct RetryDecision {
 pub struct RetryPolicy {
     pub safety: RetrySafety,
     /// Whether the route fails over to another channel when a provider times out.
-    pub on_silence: bool,
+    pub on_timeout: bool,
 }
 
 impl RetryPolicy {
@@ -120,7 +120,7 @@ impl RetryPolicy {
 
             (StaleConnection, Free | Stored) => (FreshConnection, Fault, true),
             (Broken, Free | Stored) => (Candidate, Fault, true),
-            (TimedOut, Free) if self.on_silence => (Candidate, Fault, true),
+            (TimedOut, Free) if self.on_timeout => (Candidate, Fault, true),
             (TimedOut, Free | Stored) => (Stop, Fault, true),
             (StaleConnection | Broken | TimedOut, Background | Streamed) => (Stop, Fault, true),
             (Drained | CutShort, Free | Stored | Background | Streamed) => (Stop, Fault, true),

@@ -25,19 +25,19 @@ const REQUESTS_PER_CONNECTION_MAX: u32 = 10_000;
 pub(super) struct ConnectionService {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
-    keep_alive: Duration,
+    keep_alive_timeout: Duration,
 }
 
 impl ConnectionService {
     pub fn new(gateway: Arc<Gateway>, limits: &ServerLimits) -> Self {
-        let keep_alive = limits.keep_alive;
+        let keep_alive_timeout = limits.keep_alive_timeout;
         let mut options = HttpServerOptions::default();
         options.keepalive_request_limit = Some(REQUESTS_PER_CONNECTION_MAX);
-        options.h2_idle_timeout = Some(keep_alive);
+        options.h2_idle_timeout = Some(keep_alive_timeout);
         Self {
             gateway,
             options: Arc::new(options),
-            keep_alive,
+            keep_alive_timeout,
         }
     }
 
@@ -45,7 +45,7 @@ impl ConnectionService {
         let snapshot = self.gateway.reloader.current();
         let limits = &snapshot.server.limits;
         let gateway = self.gateway.clone();
-        Http2Reader::new(limits.header_bytes, limits.header_deadline, move || {
+        Http2Reader::new(limits.header_bytes, limits.header_timeout, move || {
             UnroutedRequest::log_large_head(&gateway, gateway.client_of(peer, &HeaderMap::new()))
         })
     }
@@ -69,7 +69,7 @@ impl ServerApp for ConnectionService {
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,
-            () = silence(&app, self.keep_alive), if is_h2 => None,
+            () = silence(&app, self.keep_alive_timeout), if is_h2 => None,
         }
     }
 }
@@ -80,9 +80,9 @@ fn peer_of(connection: &Stream) -> Option<SocketAddr> {
     digest.peer_addr()?.as_inet().copied()
 }
 
-/// Waits until `keep_alive` has passed without a request: Pingora itself sets no timeout for the start of HTTP/2.
-async fn silence(app: &GatewayApp, keep_alive: Duration) {
-    fast_sleep(keep_alive).await;
+/// Waits until `keep_alive_timeout` has passed without a request: Pingora itself sets no timeout for the start of HTTP/2.
+async fn silence(app: &GatewayApp, keep_alive_timeout: Duration) {
+    fast_sleep(keep_alive_timeout).await;
     if app.has_begun() {
         pending::<()>().await;
     }

@@ -31,7 +31,7 @@ pub(in crate::gateway) struct Http2Reader {
     /// Inspected bytes that the library has not read yet.
     ready: Vec<u8>,
     taken: usize,
-    header_deadline: Duration,
+    header_timeout: Duration,
     /// Runs while a header block is incomplete.
     late: Option<Pin<Box<dyn Future<Output = ()> + Send + Sync>>>,
     on_refused_list: Box<dyn Fn() + Send + Sync>,
@@ -41,14 +41,14 @@ impl Http2Reader {
     /// Calls `on_refused_list` for each request that the library rejects for the size of its header list.
     pub fn new(
         header_size: usize,
-        header_deadline: Duration,
+        header_timeout: Duration,
         on_refused_list: impl Fn() + Send + Sync + 'static,
     ) -> Self {
         Self {
             inspector: Http2Inspector::new(header_size),
             ready: Vec::new(),
             taken: 0,
-            header_deadline,
+            header_timeout,
             late: None,
             on_refused_list: Box::new(on_refused_list),
         }
@@ -76,7 +76,7 @@ impl Http2Reader {
         if !self.inspector.is_in_head() {
             return Poll::Pending;
         }
-        let deadline = self.header_deadline;
+        let deadline = self.header_timeout;
         let late = self
             .late
             .get_or_insert_with(|| Box::pin(fast_sleep(deadline)));

@@ -22,7 +22,7 @@ const CONFIG: ParseConfig = ParseConfig {
 /// Why a connection is closed before its first request.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ProxyHeaderError {
-    #[error("the peer is not among `server.client_address.trusted`")]
+    #[error("the peer is not among `server.client_address.trusted_proxies`")]
     Untrusted,
     #[error("the connection does not begin with a PROXY header")]
     NoHeader,

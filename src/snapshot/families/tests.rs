@@ -51,7 +51,7 @@ fn a_family_takes_the_sections_that_it_lacks_from_a_shipped_one() {
   family-a:
     query: {method: GET, path: '/v2/{id}'}
   mirror:
-    like: family-b
+    extends: family-b
     create: {method: PUT, path: /make}
 ",
     )
@@ -84,11 +84,11 @@ fn every_mistake_has_its_line_and_column() {
             ],
         ),
         (
-            "families:\n  mirror:\n    like: family-c\n",
+            "families:\n  mirror:\n    extends: family-c\n",
             vec![(
                 3,
-                11,
-                "families.mirror.like",
+                14,
+                "families.mirror.extends",
                 "unknown built-in family `family-c`",
             )],
         ),
@@ -99,7 +99,7 @@ fn every_mistake_has_its_line_and_column() {
                 (2, 3, "families.studio", "missing required key `request`"),
                 (2, 3, "families.studio", "missing required key `task_id`"),
                 (2, 3, "families.studio", "missing required key `status`"),
-                (2, 3, "families.studio", "missing required key `answer`"),
+                (2, 3, "families.studio", "missing required key `response`"),
             ],
         ),
         (
@@ -169,7 +169,7 @@ fn a_channel_with_an_unknown_family_is_refused() {
     assert_eq!(unknown, [expected]);
     // A family that is declared and broken is reported once.
     let broken = found(&format!(
-        "families: {{studio: {{like: family-x}}}}\n{}",
+        "families: {{studio: {{extends: family-x}}}}\n{}",
         channel("studio")
     ));
     assert_eq!(broken.len(), 1, "{broken:?}");

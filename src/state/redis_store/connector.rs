@@ -27,7 +27,7 @@ const SLOW: &str = "no response in time";
 pub struct RedisConnector {
     client: Client,
     /// The timeout of a command that a request waits for.
-    wait: Duration,
+    operation_timeout: Duration,
     current: Mutex<ConnectionSlot>,
     /// Wakes those who wait for the first attempt to connect.
     first_attempt_done: Condvar,
@@ -67,10 +67,10 @@ pub enum PipelineResult {
 }
 
 impl RedisConnector {
-    pub fn new(client: Client, wait: Duration, tally: Arc<StoreCounters>) -> Self {
+    pub fn new(client: Client, operation_timeout: Duration, tally: Arc<StoreCounters>) -> Self {
         Self {
             client,
-            wait,
+            operation_timeout,
             current: Mutex::default(),
             first_attempt_done: Condvar::new(),
             broken: Notify::new(),
@@ -105,7 +105,12 @@ impl RedisConnector {
         command: &Cmd,
     ) -> Result<T, StoreUnavailable> {
         let number = connection.number;
-        match timeout(self.wait, command.query_async(&mut connection.connection)).await {
+        match timeout(
+            self.operation_timeout,
+            command.query_async(&mut connection.connection),
+        )
+        .await
+        {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => {
                 self.handle_error(&error, number);

@@ -44,7 +44,7 @@ pub struct RedisStore {
 /// What requests and the background task share.
 struct RedisStoreInner {
     keys: RedisKeys,
-    keep: Duration,
+    id_ttl: Duration,
     scripts: LuaScripts,
     connector: RedisConnector,
     outbox: RedisOutbox,
@@ -61,9 +61,9 @@ impl RedisStore {
         let tally = Arc::new(StoreCounters::new(false));
         let inner = Arc::new(RedisStoreInner {
             keys: RedisKeys::new(&site.prefix),
-            keep: site.keep,
+            id_ttl: site.id_ttl,
             scripts: LuaScripts::new(),
-            connector: RedisConnector::new(client, site.wait, tally.clone()),
+            connector: RedisConnector::new(client, site.timeout, tally.clone()),
             outbox: RedisOutbox::new(tally.clone()),
             leases: ConcurrencyLeases::new(),
             tally,
@@ -73,7 +73,7 @@ impl RedisStore {
             .enable_all()
             .build()?;
         let (task, end) = (inner.clone(), closed.clone());
-        let on_store_failure = site.limits_when_away;
+        let on_store_failure = site.on_store_failure;
         thread::Builder::new()
             .name("state-redis".into())
             .spawn(move || {
@@ -192,7 +192,7 @@ impl RedisStoreInner {
     ) -> Result<Option<Arc<str>>, StoreUnavailable> {
         let mut command = redis::cmd("GETEX");
         command.arg(self.keys.affinity(caller, id));
-        command.arg("PX").arg(self.keep.as_millis() as u64);
+        command.arg("PX").arg(self.id_ttl.as_millis() as u64);
         let connection = self.connector.connection()?;
         let found: Option<String> = self.connector.query(connection, &command).await?;
         Ok(found.map(Arc::from))
@@ -294,7 +294,7 @@ impl RedisStoreInner {
             tokio::select! {
                 () = writes => {
                     self.outbox
-                        .deliver(&self.connector, &self.scripts, &self.keys, self.keep)
+                        .deliver(&self.connector, &self.scripts, &self.keys, self.id_ttl)
                         .await;
                 }
                 _ = renewal.tick() => self.renew().await,

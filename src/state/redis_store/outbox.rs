@@ -142,12 +142,12 @@ impl RedisOutbox {
         connector: &RedisConnector,
         scripts: &LuaScripts,
         keys: &RedisKeys,
-        keep: Duration,
+        id_ttl: Duration,
     ) {
         let batch = self.take();
         let mut pipeline = Pipeline::with_capacity(batch.len());
         for write in &batch {
-            pipeline.add_command(write.command(scripts, keys, keep));
+            pipeline.add_command(write.command(scripts, keys, id_ttl));
         }
         match connector.send(&mut pipeline).await {
             PipelineResult::Responded(answers) => {
@@ -237,7 +237,7 @@ impl RedisWrite {
         !matches!(self, Self::Settle { .. })
     }
 
-    fn command(&self, scripts: &LuaScripts, keys: &RedisKeys, keep: Duration) -> Cmd {
+    fn command(&self, scripts: &LuaScripts, keys: &RedisKeys, id_ttl: Duration) -> Cmd {
         match self {
             Self::Remember {
                 caller,
@@ -246,7 +246,7 @@ impl RedisWrite {
             } => {
                 let mut command = redis::cmd("SET");
                 command.arg(keys.affinity(caller, id)).arg(&**channel);
-                command.arg("PX").arg(keep.as_millis() as u64);
+                command.arg("PX").arg(id_ttl.as_millis() as u64);
                 command
             }
             Self::Forget { caller, id } => {

@@ -41,7 +41,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// The file cannot be created or used.
-    pub fn open(path: &Path, keep: Duration, clock: Clock) -> Result<Self, StateFileError> {
+    pub fn open(path: &Path, id_ttl: Duration, clock: Clock) -> Result<Self, StateFileError> {
         let file = StateFile::open(path)?;
         let mut counts = LimitCounters::default();
         for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
@@ -55,7 +55,7 @@ impl SqliteStore {
         let writer = StateFileWriter {
             path: path.to_path_buf(),
             file,
-            keep,
+            id_ttl,
             queue: queue.clone(),
             counts: counts.clone(),
             tally: tally.clone(),

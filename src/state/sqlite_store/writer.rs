@@ -43,7 +43,7 @@ struct QueuedWrites {
 pub struct StateFileWriter {
     pub path: PathBuf,
     pub file: StateFile,
-    pub keep: Duration,
+    pub id_ttl: Duration,
     pub queue: Arc<WriteQueue>,
     pub counts: Arc<Mutex<LimitCounters>>,
     pub tally: Arc<StoreCounters>,
@@ -185,8 +185,8 @@ impl StateFileWriter {
     /// Removes one step's worth of old rows; returns the time until the next step.
     fn prune(&mut self) -> Duration {
         let now_ms = unix_ms();
-        let keep_ms = u64::try_from(self.keep.as_millis()).unwrap_or(u64::MAX);
-        let before_ms = now_ms.saturating_sub(keep_ms);
+        let id_ttl_ms = u64::try_from(self.id_ttl.as_millis()).unwrap_or(u64::MAX);
+        let before_ms = now_ms.saturating_sub(id_ttl_ms);
         match self.file.prune(before_ms, IDS_MAX, now_ms) {
             Ok(true) => Duration::from_millis(100),
             Ok(false) => PRUNE_EVERY,

@@ -96,7 +96,7 @@ impl TempFolder {
     fn store(&self) -> Arc<dyn StateStore> {
         let site = SqliteSettings {
             path: self.0.join("state.sqlite"),
-            keep: 30 * DAY,
+            id_ttl: 30 * DAY,
         };
         let store = StoreSettings::File(site).open();
         assert!(store.health().up);

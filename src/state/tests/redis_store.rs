@@ -17,9 +17,9 @@ pub fn site(url: &str) -> RedisSettings {
         password: None,
         ca: None,
         prefix: "test".into(),
-        wait: Duration::from_millis(500),
-        keep: 30 * DAY,
-        limits_when_away: OnStoreFailure::Deny,
+        timeout: Duration::from_millis(500),
+        id_ttl: 30 * DAY,
+        on_store_failure: OnStoreFailure::Deny,
     }
 }
 
@@ -175,7 +175,7 @@ async fn many_at_once_never_get_more_than_the_limit() {
     let mut tasks = tokio::task::JoinSet::new();
     for _ in 0..2 {
         let store = open(RedisSettings {
-            wait: AT_ONCE,
+            timeout: AT_ONCE,
             ..site(&server.url())
         });
         for _ in 0..20 {
@@ -303,7 +303,7 @@ async fn the_lease_of_an_abandoned_admission_is_released() {
     // On a busy machine a late response would drop the connection and with it the order of the commands; the lease
     // would then be free only when it expires.
     let store = open(RedisSettings {
-        wait: Duration::from_secs(20),
+        timeout: Duration::from_secs(20),
         ..site(&server.url())
     });
     let limits = [limit(&caller(), LimitKind::Concurrent, 1)];

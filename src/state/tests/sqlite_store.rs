@@ -64,7 +64,7 @@ async fn child_that_is_killed() {
     };
     let store = StoreSettings::File(SqliteSettings {
         path: path.into(),
-        keep: DAY,
+        id_ttl: DAY,
     })
     .open();
     let ann: Arc<str> = "ann".into();
@@ -137,7 +137,7 @@ async fn a_broken_file_is_set_aside_and_begun_anew() {
 #[tokio::test]
 async fn memory_serves_where_no_file_can_be_made() {
     let path = Path::new("/dev/null/state.sqlite").to_path_buf();
-    let store = StoreSettings::File(SqliteSettings { path, keep: DAY }).open();
+    let store = StoreSettings::File(SqliteSettings { path, id_ttl: DAY }).open();
     let health = store.health();
     assert_eq!((health.store, health.up), ("sqlite", false));
     super::contract::all(&*store).await;
@@ -155,7 +155,7 @@ async fn a_file_of_a_newer_headgate_is_left_alone() {
     assert!(
         !StoreSettings::File(SqliteSettings {
             path: path.clone(),
-            keep: DAY
+            id_ttl: DAY
         })
         .open()
         .health()

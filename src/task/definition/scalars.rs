@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct FieldMappingConfig {
     pub to: Option<String>,
     pub value: Option<Value>,
-    pub only: Vec<String>,
+    pub allowed: Vec<String>,
     pub map: BTreeMap<String, Value>,
     pub refuse: Option<String>,
     pub ignore: Option<String>,
@@ -41,7 +41,7 @@ struct FullFieldMapping {
     value: Option<Value>,
     /// Allowed values; others are refused. Default: any value.
     #[serde(default)]
-    only: Vec<String>,
+    allowed: Vec<String>,
     /// Mapping of values to those of the provider; others are refused. Default: any value, unchanged.
     #[serde(default)]
     map: BTreeMap<String, Value>,
@@ -62,7 +62,7 @@ impl From<ShortOrFullFieldMapping> for FieldMappingConfig {
                 let FullFieldMapping {
                     to,
                     value,
-                    only,
+                    allowed,
                     map,
                     refuse,
                     ignore,
@@ -70,7 +70,7 @@ impl From<ShortOrFullFieldMapping> for FieldMappingConfig {
                 Self {
                     to,
                     value,
-                    only,
+                    allowed,
                     map,
                     refuse,
                     ignore,

@@ -52,7 +52,7 @@ impl FamilyErrors {
     /// A section that a family must have; reports it if it is missing.
     fn section<'c, T>(&mut self, name: &str, section: &'c Option<T>) -> Option<&'c T> {
         if section.is_none() {
-            let hint = "add it, or set `like` to a shipped family to take its sections";
+            let hint = "add it, or set `extends` to a shipped family to take its sections";
             self.add("", format!("missing required key `{name}`"), Some(hint));
         }
         section.as_ref()
@@ -70,8 +70,8 @@ impl FamilyErrors {
         let task_id = task_id.map(|task_id| self.pointers("/task_id", task_id));
         let status = self.section("status", &config.status);
         let status = status.map(|status| self.status(status));
-        let response = self.section("answer", &config.answer);
-        let response = response.map(|response| self.answer(response));
+        let response = self.section("response", &config.response);
+        let response = response.map(|response| self.response(response));
         let errors = self.errors(&config.errors.clone().unwrap_or_default());
         let native = self.native(&config.native.clone().unwrap_or_default());
         Some(VideoFamily {
@@ -178,15 +178,15 @@ impl FamilyErrors {
             method,
             path,
             headers,
-            fresh,
-            fresh_when_done,
-            per_second,
+            cache_ttl,
+            final_cache_ttl,
+            max_per_second,
         } = config.clone();
         Some(TaskQuery {
             call: self.call("/query", (&method, &path, &headers), true)?,
-            fresh: fresh.duration(),
-            fresh_when_done: fresh_when_done.duration(),
-            per_second,
+            cache_ttl: cache_ttl.duration(),
+            final_cache_ttl: final_cache_ttl.duration(),
+            max_per_second,
         })
     }
 
@@ -195,14 +195,14 @@ impl FamilyErrors {
             method,
             path,
             headers,
-            only,
+            statuses,
         } = config.clone();
-        let only = match only.is_empty() {
+        let statuses = match statuses.is_empty() {
             true => vec![TaskState::Queued, TaskState::Running],
-            false => only,
+            false => statuses,
         };
         let call = self.call("/cancel", (&method, &path, &headers), true)?;
-        Some(TaskCancel { call, only })
+        Some(TaskCancel { call, statuses })
     }
 }
 

@@ -25,7 +25,7 @@ impl VideoFamily {
         let mut edits = JsonEdits::default();
         let mut replace =
             |node: DocumentNode<'_>, with: &str| edits.replace(node.span(), quoted(with));
-        for node in texts(self.native.ids_in_answer.nodes(root)) {
+        for node in texts(self.native.ids_in_response.nodes(root)) {
             replace(node, &seal(&node.as_str().unwrap_or_default()));
         }
         for node in texts(self.native.model.nodes(root)) {

@@ -102,7 +102,7 @@ impl VideoFamily {
 
     /// Whether a create that was refused with this code may fail over to another channel.
     pub fn may_fail_over(&self, code: &str) -> bool {
-        let mut patterns = self.errors.elsewhere.iter();
+        let mut patterns = self.errors.failover_codes.iter();
         patterns.any(|pattern| match pattern.strip_suffix('*') {
             Some(beginning) => code.starts_with(beginning),
             None => code == pattern,

@@ -53,11 +53,11 @@ async fn a_channel_that_was_removed_and_added_again_has_no_past() {
 #[tokio::test]
 async fn what_is_under_way_on_a_removed_channel_still_counts() {
     let world = TestSetup::with(|config| {
-        config["channels"]["openai"]["limits"] = json!({"in_flight": 1});
+        config["channels"]["openai"]["limits"] = json!({"concurrent": 1});
     })
     .await;
     let mut config = config::standard(&world.simulator.url());
-    config["channels"]["openai"]["limits"] = json!({"in_flight": 1});
+    config["channels"]["openai"]["limits"] = json!({"concurrent": 1});
     let stream = Request::ask_stream(Protocol::Chat).simulate("pace=50ms; events=5000");
     let mut reply = world.open(&stream).await;
     reply.until("data:").await;

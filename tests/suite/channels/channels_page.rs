@@ -180,7 +180,7 @@ async fn a_model_that_no_channel_can_serve_now_is_not_available_and_the_others_a
 #[tokio::test]
 async fn a_model_is_half_open_after_its_cool_down_and_healthy_after_a_success() {
     let gateway = with_busy_channel("status=500;times=1", |config| {
-        config["channels"]["busy"]["health"] = json!({"failures": 1, "cool_down": "100ms"});
+        config["channels"]["busy"]["health"] = json!({"consecutive_failures": 1, "cool_down": "100ms"});
     })
     .await;
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
@@ -223,7 +223,7 @@ async fn a_model_is_half_open_after_its_cool_down_and_healthy_after_a_success() 
 #[tokio::test]
 async fn success_rate_and_latency_are_those_of_the_attempts_on_a_model() {
     let gateway = with_busy_channel("status=500;times=2", |config| {
-        config["channels"]["busy"]["health"] = json!({"failures": 0});
+        config["channels"]["busy"]["health"] = json!({"consecutive_failures": 0});
         let url = &mut config["channels"]["openai"]["base_url"];
         *url = url
             .as_str()
@@ -305,7 +305,7 @@ async fn a_refused_credential_is_unhealthy_and_shown_by_its_index() {
 #[tokio::test]
 async fn a_channel_that_is_full_says_which_limit_it_has_reached() {
     let gateway = with_busy_channel("pace=20ms;events=100", |config| {
-        config["channels"]["busy"]["limits"] = json!({"in_flight": 1, "requests_per_minute": 2});
+        config["channels"]["busy"]["limits"] = json!({"concurrent": 1, "requests_per_minute": 2});
     })
     .await;
     let mut reply = gateway.open(&Request::ask_stream(Protocol::Chat)).await;
@@ -316,10 +316,10 @@ async fn a_channel_that_is_full_says_which_limit_it_has_reached() {
         (&busy["in_flight"], &busy["usable"]),
         (&json!(1), &json!(false))
     );
-    assert_eq!(busy["limits_reached"], json!(["in_flight"]));
+    assert_eq!(busy["limits_reached"], json!(["concurrent"]));
     let first = &named(&during, "models", "demo-large")["candidates"][0];
     let shown = ["status", "reason", "detail"].map(|field| first[field].as_str().unwrap());
-    assert_eq!(shown, ["healthy", "at_limit", "at its limit `in_flight`"]);
+    assert_eq!(shown, ["healthy", "at_limit", "at its limit `concurrent`"]);
     assert_eq!(usable(&gateway, "busy").await, [0.0]);
     assert!(reply.rest().await.whole);
     eventually("room", async || {

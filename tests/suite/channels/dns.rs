@@ -105,7 +105,7 @@ async fn an_address_that_never_ends_its_tls_handshake_is_overtaken_and_then_trie
     let (folder, authority) = (folder_with_schemas(), Authority::new());
     let mut config = config::standard(&simulator.url());
     config["server"]["tls"] = authority.server().write(&folder, "server");
-    config["server"]["limits"] = json!({"keep_alive": "300ms"});
+    config["server"]["limits"] = json!({"keep_alive_timeout": "300ms"});
     let provider = Gateway::start_in(folder, &config.to_string()).await;
     let mute = SocketAddr::new([127, 0, 0, 2].into(), provider.address.port());
     let tried = count_connections(TcpListener::bind(mute).await.unwrap());

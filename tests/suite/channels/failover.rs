@@ -50,7 +50,7 @@ async fn an_error_as_first_event_is_answered_by_the_next_channel() {
         let world = BadThenGood::start(&faulty.url_obeying(directives), |config| {
             config::without_cool_downs(config);
             for route in routes(config) {
-                route["failover"] = json!({"tell_attempts": true});
+                route["failover"] = json!({"report_attempts": true});
             }
         })
         .await;
@@ -125,7 +125,7 @@ async fn a_stream_is_held_no_longer_than_its_bounds() {
         ])
         .await;
         let world = BadThenGood::start(&provider.url(), |config| {
-            config::route(config, "chat")["failover"] = json!({"hold": hold});
+            config::route(config, "chat")["failover"] = json!({"buffer_first_events": hold});
         })
         .await;
         let mut reply = world
@@ -173,7 +173,7 @@ async fn stored_responses_are_not_retried_on_timeout() {
 async fn a_stream_that_ends_in_an_error_counts_as_a_failure() {
     let faulty = Simulator::start().await;
     let world = BadThenGood::start(&faulty.url_obeying("error_event_after=1"), |config| {
-        config["channels"]["bad"]["health"] = json!({"failures": 1, "cool_down": "1h"});
+        config["channels"]["bad"]["health"] = json!({"consecutive_failures": 1, "cool_down": "1h"});
     })
     .await;
     for is_error in [true, false, false] {
@@ -197,7 +197,7 @@ async fn on_timeout_false_waits_for_the_provider() {
         ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(3600))]).await;
     let world = BadThenGood::start(&mute.url(), |config| {
         config["channels"]["bad"]["timeouts"] = json!({"first_byte": "200ms"});
-        config::route(config, "chat")["failover"] = json!({"on_silence": false});
+        config::route(config, "chat")["failover"] = json!({"on_timeout": false});
     })
     .await;
     let answer = world.gateway.ask(&Request::ask(Protocol::Chat)).await;
@@ -225,7 +225,8 @@ async fn a_failing_channel_cools_down_and_is_retried() {
     let faulty = Simulator::start().await;
     let url = faulty.url_obeying("status=500;times=4");
     let world = BadThenGood::start(&url, |config| {
-        config["channels"]["bad"]["health"] = json!({"failures": 3, "cool_down": "300ms"});
+        config["channels"]["bad"]["health"] =
+            json!({"consecutive_failures": 3, "cool_down": "300ms"});
     })
     .await;
     let request = Request::ask(Protocol::Chat);
@@ -325,8 +326,8 @@ async fn the_keys_of_a_channel_are_used_in_turn_and_one_that_is_refused_is_left_
 async fn a_channel_at_its_limit_is_skipped_or_waited_for() {
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
-    config["channels"]["openai"]["limits"] = json!({"in_flight": 1});
-    config::route(&mut config, "responses")["failover"] = json!({"wait": "30s"});
+    config["channels"]["openai"]["limits"] = json!({"concurrent": 1});
+    config::route(&mut config, "responses")["failover"] = json!({"queue_timeout": "30s"});
     let gateway = Gateway::start(&config).await;
     let slow = Request::ask_stream(Protocol::Chat).simulate("pace=20ms; events=100");
     let mut reply = gateway.open(&slow).await;
@@ -343,9 +344,9 @@ async fn a_channel_at_its_limit_is_skipped_or_waited_for() {
 #[tokio::test]
 async fn attempts_are_bounded_by_the_route_and_by_the_budget() {
     for (retries, attempts, made) in [
-        (json!({"percent": 100, "per_second": 1000}), 2, 2),
-        (json!({"percent": 100, "per_second": 1000}), 4, 3),
-        (json!({"percent": 0, "per_second": 0}), 4, 1),
+        (json!({"budget_percent": 100, "min_per_second": 1000}), 2, 2),
+        (json!({"budget_percent": 100, "min_per_second": 1000}), 4, 3),
+        (json!({"budget_percent": 0, "min_per_second": 0}), 4, 1),
     ] {
         let faulty = Simulator::start().await;
         let mut config = config::standard(&faulty.url_obeying("status=500"));
@@ -353,7 +354,7 @@ async fn attempts_are_bounded_by_the_route_and_by_the_budget() {
             config["channels"][name] = config["channels"]["openai"].clone();
         }
         config["retries"] = retries;
-        config::route(&mut config, "chat")["failover"] = json!({"attempts": attempts});
+        config::route(&mut config, "chat")["failover"] = json!({"max_attempts": attempts});
         let gateway = Gateway::start(&config).await;
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_eq!(

@@ -46,7 +46,8 @@ async fn gateway_over(http: &str, url: &str, good: &Simulator, health: Value) ->
 }
 
 fn health(probe: Option<Value>) -> Value {
-    let mut health = json!({"failures": 1, "cool_down": "100ms", "credential_cool_down": "1h"});
+    let mut health =
+        json!({"consecutive_failures": 1, "cool_down": "100ms", "credential_cool_down": "1h"});
     if let Some(probe) = probe {
         health["probe"] = probe;
     }
@@ -84,7 +85,7 @@ async fn answered_by(gateway: &Gateway) -> (Value, Value) {
 #[tokio::test]
 async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it() {
     let (down, good) = (ClosedPort::new(), Simulator::start().await);
-    let probe = json!({"every": "200ms", "timeout": "2s"});
+    let probe = json!({"interval": "200ms", "timeout": "2s"});
     let gateway = gateway_with(&down.url(), &good, health(Some(probe))).await;
     has_status(&gateway, "cooling_down").await;
     assert_eq!(probed(&gateway).await["reason"], "connect_error");
@@ -113,7 +114,7 @@ async fn a_provider_that_comes_back_is_used_again_and_no_request_had_to_try_it()
 #[tokio::test]
 async fn a_channel_in_cool_down_is_probed_more_often() {
     let (down, good) = (ClosedPort::new(), Simulator::start().await);
-    let mut health = health(Some(json!({"every": "1h"})));
+    let mut health = health(Some(json!({"interval": "1h"})));
     health["cool_down_max"] = "200ms".into();
     let gateway = gateway_with(&down.url(), &good, health).await;
     has_status(&gateway, "cooling_down").await;
@@ -145,7 +146,7 @@ async fn a_probe_response_counts_for_the_channel_or_the_credential() {
         ("status=403", "refused_credential", "healthy", "unhealthy"),
     ] {
         let (provider, good) = (Simulator::start().await, Simulator::start().await);
-        let probe = json!({"every": "1h", "timeout": "1s"});
+        let probe = json!({"interval": "1h", "timeout": "1s"});
         let gateway = gateway_with(
             &provider.url_obeying(directives),
             &good,
@@ -176,7 +177,7 @@ async fn a_probe_response_counts_for_the_channel_or_the_credential() {
 #[tokio::test]
 async fn a_refused_key_that_is_mended_is_found_by_a_probe() {
     let (provider, good) = (Simulator::start().await, Simulator::start().await);
-    let mut health = health(Some(json!({"every": "100ms"})));
+    let mut health = health(Some(json!({"interval": "100ms"})));
     health["credential_cool_down"] = "300ms".into();
     let url = provider.url_obeying("status=401;times=2");
     let gateway = gateway_with(&url, &good, health).await;
@@ -195,7 +196,7 @@ async fn probes_follow_each_other_over_both_versions_of_http() {
     let good = Simulator::start().await;
     for http in ["http1", "http2"] {
         let provider = Simulator::start().await;
-        let health = health(Some(json!({"every": "100ms"})));
+        let health = health(Some(json!({"interval": "100ms"})));
         let gateway = gateway_over(http, &provider.url(), &good, health).await;
         eventually("probes", async || {
             (probes(&gateway, "success").await >= 5.0).then_some(())
@@ -227,12 +228,12 @@ async fn probes_begin_change_and_end_with_a_reload() {
     let well = async || probes(&gateway, "success").await;
     sleep(Duration::from_millis(700)).await;
     assert_eq!(well().await, 0.0);
-    reload(Some(json!({"every": "1h"}))).await;
+    reload(Some(json!({"interval": "1h"}))).await;
     eventually("a first probe", async || {
         (well().await == 1.0).then_some(())
     })
     .await;
-    reload(Some(json!({"every": "100ms"}))).await;
+    reload(Some(json!({"interval": "100ms"}))).await;
     eventually("more of them", async || (well().await > 3.0).then_some(())).await;
     reload(None).await;
     eventually("no more of them", async || {

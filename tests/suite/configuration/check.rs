@@ -234,7 +234,7 @@ fn a_wrong_order_is_reported_once_and_where_it_is_written() {
 fn a_capture_that_is_none_is_reported_at_the_template_with_those_that_are() {
     let headers = |value: &str| {
         format!(
-            "    - set_headers: {{x-v: {{of: path, match: \"^/(?<version>v.)/(.*)\", value: \"{value}\"}}}}\n    - route_model"
+            "    - set_headers: {{x-v: {{source: path, match: \"^/(?<version>v.)/(.*)\", value: \"{value}\"}}}}\n    - route_model"
         )
     };
     let path = |to: &str| {
@@ -243,11 +243,11 @@ fn a_capture_that_is_none_is_reported_at_the_template_with_those_that_are() {
         )
     };
     for (step, column, words) in [
-        (headers("$verson"), 76, "did you mean `$version`?"),
-        (headers("$1x"), 76, "write `$${1}x`"),
+        (headers("$verson"), 80, "did you mean `$version`?"),
+        (headers("$1x"), 80, "write `$${1}x`"),
         (
             headers("$9"),
-            76,
+            80,
             "use one that `match` defines (`$0`, `$1`, `$2`, `$version`)",
         ),
         (path("/$verson/$2"), 58, "did you mean `$version`?"),

@@ -43,7 +43,7 @@ pub fn channel(base_url: &str, protocols: &[&str], credential: Value) -> Value {
 /// Disables cool-downs, so that the cases of a test do not affect each other.
 pub fn without_cool_downs(config: &mut Value) {
     for channel in config["channels"].as_object_mut().unwrap().values_mut() {
-        channel["health"] = json!({"failures": 0});
+        channel["health"] = json!({"consecutive_failures": 0});
     }
 }
 

@@ -28,7 +28,7 @@ pub fn image_config(simulator: &Simulator, directives: &str, image_edit: Value) 
     config["models"] = json!({});
     config["routes"] = json!([{
         "name": "image_edit", "match": format!("POST {PATH}"), "protocol": "image_edit",
-        "request": [{"require_json": {"or": "form"}}, "authenticate",
+        "request": [{"require_json": {"also_accept": "multipart"}}, "authenticate",
             {"limit_body": {"body": "256MiB", "file": "50MB"}}, "route_model", "follow_ids",
             "validate", "map_images"],
         "response": ["pass_sse", "meter_usage"],

@@ -38,11 +38,11 @@ pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
     ] {
         routes.push(json!({
             "name": name, "match": format!("POST {path}"), "protocol": protocol,
-            "request": [{"use": "body"}, "validate", {"map_task": {"ask": "create"}}],
+            "request": [{"use": "body"}, "validate", {"map_task": {"operation": "create"}}],
         }));
         routes.push(json!({
             "name": format!("{name}_task"), "match": format!("GET {path}/{{id}}"),
-            "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "query"}}],
+            "protocol": protocol, "request": ["authenticate", {"map_task": {"operation": "query"}}],
         }));
         // The cancel request of each family; the generic protocol's is like family A's.
         let (method, behind) = match protocol {
@@ -51,7 +51,7 @@ pub fn video_config(simulator: &Simulator, directives: &str) -> Value {
         };
         routes.push(json!({
             "name": format!("{name}_cancel"), "match": format!("{method} {path}/{{id}}{behind}"),
-            "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "cancel"}}],
+            "protocol": protocol, "request": ["authenticate", {"map_task": {"operation": "cancel"}}],
         }));
     }
     config["routes"] = json!(routes);
@@ -133,7 +133,7 @@ pub fn fresh_for(config: &mut Value, under_way: &str, when_done: &str, more: &Va
         ("family-b", "/tasks/{id}"),
     ] {
         let mut query = json!({
-            "method": "GET", "path": path, "fresh": under_way, "fresh_when_done": when_done,
+            "method": "GET", "path": path, "cache_ttl": under_way, "final_cache_ttl": when_done,
         });
         for (key, value) in more.as_object().into_iter().flatten() {
             query[key] = value.clone();

@@ -283,10 +283,9 @@ async fn a_header_list_beyond_its_bounds_is_answered_431_and_logged() {
 }
 
 #[tokio::test]
-async fn a_header_block_without_an_end_is_closed_at_the_header_deadline() {
+async fn a_header_block_without_an_end_is_closed_at_the_header_timeout() {
     let world =
-        Http2Setup::with(|config| config["server"]["limits"]["header_deadline"] = "1s".into())
-            .await;
+        Http2Setup::with(|config| config["server"]["limits"]["header_timeout"] = "1s".into()).await;
     for begun in [
         frame(HEADERS, END_STREAM, 1, &get_models()),
         frame(HEADERS, END_STREAM | END_HEADERS, 1, &get_models())[..30].to_vec(),

@@ -100,7 +100,7 @@ async fn a_client_certificate_is_asked_for_where_an_authority_is_named() {
 #[tokio::test]
 async fn a_tls_client_that_never_speaks_is_not_kept() {
     let world = TlsGateway::start(|config, _| {
-        config["server"]["limits"] = json!({"keep_alive": "1s", "header_deadline": "1s"});
+        config["server"]["limits"] = json!({"keep_alive_timeout": "1s", "header_timeout": "1s"});
     })
     .await;
     for offered in ["http/1.1", "h2"] {

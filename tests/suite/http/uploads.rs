@@ -295,9 +295,9 @@ async fn a_body_that_is_small_is_held_and_goes_to_the_next_credential() {
 async fn a_body_that_comes_too_slowly_is_given_up_and_the_channel_stays_healthy() {
     let provider = UploadProvider::http1(Plan::Read).await;
     let world = World::start(provider, "http1", |config| {
-        config["server"]["limits"] = json!({"body_deadline": "1s"});
+        config["server"]["limits"] = json!({"body_timeout": "1s"});
         config["channels"]["openai"]["timeouts"] = json!({"total": "1s", "first_byte": "1s"});
-        config["channels"]["openai"]["health"] = json!({"failures": 1});
+        config["channels"]["openai"]["health"] = json!({"consecutive_failures": 1});
     })
     .await;
     let mut connection = world.gateway.connect().await;

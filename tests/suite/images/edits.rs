@@ -55,7 +55,7 @@ async fn json_and_forms_arrive_byte_for_byte_but_for_the_model_and_what_the_gate
 #[tokio::test]
 async fn a_channel_that_takes_response_format_gets_it() {
     let simulator = Simulator::start().await;
-    let image_edit = json!({"response_format": "pass"});
+    let image_edit = json!({"response_format": "forward"});
     let config = image_config(&simulator, "takes_response_format", image_edit);
     let gateway = Gateway::start(&config).await;
     for request in [form(FIELDS), Request::post(PATH, json_body().to_string())] {
@@ -92,7 +92,7 @@ async fn a_form_becomes_json_where_the_channel_takes_json() {
 #[tokio::test]
 async fn json_becomes_a_form_where_the_channel_takes_forms() {
     let simulator = Simulator::start().await;
-    let gateway = Gateway::start(&image_config(&simulator, "", json!({"body": "form"}))).await;
+    let gateway = Gateway::start(&image_config(&simulator, "", json!({"body": "multipart"}))).await;
     let answer = gateway
         .ask(&Request::post(PATH, json_body().to_string()))
         .await;
@@ -119,7 +119,7 @@ async fn json_becomes_a_form_where_the_channel_takes_forms() {
 #[tokio::test]
 async fn a_request_goes_only_where_its_images_can_be_sent() {
     let simulator = Simulator::start().await;
-    let mut config = image_config(&simulator, "", json!({"body": "form"}));
+    let mut config = image_config(&simulator, "", json!({"body": "multipart"}));
     let gateway = Gateway::start(&config).await;
     let mut body = json_body();
     body["images"] = json!([{"image_url": "https://x.example/a.png"}]);
@@ -155,7 +155,7 @@ async fn a_channel_that_refuses_for_the_moment_is_followed_by_one_that_wants_ano
     config["channels"]["second"] = config["channels"]["images"].clone();
     config["channels"]["second"]["tier"] = json!(1);
     config["channels"]["second"]["base_url"] = json!(simulator.url());
-    config["channels"]["second"]["image_edit"] = json!({"body": "form"});
+    config["channels"]["second"]["image_edit"] = json!({"body": "multipart"});
     let gateway = Gateway::start(&config).await;
     let answer = gateway.ask(&form(FIELDS)).await;
     assert_eq!(answer.status, 200, "{}", answer.text());
@@ -213,12 +213,12 @@ async fn what_could_not_work_is_refused_when_the_file_is_read() {
         (
             "/routes/0/protocol",
             json!("chat"),
-            "`or: form` requires a route with `protocol: image_edit`",
+            "`also_accept: multipart` requires a route with `protocol: image_edit`",
         ),
         (
             "/routes/0/request/0",
-            json!({"require_json": {"or": "forms"}}),
-            "did you mean `form`?",
+            json!({"require_json": {"also_accept": "multiparts"}}),
+            "did you mean `multipart`?",
         ),
         (
             "/channels/images/protocols",

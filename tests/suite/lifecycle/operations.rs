@@ -125,7 +125,7 @@ async fn a_page_in_a_browser_cannot_reload() {
 
 #[test]
 fn a_configuration_that_cannot_work_is_refused() {
-    let captured = |value: &str| json!({"of": "path", "match": "^/(v1)/", "value": value});
+    let captured = |value: &str| json!({"source": "path", "match": "^/(v1)/", "value": value});
     let with_header = |value: Value| {
         changed(move |config| {
             let chain = config::route(config, "chat")["request"].as_array_mut();

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_given_up() {
-    let world = with_limits(json!({"body_deadline": "400ms"})).await;
+    let world = with_limits(json!({"body_timeout": "400ms"})).await;
     let mut waiting = Vec::new();
     for protocol in PROTOCOLS {
         for request in [Request::ask(protocol), Request::ask(protocol).chunked(10)] {
@@ -30,7 +30,7 @@ async fn a_body_that_does_not_come_is_given_up() {
 
 #[tokio::test]
 async fn a_head_that_drips_in_is_given_up() {
-    let world = with_limits(json!({"header_deadline": "1s", "keep_alive": "60s"})).await;
+    let world = with_limits(json!({"header_timeout": "1s", "keep_alive_timeout": "60s"})).await;
     let mut connection = world.gateway.connect().await;
     let began = Instant::now();
     let mut head = Request::ask(Protocol::Chat).head();
@@ -51,7 +51,7 @@ async fn a_head_that_drips_in_is_given_up() {
 
 #[tokio::test]
 async fn a_connection_may_idle_longer_than_a_head_may_take() {
-    let world = with_limits(json!({"header_deadline": "300ms", "keep_alive": "60s"})).await;
+    let world = with_limits(json!({"header_timeout": "300ms", "keep_alive_timeout": "60s"})).await;
     let mut connection = world.gateway.connect().await;
     for _ in 0..2 {
         sleep(Duration::from_millis(900)).await;
@@ -64,7 +64,7 @@ async fn a_connection_may_idle_longer_than_a_head_may_take() {
 
 #[tokio::test]
 async fn an_idle_connection_is_closed_when_its_time_is_over() {
-    let world = with_limits(json!({"keep_alive": "1s", "header_deadline": "1s"})).await;
+    let world = with_limits(json!({"keep_alive_timeout": "1s", "header_timeout": "1s"})).await;
     let mut connection = world.gateway.connect().await;
     assert_eq!(
         connection.ask(&Request::ask(Protocol::Chat)).await.status,

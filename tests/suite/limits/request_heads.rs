@@ -162,7 +162,7 @@ async fn a_client_of_http_1_0_is_never_told_to_continue() {
 }
 
 fn limits() -> Value {
-    json!({"header_deadline": "1s", "keep_alive": "60s"})
+    json!({"header_timeout": "1s", "keep_alive_timeout": "60s"})
 }
 
 /// Inputs that end within a head, and the number of responses to complete requests before it.

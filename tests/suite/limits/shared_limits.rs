@@ -83,9 +83,9 @@ async fn two_gateways_keep_a_caller_to_one_limit() {
 
 #[tokio::test]
 async fn on_store_failure_applies_until_redis_is_back() {
-    for (policy, status) in [("open", 200), ("closed", 503)] {
+    for (policy, status) in [("allow", 200), ("deny", 503)] {
         let (mut redis, simulator) = (RedisServer::start(), Simulator::start().await);
-        let state = json!({"redis": {"url": redis.url(), "limits_when_away": policy}});
+        let state = json!({"redis": {"url": redis.url(), "on_store_failure": policy}});
         let gateways = two_gateways(&fleet_config(&simulator.url(), state, 1)).await;
         let ask = async |gateway: &Gateway| gateway.ask(&Request::ask(Protocol::Chat)).await.status;
         assert_eq!(ask(&gateways[0]).await, 200);

@@ -15,9 +15,9 @@ const HELD_BYTES_MAX: u64 = 256 << 10;
 /// The allowance for everything else: connections, tasks, the allocator's reserves.
 const BESIDES_BYTES: u64 = 24 << 20;
 
-async fn gateway_before(flood: &Flood, version: Version, write_deadline: &str) -> Gateway {
+async fn gateway_before(flood: &Flood, version: Version, write_timeout: &str) -> Gateway {
     let mut config = config::standard(&flood.url());
-    config["server"]["limits"] = json!({"write_deadline": write_deadline});
+    config["server"]["limits"] = json!({"write_timeout": write_timeout});
     if version == Version::Http2 {
         config["channels"]["openai"]["http"] = "http2".into();
     }
@@ -65,10 +65,10 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         let given_up = async || (flood.open() == 0).then_some(());
         eventually("the end of the provider's stream", given_up).await;
         let line = gateway.log_line(|line| line["route"] == "chat").await;
-        assert_eq!(line["settlement"], "write_deadline", "{line}");
-        assert_eq!(line["error_code"], "write_deadline", "{line}");
+        assert_eq!(line["settlement"], "write_timeout", "{line}");
+        assert_eq!(line["error_code"], "write_timeout", "{line}");
         let detail = line["error_detail"].as_str().unwrap_or_default();
-        assert!(detail.contains("write_deadline"), "{line}");
+        assert!(detail.contains("write_timeout"), "{line}");
         assert!(
             line["client_longest_wait_ms"].as_f64() >= Some(900.0),
             "{line}"
@@ -76,7 +76,7 @@ async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_w
         let sum = of(&line, "upstream_ms") + of(&line, "client_ms") + of(&line, "gateway_ms");
         assert!((sum - of(&line, "total_ms")).abs() < 1.0, "{line}");
         let metrics = gateway.metrics().await;
-        let labels = [("route", "chat"), ("settlement", "write_deadline")];
+        let labels = [("route", "chat"), ("settlement", "write_timeout")];
         let settled = async || {
             let metrics = gateway.metrics().await;
             (metrics.sum("headgate_settlements_total", &labels) == 1.0).then_some(())
@@ -103,7 +103,7 @@ async fn a_stream_that_is_not_read_holds_up_no_other_stream_of_its_connection() 
     let (folder, authority) = (folder_with_schemas(), Authority::new());
     let mut config = config::standard(&flood.url());
     config["server"]["tls"] = authority.server().write(&folder, "server");
-    config["server"]["limits"] = json!({"write_deadline": "2s"});
+    config["server"]["limits"] = json!({"write_timeout": "2s"});
     let gateway = Gateway::start_in(folder, &config.to_string()).await;
     let stream = authority.connect(gateway.address, &["h2"], None).await;
     let connection = Http2::over(stream.unwrap()).await;

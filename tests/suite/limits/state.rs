@@ -169,7 +169,7 @@ async fn a_response_made_through_one_gateway_goes_on_through_another() {
 async fn an_unreachable_redis_causes_errors_but_no_restart() {
     let mut redis = RedisServer::start();
     let accounts = Accounts::start().await;
-    let state = json!({"redis": {"url": redis.url(), "limits_when_away": "closed"}});
+    let state = json!({"redis": {"url": redis.url(), "on_store_failure": "deny"}});
     let gateway = accounts.gateway(&state).await;
     let other = accounts.gateway(&state).await;
     let id = create(&gateway, None, false).await;

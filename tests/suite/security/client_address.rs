@@ -26,7 +26,7 @@ fn version_2(command: u8, family: u8, rest: &[u8]) -> Vec<u8> {
 }
 
 fn from(source: &str, trusted: &[&str]) -> Value {
-    json!({"from": source, "trusted": trusted})
+    json!({"source": source, "trusted_proxies": trusted})
 }
 
 /// A gateway that trusts PROXY headers from these networks.
@@ -34,7 +34,7 @@ async fn proxied(trusted: &[&str]) -> TestSetup {
     let client_address = from("proxy_protocol", trusted);
     TestSetup::with(|config| {
         config["server"]["client_address"] = client_address;
-        config["server"]["limits"] = json!({"header_deadline": "1s"});
+        config["server"]["limits"] = json!({"header_timeout": "1s"});
     })
     .await
 }
@@ -317,14 +317,14 @@ fn explain_tells_whom_a_request_comes_from() {
 fn proxies_that_nobody_trusts_and_networks_that_are_none_are_refused() {
     for (client_address, expected) in [
         (
-            json!({"from": "proxy_protocol"}),
-            "missing required key `trusted`",
+            json!({"source": "proxy_protocol"}),
+            "missing required key `trusted_proxies`",
         ),
         (
             from("x_forwarded_for", &["10.0.0.0/33"]),
             "is not an IP address or network",
         ),
-        (from("x_real_ip", &["10.0.0.0/8"]), "from"),
+        (from("x_real_ip", &["10.0.0.0/8"]), "source"),
     ] {
         let folder = folder_with_schemas();
         let mut config = config::standard("http://127.0.0.1:1/v1");

@@ -65,7 +65,7 @@ async fn a_request_that_a_provider_took_is_not_sent_again_and_again() {
 #[tokio::test]
 async fn a_caller_that_stops_reading_is_cut() {
     let world = TestSetup::with(|config| {
-        config["server"]["limits"] = json!({"write_deadline": "1s"});
+        config["server"]["limits"] = json!({"write_timeout": "1s"});
     })
     .await;
     for request in [
@@ -80,7 +80,7 @@ async fn a_caller_that_stops_reading_is_cut() {
         })
         .await;
         let line = world.gateway.log_line(|line| line["status"] == 200).await;
-        assert_eq!(line["settlement"], "write_deadline", "{line}");
+        assert_eq!(line["settlement"], "write_timeout", "{line}");
         assert!(!reply.rest().await.whole);
     }
 }

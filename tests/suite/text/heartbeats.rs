@@ -25,7 +25,7 @@ async fn streamed(
     let acts = [vec![send(HEAD)], acts].concat();
     let provider = ScriptedProvider::start(acts).await;
     let mut config = config::standard(&provider.url());
-    let response = json!(["pass_sse", {"heartbeat": {"every": "100ms"}}, "meter_usage"]);
+    let response = json!(["pass_sse", {"heartbeat": {"interval": "100ms"}}, "meter_usage"]);
     config::route(&mut config, "chat")["response"] = response;
     change(&mut config);
     let gateway = Gateway::start(&config).await;
@@ -95,7 +95,7 @@ async fn rewritten_streams_get_comments_during_a_partial_event() {
     ];
     let (_gateway, answer) = streamed(acts, |config| {
         let response =
-            json!([{"heartbeat": {"every": "100ms"}}, {"restore_model": {"streams": true}}]);
+            json!([{"heartbeat": {"interval": "100ms"}}, {"restore_model": {"streams": true}}]);
         config::route(config, "chat")["response"] = response;
     })
     .await;
@@ -135,7 +135,7 @@ async fn a_heartbeat_does_not_wait_for_a_stream_that_is_held_for_another_channel
         let mut other = config["channels"]["openai"].clone();
         other["tier"] = 1.into();
         config["channels"]["other"] = other;
-        config::route(config, "chat")["failover"] = json!({"hold": {"time": "1h"}});
+        config::route(config, "chat")["failover"] = json!({"buffer_first_events": {"time": "1h"}});
     })
     .await;
     let text = answer.text();

@@ -213,7 +213,7 @@ async fn a_name_with_underscores_is_no_way_around_what_is_kept_back() {
 async fn ten_megabytes_of_image_arrive_unchanged_and_are_not_held_three_times() {
     for chunked in [false, true] {
         // Spooled bytes count towards the peak, too, though the system may reclaim them at any time.
-        let in_memory = json!({"above": "64MiB"});
+        let in_memory = json!({"threshold": "64MiB"});
         let world = TestSetup::with(|config| {
             config["server"]["spool"] = in_memory;
             config["server"]["workers"] = 1.into();

@@ -293,7 +293,7 @@ async fn a_channel_whose_streams_end_early_is_left_for_another() {
     config["channels"]["cut"] = config["channels"]["openai"].clone();
     config["channels"]["cut"]["base_url"] = cut.url().into();
     config["channels"]["cut"]["health"] =
-        json!({"failures": 2, "cool_down": "60s", "cool_down_max": "60s"});
+        json!({"consecutive_failures": 2, "cool_down": "60s", "cool_down_max": "60s"});
     config["channels"]["openai"]["tier"] = 1.into();
     let gateway = Gateway::start(&config).await;
     for whole in [false, false, true] {

@@ -18,11 +18,11 @@ fn with_vendor_paths(simulator: &Simulator) -> Value {
     let routes = config["routes"].as_array_mut().unwrap();
     let create = |name: &str, path: &str, protocol: &str| {
         json!({"name": name, "match": format!("POST {path}"), "protocol": protocol,
-            "request": [{"use": "body"}, "validate", {"map_task": {"ask": "create"}}]})
+            "request": [{"use": "body"}, "validate", {"map_task": {"operation": "create"}}]})
     };
     let list = |name: &str, path: &str, protocol: &str| {
         json!({"name": name, "match": [format!("GET {path}"), format!("GET {path}/")],
-            "protocol": protocol, "request": ["authenticate", {"map_task": {"ask": "list"}}]})
+            "protocol": protocol, "request": ["authenticate", {"map_task": {"operation": "list"}}]})
     };
     routes.extend([
         create("vendor_a", TASKS_A, "family_a"),

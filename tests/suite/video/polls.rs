@@ -175,8 +175,8 @@ async fn gateways_that_share_a_redis_keep_an_account_to_its_queries_a_second() {
     let (redis, simulator) = (RedisServer::start(), Simulator::start().await);
     let mut config = video_config(&simulator, "queue=60m");
     // A busy machine is slow, but the gateway must not count alone because of a timeout.
-    config["state"] = json!({"redis": {"url": redis.url(), "wait": "10s"}});
-    fresh_for(&mut config, "1ms", "1h", &json!({"per_second": MOST}));
+    config["state"] = json!({"redis": {"url": redis.url(), "timeout": "10s"}});
+    fresh_for(&mut config, "1ms", "1h", &json!({"max_per_second": MOST}));
     let gateways = [
         Arc::new(Gateway::start(&config).await),
         Arc::new(Gateway::start(&config).await),
@@ -314,14 +314,14 @@ async fn a_callers_limits_hold_for_polls_too_and_cannot_stand_where_they_would_n
     let simulator = Simulator::start().await;
     let mut config = video_config(&simulator, "queue=60m");
     config["callers"][0]["limits"] = json!({"requests_per_minute": 2});
-    let limited = json!(["authenticate", "rate_limit", {"map_task": {"ask": "query"}}]);
+    let limited = json!(["authenticate", "rate_limit", {"map_task": {"operation": "query"}}]);
     crate::harness::config::route(&mut config, "video_task")["request"] = limited;
     let gateway = Gateway::start(&config).await;
     let id = task(&gateway, "demo-video-a").await;
     for status in [200, 200, 429] {
         assert_eq!(ask(&gateway, GENERIC, &id).await.status, status);
     }
-    let behind = json!(["authenticate", {"map_task": {"ask": "query"}}, "rate_limit"]);
+    let behind = json!(["authenticate", {"map_task": {"operation": "query"}}, "rate_limit"]);
     crate::harness::config::route(&mut config, "video_task")["request"] = behind;
     let text = format!("{config:#}");
     gateway.folder.write("routes.yaml", &text);

@@ -185,7 +185,7 @@ async fn an_unknown_field_is_refused_before_anything_is_paid_for_unless_the_rout
         .await;
     assert_eq!(answer.status, 200, "{}", answer.text());
     config["routes"][0]["request"][2] =
-        json!({"map_task": {"ask": "create", "unsupported": "ignore"}});
+        json!({"map_task": {"operation": "create", "unsupported": "ignore"}});
     let lenient = Gateway::start(&config).await;
     let mut body = create_body(GENERIC, "demo-video-a");
     body["image_url"] = json!("https://media.example/a.png");

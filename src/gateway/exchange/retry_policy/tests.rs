@@ -26,8 +26,8 @@ const BLAMES: [ErrorClass; 6] = [
 const UNPAID: [RetrySafety; 3] = [Free, Stored, Background];
 
 fn verdict(safety: RetrySafety, end: AttemptEnd) -> RetryDecision {
-    let on_silence = true;
-    RetryPolicy { safety, on_silence }.verdict(end)
+    let on_timeout = true;
+    RetryPolicy { safety, on_timeout }.verdict(end)
 }
 
 fn is(
@@ -147,7 +147,7 @@ fn a_request_that_may_be_processing_is_retried_only_when_free() {
     }
     let patient = RetryPolicy {
         safety: Free,
-        on_silence: false,
+        on_timeout: false,
     };
     assert_eq!(patient.verdict(TimedOut).next, Stop);
 }

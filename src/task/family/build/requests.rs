@@ -89,7 +89,7 @@ impl FamilyErrors {
         let FieldMappingConfig {
             to,
             value,
-            only,
+            allowed,
             map,
             refuse,
             ignore,
@@ -106,7 +106,7 @@ impl FamilyErrors {
                         None,
                     );
                 }
-                let choices = self.choices(&at, only, map);
+                let choices = self.choices(&at, allowed, map);
                 match TargetPointer::parse(to) {
                     Some(to) => return FieldMapping::Put { to, value, choices },
                     None => self.add(
@@ -126,26 +126,26 @@ impl FamilyErrors {
     fn choices(
         &mut self,
         at: &str,
-        only: &[String],
+        allowed: &[String],
         map: &BTreeMap<String, Value>,
     ) -> AllowedValues {
-        let itself = only.iter().map(|word| (word.clone(), None));
+        let itself = allowed.iter().map(|word| (word.clone(), None));
         let mapped = map
             .iter()
             .map(|(word, value)| (word.clone(), Some(value.clone())));
-        match (only.is_empty(), map.is_empty()) {
+        match (allowed.is_empty(), map.is_empty()) {
             (true, true) => AllowedValues::Any,
             (false, false) => {
                 self.add(
-                    &format!("{at}/only"),
-                    "`only` and `map` are mutually exclusive",
+                    &format!("{at}/allowed"),
+                    "`allowed` and `map` are mutually exclusive",
                     None,
                 );
                 AllowedValues::Any
             }
             _ => {
                 let mut choices: Vec<_> = itself.chain(mapped).collect();
-                if only.is_empty() {
+                if allowed.is_empty() {
                     // In ascending order: 480p, 720p, 1080p.
                     choices.sort_by_key(|(word, _)| leading_number(word));
                 }

@@ -29,7 +29,7 @@ impl FamilyErrors {
         }
     }
 
-    pub(super) fn answer(&mut self, config: &ResponseMappingConfig) -> ResponseMapping {
+    pub(super) fn response(&mut self, config: &ResponseMappingConfig) -> ResponseMapping {
         let ResponseMappingConfig {
             video_url,
             video_duration,
@@ -41,27 +41,27 @@ impl FamilyErrors {
             usage,
         } = config;
         if video_url.0.is_empty() {
-            self.add("/answer/video_url", "missing place for `video_url`", None);
+            self.add("/response/video_url", "missing place for `video_url`", None);
         }
         ResponseMapping {
-            video_url: self.sources("/answer/video_url", video_url),
-            video_duration: self.sources("/answer/video_duration", video_duration),
-            resolution: self.sources("/answer/resolution", resolution),
-            ratio: self.sources("/answer/ratio", ratio),
-            created: self.sources("/answer/created", created),
-            updated: self.sources("/answer/updated", updated),
+            video_url: self.sources("/response/video_url", video_url),
+            video_duration: self.sources("/response/video_duration", video_duration),
+            resolution: self.sources("/response/resolution", resolution),
+            ratio: self.sources("/response/ratio", ratio),
+            created: self.sources("/response/created", created),
+            updated: self.sources("/response/updated", updated),
             times: self.times(times),
             usage: UsageMapping {
                 input_video_duration: self.sources(
-                    "/answer/usage/input_video_duration",
+                    "/response/usage/input_video_duration",
                     &usage.input_video_duration,
                 ),
                 output_video_duration: self.sources(
-                    "/answer/usage/output_video_duration",
+                    "/response/usage/output_video_duration",
                     &usage.output_video_duration,
                 ),
-                total_tokens: self.sources("/answer/usage/total_tokens", &usage.total_tokens),
-                duration: self.sources("/answer/usage/duration", &usage.duration),
+                total_tokens: self.sources("/response/usage/total_tokens", &usage.total_tokens),
+                duration: self.sources("/response/usage/duration", &usage.duration),
             },
         }
     }
@@ -70,12 +70,12 @@ impl FamilyErrors {
         let offset = config.offset.as_deref();
         if offset.is_some() && config.unit != TimeUnitConfig::Text {
             let reason = "`offset` requires `unit: text`";
-            self.add("/answer/times/offset", reason, None);
+            self.add("/response/times/offset", reason, None);
         }
         let offset = offset.map_or(Some(Utc.fix()), time::offset);
         if offset.is_none() {
             let reason = "not an offset from UTC";
-            self.add("/answer/times/offset", reason, Some("such as +08:00"));
+            self.add("/response/times/offset", reason, Some("such as +08:00"));
         }
         match config.unit {
             TimeUnitConfig::Seconds => TimeFormat::Number { unit_ms: 1_000 },
@@ -90,7 +90,7 @@ impl FamilyErrors {
         ErrorMapping {
             code: self.sources("/errors/code", &config.code),
             message: self.sources("/errors/message", &config.message),
-            elsewhere: config.elsewhere.clone(),
+            failover_codes: config.failover_codes.clone(),
         }
     }
 
@@ -98,7 +98,7 @@ impl FamilyErrors {
         let NativeMappingConfig {
             model,
             ids_in_request,
-            ids_in_answer,
+            ids_in_response,
         } = config;
         let mut optional = |at: &str, config: &ValueSourcesConfig| match config.0.is_empty() {
             true => ValueSources::default(),
@@ -107,7 +107,7 @@ impl FamilyErrors {
         NativeMapping {
             model: optional("/native/model", model),
             ids_in_request: optional("/native/ids_in_request", ids_in_request),
-            ids_in_answer: optional("/native/ids_in_answer", ids_in_answer),
+            ids_in_response: optional("/native/ids_in_response", ids_in_response),
         }
     }
 

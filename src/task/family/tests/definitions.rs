@@ -126,8 +126,8 @@ fn each_mistake_is_found_at_its_place() {
         ),
         (
             "/request/ratio",
-            json!({"to": "/p", "only": ["1:1"], "map": {"1:1": 1}}),
-            "/request/ratio/only",
+            json!({"to": "/p", "allowed": ["1:1"], "map": {"1:1": 1}}),
+            "/request/ratio/allowed",
             "mutually exclusive",
         ),
         (
@@ -162,33 +162,33 @@ fn each_mistake_is_found_at_its_place() {
             "no status is mapped to `succeeded`",
         ),
         (
-            "/answer/video_url",
+            "/response/video_url",
             json!([]),
-            "/answer/video_url",
+            "/response/video_url",
             "missing place",
         ),
         (
-            "/answer/ratio",
+            "/response/ratio",
             json!("{/a"),
-            "/answer/ratio",
+            "/response/ratio",
             "unclosed `{`",
         ),
         (
-            "/answer/usage/duration",
+            "/response/usage/duration",
             json!("/a / b"),
-            "/answer/usage/duration",
+            "/response/usage/duration",
             "begin with `/`",
         ),
         (
-            "/answer/times",
+            "/response/times",
             json!({"unit": "seconds", "offset": "+08:00"}),
-            "/answer/times/offset",
+            "/response/times/offset",
             "requires `unit: text`",
         ),
         (
-            "/answer/times",
+            "/response/times",
             json!({"unit": "text", "offset": "+25:00"}),
-            "/answer/times/offset",
+            "/response/times/offset",
             "offset from UTC",
         ),
         (
@@ -220,7 +220,9 @@ fn each_mistake_is_found_at_its_place() {
 
 #[test]
 fn a_section_that_is_missing_is_named() {
-    for section in ["create", "query", "request", "task_id", "status", "answer"] {
+    for section in [
+        "create", "query", "request", "task_id", "status", "response",
+    ] {
         let found = faults(|family| {
             family.as_object_mut().unwrap().remove(section);
         });
@@ -250,8 +252,8 @@ fn several_mistakes_come_at_once() {
     let found = faults(|family| {
         family["create"]["path"] = json!("x");
         family["query"]["path"] = json!("y");
-        family["answer"]["ratio"] = json!("z");
+        family["response"]["ratio"] = json!("z");
     });
     let places: Vec<&str> = found.iter().map(|(place, _)| &**place).collect();
-    assert_eq!(places, ["/create/path", "/query/path", "/answer/ratio"]);
+    assert_eq!(places, ["/create/path", "/query/path", "/response/ratio"]);
 }

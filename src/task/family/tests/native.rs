@@ -73,7 +73,7 @@ fn requests_go_where_the_family_wants_them() {
             [line(&family.create.call), line(&family.query.call)],
             [create, query]
         );
-        assert_eq!(family.cancel.unwrap().only, [TaskState::Queued]);
+        assert_eq!(family.cancel.unwrap().statuses, [TaskState::Queued]);
     }
     let headers = family("family-b").create.call.headers;
     assert_eq!(headers[0].0, "x-dashscope-async");

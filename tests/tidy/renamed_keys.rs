@@ -1,0 +1,159 @@
+//! Keys that were renamed: a problem with an old one gives the new one, and CHANGELOG.md lists them all.
+
+use super::tree::{assert_none, read};
+use headgate::config;
+use headgate::config::problem::ConfigProblem;
+use headgate::config::renamed_keys::{
+    KeyScope, RENAMED_KEYS, RENAMED_VALUES, RenamedKey, RenamedValue,
+};
+use headgate::snapshot::filter_schemas;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::path::Path;
+
+#[test]
+fn an_old_key_in_its_place_is_answered_with_the_new_one() {
+    let mut offenders = Vec::new();
+    for RenamedKey { scope, old, new } in RENAMED_KEYS {
+        let expected = format!("unknown key `{old}`; it is now called `{new}`");
+        let problems = problems(*scope, &json!({*old: {}}));
+        let found: Vec<&ConfigProblem> = problems
+            .iter()
+            .filter(|problem| problem.reason.contains(&format!("`{old}`")))
+            .collect();
+        let is_placed = |problem: &ConfigProblem| {
+            problem.line > 0 && problem.path.ends_with(&format!(".{old}"))
+        };
+        if !matches!(found[..], [problem] if problem.reason == expected && is_placed(problem)) {
+            offenders.push(format!("{scope} {old}: {found:?}"));
+        }
+        let missing = format!("missing required key `{new}`");
+        if problems.iter().any(|problem| problem.reason == missing) {
+            offenders.push(format!("{scope} {old}: {new} is reported as missing, too"));
+        }
+    }
+    assert_none("an old key is named with the new one", &offenders);
+}
+
+#[test]
+fn a_new_key_is_known_in_its_place_and_its_old_name_is_explained_nowhere_else() {
+    let mut offenders = Vec::new();
+    for RenamedKey { scope, old, new } in RENAMED_KEYS {
+        if explains(*scope, new, "unknown key") {
+            offenders.push(format!("{scope} {new}: is unknown"));
+        }
+        let elsewhere = RENAMED_KEYS.iter().map(|renamed| renamed.scope);
+        let elsewhere = elsewhere.filter(|scope| {
+            let mut renamed = RENAMED_KEYS.iter();
+            !renamed.any(|renamed| renamed.scope == *scope && renamed.old == *old)
+        });
+        let explained = elsewhere.filter(|scope| explains(*scope, old, "now called"));
+        offenders.extend(explained.map(|scope| format!("{scope} {old}: was never renamed")));
+    }
+    assert_none("a rename holds in its scope", &offenders);
+}
+
+#[test]
+fn an_old_value_is_answered_with_the_new_one_also_under_the_old_key() {
+    let mut offenders = Vec::new();
+    for RenamedValue {
+        scope,
+        key,
+        old,
+        new,
+    } in RENAMED_VALUES
+    {
+        let expected = format!("unknown value `{old}`; it is now called `{new}`");
+        let found = problems(*scope, &json!({*key: old}));
+        if !found.iter().any(|problem| problem.reason == expected) {
+            offenders.push(format!("{scope} {key}: {old}: {found:?}"));
+        }
+        if problems(*scope, &json!({*key: new}))
+            .iter()
+            .any(|problem| problem.reason.contains(&format!("`{new}`")))
+        {
+            offenders.push(format!("{scope} {key}: {new} is unknown"));
+        }
+        let mut renamed = RENAMED_KEYS.iter();
+        if let Some(renamed) =
+            renamed.find(|renamed| renamed.scope == *scope && renamed.new == *key)
+        {
+            let expected = Some(format!("write `{key}: {new}`"));
+            let found = problems(*scope, &json!({renamed.old: old}));
+            if !found.iter().any(|problem| problem.hint == expected) {
+                offenders.push(format!("{scope} {}: {old}: {found:?}", renamed.old));
+            }
+        }
+    }
+    assert_none("an old value is named with the new one", &offenders);
+}
+
+#[test]
+fn the_changelog_lists_the_renamed_keys_and_values_with_a_reason_and_no_others() {
+    let keys = RENAMED_KEYS.iter().map(|renamed| {
+        let RenamedKey { scope, old, new } = renamed;
+        format!("{scope} | `{old}` | `{new}`")
+    });
+    let values = RENAMED_VALUES.iter().map(|renamed| {
+        let RenamedValue {
+            scope,
+            key,
+            old,
+            new,
+        } = renamed;
+        format!("{scope} | `{key}: {old}` | `{key}: {new}`")
+    });
+    let renamed: BTreeSet<String> = keys.chain(values).collect();
+    let changelog = read("CHANGELOG.md");
+    let section = changelog.split("\n### ");
+    let section = section.filter(|section| section.starts_with("Renamed keys"));
+    let rows = section.flat_map(str::lines).filter_map(|line| {
+        let (renamed, reason) = line
+            .strip_prefix("| ")?
+            .strip_suffix(" |")?
+            .rsplit_once(" | ")?;
+        (renamed.contains('`') && !reason.is_empty()).then(|| renamed.to_owned())
+    });
+    let listed: BTreeSet<String> = rows.collect();
+    let missing = renamed.difference(&listed);
+    let missing = missing.map(|row| format!("CHANGELOG.md:1: has no row with a reason for {row}"));
+    let left = listed.difference(&renamed);
+    let left =
+        left.map(|row| format!("CHANGELOG.md:1: {row} is not in src/config/renamed_keys.rs"));
+    assert_none(
+        "CHANGELOG.md and src/config/renamed_keys.rs list the same renames",
+        &missing.chain(left).collect::<Vec<_>>(),
+    );
+}
+
+/// Whether a problem with this key, in a mapping of this scope, says so.
+fn explains(scope: KeyScope, key: &str, words: &str) -> bool {
+    let quoted = format!("`{key}`");
+    problems(scope, &json!({key: {}}))
+        .iter()
+        .any(|problem| problem.reason.contains(&quoted) && problem.reason.contains(words))
+}
+
+/// The problems of a file that has nothing but `mapping`, in this scope.
+fn problems(scope: KeyScope, mapping: &Value) -> Vec<ConfigProblem> {
+    let path = match scope {
+        KeyScope::Section(path) => path.to_owned(),
+        KeyScope::Filter(path) => format!("routes.*.request.*.{path}"),
+    };
+    let (mut value, mut rest) = (mapping.clone(), path.as_str());
+    while !rest.is_empty() {
+        let (parent, key) = rest.rsplit_once('.').unwrap_or(("", rest));
+        let is_item = parent == "routes" || parent == "routes.*.request";
+        value = match key {
+            "*" if is_item => json!([value]),
+            "*" if parent.ends_with(".medias") => json!({"first_frame": value}),
+            // A name that all other mappings may have: `seed` is a field of requests.
+            "*" => json!({"seed": value}),
+            key => json!({key: value}),
+        };
+        rest = parent;
+    }
+    let file = Path::new("routes.yaml");
+    let parsed = config::parse(file, &value.to_string(), &filter_schemas(), &|_| None);
+    parsed.map_or_else(|invalid| invalid.problems, |_| Vec::new())
+}
