@@ -1,4 +1,4 @@
-//! Channels as written: accounts at providers, and how they are reached.
+//! `channels` of `routes.yaml`: accounts at providers, and how they are reached.
 
 use super::images::ImageEditConfig;
 use super::resilience::{ChannelLimitsConfig, HealthConfig};
@@ -17,47 +17,49 @@ pub struct ChannelConfig {
     pub base_url: String,
     /// Credential that is sent to the provider. Default: none.
     pub credential: Option<CredentialConfig>,
-    /// Several credentials of the same account, used round robin; instead of `credential`.
+    /// Several credentials of the same account, used round robin; instead of `credential`. One that is refused
+    /// or rate limited is skipped during its cool-down.
     #[serde(default)]
     pub credentials: Vec<CredentialConfig>,
-    /// Protocols of the provider.
+    /// Protocols of the provider, at least one.
     #[schemars(length(min = 1))]
     pub protocols: Vec<Protocol>,
-    /// Video family of the provider.
+    /// Video family of the provider, one of `families`. Default: that of its protocol.
     pub family: Option<String>,
     /// Request format of the provider for image edits.
     #[serde(default)]
     pub image_edit: ImageEditConfig,
-    /// Platform models, each with the provider's name for it.
+    /// Platform models, each with the provider's name for it. Required unless `retired`.
     #[serde(default)]
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,
     /// Whether the channel only serves ids that it created, and no new requests. Default: false.
     #[serde(default)]
     pub retired: bool,
-    /// Relative share of requests within a tier.
+    /// Relative share of requests within a tier, 1 to 1000. Default: 1.
     #[serde(default = "default_weight")]
     #[schemars(range(min = 1, max = 1000))]
     pub weight: u16,
-    /// Priority: lower tiers are tried first.
+    /// Priority, 0 to 255: lower tiers are tried first. Default: 0.
     #[serde(default)]
     pub tier: u8,
     /// Timeouts of each attempt.
     #[serde(default)]
     pub timeouts: TimeoutsConfig,
-    /// TLS towards the provider, if `base_url` is https.
+    /// TLS towards the provider, if `base_url` is https. Default: verified with the CA certificates of the
+    /// system.
     #[serde(default)]
     pub tls: ChannelTlsConfig,
-    /// HTTP version towards the provider.
+    /// HTTP version towards the provider. Default: auto.
     #[serde(default)]
     pub http: HttpVersionConfig,
-    /// Headers set on every request to this provider.
+    /// Headers set on every request to this provider. Default: none.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// How the client's address is forwarded to the provider.
+    /// How the client's address is forwarded to the provider. Default: off.
     #[serde(default)]
     pub forwarded: ForwardedConfig,
-    /// Limits of the channel; requests above them go to another channel.
+    /// Limits of the channel; requests above them go to another channel. Default: none.
     #[serde(default)]
     pub limits: ChannelLimitsConfig,
     /// When the channel enters a cool-down, and for how long.
@@ -88,17 +90,18 @@ pub struct CredentialHeaderConfig {
     pub value: Secret,
 }
 
-/// Timeouts of an attempt; those of a route override those of a channel.
+/// Timeouts of each request to a provider; those of a route override those of a channel.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimeoutsConfig {
-    /// Timeout to connect to the provider, TLS included. Default: 2s.
+    /// Timeout to connect to the provider, including TLS. Default: 2s.
     pub connect: Option<HumanDuration>,
-    /// Timeout from the sent request to the first byte of the response headers. Default: 60s.
+    /// Timeout from the sent request to the first byte of the response headers. Raise it for models that think
+    /// long before a response without `stream`. Default: 60s.
     pub first_byte: Option<HumanDuration>,
     /// Timeout between two reads of the response. Default: 60s.
     pub idle: Option<HumanDuration>,
-    /// Timeout of the whole attempt. Default: 30m.
+    /// Timeout of the whole attempt. Raise it for responses that take longer. Default: 30m.
     pub total: Option<HumanDuration>,
 }
 
@@ -106,11 +109,11 @@ pub struct TimeoutsConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChannelTlsConfig {
-    /// PEM file with the CA certificates to trust instead of the system's.
+    /// PEM file with the CA certificates to trust instead. Default: those of the system.
     pub ca: Option<PathBuf>,
-    /// PEM file with the client certificate chain.
+    /// PEM file with the client certificate chain; requires `key`. Default: no client certificate.
     pub certificate: Option<PathBuf>,
-    /// PEM file with the client certificate's key.
+    /// PEM file with the private key of the client certificate.
     pub key: Option<PathBuf>,
     /// Expected name in the provider's certificate, and SNI. Default: the host of the URL.
     pub server_name: Option<String>,
@@ -124,9 +127,9 @@ pub enum ForwardedConfig {
     /// Nothing.
     #[default]
     Off,
-    /// The list that came from a trusted proxy, and the address that sent it.
+    /// The list received from a trusted proxy, plus the address of that proxy.
     Append,
-    /// The client's address alone.
+    /// The client's address only.
     Replace,
 }
 

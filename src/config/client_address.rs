@@ -1,4 +1,4 @@
-//! `server.client_address`: where the gateway finds the addresses of clients behind proxies.
+//! `server.client_address` of `routes.yaml`: how the address of a client behind proxies is determined.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,9 +7,10 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ClientAddressConfig {
-    /// Source of the address; no other source is read.
+    /// Source of the address; no other source is read. Default: socket.
     pub source: AddressSourceConfig,
-    /// Networks and addresses of the trusted proxies in front of the gateway.
+    /// Networks and addresses of the trusted proxies in front of the gateway, such as `10.0.0.0/8`. Required
+    /// unless `source` is `socket`.
     pub trusted_proxies: Vec<String>,
 }
 
@@ -17,10 +18,10 @@ pub struct ClientAddressConfig {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum AddressSourceConfig {
-    /// The other end of the connection.
+    /// The peer of the connection.
     #[default]
     Socket,
-    /// A header of the PROXY protocol, version 1 or 2, with which each connection must begin.
+    /// The PROXY protocol header, version 1 or 2, with which each connection must begin.
     ProxyProtocol,
     /// The header `X-Forwarded-For`.
     XForwardedFor,

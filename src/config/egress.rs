@@ -1,4 +1,4 @@
-//! Egress as written: where the gateway may go when somebody else names the URL.
+//! `egress` of `routes.yaml`: destinations of URLs that providers or callers send.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,6 +7,7 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct EgressConfig {
-    /// Hosts as `host` or `host:port`, and networks as `10.0.0.0/8`.
+    /// Additional destinations, also with http: `host`, `host:port`, or a network such as `10.0.0.0/8`.
+    /// Default: none.
     pub allow: Vec<String>,
 }

@@ -135,7 +135,7 @@ impl SchemaErrorContext<'_> {
 
     fn missing_key(&self, key: &str) -> ConfigFinding {
         let description = self.wanted["properties"][key]["description"].as_str();
-        let meaning = description.and_then(|text| text.lines().next());
+        let meaning = description.and_then(|text| text.split(". ").next());
         let hint = meaning.map(|meaning| format!("add `{key}`: {}", without_full_stop(meaning)));
         ConfigFinding::key(self.pointer, format!("missing required key `{key}`"), hint)
     }

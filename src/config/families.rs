@@ -1,4 +1,4 @@
-//! Families that come with the program, as their text says.
+//! Definitions of the built-in video families.
 
 use crate::task::definition::VideoFamilyConfig;
 use crate::task::families::SHIPPED;

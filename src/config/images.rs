@@ -1,4 +1,4 @@
-//! Image edits as written: what a channel takes of them.
+//! `image_edit` of a channel in `routes.yaml`: the request format of its provider.
 
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -7,9 +7,9 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ImageEditConfig {
-    /// The format of requests.
+    /// Format of the requests. Default: unchanged.
     pub body: ImageBodyFormatConfig,
-    /// How `response_format` is handled.
+    /// How `response_format` is handled. Default: convert.
     pub response_format: ResponseFormatHandlingConfig,
 }
 
@@ -17,7 +17,7 @@ pub struct ImageEditConfig {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageBodyFormatConfig {
-    /// The caller's: JSON, or a form with files.
+    /// As the caller sent it: JSON, or a form with files.
     #[default]
     Unchanged,
     /// JSON, with files as data URLs.
@@ -30,9 +30,9 @@ pub enum ImageBodyFormatConfig {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseFormatHandlingConfig {
-    /// It stays here, and the gateway sees to it.
+    /// The gateway removes it, and converts the images of the response.
     #[default]
     Convert,
-    /// It goes to the provider.
+    /// It is sent to the provider.
     Forward,
 }

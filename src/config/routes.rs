@@ -1,4 +1,4 @@
-//! `routes.yaml` as written: one struct per section, its documentation the user's reference.
+//! `routes.yaml` as written: one struct per section. The comments of fields are the reference for users.
 
 use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::client_address::ClientAddressConfig;
@@ -56,24 +56,26 @@ pub struct RoutesConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerConfig {
-    /// Address of the gateway, `host:port`; port 0 picks a free one.
+    /// Address of the gateway, `host:port`. Port 0 picks a free port. Default: 127.0.0.1:8080.
     pub listen: String,
-    /// Address of the admin pages, `host:port`.
+    /// Address of the admin pages, `host:port`. They have no authentication: use an address that only operators
+    /// reach. Default: 127.0.0.1:9091.
     pub admin: String,
-    /// TLS of the gateway's listener. Default: plain HTTP.
+    /// TLS of the gateway's listener; HTTP/2 is offered with it. Default: plain HTTP.
     pub tls: Option<ServerTlsConfig>,
-    /// Worker threads. Default: the number of processors.
+    /// Worker threads, 1 to 1024. Lower it where the gateway shares a machine, or where a container may use
+    /// fewer processors than it sees. Default: the number of processors.
     #[schemars(range(min = 1, max = 1024))]
     pub workers: Option<u16>,
-    /// Destination of the access log.
+    /// Destination of the access log. Default: stdout.
     pub access_log: AccessLogConfig,
-    /// Limits on connections and slow clients.
+    /// Limits on connections and timeouts of clients.
     pub limits: ServerLimitsConfig,
-    /// Spooling of large request bodies to files.
+    /// Spooling of large request bodies to files, to save memory.
     pub spool: SpoolConfig,
     /// DNS resolution of provider hosts.
     pub dns: DnsConfig,
-    /// How the address of a client behind proxies is determined.
+    /// How the address of a client behind proxies is determined. Default: the peer of the connection.
     pub client_address: ClientAddressConfig,
 }
 
@@ -103,24 +105,29 @@ pub enum AccessLogConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ServerLimitsConfig {
-    /// Maximum open client connections, including those in a TLS handshake; further ones are closed.
+    /// Maximum open client connections, including those in a TLS handshake; further ones are closed. At least
+    /// 1, and never more than half of the open files that the process may have. Default: 10000.
     #[schemars(range(min = 1))]
     pub connections: u32,
-    /// Maximum size of the request line and headers; larger ones get 431. More than 1 MiB counts as
-    /// 1 MiB.
+    /// Maximum size of the request line and headers, up to 1MiB; larger ones get 431. Raise it for clients with
+    /// very large headers. Default: 64KiB.
     pub header_size: ByteSize,
-    /// Timeout from the first byte of a request to the end of its headers; also of a TLS handshake.
+    /// Timeout from the first byte of a request to the end of its headers, and of a TLS handshake. Lower it
+    /// against clients that hold connections open without a request. Default: 15s.
     pub header_timeout: HumanDuration,
-    /// Timeout from the end of the headers to the end of the request body.
+    /// Timeout from the end of the headers to the end of the request body; a streamed body gets one more second
+    /// for each 128 KiB received. Raise it for large uploads over slow connections. Default: 60s.
     pub body_timeout: HumanDuration,
-    /// Timeout for a client to read a part of a response.
+    /// Timeout for a client to read a part of a response; the connection is then closed. Raise it for clients
+    /// that pause while they read. Default: 30s.
     pub write_timeout: HumanDuration,
-    /// Timeout of an idle client connection.
+    /// Timeout of an idle client connection. Set it above that of a load balancer in front. Default: 60s.
     pub keep_alive_timeout: HumanDuration,
     /// How long connections are still accepted after SIGTERM while `/readyz` returns 503, so that load
-    /// balancers stop sending first. Default: none.
+    /// balancers stop sending first. Set it a little above their health check interval. Default: none.
     pub drain_notice: Option<HumanDuration>,
-    /// How long requests in flight may continue after the listener is closed.
+    /// How long requests in flight may continue after the listener is closed. Set it to the longest response
+    /// that a restart must not cut off. Default: 5m.
     pub drain: HumanDuration,
 }
 
@@ -128,9 +135,11 @@ pub struct ServerLimitsConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct SpoolConfig {
-    /// Bodies above this size are written to an unlinked file instead of memory.
+    /// Request bodies above this size are written to an unlinked file instead of memory. Lower it to save
+    /// memory, raise it if the disk is slow. Default: 8MiB.
     pub threshold: ByteSize,
-    /// Folder of these files. Default: the system's folder for temporary files.
+    /// Folder of these files, on a local disk with room for all large bodies in flight. Default: the system's
+    /// folder for temporary files.
     pub folder: Option<PathBuf>,
 }
 
@@ -138,10 +147,12 @@ pub struct SpoolConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct DnsConfig {
-    /// Name servers, `address` or `address:port`. Default: those of the system.
+    /// Name servers, up to 8, each `address` or `address:port`, queried in this order. Default: those of the
+    /// system.
     #[schemars(length(max = 8))]
     pub servers: Vec<String>,
-    /// Refresh interval of addresses without a TTL, such as those of the hosts file.
+    /// Refresh interval of addresses without a TTL, such as those of the hosts file. Lower it if such addresses
+    /// change often. Default: 30s.
     pub refresh_interval: HumanDuration,
 }
 
@@ -149,7 +160,7 @@ pub struct DnsConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CallerConfig {
-    /// The caller's name in logs and metrics.
+    /// Name of the caller in logs and metrics.
     #[schemars(length(min = 1))]
     pub name: String,
     /// SHA-256 digest of the key, 64 hex digits; `headgate key new` prints both.
@@ -215,14 +226,14 @@ pub struct ModelLimitsConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ModelConfig {
-    /// Display name in the model list of the messages protocol.
+    /// Display name in the model list of the messages protocol. Default: the model's name.
     pub display_name: Option<String>,
-    /// `owned_by` of the model list; `headgate` if absent.
+    /// `owned_by` in the model list. Default: headgate.
     pub owned_by: Option<String>,
     /// Creation time in the model list, in Unix seconds. Default: 0.
     pub created: Option<u64>,
-    /// Rules of the model, as `family_a/2.0`: the name of a schema in `schemas` that
-    /// is applied in addition to that of the protocol. A list if the model is served by several families.
+    /// Rules of the model, such as `family_a/2.0`: the name of a schema in `schemas` that is applied in
+    /// addition to that of the protocol. A list if the model is served by several families. Default: none.
     pub profile: OneOrMore,
 }
 
@@ -230,22 +241,23 @@ pub struct ModelConfig {
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RouteConfig {
-    /// The route's name in logs and metrics.
+    /// Name of the route in logs and metrics.
     #[schemars(length(min = 1))]
     pub name: String,
-    /// `METHOD /path/{parameter}`, or several methods as `GET|DELETE /path`; or a list of them.
+    /// `METHOD /path/{parameter}`, or several methods as `GET|DELETE /path`; a list for several paths. A
+    /// parameter matches one path segment.
     pub r#match: OneOrMore,
-    /// Protocol of the callers; selects the error format and the schema.
+    /// Protocol of the callers; selects the error format, the channels and the schema. Default: none.
     pub protocol: Option<Protocol>,
     /// Filters of the request, in order.
     pub request: Vec<ChainStepConfig>,
-    /// Filters of the response, in order.
+    /// Filters of the response, in order. Default: none.
     #[serde(default)]
     pub response: Vec<ChainStepConfig>,
     /// Timeouts that override those of the channel.
     #[serde(default)]
     pub timeouts: TimeoutsConfig,
-    /// What happens when a channel fails.
+    /// Failover to another channel before the first byte of the response.
     #[serde(default)]
     pub failover: FailoverConfig,
 }

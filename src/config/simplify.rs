@@ -9,6 +9,7 @@ pub fn simplify(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
             object.values_mut().for_each(simplify);
+            unwrap_description(object);
             require_a_value(object);
             bound_integers(object);
             merge_words(object);
@@ -16,6 +17,13 @@ pub fn simplify(schema: &mut Value) {
         }
         Value::Array(items) => items.iter_mut().for_each(simplify),
         _ => {}
+    }
+}
+
+/// A description is wrapped in the source, not in the schema.
+fn unwrap_description(object: &mut Map<String, Value>) {
+    if let Some(Value::String(text)) = object.get_mut("description") {
+        *text = text.replace('\n', " ");
     }
 }
 

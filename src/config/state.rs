@@ -1,4 +1,4 @@
-//! `state` of `routes.yaml`: where is kept what edges share or a restart must not lose.
+//! `state` of `routes.yaml`: where state is kept that several gateways share or that survives a restart.
 
 use crate::scalar::{HumanDuration, Secret};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -27,11 +27,13 @@ pub enum StateConfig {
 #[derive(Clone, Debug, serde::Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct SqliteConfig {
-    /// Path of the file; created if it does not exist.
+    /// Path of the file on a local disk, relative to the folder of `routes.yaml`; created if it does not exist.
+    /// Default: headgate-state.sqlite.
     #[serde(default = "default_path")]
     #[schemars(with = "String", length(min = 1))]
     pub path: PathBuf,
-    /// How long an unused id is kept.
+    /// How long an unused id is kept. Raise it if callers return to conversations or files after more than 30
+    /// days. Default: 720h.
     #[serde(default = "default_id_ttl")]
     pub id_ttl: HumanDuration,
 }
@@ -46,29 +48,32 @@ pub struct RedisConfig {
     pub user: Option<String>,
     /// Password. Default: none.
     pub password: Option<Secret>,
-    /// PEM file with the authorities to trust instead of the system's, where the URL is `rediss`.
+    /// PEM file with the CA certificates to trust instead; requires `rediss`. Default: those of the system.
     pub ca: Option<PathBuf>,
-    /// Prefix of every key, so that several fleets can share a Redis.
+    /// Prefix of every key, so that several fleets can share a Redis: 1 to 64 letters, digits, `_`, `.`, `:` or
+    /// `-`. Default: headgate.
     #[serde(default = "default_prefix")]
     #[schemars(regex(pattern = r"^[A-Za-z0-9_.:-]{1,64}$"))]
     #[schemars(extend("patternErrorMessage" = "expected 1 to 64 letters, digits, `_`, `.`, `:` or `-`"))]
     pub prefix: String,
-    /// Timeout of an operation on Redis.
+    /// Timeout of an operation on Redis. Requests wait for it: raise it only for a Redis in another network.
+    /// Default: 100ms.
     #[serde(default = "default_timeout")]
     pub timeout: HumanDuration,
-    /// How long an unused id is kept.
+    /// How long an unused id is kept. Raise it if callers return to conversations or files after more than 30
+    /// days. Default: 720h.
     #[serde(default = "default_id_ttl")]
     pub id_ttl: HumanDuration,
-    /// What happens to requests with limits while Redis is unreachable.
+    /// What happens to requests with limits while Redis is unreachable. Default: allow.
     #[serde(default)]
     pub on_store_failure: OnStoreFailureConfig,
 }
 
-/// What happens to requests with limits while these cannot be checked.
+/// What happens to requests with limits while their counts cannot be read.
 #[derive(Clone, Copy, Debug, Default, serde::Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum OnStoreFailureConfig {
-    /// They pass, uncounted.
+    /// They are admitted without a check.
     #[default]
     Allow,
     /// They are refused.

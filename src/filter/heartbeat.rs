@@ -29,7 +29,8 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct HeartbeatConfig {
-    /// Interval of the comments while the provider sends nothing.
+    /// Interval of the comments while the provider sends nothing. Set it below the idle timeout of clients and
+    /// proxies. Default: 15s.
     pub interval: HumanDuration,
 }
 

@@ -42,13 +42,13 @@ enum LimitBodyConfig {
     BodyAndFiles(BodyAndFilesConfig),
 }
 
-/// Settings of `limit_body` where there is more to say.
+/// Settings of `limit_body`: sizes of a body and of each file in it.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct BodyAndFilesConfig {
-    /// Maximum size of a body.
+    /// Maximum size of a body; a larger one gets 413.
     body: ByteSize,
-    /// Maximum size of a file in a form or a data URL. Default: only `body` limits it.
+    /// Maximum size of a file in a form or a data URL; a larger one gets 413. Default: only `body` applies.
     file: Option<ByteSize>,
 }
 

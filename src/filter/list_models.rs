@@ -40,7 +40,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ListModelsConfig {
-    /// Header that identifies callers of the messages protocol.
+    /// Name of the header that identifies callers of the messages protocol. Default: anthropic-version.
     version_header: String,
 }
 

@@ -75,13 +75,13 @@ const PARAMETERS: [&str; 2] = ["id", "task_id"];
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 enum TaskOperation {
-    /// Makes a task.
+    /// Creates a task.
     Create,
-    /// Tells how a task stands.
+    /// Queries the status of a task.
     Query,
-    /// Ends a task before it begins, where that can be done.
+    /// Cancels a task, in the statuses in which its family supports it.
     Cancel,
-    /// Refuses to list tasks, in the words of the caller's protocol.
+    /// Replies 404, since a list of the provider has the tasks of all callers.
     List,
 }
 
@@ -89,9 +89,10 @@ enum TaskOperation {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum UnsupportedFieldPolicyConfig {
+    /// The request gets 400.
     #[default]
     Refuse,
-    /// The field is left out, and named in the header `x-headgate-ignored`.
+    /// The field is dropped, and named in the header `x-headgate-ignored`.
     Ignore,
 }
 
@@ -100,8 +101,8 @@ enum UnsupportedFieldPolicyConfig {
 struct MapTaskConfig {
     /// Operation of the route.
     operation: TaskOperation,
-    /// What happens to a field that the family does not support, and to one that the generic protocol does
-    /// not define. Default: `refuse`.
+    /// What happens to a field that the generic protocol does not define or the family does not support.
+    /// Default: refuse.
     #[serde(default)]
     unsupported: UnsupportedFieldPolicyConfig,
 }

@@ -54,7 +54,8 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RateLimitConfig {
-    /// Estimated output tokens of a request that sets no maximum. Default: 1024.
+    /// Estimated output tokens of a request that sets no maximum, at least 1. Set it near the usual length of
+    /// such responses. Default: 1024.
     #[schemars(range(min = 1))]
     default_output_tokens: u64,
 }

@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RequireVersionConfig {
-    /// Name of the header.
+    /// Name of the version header. Default: anthropic-version.
     header: String,
 }
 

@@ -30,7 +30,8 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct RestoreModelConfig {
-    /// Also replace the model in streams, whose events are then no longer byte-identical to the provider's.
+    /// Whether the model is replaced in streams, too; their events are then no longer byte-identical to the
+    /// provider's. Default: false.
     streams: bool,
 }
 

@@ -31,7 +31,7 @@ pub const KIND: FilterKind = FilterKind {
 #[serde(transparent)]
 struct SetHeadersConfig(BTreeMap<String, HeaderValueConfig>);
 
-/// A header's value: as it is, or made from captures.
+/// A header's value: text, or built from capture groups.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum HeaderValueConfig {

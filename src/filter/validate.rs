@@ -53,7 +53,8 @@ pub const KIND: FilterKind = FilterKind {
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct ValidateConfig {
-    /// Path of a JSON Schema, relative to the folder of `routes.yaml`. Default: the schema of the protocol.
+    /// Path of a JSON Schema, relative to the folder of `routes.yaml`. Required on routes without a protocol.
+    /// Default: the schema of the protocol.
     schema: Option<PathBuf>,
 }
 

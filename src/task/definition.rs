@@ -1,4 +1,4 @@
-//! A family as `routes.yaml` writes it: how it is asked, and where its answers hold what.
+//! A video family as written in `routes.yaml`: requests to the provider, and places of values in its responses.
 
 mod scalars;
 
@@ -15,28 +15,32 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct VideoFamilyConfig {
-    /// A shipped family whose sections are used where this one has none.
+    /// A built-in family whose sections are used where this one has none. Default: none.
     pub extends: Option<String>,
-    /// The native protocol of the family. Requests mapped from the generic
-    /// protocol are validated against its schema, too.
+    /// Native protocol of the family. Requests mapped from the generic protocol are validated against its
+    /// schema, too. Default: none.
     pub protocol: Option<Protocol>,
-    /// How a task is created.
+    /// Request that creates a task. Required, here or in the family that this one extends.
     pub create: Option<TaskCreateConfig>,
-    /// How a task is queried.
+    /// Request that queries the status of a task. Required, here or in the family that this one extends.
     pub query: Option<TaskQueryConfig>,
-    /// How a task is cancelled. Default: not supported.
+    /// Request that cancels a task. Default: not supported.
     pub cancel: Option<TaskCancelConfig>,
-    /// Where the fields of a generic request go; a field without an entry is refused.
+    /// Where the fields of a generic request go; a field without an entry is refused. Required, here or in the
+    /// family that this one extends.
     pub request: Option<RequestMappingConfig>,
-    /// Where responses have the provider's task id.
+    /// Where responses have the provider's task id. Required, here or in the family that this one extends.
     pub task_id: Option<ValueSourcesConfig>,
-    /// Where responses have the status, and how it is mapped.
+    /// Where responses have the status, and how it is mapped. Required, here or in the family that this one
+    /// extends.
     pub status: Option<StatusMappingConfig>,
-    /// Where the response to a query has the fields of the generic task status.
+    /// Where the response to a query has the fields of the generic task status. Required, here or in the family
+    /// that this one extends.
     pub response: Option<ResponseMappingConfig>,
-    /// Where responses have errors.
+    /// Where responses have errors. Default: none.
     pub errors: Option<ErrorMappingConfig>,
-    /// What is replaced in responses to callers of the family's native protocol.
+    /// What is replaced in responses to callers of the native protocol, in addition to the task id. Default:
+    /// nothing.
     pub native: Option<NativeMappingConfig>,
 }
 
@@ -46,19 +50,19 @@ pub struct VideoFamilyConfig {
 pub struct TaskCreateConfig {
     /// HTTP method.
     pub method: String,
-    /// Path that is appended to the channel's `base_url`.
+    /// Path, appended to the channel's `base_url`.
     pub path: String,
     /// Headers of the request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Other paths for creates, each with the fields of a request (JSON pointers) that only it takes. A create
-    /// whose caller used one of the provider's paths goes to that path; others go to the first path with a field
-    /// that the request has, else to `path`.
+    /// Other paths, each with the request fields (JSON pointers) that only this path accepts. A create on one
+    /// of the provider's own paths goes to that path; others go to the first path with a field of the request,
+    /// else to `path`. Default: none.
     #[serde(default)]
     pub other_paths: BTreeMap<String, ValueSourcesConfig>,
 }
 
-/// A request that queries the status of a task, and how long its result is cached.
+/// A request that queries the status of a task, and how long the status is cached.
 #[derive(Clone, Debug, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct TaskQueryConfig {
@@ -69,14 +73,15 @@ pub struct TaskQueryConfig {
     /// Headers of the request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// How long the status of an unfinished task is cached.
+    /// How long the status of an unfinished task is cached. Raise it to send fewer queries. Default: 2s.
     #[serde(default = "default_cache_ttl")]
     pub cache_ttl: HumanDuration,
-    /// How long the status of a finished task is cached.
+    /// How long the status of a finished task is cached. Lower it if URLs in responses expire earlier. Default:
+    /// 1h.
     #[serde(default = "default_final_cache_ttl")]
     pub final_cache_ttl: HumanDuration,
-    /// Maximum queries and cancels of one channel in any second, for all gateways that share their state.
-    /// Default: no limit.
+    /// Maximum queries and cancels of one channel in any second, 1 to 1000, for all gateways that share their
+    /// state. Default: no limit.
     #[schemars(range(min = 1, max = 1000))]
     pub max_per_second: Option<u16>,
 }
@@ -92,8 +97,8 @@ pub struct TaskCancelConfig {
     /// Headers of the request.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// Statuses in which a task can be cancelled. In others no cancel is sent, since the same request may
-    /// have another meaning there. Default: every status that is not final.
+    /// Statuses in which a cancel is sent. In others none is sent, since the same request may have another
+    /// meaning there. Default: queued and running.
     #[serde(default)]
     pub statuses: Vec<TaskState>,
 }
@@ -102,9 +107,9 @@ pub struct TaskCancelConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct RequestMappingConfig {
-    /// JSON object that every request starts from.
+    /// JSON object that every request starts from. Default: empty.
     pub base: Map<String, Value>,
-    /// The provider's model.
+    /// The channel's model. Required.
     pub model: Option<FieldMappingConfig>,
     /// Prompt.
     pub prompt: Option<FieldMappingConfig>,
@@ -114,9 +119,9 @@ pub struct RequestMappingConfig {
     pub medias: MediaMappingConfig,
     /// Duration in seconds, an integer.
     pub duration: Option<FieldMappingConfig>,
-    /// Resolution tier in lower case: 480p, 720p, 1080p, 4k.
+    /// Resolution tier, in lower case: 480p, 720p, 1080p, 4k.
     pub resolution: Option<FieldMappingConfig>,
-    /// Aspect ratio, such as 16:9, or adaptive.
+    /// Aspect ratio, such as 16:9, or `adaptive`.
     pub ratio: Option<FieldMappingConfig>,
     /// Whether the video has sound.
     pub generate_audio: Option<FieldMappingConfig>,
@@ -152,7 +157,7 @@ pub struct StatusMappingConfig {
     pub at: ValueSourcesConfig,
     /// Mapping of the provider's statuses to those of the generic protocol.
     pub map: BTreeMap<String, TaskState>,
-    /// Meaning of a status that is not in `map`.
+    /// Meaning of a status that is not in `map`. Default: keep.
     #[serde(default)]
     pub unknown: UnknownStatusConfig,
 }
@@ -161,10 +166,10 @@ pub struct StatusMappingConfig {
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownStatusConfig {
-    /// The task is running for 24 hours after it was created, and expired afterwards.
+    /// The task is `running` for 24 hours after its creation, then `expired`.
     #[default]
     Keep,
-    /// The task has failed.
+    /// The task is `failed`.
     Fail,
 }
 
@@ -180,16 +185,16 @@ pub struct ResponseMappingConfig {
     /// Resolution tier of the video.
     #[serde(default)]
     pub resolution: ValueSourcesConfig,
-    /// Aspect ratio; the requested one if the response has none.
+    /// Aspect ratio. Default: the requested one.
     #[serde(default)]
     pub ratio: ValueSourcesConfig,
-    /// When the task was created.
+    /// When the task was created. Default: the time of the create at the gateway.
     #[serde(default)]
     pub created: ValueSourcesConfig,
-    /// When the task was last updated.
+    /// When the task was last updated. Default: the time of the query.
     #[serde(default)]
     pub updated: ValueSourcesConfig,
-    /// How `created` and `updated` are written.
+    /// Format of `created` and `updated`. Default: Unix seconds.
     #[serde(default)]
     pub times: TimeFormatConfig,
     /// Usage of the task.
@@ -197,11 +202,11 @@ pub struct ResponseMappingConfig {
     pub usage: UsageMappingConfig,
 }
 
-/// How a family writes times.
+/// How a provider writes times.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct TimeFormatConfig {
-    /// How a time is written.
+    /// Format of a time. Default: seconds.
     pub unit: TimeUnitConfig,
     /// UTC offset of a `text` without one, such as `+08:00`. Default: UTC.
     #[schemars(regex(pattern = r"^[+-][0-9]{2}:[0-9]{2}$"))]
@@ -209,7 +214,7 @@ pub struct TimeFormatConfig {
     pub offset: Option<String>,
 }
 
-/// How a time is written.
+/// Format of a time.
 #[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum TimeUnitConfig {
@@ -240,24 +245,24 @@ pub struct UsageMappingConfig {
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct ErrorMappingConfig {
-    /// The error's code.
+    /// Where responses have the code of an error.
     pub code: ValueSourcesConfig,
-    /// The error's message.
+    /// Where responses have the message of an error.
     pub message: ValueSourcesConfig,
-    /// Codes of refusals that concern the account or are temporary, so that
-    /// a create may go to another channel; a trailing `*` matches any rest.
+    /// Codes of refusals that concern the account or are temporary, so that a create may fail over to another
+    /// channel; a trailing `*` matches any rest. Default: none.
     pub failover_codes: Vec<String>,
 }
 
-/// What is replaced in responses to callers of the native protocol, besides the task id.
+/// What is replaced in responses to callers of the native protocol, in addition to the task id.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
 pub struct NativeMappingConfig {
-    /// Where responses have the provider's model, which is replaced by the platform model.
+    /// Where responses have the provider's model, which is replaced by the platform model. Default: none.
     pub model: ValueSourcesConfig,
-    /// Where requests have ids of other tasks; `*` matches all elements of an array.
+    /// Where requests have ids of other tasks; `*` matches all elements of an array. Default: none.
     pub ids_in_request: ValueSourcesConfig,
-    /// Where responses have ids of other tasks; `*` matches all elements of an array.
+    /// Where responses have ids of other tasks; `*` matches all elements of an array. Default: none.
     pub ids_in_response: ValueSourcesConfig,
 }
 

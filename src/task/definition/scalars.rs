@@ -1,4 +1,4 @@
-//! Values of a definition that have a short form: a field's place, and where something lies in an answer.
+//! Values of a family's definition that have a short form: the place of a field, and places in a response.
 
 use crate::scalar::one_or_more::OneOrMore;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -35,9 +35,9 @@ enum ShortOrFullFieldMapping {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct FullFieldMapping {
-    /// JSON pointer of the field's place in the provider's request; `-` at its end appends to a list.
+    /// JSON pointer of the field's place in the provider's request; a trailing `-` appends to an array.
     to: Option<String>,
-    /// Value to write; `{}` stands for the value of the field. Default: the value itself.
+    /// What is written; `{}` stands for the value of the field. Default: the value itself.
     value: Option<Value>,
     /// Allowed values; others are refused. Default: any value.
     #[serde(default)]

@@ -180,7 +180,8 @@ async fn a_model_that_no_channel_can_serve_now_is_not_available_and_the_others_a
 #[tokio::test]
 async fn a_model_is_half_open_after_its_cool_down_and_healthy_after_a_success() {
     let gateway = with_busy_channel("status=500;times=1", |config| {
-        config["channels"]["busy"]["health"] = json!({"consecutive_failures": 1, "cool_down": "100ms"});
+        config["channels"]["busy"]["health"] =
+            json!({"consecutive_failures": 1, "cool_down": "100ms"});
     })
     .await;
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
