@@ -5,7 +5,7 @@ use crate::catalog::model::{Candidate, Model};
 use crate::channel::attempt_statistics::AttemptSummary;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::health_status::{HealthReport, HealthStatus, LastError};
-use crate::channel::live::{LiveChannels, ReachedLimit};
+use crate::channel::live::{ChannelStates, ReachedLimit};
 use crate::channel::unusable::UnusableReason;
 use crate::observe::timestamp::rfc3339;
 use crate::snapshot::Snapshot;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// The page as JSON. It contains no secret: a credential is identified by its index.
-pub fn page(snapshot: &Snapshot, channels: &LiveChannels, now: MonotonicTime) -> Value {
+pub fn page(snapshot: &Snapshot, channels: &ChannelStates, now: MonotonicTime) -> Value {
     let page = ChannelsPage {
         snapshot,
         channels,
@@ -31,7 +31,7 @@ pub fn page(snapshot: &Snapshot, channels: &LiveChannels, now: MonotonicTime) ->
 
 struct ChannelsPage<'p> {
     snapshot: &'p Snapshot,
-    channels: &'p LiveChannels,
+    channels: &'p ChannelStates,
     usable: BTreeMap<Arc<str>, bool>,
     now: MonotonicTime,
 }

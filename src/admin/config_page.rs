@@ -5,7 +5,7 @@ use crate::catalog::model::Model;
 use crate::observe::timestamp::rfc3339;
 use crate::protocol::secret_shape;
 use crate::reload::Reloader;
-use crate::reload::running::ListenerSettings;
+use crate::reload::running::ListenerSummary;
 use serde_json::{Value, json};
 
 /// The page as JSON.
@@ -29,7 +29,7 @@ pub fn page(reloader: &Reloader) -> Value {
         })),
         "previous_revisions": previous,
         "server": server_entry(&running),
-        "server_configured": server_entry(&ListenerSettings::wanted_by(&snapshot)),
+        "server_configured": server_entry(&ListenerSummary::wanted_by(&snapshot)),
         "settings_needing_restart": needing_restart,
         "state": state(reloader),
         "callers": snapshot.callers.len(),
@@ -60,7 +60,7 @@ fn without_secrets(value: Value) -> Value {
     }
 }
 
-fn server_entry(settings: &ListenerSettings) -> Value {
+fn server_entry(settings: &ListenerSummary) -> Value {
     json!({
         "listen": settings.listen,
         "admin": settings.admin,

@@ -4,7 +4,7 @@ mod channels_page;
 mod config_page;
 
 use crate::channel::clock::MonotonicTime;
-use crate::channel::live::LiveChannels;
+use crate::channel::live::ChannelStates;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::{ReloadOutcome, Reloader};
@@ -22,7 +22,7 @@ const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// The admin pages.
 pub struct AdminApp {
     pub reloader: Arc<Reloader>,
-    pub channels: Arc<LiveChannels>,
+    pub channels: Arc<ChannelStates>,
     pub metrics: Arc<Metrics>,
     pub access_log: Arc<AccessLog>,
     /// False once the process is told to stop, so that load balancers send no new traffic here.

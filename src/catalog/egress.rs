@@ -200,11 +200,11 @@ mod tests {
             (network("fd00::", 8), place("x", 80), "fc12::1", false),
             (network("::1", 128), place("x", 80), "::1", true),
         ] {
-            let told = format!("{allowed:?} {there:?} {address}");
+            let reported = format!("{allowed:?} {there:?} {address}");
             let egress = EgressPolicy {
                 allowed: vec![allowed],
             };
-            assert_eq!(egress.allows(there, ip(address)), is_open, "{told}");
+            assert_eq!(egress.allows(there, ip(address)), is_open, "{reported}");
         }
     }
 }

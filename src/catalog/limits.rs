@@ -1,6 +1,6 @@
 //! The limits of a caller in the form that the state store takes, built once and shared by all requests.
 
-use crate::state::admission::{CallerLimit, LimitKind};
+use crate::state::admission::{AdmissionLimit, LimitKind};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -8,9 +8,9 @@ use std::sync::Arc;
 #[derive(Debug, Default)]
 pub struct CallerLimits {
     /// Limits of requests for any model.
-    everywhere: Vec<CallerLimit>,
+    everywhere: Vec<AdmissionLimit>,
     /// For each model with limits of its own: `everywhere`, followed by those.
-    on_model: HashMap<Arc<str>, Vec<CallerLimit>>,
+    on_model: HashMap<Arc<str>, Vec<AdmissionLimit>>,
     /// The maximum number of open client connections.
     pub connections: Option<u32>,
 }
@@ -40,7 +40,7 @@ impl CallerLimits {
     }
 
     /// All limits of a request for `model`, always in the same order.
-    pub fn of(&self, model: Option<&str>) -> &[CallerLimit] {
+    pub fn of(&self, model: Option<&str>) -> &[AdmissionLimit] {
         model
             .and_then(|model| self.on_model.get(model))
             .unwrap_or(&self.everywhere)
@@ -51,9 +51,9 @@ fn limits<'a>(
     caller: &'a Arc<str>,
     model: Option<&'a Arc<str>>,
     amounts: &'a LimitAmounts,
-) -> impl Iterator<Item = CallerLimit> + 'a {
+) -> impl Iterator<Item = AdmissionLimit> + 'a {
     amounts.iter().filter_map(move |(measure, most)| {
-        Some(CallerLimit {
+        Some(AdmissionLimit {
             caller: caller.clone(),
             model: model.cloned(),
             measure: *measure,
@@ -77,7 +77,7 @@ mod tests {
             ],
         );
         limits.add_model(&ann, &"large".into(), &[(LimitKind::Concurrent, Some(2))]);
-        let told = |model| {
+        let reported = |model| {
             let all = limits.of(model).iter();
             all.map(|limit| (limit.measure, limit.model.as_deref(), limit.most))
                 .collect::<Vec<_>>()
@@ -89,7 +89,7 @@ mod tests {
             (Some("small"), &[everywhere]),
             (Some("large"), &[everywhere, on_large]),
         ] {
-            assert_eq!(told(model), expected, "{model:?}");
+            assert_eq!(reported(model), expected, "{model:?}");
         }
     }
 }

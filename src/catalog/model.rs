@@ -18,14 +18,14 @@ pub struct Model {
     /// Unix seconds; 0 if not configured.
     pub created: u64,
     /// The model's schemas by protocol, if it accepts less than the whole protocol.
-    pub profiles: Vec<ModelProfile>,
+    pub profiles: Vec<ModelRequestSchema>,
     /// Every channel that serves the model, lower tiers first.
     pub all_candidates: Arc<[Candidate]>,
     by_protocol: Vec<(Protocol, Arc<[Candidate]>)>,
 }
 
 /// A schema that restricts a model beyond the protocol's own schema.
-pub struct ModelProfile {
+pub struct ModelRequestSchema {
     pub protocol: Protocol,
     pub schema: Arc<CompiledSchema>,
 }
@@ -90,7 +90,7 @@ impl Catalog {
     }
 }
 
-impl fmt::Debug for ModelProfile {
+impl fmt::Debug for ModelRequestSchema {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Profile")
             .field("protocol", &self.protocol)

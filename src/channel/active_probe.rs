@@ -4,9 +4,9 @@
 mod tests;
 
 use super::clock::MonotonicTime;
-use super::health::{HealthTracker, UsePermit, policy_of_sole_credential};
+use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
 use super::health_status::HealthStatus;
-use super::live::LiveChannels;
+use super::live::ChannelStates;
 use super::outcome::{AttemptFailure, AttemptOutcome, FailureReason, HealthScope};
 use super::random::random_fraction;
 use crate::catalog::channel::{Channel, Credential, ProbePolicy};
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A probe of a channel with one of its credentials. A probe that is dropped without a report changes nothing.
-pub struct ActiveProbe {
-    channels: Arc<LiveChannels>,
+pub struct ProbeAttempt {
+    channels: Arc<ChannelStates>,
     channel: Arc<Channel>,
     /// The index of the channel's credential; `None` if the channel has none.
     key: Option<usize>,
@@ -24,7 +24,7 @@ pub struct ActiveProbe {
     refused: Option<Arc<HealthTracker>>,
 }
 
-impl LiveChannels {
+impl ChannelStates {
     /// Begins a probe of `channel` with its `turn`th credential, or the next one that can be probed.
     ///
     /// `None` if a probe is not useful: a request succeeded within the probe interval, the provider sent Retry-After,
@@ -34,7 +34,7 @@ impl LiveChannels {
         channel: &Arc<Channel>,
         turn: usize,
         now: MonotonicTime,
-    ) -> Option<ActiveProbe> {
+    ) -> Option<ProbeAttempt> {
         let probe = channel.health.probe?;
         match self.status(channel.fingerprint, now) {
             HealthStatus::Healthy if self.load(channel).succeeded_within(probe.interval, now) => {
@@ -48,7 +48,7 @@ impl LiveChannels {
             | HealthStatus::CoolingDown { .. }
             | HealthStatus::HalfOpen { .. } => {}
         }
-        let probing = |key, refused| ActiveProbe {
+        let probing = |key, refused| ProbeAttempt {
             channels: self.clone(),
             channel: channel.clone(),
             key,
@@ -88,7 +88,7 @@ impl LiveChannels {
     }
 }
 
-impl ActiveProbe {
+impl ProbeAttempt {
     /// The credential that is sent to the provider.
     pub fn credential(&self) -> Option<&Credential> {
         self.channel.credentials.get(self.key?)
@@ -133,7 +133,7 @@ impl ActiveProbe {
                 .record_recovery(&self.candidate(), HealthScope::Channel, self.key);
         }
         if let Some(refused) = self.refused.take()
-            && refused.record_success(now, UsePermit::HalfOpenTrial)
+            && refused.record_success(now, HealthPermit::HalfOpenTrial)
         {
             self.channels
                 .record_recovery(&self.candidate(), HealthScope::Credential, self.key);
@@ -151,8 +151,11 @@ impl ActiveProbe {
             None => (HealthScope::Channel, self.channel.fingerprint),
         };
         let (health, permit) = match self.refused.take() {
-            Some(refused) => (refused, UsePermit::HalfOpenTrial),
-            None => (self.channels.health_or_new(fingerprint), UsePermit::Normal),
+            Some(refused) => (refused, HealthPermit::HalfOpenTrial),
+            None => (
+                self.channels.health_or_new(fingerprint),
+                HealthPermit::Normal,
+            ),
         };
         let mut policy = self.channel.health;
         if self
@@ -195,10 +198,10 @@ impl ActiveProbe {
     }
 }
 
-impl Drop for ActiveProbe {
+impl Drop for ProbeAttempt {
     fn drop(&mut self) {
         if let Some(refused) = &self.refused {
-            refused.release_trial(UsePermit::HalfOpenTrial);
+            refused.release_trial(HealthPermit::HalfOpenTrial);
         }
     }
 }

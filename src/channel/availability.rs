@@ -2,12 +2,12 @@
 
 use super::clock::MonotonicTime;
 use super::health_status::HealthStatus;
-use super::live::LiveChannels;
+use super::live::ChannelStates;
 use crate::catalog::model::{Candidate, Catalog};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-impl LiveChannels {
+impl ChannelStates {
     /// Every channel, and whether it could serve any of its models now: it is not at a limit, and not in cool-down as a
     /// whole, with every model, or with every credential.
     pub fn usable_channels(

@@ -29,7 +29,7 @@ pub struct HealthTracker(Mutex<HealthState>);
 
 /// Permission to use a channel, model or credential.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UsePermit {
+pub enum HealthPermit {
     Normal,
     /// A trial after a cool-down: the result of this request decides whether the cool-down ends.
     HalfOpenTrial,
@@ -104,20 +104,20 @@ impl HealthTracker {
     }
 
     /// Permission to use it; `None` in cool-down and during another request's trial.
-    pub fn try_use(&self, now: MonotonicTime) -> Option<UsePermit> {
+    pub fn try_use(&self, now: MonotonicTime) -> Option<HealthPermit> {
         let mut state = self.lock();
         let Some(cool_down) = &mut state.cool_down else {
-            return Some(UsePermit::Normal);
+            return Some(HealthPermit::Normal);
         };
         if now < cool_down.until || cool_down.trial_until.is_some_and(|deadline| now < deadline) {
             return None;
         }
         cool_down.trial_until = Some(now.after(TRIAL_MAX));
-        Some(UsePermit::HalfOpenTrial)
+        Some(HealthPermit::HalfOpenTrial)
     }
 
     /// Permission to use it as a last resort; `None` if the provider sent Retry-After or refused a credential.
-    pub fn try_use_as_last_resort(&self, now: MonotonicTime) -> Option<UsePermit> {
+    pub fn try_use_as_last_resort(&self, now: MonotonicTime) -> Option<HealthPermit> {
         if let Some(permit) = self.try_use(now) {
             return Some(permit);
         }
@@ -125,18 +125,18 @@ impl HealthTracker {
             .lock()
             .cool_down
             .is_none_or(|cool_down| cool_down.allows_last_resort);
-        allows_last_resort.then_some(UsePermit::LastResort)
+        allows_last_resort.then_some(HealthPermit::LastResort)
     }
 
     /// Records a success; returns whether that ended a cool-down.
-    pub fn record_success(&self, now: MonotonicTime, permit: UsePermit) -> bool {
+    pub fn record_success(&self, now: MonotonicTime, permit: HealthPermit) -> bool {
         let mut state = self.lock();
         state.recent.count(now, false);
         let only_softly = state
             .cool_down
             .is_none_or(|cool_down| cool_down.allows_last_resort);
-        if state.cool_down.is_some() && permit == UsePermit::Normal
-            || permit == UsePermit::LastResort && !only_softly
+        if state.cool_down.is_some() && permit == HealthPermit::Normal
+            || permit == HealthPermit::LastResort && !only_softly
         {
             // A response to a request from before the cool-down shows nothing about the health since.
             return false;
@@ -156,7 +156,7 @@ impl HealthTracker {
     pub fn record_failure(
         &self,
         now: MonotonicTime,
-        permit: UsePermit,
+        permit: HealthPermit,
         policy: &HealthPolicy,
         failure: &AttemptFailure,
         request_id: &str,
@@ -171,11 +171,13 @@ impl HealthTracker {
         state.last_error = Some(LastError::now(failure, request_id));
         state.consecutive_failures = state.consecutive_failures.saturating_add(1);
         state.recent.count(now, true);
-        if state.cool_down.is_some() && permit != UsePermit::HalfOpenTrial && retry_after.is_none()
+        if state.cool_down.is_some()
+            && permit != HealthPermit::HalfOpenTrial
+            && retry_after.is_none()
         {
             return None;
         }
-        let probe_failed = permit == UsePermit::HalfOpenTrial;
+        let probe_failed = permit == HealthPermit::HalfOpenTrial;
         let enough = policy.consecutive_failures > 0
             && (state.consecutive_failures >= policy.consecutive_failures
                 || state.recent.is_over(policy.failure_percent)
@@ -189,7 +191,7 @@ impl HealthTracker {
         };
         let until = now.after(span);
         let already = state.cool_down.is_some_and(|cool_down| {
-            permit != UsePermit::HalfOpenTrial && cool_down.until >= until
+            permit != HealthPermit::HalfOpenTrial && cool_down.until >= until
         });
         if already {
             return None;
@@ -214,7 +216,7 @@ impl HealthTracker {
             .lock()
             .cool_down
             .is_none_or(|cool_down| cool_down.allows_last_resort);
-        allows_last_resort && self.record_success(now, UsePermit::HalfOpenTrial)
+        allows_last_resort && self.record_success(now, HealthPermit::HalfOpenTrial)
     }
 
     /// Records the failure of an active probe; returns the cool-down if one begins.
@@ -237,12 +239,19 @@ impl HealthTracker {
                 return None;
             }
         }
-        self.record_failure(now, UsePermit::Normal, policy, failure, request_id, jitter)
+        self.record_failure(
+            now,
+            HealthPermit::Normal,
+            policy,
+            failure,
+            request_id,
+            jitter,
+        )
     }
 
     /// Releases a half-open trial whose request ended without a result.
-    pub fn release_trial(&self, permit: UsePermit) {
-        if permit == UsePermit::HalfOpenTrial
+    pub fn release_trial(&self, permit: HealthPermit) {
+        if permit == HealthPermit::HalfOpenTrial
             && let Some(cool_down) = &mut self.lock().cool_down
         {
             cool_down.trial_until = None;

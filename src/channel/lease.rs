@@ -1,8 +1,8 @@
 //! A request's use of a channel for one attempt; its outcome is reported to the channel's health.
 
 use super::clock::MonotonicTime;
-use super::health::{HealthTracker, UsePermit, policy_of_sole_credential};
-use super::live::{ChannelLoad, LiveChannels};
+use super::health::{HealthPermit, HealthTracker, policy_of_sole_credential};
+use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::{AttemptFailure, AttemptOutcome, HealthScope};
 use super::random::random_fraction;
 use crate::catalog::channel::Credential;
@@ -13,33 +13,33 @@ use std::time::Instant;
 
 /// The use of a channel with one of its credentials. It ends when the lease is dropped.
 pub struct ChannelLease {
-    channels: Arc<LiveChannels>,
+    channels: Arc<ChannelStates>,
     pub candidate: Candidate,
     /// The index of the channel's credential; `None` if the channel has none.
     pub key: Option<usize>,
     load: Arc<ChannelLoad>,
-    permits: [ScopePermit; 3],
+    permits: [HealthScopePermit; 3],
     began: MonotonicTime,
     is_reported: bool,
 }
 
 /// A scope (channel, model or credential) that the lease uses, and its permission.
 #[derive(Clone)]
-pub(super) struct ScopePermit {
+pub(super) struct HealthScopePermit {
     pub scope: HealthScope,
     pub fingerprint: Option<u64>,
     /// `None` if it never failed before.
-    pub health: Option<(Arc<HealthTracker>, UsePermit)>,
+    pub health: Option<(Arc<HealthTracker>, HealthPermit)>,
 }
 
 impl ChannelLease {
     /// A lease of a place in `load` that was taken already; dropping the lease frees the place.
     pub(super) fn new(
-        channels: &Arc<LiveChannels>,
+        channels: &Arc<ChannelStates>,
         candidate: &Candidate,
         key: Option<usize>,
         load: Arc<ChannelLoad>,
-        permits: [ScopePermit; 3],
+        permits: [HealthScopePermit; 3],
         began: MonotonicTime,
     ) -> Self {
         Self {
@@ -95,8 +95,9 @@ impl ChannelLease {
     /// Reports success if this request is a half-open trial: the response was committed. Other requests report when
     /// they end.
     pub fn report_committed(&mut self) {
-        let is_probe =
-            |permits: &ScopePermit| matches!(permits.health, Some((_, UsePermit::HalfOpenTrial)));
+        let is_probe = |permits: &HealthScopePermit| {
+            matches!(permits.health, Some((_, HealthPermit::HalfOpenTrial)))
+        };
         if self.permits.iter().any(is_probe) {
             self.record_success(MonotonicTime::now());
             self.end_trial();
@@ -113,7 +114,7 @@ impl ChannelLease {
     fn end_trial(&mut self) {
         for permits in &mut self.permits {
             if let Some((_, permit)) = &mut permits.health {
-                *permit = UsePermit::Normal;
+                *permit = HealthPermit::Normal;
             }
         }
         self.is_reported = true;
@@ -155,7 +156,10 @@ impl ChannelLease {
             };
             let (health, permit) = match &permits.health {
                 Some((health, permit)) => (health.clone(), *permit),
-                None => (self.channels.health_or_new(fingerprint), UsePermit::Normal),
+                None => (
+                    self.channels.health_or_new(fingerprint),
+                    HealthPermit::Normal,
+                ),
             };
             let jitter = random_fraction();
             let cooled = health.record_failure(now, permit, &policy, failure, request_id, jitter);
@@ -188,7 +192,7 @@ impl Drop for ChannelLease {
     }
 }
 
-impl LiveChannels {
+impl ChannelStates {
     pub(super) fn record_cool_down(
         &self,
         candidate: &Candidate,

@@ -5,7 +5,7 @@ use super::clock::MonotonicTime;
 use super::health::HealthTracker;
 use super::health_status::{HealthReport, HealthStatus};
 use super::outcome::AttemptOutcome;
-use super::retained::RetainedCatalogs;
+use super::retained::CatalogsInUse;
 use crate::catalog::channel::{Channel, ChannelLimits};
 use crate::catalog::model::Catalog;
 use crate::observe::metrics::Metrics;
@@ -18,13 +18,13 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 /// The live state of all channels.
-pub struct LiveChannels {
+pub struct ChannelStates {
     loads: RwLock<FingerprintMap<Arc<ChannelLoad>>>,
     /// The health of channels, models and credentials; only those that have failed once have an entry.
     healths: RwLock<FingerprintMap<Arc<HealthTracker>>>,
     /// The statistics of models on channels.
     statistics: RwLock<FingerprintMap<Arc<AttemptStatistics>>>,
-    retained: Mutex<RetainedCatalogs>,
+    retained: Mutex<CatalogsInUse>,
     /// Notified when a channel is below its limits again.
     pub freed: Notify,
     pub(super) metrics: Arc<Metrics>,
@@ -55,12 +55,12 @@ struct MinuteCounts {
 }
 
 /// Fingerprints are hashes already, so the map does not hash them again.
-type FingerprintMap<T> = HashMap<u64, T, BuildHasherDefault<IdentityHasher>>;
+type FingerprintMap<T> = HashMap<u64, T, BuildHasherDefault<PassThroughHasher>>;
 
 #[derive(Default)]
-struct IdentityHasher(u64);
+struct PassThroughHasher(u64);
 
-impl LiveChannels {
+impl ChannelStates {
     pub fn new(metrics: Arc<Metrics>) -> Self {
         Self {
             loads: RwLock::default(),
@@ -277,7 +277,7 @@ impl ReachedLimit {
     }
 }
 
-impl Hasher for IdentityHasher {
+impl Hasher for PassThroughHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Weak};
 
 /// The catalogs whose channels are retained.
 #[derive(Default)]
-pub(super) struct RetainedCatalogs {
+pub(super) struct CatalogsInUse {
     /// The catalog in use.
     current: Weak<Catalog>,
     /// Earlier catalogs that requests still use.
@@ -15,7 +15,7 @@ pub(super) struct RetainedCatalogs {
     is_anything_left: bool,
 }
 
-impl RetainedCatalogs {
+impl CatalogsInUse {
     /// The catalog in use, if there is one.
     pub fn current(&self) -> Option<Arc<Catalog>> {
         self.current.upgrade()

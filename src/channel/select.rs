@@ -12,10 +12,10 @@
 pub(super) mod tests;
 
 use super::clock::MonotonicTime;
-use super::health::{HealthTracker, UsePermit};
+use super::health::{HealthPermit, HealthTracker};
 use super::health_status::HealthStatus;
-use super::lease::{ChannelLease, ScopePermit};
-use super::live::{ChannelLoad, LiveChannels};
+use super::lease::{ChannelLease, HealthScopePermit};
+use super::live::{ChannelLoad, ChannelStates};
 use super::outcome::HealthScope;
 use super::random::random_below;
 use super::unusable::{NoUsableChannel, UnusableReason};
@@ -26,7 +26,7 @@ use std::time::Duration;
 /// How often a candidate is drawn again if another request takes the drawn one first.
 const DRAWS_MAX: usize = 8;
 
-impl LiveChannels {
+impl ChannelStates {
     /// Takes a lease of the candidate to try next.
     ///
     /// # Errors
@@ -99,8 +99,8 @@ impl LiveChannels {
         candidates: &'c [Candidate],
         tried: &[Arc<str>],
         now: MonotonicTime,
-    ) -> Vec<WeightedCandidate<'c>> {
-        let mut usable: Vec<WeightedCandidate<'c>> = Vec::new();
+    ) -> Vec<CandidateWithLoad<'c>> {
+        let mut usable: Vec<CandidateWithLoad<'c>> = Vec::new();
         for candidate in candidates {
             let tier = candidate.channel.tier;
             if usable
@@ -110,7 +110,7 @@ impl LiveChannels {
                 break;
             }
             if self.unusable_reason(candidate, tried, now).is_none() {
-                usable.push(WeightedCandidate {
+                usable.push(CandidateWithLoad {
                     candidate,
                     load: self.load(&candidate.channel),
                 });
@@ -256,7 +256,7 @@ impl LiveChannels {
         fingerprint: Option<u64>,
         now: MonotonicTime,
         permit: PermitFn,
-    ) -> Option<ScopePermit> {
+    ) -> Option<HealthScopePermit> {
         let health = match fingerprint.and_then(|fingerprint| self.health(fingerprint)) {
             Some(health) => {
                 let permit = permit(&health, now)?;
@@ -264,7 +264,7 @@ impl LiveChannels {
             }
             None => None,
         };
-        Some(ScopePermit {
+        Some(HealthScopePermit {
             scope,
             fingerprint,
             health,
@@ -273,14 +273,14 @@ impl LiveChannels {
 }
 
 /// How a permit is requested: normally, or as a last resort.
-type PermitFn = fn(&HealthTracker, MonotonicTime) -> Option<UsePermit>;
+type PermitFn = fn(&HealthTracker, MonotonicTime) -> Option<HealthPermit>;
 
-struct WeightedCandidate<'c> {
+struct CandidateWithLoad<'c> {
     candidate: &'c Candidate,
     load: Arc<ChannelLoad>,
 }
 
-impl WeightedCandidate<'_> {
+impl CandidateWithLoad<'_> {
     fn weight(&self) -> u32 {
         u32::from(self.candidate.channel.weight)
     }
@@ -294,11 +294,11 @@ impl WeightedCandidate<'_> {
 }
 
 fn draw<'a, 'c>(
-    usable: &'a [WeightedCandidate<'c>],
+    usable: &'a [CandidateWithLoad<'c>],
     mut below: impl FnMut(u32) -> u32,
-) -> Option<&'a WeightedCandidate<'c>> {
+) -> Option<&'a CandidateWithLoad<'c>> {
     let [only] = usable else {
-        let total = usable.iter().map(WeightedCandidate::weight).sum();
+        let total = usable.iter().map(CandidateWithLoad::weight).sum();
         let first = by_weight(usable, below(total))?;
         let second = by_weight(usable, below(total))?;
         return Some(if second.is_freer_than(first) {
@@ -311,9 +311,9 @@ fn draw<'a, 'c>(
 }
 
 fn by_weight<'a, 'c>(
-    usable: &'a [WeightedCandidate<'c>],
+    usable: &'a [CandidateWithLoad<'c>],
     mut drawn: u32,
-) -> Option<&'a WeightedCandidate<'c>> {
+) -> Option<&'a CandidateWithLoad<'c>> {
     usable.iter().find(|candidate| {
         let weight = candidate.weight();
         let is_it = drawn < weight;
@@ -322,8 +322,8 @@ fn by_weight<'a, 'c>(
     })
 }
 
-fn release_permit(permits: &ScopePermit) {
-    if let Some((health, permit @ UsePermit::HalfOpenTrial)) = &permits.health {
+fn release_permit(permits: &HealthScopePermit) {
+    if let Some((health, permit @ HealthPermit::HalfOpenTrial)) = &permits.health {
         health.release_trial(*permit);
     }
 }

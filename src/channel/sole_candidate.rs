@@ -2,12 +2,12 @@
 
 use super::clock::MonotonicTime;
 use super::health_status::HealthStatus;
-use super::live::LiveChannels;
+use super::live::ChannelStates;
 use super::unusable::UnusableReason;
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Candidate;
 
-impl LiveChannels {
+impl ChannelStates {
     /// Whether `channel` serves a model that nothing else can serve now in one of the channel's protocols: neither a
     /// credential of the channel other than `key`, nor another channel.
     pub(super) fn is_sole_candidate(

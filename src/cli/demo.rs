@@ -5,7 +5,7 @@ use crate::gateway::listen::ListenSocket;
 use crate::observe::process_log;
 use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;
-use headgate_simulator::{Simulator, SimulatorOptions};
+use headgate_simulator::{Simulator, SimulatorDefaults};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
         shared,
         log,
     )?;
-    let app = Simulator::new(SimulatorOptions::default());
+    let app = Simulator::new(SimulatorDefaults::default());
     let _server = SimulatorServer::start(app, simulator.into_listener(), SIMULATOR_THREADS)?;
     eprintln!("{}", example_commands(listen, admin, address));
     process.run()

@@ -1,15 +1,15 @@
 //! `headgate explain`: dry-runs a request and prints what the gateway would send.
 
 use super::CommandError;
-use super::live::{AdminAddress, LiveChannelStatus};
+use super::live::{AdminAddressSource, LiveChannelStatuses};
 use crate::catalog::model::Candidate;
-use crate::filter::body_reading::BodyReadMode;
+use crate::filter::body_reading::RequestBodyFormat;
 use crate::filter::chain::NamedFilter;
 use crate::filter::kind::FilterProvision;
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
 use crate::gateway::preview::{
-    RequestPreview, SubrequestPreview, SubrequestPreviews, preview, request_view,
+    SubrequestPreview, SubrequestRecorder, UpstreamRequestPreview, preview, request_view,
 };
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
@@ -51,7 +51,7 @@ pub struct ExplainArgs {
     /// Queries the running gateway for the current health of each channel, at the address of its admin pages
     /// [default: `server.admin` of the configuration]
     #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
-    live: Option<AdminAddress>,
+    live: Option<AdminAddressSource>,
 }
 
 pub fn run(args: &ExplainArgs) -> Result<(), CommandError> {
@@ -116,7 +116,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
                 .clone(),
         );
     }
-    let previews = Arc::new(SubrequestPreviews::default());
+    let previews = Arc::new(SubrequestRecorder::default());
     previews.collect_from(&mut request, route);
     let verdict = verdict(&mut request, route, body, args.key.is_none()).await;
     let subrequests = previews.take();
@@ -161,13 +161,13 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
 fn fetch_live_status(
     args: &ExplainArgs,
     snapshot: &Snapshot,
-) -> Result<Option<LiveChannelStatus>, CommandError> {
+) -> Result<Option<LiveChannelStatuses>, CommandError> {
     let Some(address) = &args.live else {
         return Ok(None);
     };
-    let live = LiveChannelStatus::fetch(match address {
-        AdminAddress::Configured => &snapshot.server.admin,
-        AdminAddress::Given(address) => address,
+    let live = LiveChannelStatuses::fetch(match address {
+        AdminAddressSource::Configured => &snapshot.server.admin,
+        AdminAddressSource::Given(address) => address,
     })?;
     let (theirs, ours) = (live.revision(), &*snapshot.revision);
     let note = match theirs == ours {
@@ -192,7 +192,7 @@ async fn verdict(
         return Ok(FilterAction::LocalReply(reply));
     }
     let body = body.unwrap_or_default();
-    let reading = BodyReadMode::of(request, &body, chain.body_need());
+    let reading = RequestBodyFormat::of(request, &body, chain.body_need());
     request.take(reading.read(body)?);
     chain.on_body(request).await
 }
@@ -219,7 +219,7 @@ fn print_subrequests(
     Ok(())
 }
 
-fn print_candidate(index: usize, candidate: &Candidate, preview: &RequestPreview) {
+fn print_candidate(index: usize, candidate: &Candidate, preview: &UpstreamRequestPreview) {
     let channel = &candidate.channel;
     println!();
     println!(
@@ -232,7 +232,7 @@ fn print_candidate(index: usize, candidate: &Candidate, preview: &RequestPreview
     print_request(preview);
 }
 
-fn print_request(preview: &RequestPreview) {
+fn print_request(preview: &UpstreamRequestPreview) {
     println!("   method   {}", preview.method);
     println!("   url      {}", preview.url);
     for (name, value) in &preview.headers {

@@ -13,20 +13,20 @@ const MAX_WAIT: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: usize = 64 << 20;
 
 /// The status of the channels of a running gateway.
-pub struct LiveChannelStatus {
+pub struct LiveChannelStatuses {
     pub address: String,
     page: Value,
 }
 
 /// The address of the running gateway's admin pages.
 #[derive(Clone, Debug)]
-pub enum AdminAddress {
+pub enum AdminAddressSource {
     /// The address in the configuration.
     Configured,
     Given(String),
 }
 
-impl FromStr for AdminAddress {
+impl FromStr for AdminAddressSource {
     type Err = String;
 
     /// An option without a value gives an empty text.
@@ -55,7 +55,7 @@ fn address(text: &str) -> Result<String, String> {
     }
 }
 
-impl LiveChannelStatus {
+impl LiveChannelStatuses {
     /// Fetches the status from the admin pages at `address`.
     ///
     /// # Errors

@@ -4,9 +4,9 @@ use super::handover::{InheritedSockets, SocketOffer};
 use super::lifecycle::{self, ProcessLifecycle};
 use super::{CommandError, limits};
 use crate::admin::AdminApp;
-use crate::channel::live::LiveChannels;
+use crate::channel::live::ChannelStates;
 use crate::gateway::Gateway;
-use crate::gateway::listen::{self, AppLimits, ListenSocket, ServerProcess};
+use crate::gateway::listen::{self, HttpAppServerLimits, ListenSocket, ServerRuntime};
 use crate::observe::access_log::AccessLog;
 use crate::observe::line_writer::{LineWriter, LogSink};
 use crate::observe::metrics::Metrics;
@@ -49,7 +49,7 @@ pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     expect(dead_code, reason = "the demo alone prints the addresses")
 )]
 pub struct ReadyGateway {
-    pub process: ServerProcess,
+    pub process: ServerRuntime,
     pub listen: SocketAddr,
     pub admin: SocketAddr,
 }
@@ -75,7 +75,7 @@ pub fn gateway(
     });
     let predecessor = sockets.inheritance.as_ref().map(|from| from.pid);
     let workers = server.worker_threads();
-    let mut process = ServerProcess::new(workers);
+    let mut process = ServerRuntime::new(workers);
     let ready = Arc::new(AtomicBool::new(true));
     let life = ProcessLifecycle {
         reloader: reloader.clone(),
@@ -88,7 +88,7 @@ pub fn gateway(
         offer: sockets.offer,
         inheritance: sockets.inheritance,
     };
-    let channels = Arc::new(LiveChannels::new(metrics.clone()));
+    let channels = Arc::new(ChannelStates::new(metrics.clone()));
     channels.retain(&snapshot.catalog);
     let gateway = Gateway::new(
         reloader.clone(),
@@ -115,7 +115,7 @@ pub fn gateway(
         access_log,
         ready,
     };
-    process.add_app("admin", pages, sockets.admin, AppLimits::ADMIN);
+    process.add_app("admin", pages, sockets.admin, HttpAppServerLimits::ADMIN);
     if let Err(error) = reload::watch::start(reloader) {
         tracing::warn!(%error, "cannot watch the configuration for changes; use SIGHUP or POST /reload");
     }

@@ -4,7 +4,7 @@ use super::CommandError;
 use crate::gateway::listen::ListenSocket;
 use crate::observe::process_log;
 use headgate_simulator::server::SimulatorServer;
-use headgate_simulator::{Simulator, SimulatorOptions};
+use headgate_simulator::{Simulator, SimulatorDefaults};
 
 #[derive(clap::Args)]
 pub struct SimulateArgs {
@@ -35,13 +35,13 @@ pub fn run(args: &SimulateArgs) -> Result<(), CommandError> {
     process_log::start();
     let socket = ListenSocket::bind(&args.listen)?;
     let address = socket.address;
-    let simulator = Simulator::new(SimulatorOptions {
+    let simulator = Simulator::new(SimulatorDefaults {
         first_byte_ms: args.first_byte_ms,
         event_ms: args.event_ms,
         queue_ms: args.queue_ms,
         run_ms: args.run_ms,
         record: !args.no_record,
-        ..SimulatorOptions::default()
+        ..SimulatorDefaults::default()
     });
     let server = SimulatorServer::start(simulator, socket.into_listener(), args.workers)?;
     tracing::info!(listen = %address, "simulated provider is listening");

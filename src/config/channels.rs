@@ -16,11 +16,11 @@ pub struct ChannelConfig {
     /// Base URL of the provider; the request path without its `/v1` is appended.
     pub base_url: String,
     /// Credential that is sent to the provider. Default: none.
-    pub credential: Option<CredentialConfig>,
+    pub credential: Option<ProviderCredentialConfig>,
     /// Several credentials of the same account, used round robin; instead of `credential`. One that is refused
     /// or rate limited is skipped during its cool-down.
     #[serde(default)]
-    pub credentials: Vec<CredentialConfig>,
+    pub credentials: Vec<ProviderCredentialConfig>,
     /// Protocols of the provider, at least one.
     #[schemars(length(min = 1))]
     pub protocols: Vec<Protocol>,
@@ -70,19 +70,19 @@ pub struct ChannelConfig {
 /// A credential for a provider.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum CredentialConfig {
+pub enum ProviderCredentialConfig {
     /// `Authorization: Bearer …`
     Bearer(Secret),
     /// `x-api-key: …`
     ApiKey(Secret),
     /// A header of another name.
-    Header(CredentialHeaderConfig),
+    Header(SecretHeaderConfig),
 }
 
 /// A credential in a header of any name.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CredentialHeaderConfig {
+pub struct SecretHeaderConfig {
     /// The header's name.
     #[schemars(length(min = 1))]
     pub name: String,

@@ -1,6 +1,6 @@
 //! A file's values against the schema: every mistake found at once.
 
-use super::document::{ConfigDocument, ConfigFinding, HighlightTarget};
+use super::document::{ConfigDocument, HighlightTarget, PointerProblem};
 use super::explain::{explain, keys, parent_schema};
 use super::pointer::child;
 use super::problem::PROBLEMS_MAX;
@@ -45,8 +45,8 @@ pub fn check(
         }
     }
     let errors: Vec<_> = validator.iter_errors(value).collect();
-    let consequences = ConsequentialErrors::of(&errors, schema);
-    let mut broken: Vec<BrokenRule<'_>> = Vec::new();
+    let consequences = FollowOnErrors::of(&errors, schema);
+    let mut broken: Vec<BrokenSchemaRule<'_>> = Vec::new();
     for error in errors.iter().filter(|error| !consequences.has(error)) {
         let pointer = error.instance_path().as_str();
         if skipped.contains(pointer) {
@@ -55,7 +55,7 @@ pub fn check(
         match error.kind() {
             Kind::AdditionalProperties { unexpected } => {
                 broken.extend(unexpected.iter().map(|key| {
-                    BrokenRule {
+                    BrokenSchemaRule {
                         start: document
                             .bytes_at(&child(pointer, key), HighlightTarget::Key)
                             .start,
@@ -64,12 +64,12 @@ pub fn check(
                     }
                 }));
             }
-            Kind::Required { .. } => broken.push(BrokenRule {
+            Kind::Required { .. } => broken.push(BrokenSchemaRule {
                 start: document.bytes_at(pointer, HighlightTarget::Key).start,
                 error,
                 key: None,
             }),
-            _ => broken.push(BrokenRule {
+            _ => broken.push(BrokenSchemaRule {
                 start: document.bytes_at(pointer, HighlightTarget::Value).start,
                 error,
                 key: None,
@@ -92,13 +92,13 @@ pub fn check(
 /// What the schema does not allow.
 pub struct SchemaCheckResult {
     /// The first ones in the file, at most [`PROBLEMS_MAX`] broken rules.
-    pub findings: Vec<ConfigFinding>,
+    pub findings: Vec<PointerProblem>,
     /// How many there are besides.
     pub more: usize,
 }
 
 /// A rule of the schema that a value breaks.
-struct BrokenRule<'error> {
+struct BrokenSchemaRule<'error> {
     /// The first byte to underline.
     start: usize,
     error: &'error ValidationError<'error>,
@@ -106,7 +106,7 @@ struct BrokenRule<'error> {
     key: Option<&'error String>,
 }
 
-impl BrokenRule<'_> {
+impl BrokenSchemaRule<'_> {
     fn missing_key(&self) -> Option<&Value> {
         match self.error.kind() {
             Kind::Required { property } => Some(property),
@@ -124,12 +124,12 @@ impl BrokenRule<'_> {
 
 /// Errors that vanish with the unknown keys of the same mapping: a misspelt key is not missing as well.
 #[derive(Default)]
-struct ConsequentialErrors<'schema> {
+struct FollowOnErrors<'schema> {
     /// By the pointer of a mapping, known keys that were most likely meant by its unknown ones.
     meant: HashMap<String, HashSet<&'schema str>>,
 }
 
-impl<'schema> ConsequentialErrors<'schema> {
+impl<'schema> FollowOnErrors<'schema> {
     fn of(errors: &[ValidationError<'_>], schema: &'schema Value) -> Self {
         let mut meant = HashMap::new();
         let mut compared = 0;

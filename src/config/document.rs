@@ -5,7 +5,7 @@ use super::node::{YamlContent, YamlNode};
 use super::pointer::{child, tokens};
 use super::problem::{ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity};
 use super::redactor::Redactor;
-use super::source::ConfigSource;
+use super::source::ConfigText;
 use std::collections::BTreeSet;
 use std::fmt::{self, Write};
 use std::ops::Range;
@@ -20,7 +20,7 @@ const HINT_CHARS_MAX: usize = 600;
 /// It keeps secrets that were written in the file itself, so nothing of its content is printed.
 pub struct ConfigDocument {
     file: PathBuf,
-    source: ConfigSource,
+    source: ConfigText,
     root: YamlNode,
     /// Pointers of scalars that took a variable's value.
     expanded: BTreeSet<String>,
@@ -29,7 +29,7 @@ pub struct ConfigDocument {
 
 /// A problem that was found at a pointer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct ConfigFinding {
+pub(super) struct PointerProblem {
     pub pointer: String,
     pub highlight: HighlightTarget,
     pub reason: String,
@@ -46,7 +46,7 @@ pub(super) enum HighlightTarget {
 }
 
 impl ConfigDocument {
-    pub(super) fn new(file: &Path, source: ConfigSource, root: YamlNode) -> Self {
+    pub(super) fn new(file: &Path, source: ConfigText, root: YamlNode) -> Self {
         Self {
             file: file.to_owned(),
             source,
@@ -63,7 +63,7 @@ impl ConfigDocument {
         reason: impl Into<String>,
         hint: Option<String>,
     ) -> ConfigProblem {
-        self.locate(ConfigFinding::value(pointer, reason, hint))
+        self.locate(PointerProblem::value(pointer, reason, hint))
     }
 
     /// A problem with the key of the value at a pointer.
@@ -73,16 +73,16 @@ impl ConfigDocument {
         reason: impl Into<String>,
         hint: Option<String>,
     ) -> ConfigProblem {
-        self.locate(ConfigFinding::key(pointer, reason, hint))
+        self.locate(PointerProblem::key(pointer, reason, hint))
     }
 
     /// These findings, at most [`PROBLEMS_MAX`] of them with their places, and a count of the others.
     pub(super) fn invalid_findings(
         &self,
-        findings: Vec<ConfigFinding>,
+        findings: Vec<PointerProblem>,
         more: usize,
     ) -> InvalidConfig {
-        let mut placed: Vec<(usize, ConfigFinding)> = findings
+        let mut placed: Vec<(usize, PointerProblem)> = findings
             .into_iter()
             .map(|finding| (self.bytes(&finding).start, finding))
             .collect();
@@ -168,7 +168,7 @@ impl ConfigDocument {
         path
     }
 
-    pub(super) fn locate(&self, finding: ConfigFinding) -> ConfigProblem {
+    pub(super) fn locate(&self, finding: PointerProblem) -> ConfigProblem {
         let place = self.source.place(&self.bytes(&finding));
         ConfigProblem {
             path: self.path(&finding.pointer),
@@ -187,13 +187,13 @@ impl ConfigDocument {
         &self.root
     }
 
-    pub(super) fn source(&self) -> &ConfigSource {
+    pub(super) fn source(&self) -> &ConfigText {
         &self.source
     }
 
     /// The bytes that a finding at this place underlines.
     pub(super) fn bytes_at(&self, pointer: &str, highlight: HighlightTarget) -> Range<usize> {
-        let mut finding = ConfigFinding::value(pointer, "", None);
+        let mut finding = PointerProblem::value(pointer, "", None);
         finding.highlight = highlight;
         self.bytes(&finding)
     }
@@ -229,7 +229,7 @@ impl ConfigDocument {
         self.expanded.contains(pointer)
     }
 
-    fn bytes(&self, finding: &ConfigFinding) -> Range<usize> {
+    fn bytes(&self, finding: &PointerProblem) -> Range<usize> {
         if let HighlightTarget::Bytes(range) = &finding.highlight {
             return range.clone();
         }
@@ -253,7 +253,7 @@ impl fmt::Debug for ConfigDocument {
     }
 }
 
-impl ConfigFinding {
+impl PointerProblem {
     pub fn value(
         pointer: impl Into<String>,
         reason: impl Into<String>,

@@ -1,9 +1,9 @@
 //! `${VAR}` and `${VAR:-default}` in the scalars of a file, after it was parsed: no variable can add structure.
 
-use super::document::ConfigFinding;
+use super::document::PointerProblem;
 use super::node::{YamlContent, YamlNode};
 use super::pointer;
-use super::source::ConfigSource;
+use super::source::ConfigText;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -15,18 +15,18 @@ const TASK_KEYS: &str = "/task_keys/";
 pub type EnvLookup<'env> = &'env dyn Fn(&str) -> Option<String>;
 
 /// A file's values with every variable replaced.
-pub struct ExpandedConfig {
+pub struct VariableExpansion {
     pub value: Value,
     /// Pointers of scalars that took a variable's value.
     pub pointers: BTreeSet<String>,
     /// What variables hold, by their names.
     pub variables: BTreeMap<String, String>,
     /// Variables that are not set, and references that are not written right.
-    pub findings: Vec<ConfigFinding>,
+    pub findings: Vec<PointerProblem>,
 }
 
 /// Replaces the variables of a tree that was read from `source`.
-pub fn expand(root: &YamlNode, source: &ConfigSource, env: EnvLookup<'_>) -> ExpandedConfig {
+pub fn expand(root: &YamlNode, source: &ConfigText, env: EnvLookup<'_>) -> VariableExpansion {
     let mut expander = VariableExpander {
         source,
         env,
@@ -35,7 +35,7 @@ pub fn expand(root: &YamlNode, source: &ConfigSource, env: EnvLookup<'_>) -> Exp
         findings: Vec::new(),
     };
     let value = expander.node(root, "");
-    ExpandedConfig {
+    VariableExpansion {
         value,
         pointers: expander.pointers,
         variables: expander.variables,
@@ -44,11 +44,11 @@ pub fn expand(root: &YamlNode, source: &ConfigSource, env: EnvLookup<'_>) -> Exp
 }
 
 struct VariableExpander<'file> {
-    source: &'file ConfigSource,
+    source: &'file ConfigText,
     env: EnvLookup<'file>,
     pointers: BTreeSet<String>,
     variables: BTreeMap<String, String>,
-    findings: Vec<ConfigFinding>,
+    findings: Vec<PointerProblem>,
 }
 
 /// A piece of a scalar.
@@ -157,9 +157,9 @@ impl VariableExpander<'_> {
             let start = range.start + at;
             start..start + head.len()
         });
-        self.findings.push(ConfigFinding {
+        self.findings.push(PointerProblem {
             pointer: pointer.to_owned(),
-            ..ConfigFinding::bytes(bytes.unwrap_or_else(|| range.clone()), reason, Some(hint))
+            ..PointerProblem::bytes(bytes.unwrap_or_else(|| range.clone()), reason, Some(hint))
         });
     }
 }
@@ -218,7 +218,7 @@ mod tests {
             "EMPTY" => Some(String::new()),
             _ => None,
         };
-        let source = ConfigSource::new(text);
+        let source = ConfigText::new(text);
         let root = syntax::read(&source).unwrap_or_else(|finding| panic!("{}", finding.reason));
         let expanded = expand(&root, &source, &env);
         let reasons = expanded.findings.into_iter().map(|finding| finding.reason);

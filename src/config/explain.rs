@@ -1,6 +1,6 @@
 //! Schema errors in plain words: what is wrong with this value, and what to write instead.
 
-use super::document::{ConfigDocument, ConfigFinding};
+use super::document::{ConfigDocument, PointerProblem};
 use super::hint::{did_you_mean, one_of};
 use super::pointer;
 use super::renamed_keys::{new_key, new_value};
@@ -18,7 +18,7 @@ pub fn explain(
     key: Option<&String>,
     schema: &Value,
     document: &ConfigDocument,
-) -> Vec<ConfigFinding> {
+) -> Vec<PointerProblem> {
     let pointer = error.instance_path().as_str();
     let place = SchemaErrorContext {
         document,
@@ -80,12 +80,12 @@ struct SchemaErrorContext<'error> {
 }
 
 impl SchemaErrorContext<'_> {
-    fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> ConfigFinding {
-        ConfigFinding::value(self.pointer, reason, hint)
+    fn finding(&self, reason: impl Into<String>, hint: Option<String>) -> PointerProblem {
+        PointerProblem::value(self.pointer, reason, hint)
     }
 
     /// A number that is too small or too large.
-    fn beyond(&self, reason: String) -> ConfigFinding {
+    fn beyond(&self, reason: String) -> PointerProblem {
         match &self.quoted {
             Some(quoted) => self.finding(format!("{reason}, found `{quoted}`"), self.range_hint()),
             None => self.finding(reason, self.range_hint()),
@@ -99,7 +99,7 @@ impl SchemaErrorContext<'_> {
             .then(|| format!("write a number from {least} to {most}"))
     }
 
-    fn unknown_key(&self, key: &str) -> ConfigFinding {
+    fn unknown_key(&self, key: &str) -> PointerProblem {
         if let Some(new) = new_key(self.pointer, key) {
             return self.renamed_key(key, new);
         }
@@ -114,7 +114,7 @@ impl SchemaErrorContext<'_> {
             }
             _ => did_you_mean(key, keys(self.wanted)),
         };
-        ConfigFinding::key(
+        PointerProblem::key(
             pointer::child(self.pointer, key),
             format!("unknown {noun} `{key}`"),
             hint,
@@ -122,22 +122,22 @@ impl SchemaErrorContext<'_> {
     }
 
     /// A key by its old name; with an old value, too, the hint gives both new names.
-    fn renamed_key(&self, old: &str, new: &str) -> ConfigFinding {
+    fn renamed_key(&self, old: &str, new: &str) -> PointerProblem {
         let pointer = pointer::child(self.pointer, old);
         let value = self.document.quotable(&pointer);
         let value = value.and_then(|value| new_value(self.pointer, new, &value));
-        ConfigFinding::key(
+        PointerProblem::key(
             pointer,
             format!("unknown key `{old}`; it is now called `{new}`"),
             value.map(|value| format!("write `{new}: {value}`")),
         )
     }
 
-    fn missing_key(&self, key: &str) -> ConfigFinding {
+    fn missing_key(&self, key: &str) -> PointerProblem {
         let description = self.wanted["properties"][key]["description"].as_str();
         let meaning = description.and_then(|text| text.split(". ").next());
         let hint = meaning.map(|meaning| format!("add `{key}`: {}", without_full_stop(meaning)));
-        ConfigFinding::key(self.pointer, format!("missing required key `{key}`"), hint)
+        PointerProblem::key(self.pointer, format!("missing required key `{key}`"), hint)
     }
 
     /// Whether a scalar stands where a special way of writing is wanted.
@@ -145,7 +145,7 @@ impl SchemaErrorContext<'_> {
         self.quoted.is_some() && self.wanted[PATTERN_WORDS].is_string()
     }
 
-    fn wrong_type(&self) -> ConfigFinding {
+    fn wrong_type(&self) -> PointerProblem {
         let wanted = types(self.wanted);
         let words: Vec<&str> = match self.wanted[KEY_NOUN].as_str() {
             Some(_) => vec!["a filter's name or a mapping"],
@@ -222,7 +222,7 @@ impl SchemaErrorContext<'_> {
     }
 
     /// A word that is not among those allowed; `keyed` are names that only go with settings.
-    fn unknown_word(&self, options: &Value, keyed: &[&str]) -> ConfigFinding {
+    fn unknown_word(&self, options: &Value, keyed: &[&str]) -> PointerProblem {
         let options = texts(options);
         let Some(word) = &self.quoted else {
             return self.finding("unknown value", one_of(&options));
@@ -254,7 +254,7 @@ impl SchemaErrorContext<'_> {
         new_value(mapping, key, word)
     }
 
-    fn wrong_pattern(&self) -> ConfigFinding {
+    fn wrong_pattern(&self) -> PointerProblem {
         let words = self.wanted[PATTERN_WORDS].as_str();
         let words = words.unwrap_or("invalid value");
         match &self.quoted {
@@ -272,7 +272,7 @@ impl SchemaErrorContext<'_> {
         }
     }
 
-    fn wrong_key_count(&self) -> ConfigFinding {
+    fn wrong_key_count(&self) -> PointerProblem {
         let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
         let found = self.found.as_object().map_or(0, serde_json::Map::len);
         if self.wanted["minProperties"] == 1 && self.wanted["maxProperties"] == 1 {

@@ -17,7 +17,7 @@ pub struct YamlLine<'text> {
 }
 
 /// A quoted scalar.
-pub struct QuotedScalar {
+pub struct QuotedScalarSpan {
     /// From its opening quote to behind its closing one, or to the end of the text.
     pub range: Range<usize>,
     pub is_closed: bool,
@@ -25,8 +25,8 @@ pub struct QuotedScalar {
 
 /// The quotes and brackets of a text.
 #[derive(Default)]
-pub struct YamlLayout {
-    pub quoted: Vec<QuotedScalar>,
+pub struct YamlDelimiters {
+    pub quoted: Vec<QuotedScalarSpan>,
     /// Brackets that were open when a line followed that looks like one of a block around them.
     pub unclosed_brackets: Vec<usize>,
 }
@@ -67,10 +67,10 @@ impl YamlLine<'_> {
     }
 }
 
-impl YamlLayout {
+impl YamlDelimiters {
     /// Reads a text up to the byte `until`, and a quote that is open there to its end.
     pub fn of(text: &str, until: usize) -> Self {
-        let mut reader = LayoutReader {
+        let mut reader = YamlDelimiterScanner {
             text,
             layout: Self::default(),
             open: Vec::new(),
@@ -89,16 +89,16 @@ impl YamlLayout {
     }
 }
 
-struct LayoutReader<'text> {
+struct YamlDelimiterScanner<'text> {
     text: &'text str,
-    layout: YamlLayout,
+    layout: YamlDelimiters,
     /// Open brackets, each with the indentation of its line.
     open: Vec<(usize, usize)>,
     /// The indentation of the line that began a block scalar, while it goes on.
     block_indent: Option<usize>,
 }
 
-impl LayoutReader<'_> {
+impl YamlDelimiterScanner<'_> {
     /// Reads the line that begins at this byte, and returns the start of the next.
     fn line(&mut self, start: usize) -> usize {
         let bytes = self.text.as_bytes();
@@ -136,7 +136,7 @@ impl LayoutReader<'_> {
             match byte {
                 b'"' | b'\'' if is_token_start => {
                     let (behind, is_closed) = closing_quote(bytes, at);
-                    self.layout.quoted.push(QuotedScalar {
+                    self.layout.quoted.push(QuotedScalarSpan {
                         range: at..behind,
                         is_closed,
                     });
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn quotes_and_brackets_are_found_where_tokens_begin() {
         let text = "a: it's {x}\nb: \"two\nlines\" # \"no\nc: [x, 'y']\nd: |\n  \"z\ne: [u\nf: v\n";
-        let layout = YamlLayout::of(text, text.len());
+        let layout = YamlDelimiters::of(text, text.len());
         let quoted: Vec<_> = layout
             .quoted
             .iter()
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn a_quote_that_is_never_closed_reaches_to_the_end() {
         for text in ["a: \"x\nb: c\n", "a: 'it''s\nb: c\n", "a: \"x\\\"\n"] {
-            let layout = YamlLayout::of(text, text.len());
+            let layout = YamlDelimiters::of(text, text.len());
             let [quoted] = &layout.quoted[..] else {
                 panic!("{text}");
             };

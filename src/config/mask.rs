@@ -286,13 +286,13 @@ fn first_value(line: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::ConfigSource;
+    use super::super::source::ConfigText;
     use super::*;
 
     const SECRET: &str = "sk-123";
 
     fn shown(text: &str, secrets: SecretSpans) -> String {
-        let mut source = ConfigSource::new(text);
+        let mut source = ConfigText::new(text);
         source.mask(secrets.ranges);
         source.mask(secret_shape::in_text(text));
         let lines = 1..=text.lines().count() as u32;

@@ -32,13 +32,13 @@ mod syntax;
 mod syntax_hint;
 
 use crate::protocol::secret_shape;
-use document::{ConfigDocument, ConfigFinding};
+use document::{ConfigDocument, PointerProblem};
 use problem::{ConfigProblem, InvalidConfig};
-use routes::RoutesConfig;
+use routes::GatewayConfig;
 use schema::FilterSchema;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use source::ConfigSource;
+use source::ConfigText;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -49,7 +49,7 @@ const LARGEST: u64 = 16 * 1024 * 1024;
 /// A configuration that the schema accepts.
 #[derive(Debug)]
 pub struct LoadedConfig {
-    pub config: RoutesConfig,
+    pub config: GatewayConfig,
     /// For problems that only building finds.
     pub document: ConfigDocument,
     /// The first 12 hex digits of the file's SHA-256.
@@ -69,7 +69,7 @@ pub fn load(
 ) -> Result<LoadedConfig, InvalidConfig> {
     let of_file = |reason, hint| {
         let problem = ConfigProblem::of_file(reason, hint);
-        InvalidConfig::new(path.to_owned(), ConfigSource::default(), vec![problem])
+        InvalidConfig::new(path.to_owned(), ConfigText::default(), vec![problem])
     };
     let bytes = read(path).map_err(|error| {
         of_file(
@@ -156,7 +156,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 
 /// The text as a located tree, its secrets masked from the start.
 fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfig> {
-    let mut source = ConfigSource::new(text);
+    let mut source = ConfigText::new(text);
     source.mask(secret_shape::in_text(text));
     let root = match syntax::read(&source) {
         Ok(root) => root,
@@ -183,10 +183,10 @@ fn read_document(path: &Path, text: &str) -> Result<ConfigDocument, InvalidConfi
 }
 
 /// The schema is derived from the types, so that this fails only where they disagree.
-fn typed(value: Value, document: &ConfigDocument) -> Result<RoutesConfig, InvalidConfig> {
+fn typed(value: Value, document: &ConfigDocument) -> Result<GatewayConfig, InvalidConfig> {
     serde_json::from_value(value).map_err(|_| {
         let reason = "internal error: the file is valid by its schema and cannot be loaded; report this to the project";
-        document.invalid(vec![document.locate(ConfigFinding::value("", reason, None))])
+        document.invalid(vec![document.locate(PointerProblem::value("", reason, None))])
     })
 }
 

@@ -36,7 +36,7 @@ pub struct YamlEntry {
 }
 
 /// What a pointer leads to: a value, and its key where it has one.
-pub struct PointerTarget<'node> {
+pub struct ResolvedPointer<'node> {
     pub node: &'node YamlNode,
     pub key_range: Option<Range<usize>>,
     /// Whether the pointer was followed to its end; else the target is the last value on its way.
@@ -78,8 +78,8 @@ impl YamlNode {
     }
 
     /// What this JSON pointer leads to, or the nearest value on its way.
-    pub fn target(&self, pointer: &str) -> PointerTarget<'_> {
-        let mut target = PointerTarget {
+    pub fn target(&self, pointer: &str) -> ResolvedPointer<'_> {
+        let mut target = ResolvedPointer {
             node: self,
             key_range: None,
             exact: true,

@@ -1,6 +1,6 @@
 //! What is wrong with a configuration: each problem with its place, all of them together.
 
-use super::source::ConfigSource;
+use super::source::ConfigText;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -48,7 +48,7 @@ pub struct InvalidConfig {
     /// The file as its reader named it.
     pub file: PathBuf,
     /// The text of the file, empty if it could not be read.
-    pub source: Box<ConfigSource>,
+    pub source: Box<ConfigText>,
     /// What is wrong, in the order of the file; at most [`PROBLEMS_MAX`].
     pub problems: Vec<ConfigProblem>,
     /// What is wrong besides.
@@ -88,7 +88,7 @@ impl ConfigProblem {
 }
 
 impl InvalidConfig {
-    pub fn new(file: PathBuf, source: ConfigSource, mut problems: Vec<ConfigProblem>) -> Self {
+    pub fn new(file: PathBuf, source: ConfigText, mut problems: Vec<ConfigProblem>) -> Self {
         let place = |problem: &ConfigProblem| (problem.line, problem.column);
         problems.sort_by_key(place);
         // What an anchor names is wrong once, however many aliases repeat it.

@@ -102,7 +102,7 @@ impl Display for PluralCount {
 
 #[cfg(test)]
 mod tests {
-    use super::super::source::ConfigSource;
+    use super::super::source::ConfigText;
     use super::*;
 
     fn problem(line: u32, column: u32, hint: Option<&str>) -> ConfigProblem {
@@ -122,11 +122,8 @@ mod tests {
             problem(1, 4, Some("do better")),
             problem(1, 4, Some("do better")),
         ];
-        let invalid = InvalidConfig::new(
-            "f.yaml".into(),
-            ConfigSource::new("a: no\nb: x\n"),
-            problems,
-        );
+        let invalid =
+            InvalidConfig::new("f.yaml".into(), ConfigText::new("a: no\nb: x\n"), problems);
         let expected = "\
 error: it is wrong
  --> f.yaml:1:4 (a.b)
@@ -149,11 +146,8 @@ warning: it is wrong
         let warnings = (0..150).map(|column| problem(1, column + 1, None).warning());
         let mut problems: Vec<ConfigProblem> = warnings.collect();
         problems.push(problem(2, 1, None));
-        let invalid = InvalidConfig::new(
-            "f.yaml".into(),
-            ConfigSource::new("a: no\nb: x\n"),
-            problems,
-        );
+        let invalid =
+            InvalidConfig::new("f.yaml".into(), ConfigText::new("a: no\nb: x\n"), problems);
         let text = invalid.to_string();
         assert_eq!(text.matches("warning: ").count(), 99);
         assert_eq!(text.matches("error: ").count(), 1);
@@ -164,7 +158,7 @@ warning: it is wrong
     #[test]
     fn a_problem_of_the_whole_file_needs_no_line() {
         let problem = ConfigProblem::of_file("no such file", Some("name one".into()));
-        let invalid = InvalidConfig::new("f.yaml".into(), ConfigSource::default(), vec![problem]);
+        let invalid = InvalidConfig::new("f.yaml".into(), ConfigText::default(), vec![problem]);
         let expected = "\
 error: no such file
  --> f.yaml

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// The whole of `routes.yaml`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct RoutesConfig {
+pub struct GatewayConfig {
     /// Listeners and limits of the process. Changes need a restart; a reload logs them.
     #[serde(default)]
     pub server: ServerConfig,
@@ -32,7 +32,7 @@ pub struct RoutesConfig {
     pub channels: BTreeMap<String, ChannelConfig>,
     /// Properties of platform models.
     #[serde(default)]
-    pub models: BTreeMap<String, ModelConfig>,
+    pub models: BTreeMap<String, ModelPropertiesConfig>,
     /// Retry budget: limit on retries across all requests.
     #[serde(default)]
     pub retries: RetryBudgetConfig,
@@ -225,7 +225,7 @@ pub struct ModelLimitsConfig {
 /// Properties of a platform model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub struct ModelConfig {
+pub struct ModelPropertiesConfig {
     /// Display name in the model list of the messages protocol. Default: the model's name.
     pub display_name: Option<String>,
     /// `owned_by` in the model list. Default: headgate.

@@ -1,7 +1,7 @@
 //! The JSON Schema of `routes.yaml`: what the loader checks a file with, and editors complete from.
 
 use super::pointer;
-use super::routes::RoutesConfig;
+use super::routes::GatewayConfig;
 use super::simplify::simplify;
 use super::step::USE;
 use schemars::generate::SchemaSettings;
@@ -30,7 +30,7 @@ pub fn routes_schema(filters: &[FilterSchema]) -> Value {
     let settings = SchemaSettings::draft2020_12().for_deserialize();
     let schema = settings
         .into_generator()
-        .into_root_schema_for::<RoutesConfig>();
+        .into_root_schema_for::<GatewayConfig>();
     let mut schema = schema.to_value();
     schema["title"] = json!("Headgate routes.yaml");
     simplify(&mut schema);
@@ -189,14 +189,15 @@ mod tests {
     #[allow(dead_code)]
     struct SignConfig {
         limit: ByteSize,
-        server: ServerConfig,
+        server: CollidingConfig,
         secret: Secret,
     }
 
-    /// Deliberately named as one of the file's own types.
+    /// Its name in the schema is that of a type of the file.
     #[derive(JsonSchema)]
+    #[schemars(rename = "ServerConfig")]
     #[allow(dead_code)]
-    struct ServerConfig {
+    struct CollidingConfig {
         other: bool,
     }
 

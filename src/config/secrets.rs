@@ -1,6 +1,6 @@
 //! Secrets that a configuration keeps in files of their own, `{file: path}`.
 
-use super::document::ConfigFinding;
+use super::document::PointerProblem;
 use super::pointer;
 use serde_json::Value;
 use std::fs::File;
@@ -12,7 +12,7 @@ const LARGEST: u64 = 64 * 1024;
 
 /// What came of reading secrets.
 pub(super) struct FileSecrets {
-    pub findings: Vec<ConfigFinding>,
+    pub findings: Vec<PointerProblem>,
     /// The files that were read, or wanted.
     pub files: Vec<PathBuf>,
     /// What the files hold.
@@ -38,7 +38,7 @@ pub(super) fn read_files(value: &mut Value, pointers: &[String], folder: &Path) 
             }
             Err(reason) => {
                 let hint = "the path is relative to the folder of this file";
-                findings.push(ConfigFinding::value(
+                findings.push(PointerProblem::value(
                     pointer::child(pointer, "file"),
                     reason,
                     Some(hint.into()),

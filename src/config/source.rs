@@ -15,7 +15,7 @@ const CUT: &str = "…";
 ///
 /// `Debug` shows neither, so that no error that carries a source can print one.
 #[derive(Clone, Default)]
-pub struct ConfigSource {
+pub struct ConfigText {
     text: String,
     line_starts: Vec<usize>,
     secrets: Vec<Range<usize>>,
@@ -38,7 +38,7 @@ pub struct SourceSnippet {
     pub width: usize,
 }
 
-impl ConfigSource {
+impl ConfigText {
     pub fn new(text: &str) -> Self {
         let newlines = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -207,7 +207,7 @@ impl ConfigSource {
     }
 }
 
-impl fmt::Debug for ConfigSource {
+impl fmt::Debug for ConfigText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Source({} bytes)", self.text.len())
     }
@@ -233,7 +233,7 @@ mod tests {
 
     #[test]
     fn a_place_counts_characters_and_stays_on_its_line() {
-        let source = ConfigSource::new("a: ä\nbé: [x,\n  y]\n");
+        let source = ConfigText::new("a: ä\nbé: [x,\n  y]\n");
         let at = |needle: &str, length: usize| {
             let start = source.text().find(needle).unwrap();
             source.place(&(start..start + length))
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn a_snippet_points_at_the_mask_or_past_it() {
         let text = "{bearer: sk-1234567890, nme: x}";
-        let mut source = ConfigSource::new(text);
+        let mut source = ConfigText::new(text);
         let secret = text.find("sk-").unwrap();
         source.mask([secret..secret + 13, secret + 2..secret + 5]);
         let snippet = |needle: &str, length: usize| {
@@ -275,7 +275,7 @@ mod tests {
             "a".repeat(1000),
             "b".repeat(1000)
         );
-        let mut source = ConfigSource::new(&text);
+        let mut source = ConfigText::new(&text);
         let secret = text.find("hunter2").unwrap();
         source.mask(std::iter::once(secret..secret + 7));
         for needle in ["nme", "bearer", "hunter2", "bbb", "aaa"] {
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn control_characters_of_a_line_never_reach_a_terminal() {
-        let source = ConfigSource::new("\ta: \u{1b}[31mred\r\n");
+        let source = ConfigText::new("\ta: \u{1b}[31mred\r\n");
         let place = TextPosition {
             line: 1,
             column: 2,
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn debug_shows_no_text() {
         assert_eq!(
-            format!("{:?}", ConfigSource::new("bearer: x")),
+            format!("{:?}", ConfigText::new("bearer: x")),
             "Source(9 bytes)"
         );
     }

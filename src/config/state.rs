@@ -158,7 +158,7 @@ struct StateConfigVisitor;
 /// The mappings.
 #[derive(serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum StateMapping {
+enum StateStoreConfig {
     Sqlite(SqliteConfig),
     Redis(RedisConfig),
 }
@@ -175,10 +175,10 @@ impl<'de> Visitor<'de> for StateConfigVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<StateConfig, A::Error> {
-        let written = StateMapping::deserialize(MapAccessDeserializer::new(map))?;
+        let written = StateStoreConfig::deserialize(MapAccessDeserializer::new(map))?;
         Ok(match written {
-            StateMapping::Sqlite(config) => StateConfig::Sqlite(config),
-            StateMapping::Redis(config) => StateConfig::Redis(config),
+            StateStoreConfig::Sqlite(config) => StateConfig::Sqlite(config),
+            StateStoreConfig::Redis(config) => StateConfig::Redis(config),
         })
     }
 }

@@ -1,9 +1,9 @@
 //! YAML text to a located tree, and the parser's errors in our words.
 
-use super::document::ConfigFinding;
+use super::document::PointerProblem;
 use super::layout::{YamlLine, lines};
 use super::node::YamlNode;
-use super::source::ConfigSource;
+use super::source::ConfigText;
 use super::syntax_hint;
 use serde_saphyr::{Error, Options};
 
@@ -15,7 +15,7 @@ const EVENTS: usize = 1_000_000;
 const DEPTH: usize = 24;
 
 /// Parses the text, or says what is wrong and where.
-pub fn read(source: &ConfigSource) -> Result<YamlNode, ConfigFinding> {
+pub fn read(source: &ConfigText) -> Result<YamlNode, PointerProblem> {
     serde_saphyr::from_str_with_options(source.text(), options())
         .map_err(|error| finding(error.without_snippet(), source))
 }
@@ -36,7 +36,7 @@ fn options() -> Options {
     }
 }
 
-fn finding(error: &Error, source: &ConfigSource) -> ConfigFinding {
+fn finding(error: &Error, source: &ConfigText) -> PointerProblem {
     let place = error.location();
     let line = place.map_or(1, |place| place.line() as usize);
     let column = place.map_or(1, |place| place.column() as usize);
@@ -53,7 +53,7 @@ fn finding(error: &Error, source: &ConfigSource) -> ConfigFinding {
         _ => None,
     };
     let first = first.map_or(String::new(), |line| format!(", first in line {line}"));
-    ConfigFinding::bytes(range, reason(error) + &first, hint(error))
+    PointerProblem::bytes(range, reason(error) + &first, hint(error))
 }
 
 /// The line in which a key of a block mapping was written for the first time; `at` is where it begins again.
@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> (String, Option<String>) {
-        match read(&ConfigSource::new(text)) {
+        match read(&ConfigText::new(text)) {
             Ok(_) => panic!("{text:?} was read"),
             Err(finding) => (finding.reason, finding.hint),
         }
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn depth_is_bounded() {
         let nested = |levels| format!("{}x{}", "[".repeat(levels), "]".repeat(levels));
-        assert!(read(&ConfigSource::new(&nested(DEPTH))).is_ok());
+        assert!(read(&ConfigText::new(&nested(DEPTH))).is_ok());
         assert!(refused(&nested(DEPTH + 1)).0.starts_with("more than"));
     }
 }

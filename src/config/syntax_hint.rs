@@ -1,11 +1,11 @@
 //! What a person has to change where the YAML parser could not go on, and where it is.
 
-use super::document::ConfigFinding;
-use super::layout::{YamlLayout, YamlLine, lines};
+use super::document::PointerProblem;
+use super::layout::{YamlDelimiters, YamlLine, lines};
 use std::ops::Range;
 
 /// The mistake behind a message of the parser at these bytes; nothing where its place and words will do.
-pub fn find(text: &str, at: Range<usize>, message: &str) -> Option<ConfigFinding> {
+pub fn find(text: &str, at: Range<usize>, message: &str) -> Option<PointerProblem> {
     let broken = SyntaxErrorContext {
         text,
         at: at.clone(),
@@ -30,7 +30,7 @@ struct SyntaxErrorContext<'text> {
 
 impl<'text> SyntaxErrorContext<'text> {
     /// A tab in the indentation, on the line that the parser names or the one behind.
-    fn tab(&self) -> Option<ConfigFinding> {
+    fn tab(&self) -> Option<PointerProblem> {
         let line_start = self.line_start(self.at.start);
         let mut near = lines(&self.text[line_start..]).take(2);
         let tabbed = near.find(|line| line.has_tab);
@@ -43,7 +43,7 @@ impl<'text> SyntaxErrorContext<'text> {
         Some(finding(tab..tab + 1, "tab in the indentation", hint))
     }
 
-    fn bare_variable(&self) -> Option<ConfigFinding> {
+    fn bare_variable(&self) -> Option<PointerProblem> {
         let line_start = self.line_start(self.at.start);
         let line = self.text[line_start..].lines().next()?;
         let variable = line.find("${")?;
@@ -59,8 +59,8 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A quoted scalar that goes on over lines, in which or right behind which the parser stopped.
-    fn quote(&self) -> Option<ConfigFinding> {
-        let layout = YamlLayout::of(self.text, self.at.start);
+    fn quote(&self) -> Option<PointerProblem> {
+        let layout = YamlDelimiters::of(self.text, self.at.start);
         let quoted = layout.quoted.iter().rev().find(|quoted| {
             let between = self.text.get(quoted.range.end..self.at.start);
             let is_right_behind = between.is_some_and(|between| !between.contains('\n'));
@@ -82,8 +82,8 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A bracket that was open when a line of the block around it followed, or when the file ended.
-    fn bracket(&self) -> Option<ConfigFinding> {
-        let layout = YamlLayout::of(self.text, self.at.end);
+    fn bracket(&self) -> Option<PointerProblem> {
+        let layout = YamlDelimiters::of(self.text, self.at.end);
         let is_bracket = self.text[self.at.start..].starts_with(['[', '{']);
         let at_end = self.message.starts_with("unclosed bracket") && is_bracket;
         let (start, until) = match layout.unclosed_brackets.last() {
@@ -99,7 +99,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// `: ` where no key can end: twice in a line, or behind a line that lacks its own.
-    fn misplaced_colon(&self) -> Option<ConfigFinding> {
+    fn misplaced_colon(&self) -> Option<PointerProblem> {
         if !self.message.starts_with("mapping values are not allowed") {
             return None;
         }
@@ -140,7 +140,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A line whose indentation fits none above it, or an item among keys.
-    fn indentation(&self) -> Option<ConfigFinding> {
+    fn indentation(&self) -> Option<PointerProblem> {
         if !self.message.contains("did not find expected key")
             && !self.message.contains("expected '-' indicator")
         {
@@ -186,7 +186,7 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 
     /// A value that begins with a character of YAML's own.
-    fn special_character(&self) -> Option<ConfigFinding> {
+    fn special_character(&self) -> Option<PointerProblem> {
         let hint = match self.message {
             message if message.contains("anchor or alias") => {
                 "put it in quotes: unquoted, `*` and `&` begin an alias or anchor"
@@ -227,8 +227,8 @@ impl<'text> SyntaxErrorContext<'text> {
     }
 }
 
-fn finding(range: Range<usize>, reason: &str, hint: &str) -> ConfigFinding {
-    ConfigFinding::bytes(range, reason, Some(hint.into()))
+fn finding(range: Range<usize>, reason: &str, hint: &str) -> PointerProblem {
+    PointerProblem::bytes(range, reason, Some(hint.into()))
 }
 
 fn first_word(content: &str) -> usize {

@@ -3,7 +3,7 @@
 //! Each `tests/fixtures/config/*.yaml` but `good.yaml` has its complaint beside it, as `.txt`;
 //! `HEADGATE_BLESS=1` writes these anew, for a look at the difference.
 
-use super::channels::CredentialConfig;
+use super::channels::ProviderCredentialConfig;
 use super::routes::{AccessLogConfig, ChainStepConfig};
 use super::*;
 use serde_json::json;
@@ -112,11 +112,11 @@ fn a_good_file_is_read_whole() {
     assert_eq!(config.server.limits.body_timeout.duration().as_secs(), 90);
     let (primary, second) = (&config.channels["primary"], &config.channels["second"]);
     assert_eq!(primary.base_url, "https://api.provider.example/v1");
-    let Some(CredentialConfig::Bearer(key)) = &primary.credential else {
+    let Some(ProviderCredentialConfig::Bearer(key)) = &primary.credential else {
         panic!("the credential is a bearer token");
     };
     assert_eq!(key.expose(), KEY);
-    let Some(CredentialConfig::Header(header)) = &second.credential else {
+    let Some(ProviderCredentialConfig::Header(header)) = &second.credential else {
         panic!("the credential is a header");
     };
     assert_eq!(header.value.expose(), "sk-from-file");
@@ -157,7 +157,7 @@ fn problems_found_while_building_are_located() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_says_why() {
+fn an_unreadable_file_is_reported_with_its_reason() {
     let cases = [
         ("none.yaml", "cannot read the file: no such file"),
         ("keys", "cannot read the file: is a directory"),

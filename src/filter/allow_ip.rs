@@ -14,17 +14,17 @@ pub const KIND: FilterKind = FilterKind {
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, _| {
-        Ok(Arc::new(AllowIp {
+        Ok(Arc::new(AllowIpFilter {
             networks: ClientNetworks::read(settings)?,
         }))
     },
 };
 
-struct AllowIp {
+struct AllowIpFilter {
     networks: ClientNetworks,
 }
 
-impl Filter for AllowIp {
+impl Filter for AllowIpFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let is_listed = request
             .client

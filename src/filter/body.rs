@@ -1,6 +1,6 @@
 //! A request's body: absent, JSON, a parsed form, or bytes that no filter parses.
 
-use super::body_stream::BodyStream;
+use super::body_stream::RequestBodyReceiver;
 use crate::protocol::form::MultipartForm;
 use crate::protocol::json::JsonDocument;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ pub enum RequestBody {
     /// Bytes that pass unparsed.
     Opaque(Bytes),
     /// Passes unparsed to the provider while it arrives from the caller. It can be sent only once.
-    Streamed(BodyStream),
+    Streamed(RequestBodyReceiver),
 }
 
 impl RequestBody {

@@ -1,17 +1,17 @@
 //! How a complete body is parsed, according to what the filters of its route need.
 
-use super::BodyNeed;
+use super::RequestBodyNeed;
 use super::body::RequestBody;
 use super::view::RequestView;
 use crate::protocol::fault::Fault;
 use crate::protocol::form::MultipartForm;
-use crate::protocol::images::{self, FileEncoding, ImageRequestRewrite};
+use crate::protocol::images::{self, FileRepresentation, ImageRequestRewrite};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use bytes::Bytes;
 
 /// How to parse a body.
 #[derive(Debug, PartialEq, Eq)]
-pub enum BodyReadMode {
+pub enum RequestBodyFormat {
     /// The body is empty, and no filter needs one.
     Absent,
     Json,
@@ -22,18 +22,20 @@ pub enum BodyReadMode {
     Opaque,
 }
 
-impl BodyReadMode {
+impl RequestBodyFormat {
     /// How to parse `body` of `request`, given what the filters of the route need.
-    pub fn of(request: &RequestView, body: &[u8], need: BodyNeed) -> Self {
+    pub fn of(request: &RequestView, body: &[u8], need: RequestBodyNeed) -> Self {
         match (need, request.form_boundary()) {
-            (BodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
+            (RequestBodyNeed::Scanned, Some(boundary)) if request.takes_form => Self::Form {
                 boundary: boundary.to_owned(),
             },
-            (BodyNeed::Scanned, _) => Self::Json,
-            (BodyNeed::Untouched | BodyNeed::Whole, _) if body.is_empty() => Self::Absent,
-            (BodyNeed::Untouched, _) => Self::Opaque,
-            (BodyNeed::Whole, _) if request.is_form(body) => Self::Opaque,
-            (BodyNeed::Whole, _) => Self::Json,
+            (RequestBodyNeed::Scanned, _) => Self::Json,
+            (RequestBodyNeed::Untouched | RequestBodyNeed::Whole, _) if body.is_empty() => {
+                Self::Absent
+            }
+            (RequestBodyNeed::Untouched, _) => Self::Opaque,
+            (RequestBodyNeed::Whole, _) if request.is_form(body) => Self::Opaque,
+            (RequestBodyNeed::Whole, _) => Self::Json,
         }
     }
 
@@ -50,8 +52,11 @@ impl BodyReadMode {
             Self::Form { boundary } => {
                 let form = MultipartForm::parse(body, &boundary)?;
                 // Only image edits are parsed as a form.
-                let described =
-                    images::encode_json(&form, FileEncoding::StandIns, ImageRequestRewrite::NONE)?;
+                let described = images::encode_json(
+                    &form,
+                    FileRepresentation::StandIns,
+                    ImageRequestRewrite::NONE,
+                )?;
                 Ok(RequestBody::Form {
                     described: scan(described)?,
                     form,

@@ -9,11 +9,11 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 /// The caller's side: adds pieces. If it is dropped before [`Self::end`], the body is truncated.
-pub struct BodySender(Arc<Mutex<PieceSlot>>);
+pub struct RequestBodySender(Arc<Mutex<PieceSlot>>);
 
 /// The provider's side: takes pieces. All clones share one body, and each piece is taken once.
 #[derive(Clone)]
-pub struct BodyStream {
+pub struct RequestBodyReceiver {
     length: Option<u64>,
     slot: Arc<Mutex<PieceSlot>>,
 }
@@ -26,7 +26,7 @@ pub struct TruncatedBody;
 /// State that both sides share.
 #[derive(Default)]
 struct PieceSlot {
-    content: SlotContent,
+    content: PieceSlotState,
     /// Whether the caller's side was dropped. After a complete body, `content` holds the end by then.
     is_abandoned: bool,
     sender: Option<Waker>,
@@ -39,7 +39,7 @@ struct PieceSlot {
 }
 
 #[derive(Default)]
-enum SlotContent {
+enum PieceSlotState {
     #[default]
     Empty,
     Piece(Bytes),
@@ -47,31 +47,31 @@ enum SlotContent {
 }
 
 /// Both sides of a body. `length` is the declared length in bytes, if the caller declares one.
-pub fn body_stream(length: Option<u64>) -> (BodySender, BodyStream) {
+pub fn body_stream(length: Option<u64>) -> (RequestBodySender, RequestBodyReceiver) {
     let slot = Arc::<Mutex<PieceSlot>>::default();
-    let sender = BodySender(slot.clone());
-    (sender, BodyStream { length, slot })
+    let sender = RequestBodySender(slot.clone());
+    (sender, RequestBodyReceiver { length, slot })
 }
 
-impl BodySender {
+impl RequestBodySender {
     /// Adds a piece as soon as the previous one was taken. Ignores an empty piece, which would end a chunked body.
     pub async fn send(&self, piece: Bytes) {
         if piece.is_empty() {
             return;
         }
-        self.until_empty().await.put(SlotContent::Piece(piece));
+        self.until_empty().await.put(PieceSlotState::Piece(piece));
     }
 
     /// Marks the end of a complete body.
     pub async fn end(self) {
-        self.until_empty().await.put(SlotContent::End);
+        self.until_empty().await.put(PieceSlotState::End);
     }
 
     async fn until_empty(&self) -> MutexGuard<'_, PieceSlot> {
         poll_fn(|context| {
             let mut slot = lock(&self.0);
             match slot.content {
-                SlotContent::Empty => Poll::Ready(slot),
+                PieceSlotState::Empty => Poll::Ready(slot),
                 _ => {
                     slot.sender = Some(context.waker().clone());
                     Poll::Pending
@@ -82,7 +82,7 @@ impl BodySender {
     }
 }
 
-impl Drop for BodySender {
+impl Drop for RequestBodySender {
     fn drop(&mut self) {
         let mut slot = lock(&self.0);
         slot.is_abandoned = true;
@@ -90,7 +90,7 @@ impl Drop for BodySender {
     }
 }
 
-impl BodyStream {
+impl RequestBodyReceiver {
     /// The declared length in bytes.
     pub fn length(&self) -> Option<u64> {
         self.length
@@ -124,7 +124,7 @@ impl BodyStream {
 }
 
 impl PieceSlot {
-    fn put(&mut self, content: SlotContent) {
+    fn put(&mut self, content: PieceSlotState) {
         self.content = content;
         self.wake_receiver();
     }
@@ -140,10 +140,10 @@ impl PieceSlot {
         context: &mut Context<'_>,
     ) -> Poll<Result<Option<Bytes>, TruncatedBody>> {
         let taken = match std::mem::take(&mut self.content) {
-            SlotContent::Piece(piece) => Ok(Some(piece)),
-            SlotContent::End => Ok(None),
-            SlotContent::Empty if self.is_abandoned => return Poll::Ready(Err(TruncatedBody)),
-            SlotContent::Empty => {
+            PieceSlotState::Piece(piece) => Ok(Some(piece)),
+            PieceSlotState::End => Ok(None),
+            PieceSlotState::Empty if self.is_abandoned => return Poll::Ready(Err(TruncatedBody)),
+            PieceSlotState::Empty => {
                 self.waiting_since.get_or_insert_with(Instant::now);
                 self.receiver = Some(context.waker().clone());
                 return Poll::Pending;

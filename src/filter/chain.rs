@@ -1,9 +1,11 @@
 //! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
-use super::kind::{FilterKind, FilterNeed, FilterProvision};
+use super::kind::{FilterKind, FilterPrerequisite, FilterProvision};
 use super::settlement::Settlement;
 use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView};
-use super::{BodyAccess, BodyNeed, Filter, FilterAction, FilterDeclaration, HookResult};
+use super::{
+    Filter, FilterAction, FilterDeclaration, HookResult, RequestBodyNeed, ResponseBodyAccess,
+};
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -20,7 +22,7 @@ pub struct NamedFilter {
 #[derive(Clone, Default)]
 pub struct RequestChain {
     filters: Vec<NamedFilter>,
-    body_need: BodyNeed,
+    body_need: RequestBodyNeed,
 }
 
 /// The filters whose response hooks run: those of the response chain, then those of the request chain in reverse order.
@@ -31,17 +33,20 @@ pub struct ResponseChain {
     body_observers: Vec<Arc<dyn Filter>>,
     body_replacers: Vec<Arc<dyn Filter>>,
     event_filters: Vec<Arc<dyn Filter>>,
-    events: BodyAccess,
+    events: ResponseBodyAccess,
     heartbeat: Option<Duration>,
 }
 
 impl NamedFilter {
-    fn body_need(&self) -> BodyNeed {
+    fn body_need(&self) -> RequestBodyNeed {
         let declared = self.filter.declare();
-        match (self.kind.needs(FilterNeed::Body), declared.reads_body) {
-            (true, _) if !declared.ignores_body => BodyNeed::Scanned,
-            (_, true) => BodyNeed::Whole,
-            _ => BodyNeed::Untouched,
+        match (
+            self.kind.needs(FilterPrerequisite::Body),
+            declared.reads_body,
+        ) {
+            (true, _) if !declared.ignores_body => RequestBodyNeed::Scanned,
+            (_, true) => RequestBodyNeed::Whole,
+            _ => RequestBodyNeed::Untouched,
         }
     }
 }
@@ -75,7 +80,7 @@ impl RequestChain {
     }
 
     /// The largest body need of any filter in the chain.
-    pub fn body_need(&self) -> BodyNeed {
+    pub fn body_need(&self) -> RequestBodyNeed {
         self.body_need
     }
 
@@ -132,9 +137,9 @@ impl ResponseChain {
         };
         let declared = || all.iter().map(|filter| filter.declare());
         Self {
-            body_observers: with(|declared| declared.response_body == BodyAccess::Observe),
-            body_replacers: with(|declared| declared.response_body == BodyAccess::Replace),
-            event_filters: with(|declared| declared.events != BodyAccess::None),
+            body_observers: with(|declared| declared.response_body == ResponseBodyAccess::Observe),
+            body_replacers: with(|declared| declared.response_body == ResponseBodyAccess::Replace),
+            event_filters: with(|declared| declared.events != ResponseBodyAccess::None),
             events: declared().map(|one| one.events).max().unwrap_or_default(),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
             filters,
@@ -148,19 +153,19 @@ impl ResponseChain {
     }
 
     /// The highest access of any filter to complete response bodies.
-    pub fn body_access(&self) -> BodyAccess {
+    pub fn body_access(&self) -> ResponseBodyAccess {
         match (
             self.body_replacers.is_empty(),
             self.body_observers.is_empty(),
         ) {
-            (false, _) => BodyAccess::Replace,
-            (true, false) => BodyAccess::Observe,
-            (true, true) => BodyAccess::None,
+            (false, _) => ResponseBodyAccess::Replace,
+            (true, false) => ResponseBodyAccess::Observe,
+            (true, true) => ResponseBodyAccess::None,
         }
     }
 
     /// The highest access of any filter to the events of a streamed response.
-    pub fn event_access(&self) -> BodyAccess {
+    pub fn event_access(&self) -> ResponseBodyAccess {
         self.events
     }
 
@@ -237,7 +242,7 @@ mod tests {
     impl Filter for RecordingFilter {
         fn declare(&self) -> FilterDeclaration {
             FilterDeclaration {
-                response_body: BodyAccess::Replace,
+                response_body: ResponseBodyAccess::Replace,
                 ..FilterDeclaration::default()
             }
         }

@@ -14,17 +14,17 @@ pub const KIND: FilterKind = FilterKind {
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, _| {
-        Ok(Arc::new(DenyIp {
+        Ok(Arc::new(DenyIpFilter {
             networks: ClientNetworks::read(settings)?,
         }))
     },
 };
 
-struct DenyIp {
+struct DenyIpFilter {
     networks: ClientNetworks,
 }
 
-impl Filter for DenyIp {
+impl Filter for DenyIpFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         // An unknown address may be one of the listed ones.
         let may_be_listed = request
@@ -47,7 +47,7 @@ mod tests {
     #[tokio::test]
     async fn deny_ip_is_the_complement_of_allow_ip() {
         let networks = ClientNetworks::read(&json!(["10.0.0.0/8", "fd00::/8"])).unwrap();
-        let deny = DenyIp { networks };
+        let deny = DenyIpFilter { networks };
         for (peer, is_denied) in [
             (Some("10.1.2.3:80"), true),
             (Some("[::ffff:10.1.2.3]:80"), true),

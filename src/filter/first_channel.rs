@@ -22,7 +22,7 @@ pub const KIND: FilterKind = FilterKind {
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(FirstChannel {
+        Ok(Arc::new(FirstChannelFilter {
             catalog: context.catalog.clone(),
             protocol: context.protocol,
         }))
@@ -32,12 +32,12 @@ pub const KIND: FilterKind = FilterKind {
 /// On routes without `protocol`, this header identifies callers of the messages protocol.
 const VERSION_HEADER: &str = "anthropic-version";
 
-struct FirstChannel {
+struct FirstChannelFilter {
     catalog: Arc<Catalog>,
     protocol: Option<Protocol>,
 }
 
-impl Filter for FirstChannel {
+impl Filter for FirstChannelFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.destination.is_some() {
             return HookResult::next();
@@ -52,7 +52,7 @@ impl Filter for FirstChannel {
     }
 }
 
-impl FirstChannel {
+impl FirstChannelFilter {
     fn first(&self, request: &RequestView) -> Result<Arc<Channel>, Fault> {
         let protocol =
             self.protocol

@@ -1,7 +1,7 @@
 //! `follow_ids`: routes a request that refers to ids to the channel that created them.
 
 use super::body::RequestBody;
-use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision};
 use super::view::{RequestView, RouteDestination};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::catalog::caller::{Caller, Callers};
@@ -19,14 +19,14 @@ pub const KIND: FilterKind = FilterKind {
     side: ChainSide::Request,
     placement: FilterPlacement {
         after: &["pin"],
-        needs: &[FilterNeed::Caller, FilterNeed::Model],
+        needs: &[FilterPrerequisite::Caller, FilterPrerequisite::Model],
         provides: &[FilterProvision::ChannelOf("id")],
         ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(FollowIds {
+        Ok(Arc::new(FollowIdsFilter {
             state: context.state.clone(),
             callers: context.callers.clone(),
             catalog: context.catalog.clone(),
@@ -41,13 +41,13 @@ const CURSORS: &[&str] = &["after", "before", "after_id", "before_id"];
 /// Maximum length of an id in a form field, in bytes. Providers' ids have a few dozen; the field may hold a file.
 const FORM_ID_BYTES_MAX: usize = 256;
 
-struct FollowIds {
+struct FollowIdsFilter {
     state: Arc<dyn StateStore>,
     callers: Arc<Callers>,
     catalog: Arc<Catalog>,
 }
 
-impl Filter for FollowIds {
+impl Filter for FollowIdsFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: true,
@@ -84,7 +84,7 @@ impl Filter for FollowIds {
     }
 }
 
-impl FollowIds {
+impl FollowIdsFilter {
     /// The channel that created all of these ids.
     async fn one_channel(
         &self,

@@ -1,8 +1,8 @@
 //! `force_usage`: requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.
 
-use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings};
 use super::view::{EventAction, EventView, RequestView};
-use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::Protocol;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{JsonDocument, JsonLimits, ValueKind};
@@ -14,28 +14,28 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Body],
+        needs: &[FilterPrerequisite::Body],
         ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
     build: |_, context| match context.protocol {
-        Some(Protocol::Chat) => Ok(Arc::new(ForceUsage)),
+        Some(Protocol::Chat) => Ok(Arc::new(ForceUsageFilter)),
         _ => Err(InvalidSettings::new(
             "`force_usage` requires a route with `protocol: chat`; streams of other protocols always report usage",
         )),
     },
 };
 
-struct ForceUsage;
+struct ForceUsageFilter;
 
 /// Marks a request whose usage chunk was requested by the filter, not by the caller.
 struct ForcedUsageMarker;
 
-impl Filter for ForceUsage {
+impl Filter for ForceUsageFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
-            events: BodyAccess::Replace,
+            events: ResponseBodyAccess::Replace,
             ..FilterDeclaration::default()
         }
     }

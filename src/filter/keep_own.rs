@@ -2,7 +2,7 @@
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement};
 use super::view::ResponseView;
-use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits};
@@ -19,20 +19,20 @@ pub const KIND: FilterKind = FilterKind {
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(KeepOwn {
+        Ok(Arc::new(KeepOwnEntriesFilter {
             state: context.state.clone(),
         }))
     },
 };
 
-struct KeepOwn {
+struct KeepOwnEntriesFilter {
     state: Arc<dyn StateStore>,
 }
 
-impl Filter for KeepOwn {
+impl Filter for KeepOwnEntriesFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
-            response_body: BodyAccess::Replace,
+            response_body: ResponseBodyAccess::Replace,
             ..FilterDeclaration::default()
         }
     }
@@ -63,7 +63,7 @@ impl Filter for KeepOwn {
     }
 }
 
-impl KeepOwn {
+impl KeepOwnEntriesFilter {
     async fn own<'d>(
         &self,
         response: &ResponseView<'_>,

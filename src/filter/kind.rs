@@ -4,7 +4,7 @@ use super::Filter;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
-use crate::polls::TaskStatusPoller;
+use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
 use crate::state::StateStore;
@@ -47,7 +47,7 @@ pub struct FilterPlacement {
     /// Filters that must be placed before this one.
     pub after: &'static [&'static str],
     /// What must be known before this filter's hooks run, and so which filters must be placed before it.
-    pub needs: &'static [FilterNeed],
+    pub needs: &'static [FilterPrerequisite],
     /// What is known after this filter ran.
     pub provides: &'static [FilterProvision],
     /// The end of the error message about a filter that is placed too early: "`x` requires an earlier `y`", then this.
@@ -58,7 +58,7 @@ pub struct FilterPlacement {
 
 /// What a filter requires before it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FilterNeed {
+pub enum FilterPrerequisite {
     /// The whole body, scanned. A body that no filter needs is not scanned.
     Body,
     Caller,
@@ -87,7 +87,7 @@ pub struct BuildContext<'a> {
     pub state: &'a Arc<dyn StateStore>,
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
-    pub polls: &'a Arc<TaskStatusPoller>,
+    pub polls: &'a Arc<TaskStatusFetcher>,
     pub egress: &'a Arc<EgressPolicy>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     /// Protocol of the route whose chain is built.
@@ -105,7 +105,7 @@ impl FilterKind {
         self.placement.provides.contains(&provision)
     }
 
-    pub fn needs(&self, need: FilterNeed) -> bool {
+    pub fn needs(&self, need: FilterPrerequisite) -> bool {
         self.placement.needs.contains(&need)
     }
 }
@@ -121,7 +121,7 @@ impl FilterPlacement {
     };
 }
 
-impl FilterNeed {
+impl FilterPrerequisite {
     /// The provision that meets the need. No filter provides the body.
     pub fn satisfied_by(self) -> Option<FilterProvision> {
         match self {

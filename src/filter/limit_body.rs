@@ -26,7 +26,7 @@ pub const KIND: FilterKind = FilterKind {
             LimitBodyConfig::Body(body) => (body, None),
             LimitBodyConfig::BodyAndFiles(BodyAndFilesConfig { body, file }) => (body, file),
         };
-        Ok(Arc::new(LimitBody {
+        Ok(Arc::new(LimitBodyFilter {
             most: body.bytes(),
             file_most: file.map(|file| file.bytes()),
         }))
@@ -71,12 +71,12 @@ impl JsonSchema for LimitBodyConfig {
     }
 }
 
-struct LimitBody {
+struct LimitBodyFilter {
     most: u64,
     file_most: Option<u64>,
 }
 
-impl Filter for LimitBody {
+impl Filter for LimitBodyFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: self.file_most.is_some(),
@@ -102,7 +102,7 @@ impl Filter for LimitBody {
     }
 }
 
-impl LimitBody {
+impl LimitBodyFilter {
     fn check_files(&self, request: &RequestView) -> Result<(), Fault> {
         let Some(most) = self.file_most else {
             return Ok(());

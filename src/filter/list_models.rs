@@ -1,8 +1,8 @@
 //! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, read_settings_or_default,
-    settings_schema,
+    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision,
+    read_settings_or_default, settings_schema,
 };
 use super::view::RequestView;
 use super::{Filter, HookResult, LocalReply};
@@ -20,7 +20,7 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Replies with the models this caller may use, or with the model `{id}`; in the format of the messages protocol if its version header is sent.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Caller],
+        needs: &[FilterPrerequisite::Caller],
         provides: &[FilterProvision::Reply],
         reason: ", since models depend on the caller",
         ..FilterPlacement::ANYWHERE
@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
     bare: true,
     build: |settings, context| {
         let ListModelsConfig { version_header } = read_settings_or_default(settings)?;
-        Ok(Arc::new(ListModels {
+        Ok(Arc::new(ListModelsFilter {
             catalog: context.catalog.clone(),
             version_header: version_header.to_ascii_lowercase(),
         }))
@@ -44,7 +44,7 @@ struct ListModelsConfig {
     version_header: String,
 }
 
-struct ListModels {
+struct ListModelsFilter {
     catalog: Arc<Catalog>,
     version_header: String,
 }
@@ -57,7 +57,7 @@ impl Default for ListModelsConfig {
     }
 }
 
-impl Filter for ListModels {
+impl Filter for ListModelsFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         if request.headers.contains_key(&self.version_header) {
             request.protocol = Some(Protocol::Messages);
@@ -76,7 +76,7 @@ impl Filter for ListModels {
     }
 }
 
-impl ListModels {
+impl ListModelsFilter {
     fn render(&self, request: &RequestView) -> Result<bytes::Bytes, Fault> {
         let usable = self.catalog.models().filter(|model| {
             request

@@ -4,9 +4,9 @@ mod inline;
 mod request;
 mod response;
 
-use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings};
 use super::view::{AttemptView, RequestView, ResponseView};
-use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::egress::EgressPolicy;
 use crate::protocol::Protocol;
 use bytes::Bytes;
@@ -18,13 +18,13 @@ pub const KIND: FilterKind = FilterKind {
     side: ChainSide::Request,
     placement: FilterPlacement {
         after: &["validate"],
-        needs: &[FilterNeed::Body, FilterNeed::Model],
+        needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
         ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
     build: |_, context| match context.protocol {
-        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImages {
+        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImagesFilter {
             egress: context.egress.clone(),
         })),
         _ => Err(
@@ -34,15 +34,15 @@ pub const KIND: FilterKind = FilterKind {
     },
 };
 
-struct MapImages {
+struct MapImagesFilter {
     /// Where images may be fetched from.
     egress: Arc<EgressPolicy>,
 }
 
-impl Filter for MapImages {
+impl Filter for MapImagesFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
-            response_body: BodyAccess::Replace,
+            response_body: ResponseBodyAccess::Replace,
             ..FilterDeclaration::default()
         }
     }

@@ -9,13 +9,13 @@ mod response;
 mod schema_check;
 
 use super::kind::{
-    ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings, read_settings,
+    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings, read_settings,
     settings_schema,
 };
 use super::view::{AttemptView, RequestView, ResponseView};
-use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::model::Catalog;
-use crate::polls::TaskStatusPoller;
+use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::StateStore;
@@ -31,7 +31,11 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Creates, queries or cancels a video task at a provider of any family; task ids are encrypted, so that every gateway with the same `task_keys` serves them, for their caller only.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Body, FilterNeed::Caller, FilterNeed::Model],
+        needs: &[
+            FilterPrerequisite::Body,
+            FilterPrerequisite::Caller,
+            FilterPrerequisite::Model,
+        ],
         ..FilterPlacement::ANYWHERE
     },
     settings: Some(settings_schema::<MapTaskConfig>),
@@ -52,7 +56,7 @@ pub const KIND: FilterKind = FilterKind {
                     .hint("add `{id}` or `{task_id}` to the path of `match`"),
             );
         }
-        Ok(Arc::new(MapTask {
+        Ok(Arc::new(MapTaskFilter {
             operation,
             unsupported: match unsupported {
                 UnsupportedFieldPolicyConfig::Refuse => UnsupportedFieldPolicy::Refuse,
@@ -107,23 +111,23 @@ struct MapTaskConfig {
     unsupported: UnsupportedFieldPolicyConfig,
 }
 
-struct MapTask {
+struct MapTaskFilter {
     operation: TaskOperation,
     unsupported: UnsupportedFieldPolicy,
     /// Whether callers use the generic protocol, not that of the channel's family.
     is_generic: bool,
     rules: schema_check::FamilySchemas,
     tasks: Arc<TaskSettings>,
-    polls: Arc<TaskStatusPoller>,
+    polls: Arc<TaskStatusFetcher>,
     state: Arc<dyn StateStore>,
     catalog: Arc<Catalog>,
 }
 
-impl Filter for MapTask {
+impl Filter for MapTaskFilter {
     fn declare(&self) -> FilterDeclaration {
         match self.operation {
             TaskOperation::Create => FilterDeclaration {
-                response_body: BodyAccess::Replace,
+                response_body: ResponseBodyAccess::Replace,
                 ..FilterDeclaration::default()
             },
             TaskOperation::Query | TaskOperation::Cancel | TaskOperation::List => {

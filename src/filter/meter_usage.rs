@@ -3,8 +3,8 @@
 use super::kind::{ChainSide, FilterKind, FilterPlacement};
 use super::stream_info::UsageReport;
 use super::view::{EventView, RequestView, ResponseBodyKind, ResponseView};
-use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
-use crate::protocol::usage::{self, UsageMeter};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use crate::protocol::usage::{self, StreamUsageMeter};
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -15,16 +15,16 @@ pub const KIND: FilterKind = FilterKind {
     placement: FilterPlacement::ANYWHERE,
     settings: None,
     bare: true,
-    build: |_, _| Ok(Arc::new(MeterUsage)),
+    build: |_, _| Ok(Arc::new(MeterUsageFilter)),
 };
 
-struct MeterUsage;
+struct MeterUsageFilter;
 
-impl Filter for MeterUsage {
+impl Filter for MeterUsageFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
-            response_body: BodyAccess::Observe,
-            events: BodyAccess::Observe,
+            response_body: ResponseBodyAccess::Observe,
+            events: ResponseBodyAccess::Observe,
             ..FilterDeclaration::default()
         }
     }
@@ -34,7 +34,7 @@ impl Filter for MeterUsage {
             (response.kind, response.request.protocol)
         {
             response.request.info.usage = UsageReport::Missing;
-            response.request.state.set(UsageMeter::new(protocol));
+            response.request.state.set(StreamUsageMeter::new(protocol));
         }
     }
 
@@ -51,7 +51,7 @@ impl Filter for MeterUsage {
     }
 
     fn on_event(&self, view: &mut EventView<'_>) {
-        if let Some(meter) = view.request.state.get_mut::<UsageMeter>() {
+        if let Some(meter) = view.request.state.get_mut::<StreamUsageMeter>() {
             meter.event(view.event.name(), view.event.data());
         }
     }
@@ -59,8 +59,8 @@ impl Filter for MeterUsage {
     fn on_response_end(&self, request: &mut RequestView) {
         if let Some(usage) = request
             .state
-            .get::<UsageMeter>()
-            .and_then(UsageMeter::usage)
+            .get::<StreamUsageMeter>()
+            .and_then(StreamUsageMeter::usage)
         {
             request.info.usage = UsageReport::Counted(usage);
         }

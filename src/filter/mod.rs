@@ -78,8 +78,8 @@ pub trait Filter: Send + Sync {
     /// Sees the status and the headers of the response to the caller, and may change the headers.
     fn on_response_head(&self, _response: &mut ResponseView<'_>) {}
 
-    /// Sees a complete response body, not a stream. A filter with [`BodyAccess::Replace`] runs before the body is sent,
-    /// also for errors, and may change it or fail. A filter with [`BodyAccess::Observe`] sees only JSON of successful
+    /// Sees a complete response body, not a stream. A filter with [`ResponseBodyAccess::Replace`] runs before the body is sent,
+    /// also for errors, and may change it or fail. A filter with [`ResponseBodyAccess::Observe`] sees only JSON of successful
     /// responses, must return `Ready`, and must not change the body, which may already be sent.
     fn on_response_body<'a>(
         &'a self,
@@ -89,7 +89,7 @@ pub trait Filter: Send + Sync {
         HookResult::done()
     }
 
-    /// Sees one event of a streamed response. A filter with [`BodyAccess::Replace`] may replace or drop the event.
+    /// Sees one event of a streamed response. A filter with [`ResponseBodyAccess::Replace`] may replace or drop the event.
     /// Cannot wait.
     fn on_event(&self, _event: &mut EventView<'_>) {}
 
@@ -104,14 +104,14 @@ pub trait Filter: Send + Sync {
 /// What a filter requires of its routes, according to its settings.
 #[derive(Clone, Copy, Default)]
 pub struct FilterDeclaration {
-    /// With these settings the filter does not read the body, although its kind has [`kind::FilterNeed::Body`].
+    /// With these settings the filter does not read the body, although its kind has [`kind::FilterPrerequisite::Body`].
     pub ignores_body: bool,
     /// The filter reads the body of a request that has one, although its kind does not need a body.
     pub reads_body: bool,
     /// Access to complete response bodies.
-    pub response_body: BodyAccess,
+    pub response_body: ResponseBodyAccess,
     /// Access to the events of a streamed response.
-    pub events: BodyAccess,
+    pub events: ResponseBodyAccess,
     /// How long the provider of a stream may be silent before the caller gets a keep-alive comment.
     pub heartbeat: Option<Duration>,
     /// The filter replies to every request: its route needs no channel, and later filters never run `on_body`.
@@ -120,7 +120,7 @@ pub struct FilterDeclaration {
 
 /// How much of the request body the filters of a route need.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BodyNeed {
+pub enum RequestBodyNeed {
     /// None: a large body streams to the provider, unless the request is a paid create.
     #[default]
     Untouched,
@@ -132,7 +132,7 @@ pub enum BodyNeed {
 
 /// Access of a filter to the body or the events of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BodyAccess {
+pub enum ResponseBodyAccess {
     #[default]
     None,
     /// Reads them, without delay or change.

@@ -1,6 +1,6 @@
 //! `normalise`: rewrites outdated spellings to the ones that all providers accept.
 
-use super::kind::{ChainSide, FilterKind, FilterNeed, FilterPlacement};
+use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterPrerequisite};
 use super::view::RequestView;
 use super::{Filter, HookResult};
 use crate::protocol::Protocol;
@@ -14,23 +14,23 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Rewrites a string `tool_choice` of messages to an object, and cache retention `in-memory` to `in_memory`.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Body],
+        needs: &[FilterPrerequisite::Body],
         ..FilterPlacement::ANYWHERE
     },
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(NormaliseFilter {
+        Ok(Arc::new(NormaliseSpellingFilter {
             protocol: context.protocol,
         }))
     },
 };
 
-struct NormaliseFilter {
+struct NormaliseSpellingFilter {
     protocol: Option<Protocol>,
 }
 
-impl Filter for NormaliseFilter {
+impl Filter for NormaliseSpellingFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let body = request.body.scanned();
         normalise(self.protocol, body, &mut request.edits);

@@ -13,12 +13,12 @@ pub const KIND: FilterKind = FilterKind {
     placement: FilterPlacement::ANYWHERE,
     settings: None,
     bare: true,
-    build: |_, _| Ok(Arc::new(PassSse)),
+    build: |_, _| Ok(Arc::new(PassSseFilter)),
 };
 
-struct PassSse;
+struct PassSseFilter;
 
-impl Filter for PassSse {
+impl Filter for PassSseFilter {
     fn on_response_head(&self, response: &mut ResponseView<'_>) {
         if response.kind == ResponseBodyKind::Stream {
             let headers = &mut response.headers;

@@ -1,7 +1,7 @@
 //! `pin`: sets the channel for ids that the gateway did not issue, and for requests without a channel.
 
 use super::kind::{
-    BuildContext, ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings,
+    BuildContext, ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings,
     read_settings, settings_schema,
 };
 use super::view::RequestView;
@@ -19,10 +19,10 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Sets the channel, for all callers or by caller, for ids that were created without this gateway and for `first_channel`: `pin: channel`, or `pin: {caller: channel}`.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Caller],
+        needs: &[FilterPrerequisite::Caller],
         ..FilterPlacement::ANYWHERE
     },
-    settings: Some(settings_schema::<PinConfig>),
+    settings: Some(settings_schema::<PinnedChannelConfig>),
     bare: false,
     build,
 };
@@ -30,17 +30,17 @@ pub const KIND: FilterKind = FilterKind {
 /// Settings of `pin`: a channel, or channels by the callers that are pinned to them.
 #[derive(Deserialize, JsonSchema)]
 #[serde(untagged)]
-enum PinConfig {
+enum PinnedChannelConfig {
     All(String),
     ByCaller(BTreeMap<String, String>),
 }
 
-enum PinFilter {
+enum PinnedChannelFilter {
     All(Arc<Channel>),
     ByCaller(HashMap<Arc<str>, Arc<Channel>>),
 }
 
-impl Filter for PinFilter {
+impl Filter for PinnedChannelFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let pinned = match (self, &request.caller) {
             (Self::All(channel), _) => Some(channel),
@@ -53,15 +53,19 @@ impl Filter for PinFilter {
 }
 
 fn build(settings: &Value, context: &BuildContext<'_>) -> Result<Arc<dyn Filter>, InvalidSettings> {
-    Ok(Arc::new(match read_settings::<PinConfig>(settings)? {
-        PinConfig::All(name) => PinFilter::All(channel(&name, "", context)?),
-        PinConfig::ByCaller(names) => PinFilter::ByCaller(
-            names
-                .iter()
-                .map(|(caller, name)| by_caller(caller, name, context))
-                .collect::<Result<_, _>>()?,
-        ),
-    }))
+    Ok(Arc::new(
+        match read_settings::<PinnedChannelConfig>(settings)? {
+            PinnedChannelConfig::All(name) => {
+                PinnedChannelFilter::All(channel(&name, "", context)?)
+            }
+            PinnedChannelConfig::ByCaller(names) => PinnedChannelFilter::ByCaller(
+                names
+                    .iter()
+                    .map(|(caller, name)| by_caller(caller, name, context))
+                    .collect::<Result<_, _>>()?,
+            ),
+        },
+    ))
 }
 
 fn by_caller(

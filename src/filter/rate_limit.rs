@@ -4,8 +4,8 @@ mod headers;
 mod reservation;
 
 use super::kind::{
-    ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, read_settings_or_default,
-    settings_schema,
+    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision,
+    read_settings_or_default, settings_schema,
 };
 use super::settlement::Settlement;
 use super::stream_info::QuotaDecision;
@@ -15,7 +15,7 @@ use crate::catalog::caller::Caller;
 use crate::protocol::estimate::TokenEstimate;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::admission::{
-    Admission, AdmissionDecision, AdmissionRequest, CallerLimit, LimitKind,
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, LimitKind,
 };
 use crate::state::calendar::unix_ms;
 use crate::state::{OnStoreFailure, StateStore, StoreUnavailable};
@@ -30,7 +30,7 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Enforces the `limits` of callers: replies 429 above them, and sends rate limit headers.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Model],
+        needs: &[FilterPrerequisite::Model],
         provides: &[FilterProvision::Limits],
         reason: ", since models have limits too",
         hint: Some("put `rate_limit` last, so that refused requests do not count"),
@@ -42,7 +42,7 @@ pub const KIND: FilterKind = FilterKind {
         let RateLimitConfig {
             default_output_tokens,
         } = read_settings_or_default(settings)?;
-        Ok(Arc::new(RateLimit {
+        Ok(Arc::new(RateLimitFilter {
             state: context.state.clone(),
             default_output_tokens,
             estimates_tokens: context.protocol.is_some(),
@@ -68,14 +68,14 @@ impl Default for RateLimitConfig {
     }
 }
 
-struct RateLimit {
+struct RateLimitFilter {
     state: Arc<dyn StateStore>,
     default_output_tokens: u64,
     /// Whether the route has a protocol, whose bodies allow an estimate of the tokens.
     estimates_tokens: bool,
 }
 
-impl Filter for RateLimit {
+impl Filter for RateLimitFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: self.estimates_tokens,
@@ -99,7 +99,7 @@ impl Filter for RateLimit {
     }
 }
 
-impl RateLimit {
+impl RateLimitFilter {
     async fn admit(
         &self,
         request: &mut RequestView,
@@ -115,7 +115,7 @@ impl RateLimit {
             limits,
             tokens: estimate.total(),
         };
-        let Admission {
+        let AdmissionResult {
             limit_statuses,
             decision,
         } = match self.state.admit(&demand).get().await {
@@ -143,8 +143,8 @@ impl RateLimit {
     }
 
     /// The estimate is zero if only requests are limited: that saves reading the body.
-    fn estimate(&self, request: &RequestView, limits: &[CallerLimit]) -> TokenEstimate {
-        let counts_tokens = |limit: &CallerLimit| match limit.measure {
+    fn estimate(&self, request: &RequestView, limits: &[AdmissionLimit]) -> TokenEstimate {
+        let counts_tokens = |limit: &AdmissionLimit| match limit.measure {
             LimitKind::TokensPerMinute | LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
                 true
             }
@@ -196,7 +196,7 @@ mod tests {
     use crate::protocol::Protocol;
     use crate::state::StoreFuture;
     use crate::state::admission::AdmissionTicket;
-    use crate::state::health::StoreHealth;
+    use crate::state::health::StoreHealthReport;
     use crate::state::per_second_limiter::PerSecondDecision;
     use bytes::Bytes;
     use http::{HeaderMap, Method};
@@ -209,8 +209,8 @@ mod tests {
             self.0
         }
 
-        fn health(&self) -> StoreHealth {
-            StoreHealth::down("redis")
+        fn health(&self) -> StoreHealthReport {
+            StoreHealthReport::down("redis")
         }
 
         fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
@@ -225,7 +225,7 @@ mod tests {
 
         fn forget(&self, _: &Arc<str>, _: &str) {}
 
-        fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+        fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
             StoreFuture::Later(Box::pin(async { Err(StoreUnavailable("gone".into())) }))
         }
 
@@ -263,7 +263,7 @@ mod tests {
     #[tokio::test]
     async fn on_store_failure_allows_or_denies_requests() {
         for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
-            let filter = RateLimit {
+            let filter = RateLimitFilter {
                 state: Arc::new(UnreachableStore(on_store_failure)),
                 default_output_tokens: 1,
                 estimates_tokens: true,

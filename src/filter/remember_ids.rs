@@ -2,7 +2,7 @@
 
 use super::kind::{ChainSide, FilterKind, FilterPlacement};
 use super::view::{EventView, RequestView, ResponseView};
-use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::model::Candidate;
 use crate::protocol::Protocol;
 use crate::protocol::ids::{self, CreatedIds};
@@ -19,7 +19,7 @@ pub const KIND: FilterKind = FilterKind {
     settings: None,
     bare: true,
     build: |_, context| {
-        Ok(Arc::new(RememberIds {
+        Ok(Arc::new(RememberIdsFilter {
             state: context.state.clone(),
             protocol: context.protocol,
         }))
@@ -33,19 +33,19 @@ const OTHERS_MAX: usize = 64;
 
 /// Ids in the response other than its own.
 #[derive(Default)]
-struct RelatedIds(Vec<String>);
+struct OtherResponseIds(Vec<String>);
 
-struct RememberIds {
+struct RememberIdsFilter {
     state: Arc<dyn StateStore>,
     /// Streams of routes without a protocol are not read.
     protocol: Option<Protocol>,
 }
 
-impl Filter for RememberIds {
+impl Filter for RememberIdsFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
-            response_body: BodyAccess::Observe,
-            events: BodyAccess::Observe,
+            response_body: ResponseBodyAccess::Observe,
+            events: ResponseBodyAccess::Observe,
             ..FilterDeclaration::default()
         }
     }
@@ -82,7 +82,7 @@ impl Filter for RememberIds {
     }
 }
 
-impl RememberIds {
+impl RememberIdsFilter {
     fn remember(&self, request: &mut RequestView, candidate: Option<&Candidate>, made: CreatedIds) {
         let (Some(caller), Some(candidate)) = (&request.caller, candidate) else {
             return;
@@ -98,7 +98,7 @@ impl RememberIds {
             request.info.response_id = Some(id);
         }
         for id in made.others.into_iter().filter(|id| is_sensible(id)) {
-            let RelatedIds(seen) = request.state.get_or_default();
+            let OtherResponseIds(seen) = request.state.get_or_default();
             if seen.len() < OTHERS_MAX && !seen.contains(&id) {
                 keep(&id);
                 seen.push(id);

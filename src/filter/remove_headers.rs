@@ -24,19 +24,19 @@ pub const KIND: FilterKind = FilterKind {
                 header_name(name).map_err(|invalid| invalid.at(format!("/{index}")))
             })
             .collect::<Result<_, InvalidSettings>>()?;
-        Ok(Arc::new(RemoveHeaders {
+        Ok(Arc::new(RemoveHeadersFilter {
             side: context.side,
             names,
         }))
     },
 };
 
-struct RemoveHeaders {
+struct RemoveHeadersFilter {
     side: ChainSide,
     names: Vec<HeaderName>,
 }
 
-impl Filter for RemoveHeaders {
+impl Filter for RemoveHeadersFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         for name in &self.names {
             request.header_edits.remove(name);

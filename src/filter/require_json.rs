@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
             .at("/also_accept")
             .hint("write `protocol: image_edit` in the route, or leave `also_accept` out"));
         }
-        Ok(Arc::new(RequireJson { also_accept }))
+        Ok(Arc::new(RequireJsonContentTypeFilter { also_accept }))
     },
 };
 
@@ -49,11 +49,11 @@ enum AlternativeContentType {
     Multipart,
 }
 
-struct RequireJson {
+struct RequireJsonContentTypeFilter {
     also_accept: Option<AlternativeContentType>,
 }
 
-impl Filter for RequireJson {
+impl Filter for RequireJsonContentTypeFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
             reads_body: true,
@@ -67,7 +67,7 @@ impl Filter for RequireJson {
     }
 }
 
-impl RequireJson {
+impl RequireJsonContentTypeFilter {
     fn check(&self, request: &RequestView) -> Result<(), Fault> {
         if !request.takes_form {
             self.check_type(&request.headers)?;

@@ -19,7 +19,7 @@ pub const KIND: FilterKind = FilterKind {
     bare: true,
     build: |settings, _| {
         let RequireVersionConfig { header } = read_settings_or_default(settings)?;
-        Ok(Arc::new(RequireVersion {
+        Ok(Arc::new(RequireVersionFilter {
             header: header.to_ascii_lowercase(),
         }))
     },
@@ -33,7 +33,7 @@ struct RequireVersionConfig {
     header: String,
 }
 
-struct RequireVersion {
+struct RequireVersionFilter {
     header: String,
 }
 
@@ -45,7 +45,7 @@ impl Default for RequireVersionConfig {
     }
 }
 
-impl Filter for RequireVersion {
+impl Filter for RequireVersionFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let name = &self.header;
         let fault = match request.header(name) {

@@ -4,7 +4,7 @@ use super::kind::{
     ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,
 };
 use super::view::{EventAction, EventView, RequestView, ResponseView};
-use super::{BodyAccess, Filter, FilterDeclaration, HookResult};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::stream;
 use bytes::{BufMut, Bytes, BytesMut};
 use http::header;
@@ -22,7 +22,7 @@ pub const KIND: FilterKind = FilterKind {
     bare: true,
     build: |settings, _| {
         let RestoreModelConfig { streams } = read_settings_or_default(settings)?;
-        Ok(Arc::new(RestoreModel { streams }))
+        Ok(Arc::new(RestoreModelFilter { streams }))
     },
 };
 
@@ -35,17 +35,17 @@ struct RestoreModelConfig {
     streams: bool,
 }
 
-struct RestoreModel {
+struct RestoreModelFilter {
     streams: bool,
 }
 
-impl Filter for RestoreModel {
+impl Filter for RestoreModelFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
-            response_body: BodyAccess::Replace,
+            response_body: ResponseBodyAccess::Replace,
             events: match self.streams {
-                true => BodyAccess::Replace,
-                false => BodyAccess::None,
+                true => ResponseBodyAccess::Replace,
+                false => ResponseBodyAccess::None,
             },
             ..FilterDeclaration::default()
         }

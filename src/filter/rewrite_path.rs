@@ -29,7 +29,7 @@ pub const KIND: FilterKind = FilterKind {
         if let Some(warning) = unforwarded(&to) {
             context.warn(warning);
         }
-        Ok(Arc::new(RewritePath {
+        Ok(Arc::new(RewritePathFilter {
             pattern,
             template: to,
         }))
@@ -63,12 +63,12 @@ fn unforwarded(template: &str) -> Option<InvalidSettings> {
     Some(InvalidSettings::new(reason).at("/to").hint(hint))
 }
 
-struct RewritePath {
+struct RewritePathFilter {
     pattern: Regex,
     template: String,
 }
 
-impl Filter for RewritePath {
+impl Filter for RewritePathFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let Some(captures) = self.pattern.captures(&request.path) else {
             return HookResult::next();

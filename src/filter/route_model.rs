@@ -1,7 +1,7 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterNeed, FilterPlacement, FilterProvision, InvalidSettings,
+    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision, InvalidSettings,
     ModelEndpoint,
 };
 use super::schema_fault::{self, VIOLATIONS_MAX};
@@ -22,7 +22,7 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Selects the channels that serve the `model` of the body, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Body, FilterNeed::Caller],
+        needs: &[FilterPrerequisite::Body, FilterPrerequisite::Caller],
         provides: &[FilterProvision::Channel, FilterProvision::Model],
         reason: ", since models depend on the caller",
         ..FilterPlacement::ANYWHERE
@@ -34,7 +34,7 @@ pub const KIND: FilterKind = FilterKind {
             InvalidSettings::new("`route_model` requires a route with `protocol`")
                 .hint("add a protocol, such as `protocol: chat`, to the route")
         })?;
-        Ok(Arc::new(RouteModel {
+        Ok(Arc::new(RouteModelFilter {
             catalog: context.catalog.clone(),
             endpoints: context.endpoints.clone(),
             // Only for what an error says: `validate` reports a schema that cannot be read.
@@ -49,7 +49,7 @@ const NEAREST_MAX: usize = 3;
 /// Models of the path in the answer to an unknown model that is near none.
 const LISTED_MAX: usize = 6;
 
-struct RouteModel {
+struct RouteModelFilter {
     catalog: Arc<Catalog>,
     endpoints: Arc<[ModelEndpoint]>,
     protocol: Protocol,
@@ -57,7 +57,7 @@ struct RouteModel {
     schema: Option<Arc<CompiledSchema>>,
 }
 
-impl Filter for RouteModel {
+impl Filter for RouteModelFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         HookResult::from(self.destination(request).map(|destination| {
             request.destination = Some(destination);
@@ -86,7 +86,7 @@ impl Filter for RouteModel {
     }
 }
 
-impl RouteModel {
+impl RouteModelFilter {
     fn destination(&self, request: &RequestView) -> Result<RouteDestination, Fault> {
         let body = request.body.scanned();
         let name = model_named(body).map_err(|fault| match fault.kind {

@@ -66,7 +66,7 @@ impl JsonSchema for HeaderValueConfig {
     }
 }
 
-struct SetHeaders {
+struct SetHeadersFilter {
     side: ChainSide,
     headers: Vec<(HeaderName, HeaderValueSource)>,
 }
@@ -85,7 +85,7 @@ enum CaptureSubject {
     Header(HeaderName),
 }
 
-impl Filter for SetHeaders {
+impl Filter for SetHeadersFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         for (name, source) in &self.headers {
             if let Some(value) = source.value(&request.path, &request.headers) {
@@ -145,7 +145,7 @@ fn build(
             Ok((name, source(value).map_err(placed)?))
         })
         .collect::<Result<_, InvalidSettings>>()?;
-    Ok(Arc::new(SetHeaders {
+    Ok(Arc::new(SetHeadersFilter {
         side: context.side,
         headers,
     }))

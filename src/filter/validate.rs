@@ -1,8 +1,8 @@
 //! `validate`: the body against its JSON Schema; one error names every field at fault, up to eight.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterNeed, FilterPlacement, InvalidSettings, read_settings_or_default,
-    settings_schema,
+    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    read_settings_or_default, settings_schema,
 };
 use super::schema_fault::{self, VIOLATIONS_MAX};
 use super::view::RequestView;
@@ -24,7 +24,7 @@ pub const KIND: FilterKind = FilterKind {
     summary: "Validates the body against the JSON Schema of the protocol, or `schema`, and against the schema of the model's `profile`; replies 400 with each invalid field.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        needs: &[FilterNeed::Body, FilterNeed::Model],
+        needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
         reason: ", since models have rules of their own",
         ..FilterPlacement::ANYWHERE
     },

@@ -24,7 +24,7 @@ pub(super) struct ChunkGrammar {
 
 /// Result of scanning a piece of a chunked body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ChunkProgress {
+pub(super) enum ChunkScanResult {
     /// The body continues in the next piece.
     Open,
     /// The body ends before this index of the piece.
@@ -73,7 +73,7 @@ impl ChunkGrammar {
     }
 
     /// Scans the next piece.
-    pub fn scan(&mut self, piece: &[u8]) -> ChunkProgress {
+    pub fn scan(&mut self, piece: &[u8]) -> ChunkScanResult {
         let mut at = 0;
         while at < piece.len() {
             if let ChunkState::Data(left) = self.state {
@@ -89,14 +89,14 @@ impl ChunkGrammar {
             let byte = piece[at];
             at += 1;
             if let (ChunkState::LastLineFeed, b'\n') = (self.state, byte) {
-                return ChunkProgress::End(at);
+                return ChunkScanResult::End(at);
             }
             match self.next(byte) {
                 Some(state) => self.state = state,
-                None => return ChunkProgress::Violation,
+                None => return ChunkScanResult::Violation,
             }
         }
-        ChunkProgress::Open
+        ChunkScanResult::Open
     }
 
     fn next(&mut self, byte: u8) -> Option<ChunkState> {

@@ -14,9 +14,9 @@ use super::listen::http1_reader::Http1Reader;
 use crate::filter::LocalReply;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::spooling::SpoolPolicy;
-use body_buffer::RequestBodyBuffer;
+use body_buffer::SpoolingBodyBuffer;
 use bytes::Bytes;
-use early_reply::{ConnectionRemainder, EarlyReply, UnsentBody, discard_h1, send_body};
+use early_reply::{ConnectionAfterExchange, Http2EarlyReply, UnsentBody, discard_h1, send_body};
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
@@ -57,7 +57,7 @@ enum RequestBodyState {
 
 /// Why the wait for a provider ended without a response.
 #[derive(Debug)]
-pub enum WaitInterruption {
+pub enum UpstreamWaitInterruption {
     ClientGone,
     /// A streamed body is malformed, too large or too slow, or the caller left before its end.
     BadBody(Box<Fault>),
@@ -65,12 +65,12 @@ pub enum WaitInterruption {
     Ending,
 }
 
-impl From<WaitInterruption> for Fault {
-    fn from(interrupted: WaitInterruption) -> Self {
+impl From<UpstreamWaitInterruption> for Fault {
+    fn from(interrupted: UpstreamWaitInterruption) -> Self {
         match interrupted {
-            WaitInterruption::ClientGone => fault_from::gone(),
-            WaitInterruption::BadBody(fault) => *fault,
-            WaitInterruption::Ending => fault_from::ending(),
+            UpstreamWaitInterruption::ClientGone => fault_from::gone(),
+            UpstreamWaitInterruption::BadBody(fault) => *fault,
+            UpstreamWaitInterruption::Ending => fault_from::ending(),
         }
     }
 }
@@ -127,7 +127,7 @@ impl Downstream {
             return Ok(Bytes::new());
         }
         self.send_continue().await?;
-        let buffer = RequestBodyBuffer::new(bytes_max, self.declared_length(), spooling);
+        let buffer = SpoolingBodyBuffer::new(bytes_max, self.declared_length(), spooling);
         let read = fast_timeout(deadline, self.read_to_end(buffer)).await;
         let body = read.map_err(|_| incomplete(deadline))??;
         self.end_body(body.is_empty())?;
@@ -164,7 +164,7 @@ impl Downstream {
         }
     }
 
-    async fn read_to_end(&mut self, mut buffer: RequestBodyBuffer<'_>) -> Result<Bytes, Fault> {
+    async fn read_to_end(&mut self, mut buffer: SpoolingBodyBuffer<'_>) -> Result<Bytes, Fault> {
         let Some(first) = self.read_chunk().await? else {
             return Ok(Bytes::new());
         };
@@ -197,7 +197,7 @@ impl Downstream {
     pub async fn until_client_gone<T>(
         &mut self,
         work: impl Future<Output = T>,
-    ) -> Result<T, WaitInterruption> {
+    ) -> Result<T, UpstreamWaitInterruption> {
         let mut wait_times = std::mem::take(&mut self.wait_times);
         let done = wait_times.upstream(pin!(self.race(work)), |_| true).await;
         self.wait_times = wait_times;
@@ -212,12 +212,12 @@ impl Downstream {
         &mut self,
         max_wait: Duration,
         work: impl Future<Output = T>,
-    ) -> Result<Result<T, DeadlineElapsed>, WaitInterruption> {
+    ) -> Result<Result<T, DeadlineElapsed>, UpstreamWaitInterruption> {
         let mut wait_times = std::mem::take(&mut self.wait_times);
         // The next wait after an elapsed deadline continues the same wait for the provider.
-        let ends_silence = |done: &_| !matches!(done, Ok(Err(DeadlineElapsed)));
+        let ends_wait = |done: &_| !matches!(done, Ok(Err(DeadlineElapsed)));
         let work = self.race(in_time(max_wait, work));
-        let done = wait_times.upstream(pin!(work), ends_silence).await;
+        let done = wait_times.upstream(pin!(work), ends_wait).await;
         self.wait_times = wait_times;
         done
     }
@@ -226,7 +226,10 @@ impl Downstream {
     ///
     /// # Errors
     /// The reason of the interruption.
-    pub async fn race<T>(&mut self, work: impl Future<Output = T>) -> Result<T, WaitInterruption> {
+    pub async fn race<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<T, UpstreamWaitInterruption> {
         // Input is idle only after the body was read. Before, the body's reader notices that the caller left.
         let body_read = self.body == RequestBodyState::Read;
         let drain_state = &self.drain_state;
@@ -237,9 +240,9 @@ impl Downstream {
         });
         tokio::select! {
             biased;
-            () = over => Err(WaitInterruption::Ending),
+            () = over => Err(UpstreamWaitInterruption::Ending),
             done = work => Ok(done),
-            _ = self.session.read_body_or_idle(true), if body_read => Err(WaitInterruption::ClientGone),
+            _ = self.session.read_body_or_idle(true), if body_read => Err(UpstreamWaitInterruption::ClientGone),
         }
     }
 
@@ -332,10 +335,13 @@ impl Downstream {
     }
 
     /// Returns the connection for the next request, if it can carry one.
-    pub async fn finish(mut self) -> ConnectionRemainder {
+    pub async fn finish(mut self) -> ConnectionAfterExchange {
         let is_unread = self.body == RequestBodyState::Unread;
         if self.session.is_http2() && (is_unread || self.unsent.is_some()) {
-            return ConnectionRemainder::Stream(EarlyReply::new(self.session, self.unsent));
+            return ConnectionAfterExchange::Stream(Http2EarlyReply::new(
+                self.session,
+                self.unsent,
+            ));
         }
         // Pingora would wait for the rest of the body, which may never arrive.
         if is_unread {
@@ -346,18 +352,21 @@ impl Downstream {
         }
         let settings = HttpPersistentSettings::for_session(&self.session);
         match (*self.session).finish().await {
-            Ok(Some(stream)) => ConnectionRemainder::Connection(
+            Ok(Some(stream)) => ConnectionAfterExchange::Connection(
                 ReusedHttpStream::from_reusable_stream(stream, settings),
             ),
-            _ => ConnectionRemainder::Nothing,
+            _ => ConnectionAfterExchange::Nothing,
         }
     }
 
     /// Closes the connection, so that a client cannot take a broken response for a complete one. On HTTP/2 only the
     /// stream is closed; a complete reply on it stays complete.
-    pub async fn abort(mut self) -> ConnectionRemainder {
+    pub async fn abort(mut self) -> ConnectionAfterExchange {
         if self.session.is_http2() && self.replied {
-            return ConnectionRemainder::Stream(EarlyReply::new(self.session, self.unsent));
+            return ConnectionAfterExchange::Stream(Http2EarlyReply::new(
+                self.session,
+                self.unsent,
+            ));
         }
         if self.session.is_http2() && self.is_committed() {
             // The wait ends early if the caller leaves.
@@ -367,7 +376,7 @@ impl Downstream {
         // `shutdown` waits for a caller that does not read; after the timeout, dropping the session closes the
         // connection.
         let _ = fast_timeout(BEFORE_RESET, self.session.shutdown()).await;
-        ConnectionRemainder::Nothing
+        ConnectionAfterExchange::Nothing
     }
 }
 

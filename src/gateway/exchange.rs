@@ -15,16 +15,16 @@ pub(super) mod retry_policy;
 mod sizes;
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::ConnectionRemainder;
+use super::downstream::early_reply::ConnectionAfterExchange;
 use super::downstream::upload::StreamingUpload;
 use super::listen::caller_connections::ConnectionQuota;
 use super::upstream::client::failure_reason;
 use super::{Gateway, reply};
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptFailure, AttemptOutcome};
-use crate::filter::BodyNeed;
+use crate::filter::RequestBodyNeed;
 use crate::filter::body::RequestBody;
-use crate::filter::body_reading::BodyReadMode;
+use crate::filter::body_reading::RequestBodyFormat;
 use crate::filter::body_stream::body_stream;
 use crate::filter::limit_body::too_large;
 use crate::filter::settlement::Settlement;
@@ -34,7 +34,7 @@ use crate::filter::{FilterAction, LocalReply};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
-use attempts::KeptResponse;
+use attempts::LeasedResponse;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use offload::{INLINE_BYTES_MAX, offload};
@@ -82,7 +82,7 @@ impl Exchange<'_> {
     }
 
     /// Closes the connection, or returns it for reuse.
-    pub async fn finish(self) -> ConnectionRemainder {
+    pub async fn finish(self) -> ConnectionAfterExchange {
         match self.record.broken {
             true => self.downstream.abort().await,
             false => self.downstream.finish().await,
@@ -108,15 +108,15 @@ impl Exchange<'_> {
             safety: RetrySafety::of(&self.request),
             on_timeout: route.failover.on_timeout,
         };
-        let KeptResponse {
+        let LeasedResponse {
             response,
             mut lease,
-            verdict,
+            decision,
             ..
         } = self.attempt_each(candidates).await?;
         let status = response.status;
-        let relayed = self.relay(response, &lease, verdict).await;
-        if verdict.is_none() {
+        let relayed = self.relay(response, &lease, decision).await;
+        if decision.is_none() {
             self.record_outcome(&mut lease, status, &relayed);
         }
         // Usage that a stream reported before it broke off counts too.
@@ -163,7 +163,7 @@ impl Exchange<'_> {
                 Some(&self.snapshot.spooling),
             )
             .await?;
-        let reading = BodyReadMode::of(&self.request, &body, self.route.request.body_need());
+        let reading = RequestBodyFormat::of(&self.request, &body, self.route.request.body_need());
         self.request.take(read(reading, body).await?);
         Ok(())
     }
@@ -172,7 +172,7 @@ impl Exchange<'_> {
     /// attempts, and a failed request costs no money.
     fn streams_body(&self) -> bool {
         let length = self.downstream.declared_length();
-        let needs_none = self.route.request.body_need() == BodyNeed::Untouched;
+        let needs_none = self.route.request.body_need() == RequestBodyNeed::Untouched;
         needs_none
             && self.downstream.has_unread_body()
             && [Method::POST, Method::PUT, Method::PATCH].contains(&self.request.method)
@@ -320,7 +320,7 @@ impl Exchange<'_> {
     }
 }
 
-async fn read(reading: BodyReadMode, body: Bytes) -> Result<RequestBody, Fault> {
+async fn read(reading: RequestBodyFormat, body: Bytes) -> Result<RequestBody, Fault> {
     match body.len() > INLINE_BYTES_MAX {
         false => reading.read(body),
         true => tokio::task::spawn_blocking(move || reading.read(body))

@@ -89,10 +89,10 @@ fn check_request_line(raw: &[u8]) -> Result<(), Fault> {
 }
 
 fn check_framing(version: Version, headers: &HeaderMap, raw: &[u8]) -> Result<BodyFraming, Fault> {
-    let BodyLengthHeaders {
+    let RawLengthHeaderCounts {
         hyphened,
         lookalikes,
-    } = BodyLengthHeaders::sent(raw);
+    } = RawLengthHeaderCounts::sent(raw);
     if lookalikes > 0 {
         return Err(bad(
             "header names `content_length` and `transfer_encoding` are refused; write them with a hyphen",
@@ -134,14 +134,14 @@ fn decimal(digits: &[u8]) -> Option<u64> {
 
 /// Counts the body length headers in the raw head: Pingora may have merged or removed some.
 #[derive(Default)]
-struct BodyLengthHeaders {
+struct RawLengthHeaderCounts {
     /// Lines with the name `content-length`.
     hyphened: usize,
     /// Lines with names that some parsers take for `content-length` or `transfer-encoding`.
     lookalikes: usize,
 }
 
-impl BodyLengthHeaders {
+impl RawLengthHeaderCounts {
     fn sent(raw: &[u8]) -> Self {
         let mut lengths = Self::default();
         let mut start = 0;

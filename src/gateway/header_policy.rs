@@ -91,7 +91,7 @@ fn is_forwarded_to_callers(name: &str) -> bool {
 
 /// The headers of an upstream request, derived from the caller's.
 pub fn request_headers_for_provider(from_caller: &HeaderMap) -> HeaderMap {
-    let nominated = ConnectionOptions::by(from_caller);
+    let nominated = ConnectionHeaderTokens::by(from_caller);
     let key = PresentedKey::of(from_caller);
     let mut headers = HeaderMap::with_capacity(from_caller.len() + 6);
     for (name, value) in from_caller {
@@ -171,7 +171,7 @@ pub fn response_headers_for_caller(
     from_provider: &HeaderMap,
     secrets: &ChannelSecrets,
 ) -> HeaderMap {
-    let nominated = ConnectionOptions::by(from_provider);
+    let nominated = ConnectionHeaderTokens::by(from_provider);
     let has_repeated = has_repeated(from_provider);
     let mut headers = HeaderMap::with_capacity(from_provider.len() + 4);
     for (name, value) in from_provider {
@@ -218,9 +218,9 @@ fn length(value: &HeaderValue) -> Option<u64> {
 }
 
 /// Headers that a `Connection` header declares as hop-by-hop.
-struct ConnectionOptions<'a>(Vec<&'a str>);
+struct ConnectionHeaderTokens<'a>(Vec<&'a str>);
 
-impl<'a> ConnectionOptions<'a> {
+impl<'a> ConnectionHeaderTokens<'a> {
     fn by(headers: &'a HeaderMap) -> Self {
         let names = headers
             .get_all(header::CONNECTION)

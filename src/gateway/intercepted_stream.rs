@@ -29,12 +29,12 @@ pub(super) trait ReadInterceptor: Send + Sync + Unpin + 'static {
 }
 
 /// A connection that is read through an interceptor and written directly.
-pub(super) struct InterceptedStream<R> {
+pub(super) struct InterceptedConnection<R> {
     stream: Stream,
     interceptor: R,
 }
 
-impl<R: ReadInterceptor> InterceptedStream<R> {
+impl<R: ReadInterceptor> InterceptedConnection<R> {
     pub fn boxed(stream: Stream, interceptor: R) -> Stream {
         Box::new(Self {
             stream,
@@ -55,7 +55,7 @@ impl<R: ReadInterceptor> InterceptedStream<R> {
     }
 }
 
-impl<R: ReadInterceptor> AsyncRead for InterceptedStream<R> {
+impl<R: ReadInterceptor> AsyncRead for InterceptedConnection<R> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -69,7 +69,7 @@ impl<R: ReadInterceptor> AsyncRead for InterceptedStream<R> {
     }
 }
 
-impl<R: ReadInterceptor> AsyncWrite for InterceptedStream<R> {
+impl<R: ReadInterceptor> AsyncWrite for InterceptedConnection<R> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -100,26 +100,26 @@ impl<R: ReadInterceptor> AsyncWrite for InterceptedStream<R> {
 }
 
 #[async_trait]
-impl<R: ReadInterceptor> Shutdown for InterceptedStream<R> {
+impl<R: ReadInterceptor> Shutdown for InterceptedConnection<R> {
     async fn shutdown(&mut self) {
         self.stream.shutdown().await;
     }
 }
 
 #[async_trait]
-impl<R: ReadInterceptor> Peek for InterceptedStream<R> {
+impl<R: ReadInterceptor> Peek for InterceptedConnection<R> {
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         self.stream.try_peek(begin).await
     }
 }
 
-impl<R> UniqueID for InterceptedStream<R> {
+impl<R> UniqueID for InterceptedConnection<R> {
     fn id(&self) -> UniqueIDType {
         self.stream.id()
     }
 }
 
-impl<R> Ssl for InterceptedStream<R> {
+impl<R> Ssl for InterceptedConnection<R> {
     fn get_ssl(&self) -> Option<&TlsRef> {
         self.stream.get_ssl()
     }
@@ -133,26 +133,26 @@ impl<R> Ssl for InterceptedStream<R> {
     }
 }
 
-impl<R> GetTimingDigest for InterceptedStream<R> {
+impl<R> GetTimingDigest for InterceptedConnection<R> {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         self.stream.get_timing_digest()
     }
 }
 
-impl<R> GetProxyDigest for InterceptedStream<R> {
+impl<R> GetProxyDigest for InterceptedConnection<R> {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         self.stream.get_proxy_digest()
     }
 }
 
-impl<R> GetSocketDigest for InterceptedStream<R> {
+impl<R> GetSocketDigest for InterceptedConnection<R> {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
         self.stream.get_socket_digest()
     }
 }
 
 /// Pingora logs streams with `Debug`, and received bytes contain keys and prompts.
-impl<R> fmt::Debug for InterceptedStream<R> {
+impl<R> fmt::Debug for InterceptedConnection<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("InterceptedStream")
             .field("id", &self.stream.id())

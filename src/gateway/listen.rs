@@ -16,12 +16,12 @@ mod proxy_header;
 use super::Gateway;
 use super::probe::Prober;
 use crate::channel::address_cache::AddressCache;
-use crate::channel::live::LiveChannels;
+use crate::channel::live::ChannelStates;
 use crate::reload::Reloader;
 use crate::serve::HttpApp;
-use crate::snapshot::server::{self, ServerTls, ServerTlsFiles, read_tls};
-use accept::{ConnectionAdmission, ListenerService};
-use app_service::AppService;
+use crate::snapshot::server::{self, ServerTls, ServerTlsPaths, read_tls};
+use accept::{AcceptContext, ListenerService};
+use app_service::HttpAppService;
 use async_trait::async_trait;
 use client_stream::BufferSizes;
 use connections::ConnectionService;
@@ -54,14 +54,14 @@ const APP_BUFFERS: BufferSizes = BufferSizes {
 const WAITING_CONNECTIONS_MAX: i32 = 65_535;
 
 /// A listening process: add services, then run it until a signal ends it.
-pub struct ServerProcess {
+pub struct ServerRuntime {
     server: Server,
     workers: usize,
     drain_state: Arc<DrainState>,
 }
 
 /// Limits of an application that the gateway serves itself.
-pub struct AppLimits {
+pub struct HttpAppServerLimits {
     pub threads: usize,
     /// Maximum size of a request body in bytes; larger ones get 413.
     pub body_bytes_max: u64,
@@ -69,7 +69,7 @@ pub struct AppLimits {
     pub connections: usize,
 }
 
-impl AppLimits {
+impl HttpAppServerLimits {
     /// Limits of the admin pages, whose requests have small bodies or none.
     pub const ADMIN: Self = Self {
         threads: 1,
@@ -84,7 +84,7 @@ pub struct ListenSocket {
     listener: TcpListener,
 }
 
-impl ServerProcess {
+impl ServerRuntime {
     /// Serves callers with `workers` threads.
     pub fn new(workers: usize) -> Self {
         let conf = ServerConf {
@@ -124,7 +124,7 @@ impl ServerProcess {
         let proxied = gateway.client_addresses.takes_proxy_protocol();
         let proxies = proxied.then(|| gateway.client_addresses.clone());
         let app = ConnectionService::new(gateway, &settings.limits);
-        let admission = ConnectionAdmission {
+        let admission = AcceptContext {
             app: Arc::new(app),
             connection_permits: Arc::new(Semaphore::new(connections)),
             open,
@@ -151,10 +151,10 @@ impl ServerProcess {
         name: &'static str,
         app: impl HttpApp,
         socket: ListenSocket,
-        limits: AppLimits,
+        limits: HttpAppServerLimits,
     ) {
-        let app = AppService::new(app, limits.body_bytes_max, self.drain_state.clone());
-        let admission = ConnectionAdmission {
+        let app = HttpAppService::new(app, limits.body_bytes_max, self.drain_state.clone());
+        let admission = AcceptContext {
             app: Arc::new(app),
             connection_permits: Arc::new(Semaphore::new(limits.connections)),
             open: uncounted(),
@@ -178,7 +178,7 @@ impl ServerProcess {
     pub fn add_prober(
         &mut self,
         reloader: Arc<Reloader>,
-        channels: Arc<LiveChannels>,
+        channels: Arc<ChannelStates>,
         addresses: AddressCache,
     ) {
         let prober = Prober::new(reloader, channels, addresses, self.drain_state.clone());
@@ -189,17 +189,17 @@ impl ServerProcess {
     /// Runs until the process ends.
     pub fn run(self) -> ! {
         self.server.run(RunArgs {
-            shutdown_signal: Box::new(NoShutdownSignal),
+            shutdown_signal: Box::new(NeverShutdownSignal),
         });
         unreachable!("the signal that the server waits for never comes")
     }
 }
 
 /// Never fires: the program handles signals itself.
-struct NoShutdownSignal;
+struct NeverShutdownSignal;
 
 #[async_trait]
-impl ShutdownSignalWatch for NoShutdownSignal {
+impl ShutdownSignalWatch for NeverShutdownSignal {
     async fn recv(&self) -> ShutdownSignal {
         pending().await
     }
@@ -264,7 +264,7 @@ fn uncounted() -> IntGauge {
 }
 
 /// Reads the files before Pingora, which would panic if it could not read them.
-fn tls_settings(files: &ServerTlsFiles, folder: &Path) -> Result<TlsSettings, String> {
+fn tls_settings(files: &ServerTlsPaths, folder: &Path) -> Result<TlsSettings, String> {
     let ServerTls {
         identity,
         client_authorities,

@@ -21,7 +21,7 @@ mod websocket_refusal;
 
 use crate::catalog::client_address::{ClientAddressResolver, DownstreamClient};
 use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};
-use crate::channel::live::LiveChannels;
+use crate::channel::live::ChannelStates;
 use crate::channel::resolve::DnsResolver;
 use crate::channel::retry_budget::RetryBudget;
 use crate::observe::access_log::AccessLog;
@@ -41,7 +41,7 @@ pub struct Gateway {
     reloader: Arc<Reloader>,
     upstream: UpstreamClient,
     fetcher: Arc<HttpFileFetcher>,
-    channels: Arc<LiveChannels>,
+    channels: Arc<ChannelStates>,
     budget: RetryBudget,
     metrics: Arc<Metrics>,
     access_log: Arc<AccessLog>,
@@ -53,7 +53,7 @@ pub struct Gateway {
 impl Gateway {
     pub fn new(
         reloader: Arc<Reloader>,
-        channels: Arc<LiveChannels>,
+        channels: Arc<ChannelStates>,
         metrics: Arc<Metrics>,
         access_log: Arc<AccessLog>,
         drain_state: Arc<DrainState>,

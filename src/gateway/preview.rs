@@ -2,7 +2,7 @@
 
 use super::exchange::prepare::prepare;
 use super::subrequest::prepare_subrequest;
-use super::upstream::UpstreamTarget;
+use super::upstream::ChannelWithCredential;
 use super::upstream::request::PreparedRequest;
 use crate::catalog::channel::{Channel, TimeoutOverrides};
 use crate::catalog::model::Candidate;
@@ -14,7 +14,7 @@ use http::{HeaderMap, Method};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// An upstream request in printable form.
-pub struct RequestPreview {
+pub struct UpstreamRequestPreview {
     pub method: Method,
     pub url: String,
     /// Names and values; the value of a secret is `[secret]`.
@@ -30,13 +30,13 @@ pub async fn preview(
     route: &Route,
     request: &RequestView,
     candidate: &Candidate,
-) -> Result<RequestPreview, Fault> {
+) -> Result<UpstreamRequestPreview, Fault> {
     let credential = candidate.channel.credentials.first();
     let prepared = prepare(route, request, candidate, credential).await?;
-    Ok(RequestPreview::of(&prepared, &candidate.channel))
+    Ok(UpstreamRequestPreview::of(&prepared, &candidate.channel))
 }
 
-impl RequestPreview {
+impl UpstreamRequestPreview {
     fn of(prepared: &PreparedRequest, channel: &Channel) -> Self {
         let headers = prepared
             .headers
@@ -60,12 +60,12 @@ impl RequestPreview {
 
 /// Replaces the gateway in a dry run: records subrequests instead of sending them.
 #[derive(Default)]
-pub struct SubrequestPreviews(Mutex<Vec<SubrequestPreview>>);
+pub struct SubrequestRecorder(Mutex<Vec<SubrequestPreview>>);
 
 /// A subrequest with its channel, or the error that prevents it.
-pub type SubrequestPreview = (Arc<Channel>, Result<RequestPreview, Fault>);
+pub type SubrequestPreview = (Arc<Channel>, Result<UpstreamRequestPreview, Fault>);
 
-impl SubrequestPreviews {
+impl SubrequestRecorder {
     /// Records the subrequests that filters of `route` make for `request` from now on.
     pub fn collect_from(self: &Arc<Self>, request: &mut RequestView, route: &Route) {
         request.subrequests = Some(SubrequestClient::new(self.clone(), route.timeouts));
@@ -77,19 +77,19 @@ impl SubrequestPreviews {
     }
 }
 
-impl SubrequestSender for SubrequestPreviews {
+impl SubrequestSender for SubrequestRecorder {
     fn send(
         self: Arc<Self>,
         subrequest: Subrequest,
         timeouts: TimeoutOverrides,
     ) -> SubrequestFuture {
         let Candidate { channel, key, .. } = &subrequest.candidate;
-        let target = UpstreamTarget {
+        let target = ChannelWithCredential {
             channel,
             credential: channel.credentials.get(key.unwrap_or(0)),
         };
         let prepared = prepare_subrequest(target, &subrequest, timeouts);
-        let preview = prepared.map(|prepared| RequestPreview::of(&prepared, channel));
+        let preview = prepared.map(|prepared| UpstreamRequestPreview::of(&prepared, channel));
         let mut previews = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         previews.push((channel.clone(), preview));
         Box::pin(async {

@@ -7,13 +7,13 @@ use super::exchange::prepare::path_at;
 use super::listen::drain_state::{DrainState, until_set};
 use super::upstream::client::SendProgress;
 use super::upstream::request::{PreparedBody, PreparedRequest};
-use super::upstream::{UpstreamClient, UpstreamTarget};
+use super::upstream::{ChannelWithCredential, UpstreamClient};
 use super::{header_policy, request_id};
 use crate::catalog::channel::{Channel, ProbePolicy, Timeouts};
-use crate::channel::active_probe::ActiveProbe;
+use crate::channel::active_probe::ProbeAttempt;
 use crate::channel::address_cache::AddressCache;
 use crate::channel::clock::MonotonicTime;
-use crate::channel::live::LiveChannels;
+use crate::channel::live::ChannelStates;
 use crate::channel::outcome::{AttemptFailure, FailureReason};
 use crate::channel::random::random_fraction;
 use crate::protocol::Protocol;
@@ -40,7 +40,7 @@ const RESPONSE_BYTES_MAX: usize = 4 << 20;
 /// The health prober of the process.
 pub struct Prober {
     reloader: Arc<Reloader>,
-    channels: Arc<LiveChannels>,
+    channels: Arc<ChannelStates>,
     drain_state: Arc<DrainState>,
     upstream: Arc<UpstreamClient>,
 }
@@ -62,7 +62,7 @@ type ProbeSchedules = HashMap<u64, ChannelProbeSchedule>;
 impl Prober {
     pub fn new(
         reloader: Arc<Reloader>,
-        channels: Arc<LiveChannels>,
+        channels: Arc<ChannelStates>,
         addresses: AddressCache,
         drain_state: Arc<DrainState>,
     ) -> Self {
@@ -161,11 +161,11 @@ impl ChannelProbeSchedule {
 async fn send_probe(
     upstream: &UpstreamClient,
     channel: &Channel,
-    probing: &ActiveProbe,
+    probing: &ProbeAttempt,
     id: &Arc<str>,
     timeout: Duration,
 ) -> Result<(), AttemptFailure> {
-    let target = UpstreamTarget {
+    let target = ChannelWithCredential {
         channel,
         credential: probing.credential(),
     };
@@ -186,7 +186,7 @@ async fn send_probe(
 
 /// A request for the channel's model list: a cheap request that most providers support.
 fn prepare_probe(
-    target: UpstreamTarget<'_>,
+    target: ChannelWithCredential<'_>,
     id: &Arc<str>,
     timeout: Duration,
 ) -> Result<PreparedRequest, Fault> {

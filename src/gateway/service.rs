@@ -1,7 +1,7 @@
 //! The gateway as Pingora's HTTP application: turns the requests of a connection into exchanges.
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::{BlockedReplyCount, ConnectionRemainder};
+use super::downstream::early_reply::{ConnectionAfterExchange, PendingRefusalCount};
 use super::exchange::Exchange;
 use super::exchange::record::ExchangeRecord;
 use super::exchange::retry_policy::RetryPolicy;
@@ -43,18 +43,18 @@ pub const LAST_REQUEST: Duration = Duration::from_millis(500);
 const SEND_BUFFER: usize = 32 << 10;
 
 /// The gateway, as seen by one client connection.
-pub struct GatewayApp {
+pub struct GatewayConnection {
     gateway: Arc<Gateway>,
     options: Arc<HttpServerOptions>,
     begun: AtomicBool,
     connection_quota: ConnectionQuota,
-    blocked_replies: BlockedReplyCount,
+    blocked_replies: PendingRefusalCount,
     /// Address of the connection's peer.
     peer: Option<SocketAddr>,
 }
 
 #[async_trait]
-impl HttpServerApp for GatewayApp {
+impl HttpServerApp for GatewayConnection {
     async fn process_new_http(
         self: &Arc<Self>,
         session: ServerSession,
@@ -74,7 +74,7 @@ impl HttpServerApp for GatewayApp {
         // An idle connection must not keep an old configuration in memory.
         drop(snapshot);
         session.set_keepalive(Some(keep_alive_timeout.as_secs().max(1)));
-        let times = HeadTimeouts {
+        let times = RequestHeadTimeouts {
             idle: keep_alive_timeout,
             deadline,
         };
@@ -131,7 +131,7 @@ impl HttpServerApp for GatewayApp {
     }
 }
 
-impl GatewayApp {
+impl GatewayConnection {
     pub fn new(
         gateway: Arc<Gateway>,
         options: Arc<HttpServerOptions>,
@@ -143,7 +143,7 @@ impl GatewayApp {
             options,
             connection_quota,
             begun: AtomicBool::new(false),
-            blocked_replies: BlockedReplyCount::default(),
+            blocked_replies: PendingRefusalCount::default(),
             peer,
         }
     }
@@ -157,7 +157,7 @@ impl GatewayApp {
         &self,
         session: Box<ServerSession>,
         snapshot: Arc<Snapshot>,
-    ) -> ConnectionRemainder {
+    ) -> ConnectionAfterExchange {
         self.gateway.metrics.in_flight().inc();
         let _in_flight = GaugeGuard(self.gateway.metrics.in_flight());
         let id = request_id::new();
@@ -220,7 +220,7 @@ impl GatewayApp {
 }
 
 /// Time limits for receiving a head.
-struct HeadTimeouts {
+struct RequestHeadTimeouts {
     /// From the start of the wait to the first byte.
     idle: Duration,
     /// From the first byte to the end.
@@ -234,7 +234,7 @@ struct HeadTimeouts {
 async fn read_head(
     session: &mut ServerSession,
     inspection: Option<&Http1Inspection>,
-    times: HeadTimeouts,
+    times: RequestHeadTimeouts,
     closing: &ShutdownWatch,
 ) -> Option<pingora_error::Result<bool>> {
     let mut read = pin!(session.read_request());

@@ -8,7 +8,7 @@ use super::exchange::response_fault::{
     foreign_body_fault, refused_account_fault, unexpected_status_fault,
 };
 use super::header_policy;
-use super::upstream::UpstreamTarget;
+use super::upstream::ChannelWithCredential;
 use super::upstream::bounded_body::BodyEnd;
 use super::upstream::client::{SendProgress, failure_reason};
 use super::upstream::request::{PreparedBody, PreparedRequest};
@@ -52,7 +52,7 @@ struct BufferedResponse {
 /// # Errors
 /// The path is not a valid URI.
 pub(super) fn prepare_subrequest(
-    target: UpstreamTarget<'_>,
+    target: ChannelWithCredential<'_>,
     subrequest: &Subrequest,
     timeouts: TimeoutOverrides,
 ) -> Result<PreparedRequest, Fault> {
@@ -83,7 +83,7 @@ impl Gateway {
         timeouts: TimeoutOverrides,
     ) -> Result<SubrequestResponse, Fault> {
         let mut lease = self.lease_for(subrequest).await?;
-        let target = UpstreamTarget::of(&lease);
+        let target = ChannelWithCredential::of(&lease);
         let prepared = prepare_subrequest(target, subrequest, timeouts)?;
         let sent = self
             .upstream

@@ -1,7 +1,7 @@
 //! Requests that match no route: sends the error, counts and logs them.
 
 use super::downstream::Downstream;
-use super::downstream::early_reply::{ConnectionRemainder, close_and_discard_h1};
+use super::downstream::early_reply::{ConnectionAfterExchange, close_and_discard_h1};
 use super::listen::http2::FIELDS_MAX;
 use super::{Gateway, reply, request_id};
 use crate::catalog::client_address::DownstreamClient;
@@ -48,7 +48,7 @@ impl<'a> UnroutedRequest<'a> {
         session: Box<ServerSession>,
         fault: Fault,
         headers: HeaderMap,
-    ) -> ConnectionRemainder {
+    ) -> ConnectionAfterExchange {
         let request = session.req_header();
         let protocol = self.protocol_of(request);
         let mut answer = reply::from_fault(protocol, &fault, &self.id);
@@ -61,7 +61,7 @@ impl<'a> UnroutedRequest<'a> {
             downstream.close_after_response();
         }
         if downstream.refuse(answer).await.is_err() {
-            return ConnectionRemainder::Nothing;
+            return ConnectionAfterExchange::Nothing;
         }
         match fault.kind {
             // After an ambiguous head, the following bytes cannot be trusted either.

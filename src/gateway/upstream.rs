@@ -18,7 +18,7 @@ use crate::channel::address_cache::AddressCache;
 use crate::channel::lease::ChannelLease;
 use crate::protocol::fault::{Fault, FaultKind};
 use connection::UpstreamConnection;
-use dial::Dialer;
+use dial::UpstreamConnectionPool;
 use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;
@@ -45,14 +45,14 @@ const PROVIDERS_MAX: usize = 4096;
 
 /// Connects to providers and pools idle connections.
 pub struct UpstreamClient {
-    dialer: Arc<Dialer>,
+    dialer: Arc<UpstreamConnectionPool>,
     addresses: AddressCache,
     /// By pool: one for each channel and credential.
-    providers: RwLock<HashMap<u64, Arc<ProviderPeers>>>,
+    providers: RwLock<HashMap<u64, Arc<ChannelPeers>>>,
 }
 
 /// The peers of one channel and credential: one for each address.
-struct ProviderPeers {
+struct ChannelPeers {
     /// The addresses of the peers; a new address list gets new peers.
     addresses: Arc<[IpAddr]>,
     peers: Vec<Arc<HttpPeer>>,
@@ -62,21 +62,21 @@ struct ProviderPeers {
 
 /// The target of a request: a channel and the credential that is sent to it.
 #[derive(Clone, Copy)]
-pub struct UpstreamTarget<'a> {
+pub struct ChannelWithCredential<'a> {
     pub channel: &'a Channel,
     pub credential: Option<&'a Credential>,
 }
 
 /// Where to get a connection.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum ConnectionSource {
+enum ConnectionReusePolicy {
     /// From the pool if it has one, otherwise a new connection.
     Pool,
     /// A new connection: pooled connections may be as stale as the one that failed.
     Fresh,
 }
 
-impl<'a> UpstreamTarget<'a> {
+impl<'a> ChannelWithCredential<'a> {
     /// The channel and credential of `lease`.
     pub fn of(lease: &'a ChannelLease) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl<'a> UpstreamTarget<'a> {
 impl UpstreamClient {
     pub fn new(addresses: AddressCache) -> Self {
         Self {
-            dialer: Arc::new(Dialer::new(POOL_CONNECTIONS_MAX)),
+            dialer: Arc::new(UpstreamConnectionPool::new(POOL_CONNECTIONS_MAX)),
             addresses,
             providers: RwLock::default(),
         }
@@ -109,11 +109,11 @@ impl UpstreamClient {
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
-        source: ConnectionSource,
+        source: ConnectionReusePolicy,
     ) -> Result<UpstreamConnection, Fault> {
         let provider = self.provider(channel, credential).await?;
         let pools = provider.in_order();
-        for (_, peer) in pools.filter(|_| source == ConnectionSource::Pool) {
+        for (_, peer) in pools.filter(|_| source == ConnectionReusePolicy::Pool) {
             if let Some(session) = self.dialer.pooled(peer).await {
                 return Ok(UpstreamConnection::new(session, &self.dialer, peer, true));
             }
@@ -124,9 +124,9 @@ impl UpstreamClient {
     async fn dial(
         &self,
         channel: &Channel,
-        provider: &ProviderPeers,
+        provider: &ChannelPeers,
     ) -> Result<UpstreamConnection, Fault> {
-        let mut unfinished = DialLogGuard {
+        let mut unfinished = DialDeadlineLogGuard {
             channel: &channel.name,
             addresses: &provider.peers,
             over: false,
@@ -157,7 +157,7 @@ impl UpstreamClient {
         &self,
         channel: &Channel,
         credential: Option<&Credential>,
-    ) -> Result<Arc<ProviderPeers>, Fault> {
+    ) -> Result<Arc<ChannelPeers>, Fault> {
         let host = &channel.origin.host;
         let addresses = self.addresses.of(host).await.map_err(|error| {
             no_connection(format!("DNS lookup of `{host}` failed: {error}")).source(error)
@@ -174,7 +174,7 @@ impl UpstreamClient {
         {
             return Ok(provider.clone());
         }
-        let provider = Arc::new(ProviderPeers::new(
+        let provider = Arc::new(ChannelPeers::new(
             channel,
             pool,
             addresses,
@@ -193,7 +193,7 @@ impl UpstreamClient {
     }
 }
 
-impl ProviderPeers {
+impl ChannelPeers {
     /// Takes over the preferred address of `before`, if it is still in the list.
     fn new(channel: &Channel, pool: u64, addresses: Arc<[IpAddr]>, before: Option<&Self>) -> Self {
         let port = channel.origin.port;
@@ -238,13 +238,13 @@ fn preferred_among(addresses: &[IpAddr], last: Option<IpAddr>) -> usize {
 }
 
 /// Logs the addresses that were tried if a deadline ends the race.
-struct DialLogGuard<'a> {
+struct DialDeadlineLogGuard<'a> {
     channel: &'a str,
     addresses: &'a [Arc<HttpPeer>],
     over: bool,
 }
 
-impl Drop for DialLogGuard<'_> {
+impl Drop for DialDeadlineLogGuard<'_> {
     fn drop(&mut self) {
         if !self.over {
             let addresses: Vec<String> = self
@@ -267,9 +267,9 @@ fn all_of(faults: Vec<Fault>) -> Fault {
         .iter()
         .filter_map(|fault| fault.detail.clone())
         .collect();
-    let told = details.join("; ");
+    let reported = details.join("; ");
     match faults.into_iter().next_back() {
-        Some(last) => last.detail(told),
+        Some(last) => last.detail(reported),
         None => no_connection("the name has no address"),
     }
 }

@@ -1,6 +1,6 @@
 //! 426 for WebSocket handshakes on paths without GET (RFC 9110, section 15.5.22).
 
-use super::downstream::early_reply::ConnectionRemainder;
+use super::downstream::early_reply::ConnectionAfterExchange;
 use super::reply;
 use super::unrouted_request::UnroutedRequest;
 use crate::filter::LocalReply;
@@ -41,7 +41,7 @@ impl UnroutedRequest<'_> {
         self,
         session: Box<ServerSession>,
         methods: &[Method],
-    ) -> ConnectionRemainder {
+    ) -> ConnectionAfterExchange {
         let allow = reply::allow(methods);
         let names = allow.to_str().unwrap_or_default();
         let fault = Fault::new(
@@ -66,7 +66,7 @@ impl UnroutedRequest<'_> {
         self.log_and_count(protocol, Some(request), status, bytes, &fault);
         // The client may already have disconnected.
         let _ = fast_timeout(ANSWER_DEADLINE, write_and_close(*session, &answer)).await;
-        ConnectionRemainder::Nothing
+        ConnectionAfterExchange::Nothing
     }
 }
 

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_too_long_is_cut_between_characters_and_says_how_long_it_was() {
+    fn a_long_text_is_cut_between_characters_and_states_its_length() {
         for (text, most, expected) in [
             ("", 0, String::new()),
             ("abc", 3, "abc".into()),

@@ -11,7 +11,7 @@ use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::QuotaDecision;
 use crate::protocol::Protocol;
 use crate::protocol::usage::TokenUsage;
-use crate::state::health::StoreHealth;
+use crate::state::health::StoreHealthReport;
 use prometheus::{
     Encoder, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounter, IntCounterVec,
     IntGauge, Opts, Registry, TextEncoder,
@@ -278,7 +278,7 @@ impl Metrics {
     }
 
     /// All metrics in Prometheus' text format, updated with the counts of the access log and the state store.
-    pub fn render(&self, log_dropped: u64, state: &StoreHealth) -> Vec<u8> {
+    pub fn render(&self, log_dropped: u64, state: &StoreHealthReport) -> Vec<u8> {
         raise(&self.log_dropped, log_dropped);
         self.state.update(state);
         self.process.update();

@@ -1,7 +1,7 @@
 //! Metrics of the state store, copied from the store's own counters.
 
 use super::registration::{raise, registered};
-use crate::state::health::{StoreHealth, StoreOperation};
+use crate::state::health::{StoreHealthReport, StoreOperation};
 use prometheus::{IntCounterVec, IntGaugeVec, Opts, Registry};
 
 /// Metrics of the state store.
@@ -38,8 +38,8 @@ impl StateMetrics {
         }
     }
 
-    pub fn update(&self, health: &StoreHealth) {
-        let StoreHealth {
+    pub fn update(&self, health: &StoreHealthReport) {
+        let StoreHealthReport {
             store,
             up,
             failed,

@@ -81,9 +81,9 @@ impl WaitTimeSeries {
             client,
             gateway,
         } = spent;
-        for ((totals, longest), silence) in self.0.iter().zip([upstream, client, gateway]) {
-            totals.observe(silence.total.as_secs_f64());
-            longest.observe(silence.longest.as_secs_f64());
+        for ((totals, longest), wait) in self.0.iter().zip([upstream, client, gateway]) {
+            totals.observe(wait.total.as_secs_f64());
+            longest.observe(wait.longest.as_secs_f64());
         }
     }
 }

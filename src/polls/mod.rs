@@ -41,7 +41,7 @@ const NO_ROOM_RETRY: Duration = Duration::from_secs(2);
 
 /// The status cache and the queries in flight. Outlives snapshots.
 #[derive(Default)]
-pub struct TaskStatusPoller {
+pub struct TaskStatusFetcher {
     statuses: Mutex<StatusCache>,
     single_flight: Arc<SingleFlight<PollResult>>,
     /// Queries that wait for a slot in an account's budget, one queue per channel.
@@ -53,14 +53,14 @@ pub struct TaskStatusPoller {
 
 /// A poll for a task by the caller who owns it.
 #[derive(Clone)]
-pub struct StatusQuery {
+pub struct CallerStatusPoll {
     pub family: Arc<VideoFamily>,
     /// The opened task id, verified to belong to the caller.
     pub task: TaskId,
     pub state: Arc<dyn StateStore>,
 }
 
-impl TaskStatusPoller {
+impl TaskStatusFetcher {
     /// The status of the task, from the cache if it is fresh; otherwise `subrequest`, which is sent when awaited,
     /// queries the provider.
     ///
@@ -68,7 +68,7 @@ impl TaskStatusPoller {
     /// Why the status is unknown.
     pub async fn status(
         self: &Arc<Self>,
-        status_query: StatusQuery,
+        status_query: CallerStatusPoll,
         subrequest: SubrequestFuture,
     ) -> PollResult {
         let key = key(&status_query.task);
@@ -105,7 +105,7 @@ impl TaskStatusPoller {
     /// Why the status is unknown.
     pub async fn status_now(
         &self,
-        status_query: &StatusQuery,
+        status_query: &CallerStatusPoll,
         subrequest: SubrequestFuture,
     ) -> QueryResult {
         let key = key(&status_query.task);
@@ -131,8 +131,8 @@ impl TaskStatusPoller {
     }
 
     /// Records the status in a provider's response that has the same form as the response to a query.
-    pub fn record_response(&self, status_query: &StatusQuery, response: Bytes) {
-        let StatusQuery {
+    pub fn record_response(&self, status_query: &CallerStatusPoll, response: Bytes) {
+        let CallerStatusPoll {
             family,
             task,
             state,
@@ -156,7 +156,7 @@ impl TaskStatusPoller {
     async fn query_unless_known(
         &self,
         key: &Arc<str>,
-        status_query: &StatusQuery,
+        status_query: &CallerStatusPoll,
         subrequest: SubrequestFuture,
     ) -> PollResult {
         let query = &status_query.family.query;
@@ -189,11 +189,11 @@ impl TaskStatusPoller {
     async fn query(
         &self,
         key: &Arc<str>,
-        status_query: &StatusQuery,
+        status_query: &CallerStatusPoll,
         subrequest: SubrequestFuture,
     ) -> (QueryResult, QueryResult) {
         self.counters.count(PollOutcome::Queried);
-        let StatusQuery {
+        let CallerStatusPoll {
             family,
             task,
             state,
@@ -229,7 +229,7 @@ impl TaskStatusPoller {
     async fn terminal_status_noted(
         &self,
         key: &Arc<str>,
-        status_query: &StatusQuery,
+        status_query: &CallerStatusPoll,
     ) -> Option<Arc<StatusReport>> {
         let note = match status_query.state.get_note(key).get().await {
             Ok(note) => note?,
@@ -252,7 +252,7 @@ impl TaskStatusPoller {
     async fn end_seen_elsewhere(
         &self,
         key: &Arc<str>,
-        status_query: &StatusQuery,
+        status_query: &CallerStatusPoll,
     ) -> Option<PolledStatus> {
         let report = self.terminal_status_noted(key, status_query).await?;
         let poll_after = status_query.family.query.cache_ttl_of(report.state);
@@ -260,7 +260,7 @@ impl TaskStatusPoller {
     }
 
     /// Takes a slot of the account's budget, unless there is none or other queries wait for one.
-    async fn try_take_budget(&self, status_query: &StatusQuery) -> Result<(), Fault> {
+    async fn try_take_budget(&self, status_query: &CallerStatusPoll) -> Result<(), Fault> {
         let Some(per_second) = status_query.family.query.max_per_second else {
             return Ok(());
         };
@@ -275,7 +275,11 @@ impl TaskStatusPoller {
     }
 
     /// Takes `queries` slots of the account's budget, directly after each other, and waits a limited time for each.
-    async fn take_budget(&self, queries: u32, status_query: &StatusQuery) -> Result<(), Fault> {
+    async fn take_budget(
+        &self,
+        queries: u32,
+        status_query: &CallerStatusPoll,
+    ) -> Result<(), Fault> {
         let Some(per_second) = status_query.family.query.max_per_second else {
             return Ok(());
         };
@@ -299,7 +303,7 @@ impl TaskStatusPoller {
     /// alone.
     async fn take(
         &self,
-        status_query: &StatusQuery,
+        status_query: &CallerStatusPoll,
         per_second: u16,
     ) -> Result<PerSecondDecision, Fault> {
         let (state, channel) = (&status_query.state, &*status_query.task.channel);

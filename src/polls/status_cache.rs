@@ -3,7 +3,7 @@
 use super::report::StatusReport;
 use super::{PollResult, PolledStatus, QueryError, QueryResult};
 use crate::state::bounded_cache::{BoundedCache, CacheBounds};
-use crate::task::family::TaskQuery;
+use crate::task::family::TaskQueryCall;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ struct CachedStatus {
 
 impl StatusCache {
     /// The cached status of a task, if it is fresh enough that the provider need not be queried.
-    pub fn fresh(&mut self, key: &str, query: &TaskQuery, now: Instant) -> Option<PollResult> {
+    pub fn fresh(&mut self, key: &str, query: &TaskQueryCall, now: Instant) -> Option<PollResult> {
         let entry = self.entries.get(key)?;
         let age = now.saturating_duration_since(entry.queried_at);
         if let Some(error) = &entry.error {

@@ -1,8 +1,8 @@
 //! Tests of status polls against a fake provider: cached statuses, queries sent, final statuses.
 
 use super::*;
-use crate::state::admission::{Admission, AdmissionRequest, AdmissionTicket};
-use crate::state::health::StoreHealth;
+use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use crate::state::health::StoreHealthReport;
 use crate::state::memory::MemoryStore;
 use crate::state::{StoreFuture, StoreUnavailable};
 use crate::subrequest::SubrequestResponse;
@@ -17,7 +17,7 @@ struct FakeProvider(Arc<AtomicUsize>);
 
 impl FakeProvider {
     /// A response with `status`: a task status of the provider, or an HTTP status.
-    fn says(&self, status: &str) -> SubrequestFuture {
+    fn responds(&self, status: &str) -> SubrequestFuture {
         let (asked, status) = (self.0.clone(), status.to_owned());
         Box::pin(async move {
             asked.fetch_add(1, Ordering::SeqCst);
@@ -39,7 +39,7 @@ impl FakeProvider {
     }
 }
 
-fn question(state: Arc<dyn StateStore>, change: impl FnOnce(&mut VideoFamily)) -> StatusQuery {
+fn question(state: Arc<dyn StateStore>, change: impl FnOnce(&mut VideoFamily)) -> CallerStatusPoll {
     let yaml = shipped("family-b").unwrap();
     let config: serde_json::Value = serde_saphyr::from_str(yaml).unwrap();
     let config = serde_json::from_value(config).unwrap();
@@ -58,7 +58,7 @@ fn question(state: Arc<dyn StateStore>, change: impl FnOnce(&mut VideoFamily)) -
         upstream: "up-1".into(),
         family: "family-b".into(),
     };
-    StatusQuery {
+    CallerStatusPoll {
         family: Arc::new(family),
         task,
         state,
@@ -69,13 +69,13 @@ fn memory() -> Arc<dyn StateStore> {
     Arc::new(MemoryStore::default())
 }
 
-fn state_of(told: &PollResult) -> TaskState {
-    told.as_ref().map(|known| known.report.state).unwrap()
+fn state_of(reported: &PollResult) -> TaskState {
+    reported.as_ref().map(|known| known.report.state).unwrap()
 }
 
 #[tokio::test]
 async fn a_status_never_goes_back() {
-    for (words, told) in [
+    for (words, reported) in [
         (["PENDING", "RUNNING", "PENDING"], TaskState::Running),
         (["RUNNING", "SUCCEEDED", "UNKNOWN"], TaskState::Succeeded),
         (["RUNNING", "SUCCEEDED", "FAILED"], TaskState::Succeeded),
@@ -86,7 +86,7 @@ async fn a_status_never_goes_back() {
         (["UNKNOWN", "PENDING", "SUCCEEDED"], TaskState::Succeeded),
     ] {
         let (polls, provider) = (
-            Arc::new(TaskStatusPoller::default()),
+            Arc::new(TaskStatusFetcher::default()),
             FakeProvider::default(),
         );
         let status_query = question(memory(), |_| {});
@@ -94,11 +94,11 @@ async fn a_status_never_goes_back() {
         for word in words {
             last = Some(
                 polls
-                    .status(status_query.clone(), provider.says(word))
+                    .status(status_query.clone(), provider.responds(word))
                     .await,
             );
         }
-        assert_eq!(state_of(&last.unwrap()), told, "{words:?}");
+        assert_eq!(state_of(&last.unwrap()), reported, "{words:?}");
         assert_eq!(provider.asked(), 3, "{words:?}");
     }
 }
@@ -114,7 +114,7 @@ async fn a_fresh_status_is_served_from_the_cache() {
         ("500", hour, hour, 1),
     ] {
         let (polls, provider) = (
-            Arc::new(TaskStatusPoller::default()),
+            Arc::new(TaskStatusFetcher::default()),
             FakeProvider::default(),
         );
         let status_query = question(memory(), |family| {
@@ -122,11 +122,11 @@ async fn a_fresh_status_is_served_from_the_cache() {
             family.query.final_cache_ttl = when_done;
         });
         for _ in 0..3 {
-            let told = polls
-                .status(status_query.clone(), provider.says(word))
+            let reported = polls
+                .status(status_query.clone(), provider.responds(word))
                 .await;
-            assert_eq!(told.is_ok(), word != "500");
-            if let Ok(known) = told {
+            assert_eq!(reported.is_ok(), word != "500");
+            if let Ok(known) = reported {
                 assert!(known.poll_after <= hour);
             }
         }
@@ -137,24 +137,24 @@ async fn a_fresh_status_is_served_from_the_cache() {
 #[tokio::test]
 async fn over_budget_a_cached_status_is_served_or_the_poll_waits() {
     let (polls, provider) = (
-        Arc::new(TaskStatusPoller::default()),
+        Arc::new(TaskStatusFetcher::default()),
         FakeProvider::default(),
     );
     let status_query = question(memory(), |family| family.query.max_per_second = Some(1));
     let began = Instant::now();
     for _ in 0..5 {
-        let told = polls
-            .status(status_query.clone(), provider.says("RUNNING"))
+        let reported = polls
+            .status(status_query.clone(), provider.responds("RUNNING"))
             .await;
-        assert_eq!(state_of(&told), TaskState::Running);
+        assert_eq!(state_of(&reported), TaskState::Running);
     }
     assert!(provider.asked() as u64 <= 1 + began.elapsed().as_secs());
     assert!(polls.counters().of(PollOutcome::OverBudget) >= 5 - provider.asked() as u64);
     let mut other = status_query;
     other.task.upstream = "up-2".into();
-    let told = polls.status(other, provider.says("404")).await;
+    let reported = polls.status(other, provider.responds("404")).await;
     assert!(
-        matches!(*told.unwrap_err(), QueryError::Refused(_)),
+        matches!(*reported.unwrap_err(), QueryError::Refused(_)),
         "it was asked in its turn"
     );
 }
@@ -162,7 +162,7 @@ async fn over_budget_a_cached_status_is_served_or_the_poll_waits() {
 #[tokio::test]
 async fn polls_over_budget_get_a_retry_after() {
     let (polls, provider) = (
-        Arc::new(TaskStatusPoller::default()),
+        Arc::new(TaskStatusFetcher::default()),
         FakeProvider::default(),
     );
     let mut asking = Vec::new();
@@ -172,7 +172,7 @@ async fn polls_over_budget_get_a_retry_after() {
             family.query.max_per_second = Some(1)
         });
         status_query.task.upstream = format!("up-{number}");
-        let (polls, ask) = (polls.clone(), provider.says("404"));
+        let (polls, ask) = (polls.clone(), provider.responds("404"));
         asking.push(tokio::spawn(async move {
             polls.status(status_query, ask).await
         }));
@@ -198,8 +198,8 @@ impl StateStore for FailingStore {
         self.0
     }
 
-    fn health(&self) -> StoreHealth {
-        StoreHealth::down("redis")
+    fn health(&self) -> StoreHealthReport {
+        StoreHealthReport::down("redis")
     }
 
     fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
@@ -210,7 +210,7 @@ impl StateStore for FailingStore {
 
     fn forget(&self, _: &Arc<str>, _: &str) {}
 
-    fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+    fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
         gone()
     }
 
@@ -235,19 +235,21 @@ fn gone<'a, T>() -> StoreFuture<'a, T> {
 async fn without_the_store_polls_are_limited_locally_or_denied() {
     for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
         let (polls, provider) = (
-            Arc::new(TaskStatusPoller::default()),
+            Arc::new(TaskStatusFetcher::default()),
             FakeProvider::default(),
         );
-        let away: Arc<dyn StateStore> = Arc::new(FailingStore(on_store_failure));
-        let status_query = question(away, |family| family.query.max_per_second = Some(1));
+        let unreachable_store: Arc<dyn StateStore> = Arc::new(FailingStore(on_store_failure));
+        let status_query = question(unreachable_store, |family| {
+            family.query.max_per_second = Some(1)
+        });
         for _ in 0..3 {
-            let told = polls
-                .status(status_query.clone(), provider.says("RUNNING"))
+            let reported = polls
+                .status(status_query.clone(), provider.responds("RUNNING"))
                 .await;
             match on_store_failure {
-                OnStoreFailure::Allow => assert_eq!(state_of(&told), TaskState::Running),
+                OnStoreFailure::Allow => assert_eq!(state_of(&reported), TaskState::Running),
                 OnStoreFailure::Deny => {
-                    let error = told.unwrap_err();
+                    let error = reported.unwrap_err();
                     let QueryError::Failed(fault) = &*error else {
                         panic!("{error:?}");
                     };
@@ -268,11 +270,11 @@ async fn a_terminal_status_is_noted_in_the_store() {
     let state = memory();
     let provider = FakeProvider::default();
     let ask = async |word: &str| {
-        let polls = Arc::new(TaskStatusPoller::default());
+        let polls = Arc::new(TaskStatusFetcher::default());
         let status_query = question(state.clone(), |family| {
             family.query.final_cache_ttl = Duration::from_secs(3600);
         });
-        state_of(&polls.status(status_query, provider.says(word)).await)
+        state_of(&polls.status(status_query, provider.responds(word)).await)
     };
     assert_eq!(ask("RUNNING").await, TaskState::Running);
     assert_eq!(ask("SUCCEEDED").await, TaskState::Succeeded);
@@ -283,7 +285,7 @@ async fn a_terminal_status_is_noted_in_the_store() {
 #[tokio::test]
 async fn status_now_queries_the_provider() {
     let (polls, provider) = (
-        Arc::new(TaskStatusPoller::default()),
+        Arc::new(TaskStatusFetcher::default()),
         FakeProvider::default(),
     );
     let status_query = question(memory(), |family| {
@@ -291,11 +293,13 @@ async fn status_now_queries_the_provider() {
         family.query.final_cache_ttl = Duration::from_secs(3600);
     });
     let now = async |word: &str| {
-        let report = polls.status_now(&status_query, provider.says(word)).await;
+        let report = polls
+            .status_now(&status_query, provider.responds(word))
+            .await;
         report.unwrap().state
     };
     polls
-        .status(status_query.clone(), provider.says("UNKNOWN"))
+        .status(status_query.clone(), provider.responds("UNKNOWN"))
         .await
         .unwrap();
     assert_eq!(now("PENDING").await, TaskState::Queued);
@@ -313,14 +317,14 @@ async fn status_now_queries_the_provider() {
 async fn status_now_reserves_budget_for_the_cancel() {
     let state = memory();
     let (polls, provider) = (
-        Arc::new(TaskStatusPoller::default()),
+        Arc::new(TaskStatusFetcher::default()),
         FakeProvider::default(),
     );
     let status_query = question(state.clone(), |family| {
         family.query.max_per_second = Some(2)
     });
     let report = polls
-        .status_now(&status_query, provider.says("PENDING"))
+        .status_now(&status_query, provider.responds("PENDING"))
         .await;
     assert_eq!(report.unwrap().state, TaskState::Queued);
     let pace = state.take_per_second("b", 2).get().await.unwrap();
@@ -331,25 +335,25 @@ async fn status_now_reserves_budget_for_the_cancel() {
 async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
     let state = memory();
     let (polls, other) = (
-        Arc::new(TaskStatusPoller::default()),
-        Arc::new(TaskStatusPoller::default()),
+        Arc::new(TaskStatusFetcher::default()),
+        Arc::new(TaskStatusFetcher::default()),
     );
     let provider = FakeProvider::default();
     let status_query = question(state, |family| {
         family.query.cache_ttl = Duration::from_secs(3600);
         family.query.final_cache_ttl = Duration::from_secs(3600);
     });
-    let poll = async |polls: &Arc<TaskStatusPoller>, word: &str| {
+    let poll = async |polls: &Arc<TaskStatusFetcher>, word: &str| {
         state_of(
             &polls
-                .status(status_query.clone(), provider.says(word))
+                .status(status_query.clone(), provider.responds(word))
                 .await,
         )
     };
     assert_eq!(poll(&polls, "PENDING").await, TaskState::Queued);
     // A cancel uses `status_now` in the same way.
     let seen = other
-        .status_now(&status_query, provider.says("SUCCEEDED"))
+        .status_now(&status_query, provider.responds("SUCCEEDED"))
         .await;
     assert_eq!(seen.unwrap().state, TaskState::Succeeded);
     assert_eq!(poll(&polls, "PENDING").await, TaskState::Succeeded);
@@ -360,7 +364,7 @@ async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
 #[tokio::test]
 async fn status_now_updates_the_cache_for_all_polls() {
     let (polls, provider) = (
-        Arc::new(TaskStatusPoller::default()),
+        Arc::new(TaskStatusFetcher::default()),
         FakeProvider::default(),
     );
     let status_query = question(memory(), |family| {
@@ -370,7 +374,7 @@ async fn status_now_updates_the_cache_for_all_polls() {
     let poll = async |word: &str| {
         state_of(
             &polls
-                .status(status_query.clone(), provider.says(word))
+                .status(status_query.clone(), provider.responds(word))
                 .await,
         )
     };
@@ -379,7 +383,9 @@ async fn status_now_updates_the_cache_for_all_polls() {
         ("RUNNING", TaskState::Running),
         ("SUCCEEDED", TaskState::Succeeded),
     ] {
-        let now = polls.status_now(&status_query, provider.says(word)).await;
+        let now = polls
+            .status_now(&status_query, provider.responds(word))
+            .await;
         assert_eq!(now.unwrap().state, state);
         assert_eq!(poll("PENDING").await, state);
     }

@@ -6,7 +6,7 @@ pub mod watch;
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::observe::metrics::Metrics;
-use crate::polls::TaskStatusPoller;
+use crate::polls::TaskStatusFetcher;
 use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
 use crate::state::StateStore;
 use crate::state::settings::StoreSettings;
@@ -122,7 +122,7 @@ impl Reloader {
     }
 
     /// The poller of video tasks.
-    pub fn polls(&self) -> &TaskStatusPoller {
+    pub fn polls(&self) -> &TaskStatusFetcher {
         &self.shared.polls
     }
 

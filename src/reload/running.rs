@@ -28,7 +28,7 @@ pub struct RunningSettings {
 
 /// The listener settings, for display.
 #[derive(Clone, Debug)]
-pub struct ListenerSettings {
+pub struct ListenerSummary {
     pub listen: String,
     pub admin: String,
     pub tls: bool,
@@ -36,7 +36,7 @@ pub struct ListenerSettings {
     pub connections_max: u32,
 }
 
-impl ListenerSettings {
+impl ListenerSummary {
     /// The listener settings of a snapshot.
     pub fn wanted_by(snapshot: &Snapshot) -> Self {
         Self::of(&snapshot.server)
@@ -55,8 +55,8 @@ impl ListenerSettings {
 
 impl RunningSettings {
     /// The settings of the process, with the addresses that it listens on.
-    pub fn settings(&self) -> ListenerSettings {
-        let mut settings = ListenerSettings::of(&self.server);
+    pub fn settings(&self) -> ListenerSummary {
+        let mut settings = ListenerSummary::of(&self.server);
         if let Some(ListenerAddresses { listen, admin, .. }) = &self.listeners {
             settings.listen.clone_from(listen);
             settings.admin.clone_from(admin);

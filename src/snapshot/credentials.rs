@@ -2,7 +2,7 @@
 
 use super::ProblemCollector;
 use crate::catalog::channel::{Credential, CredentialSecret};
-use crate::config::channels::{ChannelConfig, CredentialConfig, CredentialHeaderConfig};
+use crate::config::channels::{ChannelConfig, ProviderCredentialConfig, SecretHeaderConfig};
 use crate::filter::set_headers::header_name;
 use crate::protocol::mask::{ChannelSecrets, SECRET_BYTES_MIN};
 use http::{HeaderName, HeaderValue, header};
@@ -86,19 +86,22 @@ pub(crate) fn secrets(
     ChannelSecrets::new(credentials.chain(headers))
 }
 
-fn build_one(config: &CredentialConfig, channel_fingerprint: u64) -> Result<Credential, String> {
+fn build_one(
+    config: &ProviderCredentialConfig,
+    channel_fingerprint: u64,
+) -> Result<Credential, String> {
     let (name, secret, text) = match config {
-        CredentialConfig::Bearer(secret) => (
+        ProviderCredentialConfig::Bearer(secret) => (
             header::AUTHORIZATION,
             secret,
             format!("Bearer {}", secret.expose()),
         ),
-        CredentialConfig::ApiKey(secret) => (
+        ProviderCredentialConfig::ApiKey(secret) => (
             HeaderName::from_static("x-api-key"),
             secret,
             secret.expose().to_string(),
         ),
-        CredentialConfig::Header(CredentialHeaderConfig { name, value }) => (
+        ProviderCredentialConfig::Header(SecretHeaderConfig { name, value }) => (
             header_name(name).map_err(|invalid| invalid.reason)?,
             value,
             value.expose().to_string(),

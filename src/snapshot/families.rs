@@ -9,7 +9,7 @@ use crate::scalar::Secret;
 use crate::task::definition::VideoFamilyConfig;
 use crate::task::families::SHIPPED;
 use crate::task::family::VideoFamily;
-use crate::task::id::{TaskKey, TaskKeyRing};
+use crate::task::id::{TaskIdKey, TaskIdKeyRing};
 use crate::task::{NO_KEYS_HINT, TaskSettings};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -132,7 +132,7 @@ fn complete(
     families
 }
 
-fn key_ring(secrets: &[Secret], problems: &mut ProblemCollector<'_>) -> Option<TaskKeyRing> {
+fn key_ring(secrets: &[Secret], problems: &mut ProblemCollector<'_>) -> Option<TaskIdKeyRing> {
     let mut keys = Vec::new();
     for (index, secret) in secrets.iter().enumerate() {
         let at = child("/task_keys", index);
@@ -142,14 +142,14 @@ fn key_ring(secrets: &[Secret], problems: &mut ProblemCollector<'_>) -> Option<T
         {
             problems.error(&at, "duplicate task key", None);
         }
-        match TaskKey::new(secret.expose()) {
+        match TaskIdKey::new(secret.expose()) {
             Ok(key) => keys.push(key),
             Err(short) => problems.error(&at, short.to_string(), Some(NO_KEYS_HINT)),
         }
     }
     let mut keys = keys.into_iter();
     let first = keys.next()?;
-    Some(TaskKeyRing::new(first, keys.collect()))
+    Some(TaskIdKeyRing::new(first, keys.collect()))
 }
 
 #[cfg(test)]

@@ -23,10 +23,10 @@ use crate::catalog::model::Catalog;
 use crate::config::problem::{
     ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity,
 };
-use crate::config::routes::RoutesConfig;
+use crate::config::routes::GatewayConfig;
 use crate::config::{self, LoadedConfig, document::ConfigDocument};
 use crate::filter::registry::FILTERS;
-use crate::polls::TaskStatusPoller;
+use crate::polls::TaskStatusFetcher;
 use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
 use crate::state::settings::StoreSettings;
@@ -66,7 +66,7 @@ pub struct SharedState {
     /// The state store: in memory, until the store that the first snapshot names is opened.
     pub state: Arc<dyn StateStore>,
     /// The poller of video tasks, with its cache.
-    pub polls: Arc<TaskStatusPoller>,
+    pub polls: Arc<TaskStatusFetcher>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -146,7 +146,7 @@ fn build_loaded(
         revision,
         mut files,
     } = loaded;
-    let RoutesConfig {
+    let GatewayConfig {
         server,
         state,
         callers,
@@ -179,8 +179,8 @@ fn build_loaded(
     };
     let declared_channels = channels;
     let channels = channels::build(&declared_channels, &families, &folder, &mut problems);
-    let shelf = schema_cache::SchemaCache::new(folder);
-    let catalog = Arc::new(models::build(channels, &models, &shelf, &mut problems));
+    let schemas = schema_cache::SchemaCache::new(folder);
+    let catalog = Arc::new(models::build(channels, &models, &schemas, &mut problems));
     let declared = callers;
     let callers = Arc::new(callers::build(&declared, &catalog, &mut problems));
     let router = routes::RouteBuilder {
@@ -188,7 +188,7 @@ fn build_loaded(
         callers: &callers,
         catalog: &catalog,
         state: &shared.state,
-        schemas: &shelf,
+        schemas: &schemas,
         tasks: &tasks,
         polls: &shared.polls,
         egress: &egress,
@@ -196,7 +196,7 @@ fn build_loaded(
     }
     .build(&routes, &mut problems);
     callers::check_enforced(&declared, &router, &mut problems);
-    usability::UsabilityCheck {
+    usability::UnusedSettingsCheck {
         declared_callers: &declared,
         declared_channels: &declared_channels,
         declared_routes: &routes,
@@ -205,7 +205,7 @@ fn build_loaded(
         router: &router,
     }
     .check(&mut problems);
-    files.extend(shelf.into_files());
+    files.extend(schemas.into_files());
     let warnings = match problems.into_result() {
         Ok(warnings) => warnings,
         Err(invalid) => return Err(InvalidConfig { files, ..invalid }),

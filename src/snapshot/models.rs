@@ -3,8 +3,8 @@
 use super::ProblemCollector;
 use super::channels::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
-use crate::catalog::model::{Candidate, Catalog, Model, ModelProfile};
-use crate::config::routes::ModelConfig;
+use crate::catalog::model::{Candidate, Catalog, Model, ModelRequestSchema};
+use crate::config::routes::ModelPropertiesConfig;
 use crate::filter::kind::SchemaLookup;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// Builds the catalog; reports a declared model that no channel serves.
 pub(crate) fn build(
     served: Vec<ChannelWithModels>,
-    configs: &BTreeMap<String, ModelConfig>,
+    configs: &BTreeMap<String, ModelPropertiesConfig>,
     schemas: &dyn SchemaLookup,
     problems: &mut ProblemCollector<'_>,
 ) -> Catalog {
@@ -51,11 +51,11 @@ pub(crate) fn build(
 fn model(
     name: String,
     candidates: Vec<Candidate>,
-    configs: &BTreeMap<String, ModelConfig>,
+    configs: &BTreeMap<String, ModelPropertiesConfig>,
     schemas: &dyn SchemaLookup,
     problems: &mut ProblemCollector<'_>,
 ) -> Model {
-    let ModelConfig {
+    let ModelPropertiesConfig {
         display_name,
         owned_by,
         created,
@@ -80,8 +80,8 @@ fn profiles(
     at: &str,
     schemas: &dyn SchemaLookup,
     problems: &mut ProblemCollector<'_>,
-) -> Vec<ModelProfile> {
-    let mut profiles: Vec<ModelProfile> = Vec::new();
+) -> Vec<ModelRequestSchema> {
+    let mut profiles: Vec<ModelRequestSchema> = Vec::new();
     for (end, name) in names.placed() {
         let at = &format!("{at}{end}");
         match profile(name, schemas) {
@@ -105,7 +105,7 @@ fn profiles(
 ///
 /// # Errors
 /// What is wrong with the name, and a hint.
-fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelProfile, (String, String)> {
+fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelRequestSchema, (String, String)> {
     let named = name.split_once('/').and_then(|(word, generation)| {
         let is_plain = !generation.is_empty() && !generation.contains('/');
         Protocol::named(word).filter(|_| is_plain)
@@ -117,7 +117,7 @@ fn profile(name: &str, schemas: &dyn SchemaLookup) -> Result<ModelProfile, (Stri
     };
     let path = format!("schemas/{name}.schema.json");
     match schemas.schema(Path::new(&path)) {
-        Ok(schema) => Ok(ModelProfile { protocol, schema }),
+        Ok(schema) => Ok(ModelRequestSchema { protocol, schema }),
         Err(invalid) => Err((invalid.reason, known_profiles(name))),
     }
 }

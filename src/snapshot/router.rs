@@ -19,12 +19,12 @@ pub struct Route {
     pub response: ResponseChain,
     pub timeouts: TimeoutOverrides,
     pub failover: Failover,
-    pub pattern: RoutePattern,
+    pub pattern: MethodPathPattern,
 }
 
 /// The match of a route: `POST /v1/messages`, `GET|DELETE /v1/responses/{id}`.
 #[derive(Debug, PartialEq, Eq)]
-pub struct RoutePattern {
+pub struct MethodPathPattern {
     methods: Vec<Method>,
     segments: Vec<PathSegment>,
 }
@@ -115,7 +115,7 @@ impl Router {
     }
 }
 
-impl RoutePattern {
+impl MethodPathPattern {
     /// Parses a pattern as written in `routes.yaml`.
     ///
     /// # Errors
@@ -230,7 +230,7 @@ impl RoutePattern {
     }
 }
 
-impl fmt::Display for RoutePattern {
+impl fmt::Display for MethodPathPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let methods: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
         write!(f, "{} ", methods.join("|"))?;
@@ -287,7 +287,7 @@ mod tests {
                     response: ResponseChain::default(),
                     timeouts: TimeoutOverrides::default(),
                     failover: Failover::new(&FailoverConfig::default()),
-                    pattern: RoutePattern::parse(pattern).unwrap(),
+                    pattern: MethodPathPattern::parse(pattern).unwrap(),
                 })
                 .collect(),
         )
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pattern_that_is_none_says_why() {
+    fn an_invalid_pattern_is_reported_with_its_reason() {
         for pattern in [
             "/v1/messages",
             "FETCH /x",
@@ -370,7 +370,7 @@ mod tests {
             "GET /a b",
             "GET /a?b",
         ] {
-            assert!(RoutePattern::parse(pattern).is_err(), "{pattern}");
+            assert!(MethodPathPattern::parse(pattern).is_err(), "{pattern}");
         }
     }
 }

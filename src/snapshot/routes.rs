@@ -4,7 +4,7 @@ mod endpoints;
 mod order;
 
 use super::failover::Failover;
-use super::router::{Route, RoutePattern, Router};
+use super::router::{MethodPathPattern, Route, Router};
 use super::{ProblemCollector, channels};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
@@ -14,7 +14,7 @@ use crate::config::routes::{ChainStepConfig, RouteConfig};
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
 use crate::filter::kind::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
 use crate::filter::registry;
-use crate::polls::TaskStatusPoller;
+use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::state::StateStore;
@@ -36,7 +36,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub state: &'a Arc<dyn StateStore>,
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
-    pub polls: &'a Arc<TaskStatusPoller>,
+    pub polls: &'a Arc<TaskStatusFetcher>,
     pub egress: &'a Arc<EgressPolicy>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
 }
@@ -53,7 +53,7 @@ struct BuiltFilter {
 struct ChainContext<'a> {
     side: ChainSide,
     protocol: Option<Protocol>,
-    patterns: &'a [RoutePattern],
+    patterns: &'a [MethodPathPattern],
 }
 
 impl RouteBuilder<'_> {
@@ -316,10 +316,10 @@ fn patterns(
     config: &RouteConfig,
     at: &str,
     problems: &mut ProblemCollector<'_>,
-) -> Vec<RoutePattern> {
+) -> Vec<MethodPathPattern> {
     let mut patterns = Vec::new();
     for (end, text) in config.r#match.placed() {
-        match RoutePattern::parse(text) {
+        match MethodPathPattern::parse(text) {
             Ok(pattern) => {
                 if let Some(segment) = pattern.literal_like_parameter() {
                     let name = segment.trim_matches(|c: char| !c.is_ascii_alphanumeric());
@@ -334,7 +334,7 @@ fn patterns(
             }
             Err(reason) => {
                 let hint =
-                    RoutePattern::corrected(text).map(|pattern| format!("write `{pattern}`"));
+                    MethodPathPattern::corrected(text).map(|pattern| format!("write `{pattern}`"));
                 problems.error(&format!("{at}/match{end}"), reason, hint.as_deref());
             }
         }
@@ -342,13 +342,13 @@ fn patterns(
     patterns
 }
 
-fn all_have_parameter(patterns: &[RoutePattern], name: &str) -> bool {
+fn all_have_parameter(patterns: &[MethodPathPattern], name: &str) -> bool {
     patterns.iter().all(|pattern| pattern.has_parameter(name))
 }
 
 /// Warns of a pattern whose requests all match an earlier route: the first match wins.
 fn warn_if_taken(pattern: &str, earlier: &[Route], at: &str, problems: &mut ProblemCollector<'_>) {
-    let Ok(pattern) = RoutePattern::parse(pattern) else {
+    let Ok(pattern) = MethodPathPattern::parse(pattern) else {
         return;
     };
     let mut earlier = earlier.iter();

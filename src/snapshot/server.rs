@@ -25,7 +25,7 @@ pub struct ServerSettings {
     /// `host:port` of the admin pages.
     pub admin: String,
     /// TLS of the gateway's listener; plain HTTP if `None`.
-    pub tls: Option<ServerTlsFiles>,
+    pub tls: Option<ServerTlsPaths>,
     /// The number of worker threads; the number of processors if `None`.
     pub workers: Option<u16>,
     pub access_log: AccessLogTarget,
@@ -46,7 +46,7 @@ impl ServerSettings {
 
 /// PEM files of the gateway's listener, relative to the configuration's folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ServerTlsFiles {
+pub struct ServerTlsPaths {
     pub certificate: PathBuf,
     pub key: PathBuf,
     pub client_ca: Option<PathBuf>,
@@ -122,13 +122,13 @@ pub(crate) fn build(
     }
 }
 
-fn tls_files(config: &ServerTlsConfig) -> ServerTlsFiles {
+fn tls_files(config: &ServerTlsConfig) -> ServerTlsPaths {
     let ServerTlsConfig {
         certificate,
         key,
         client_ca,
     } = config.clone();
-    ServerTlsFiles {
+    ServerTlsPaths {
         certificate,
         key,
         client_ca,
@@ -177,8 +177,8 @@ pub struct TlsFileError {
 ///
 /// # Errors
 /// Each file that cannot be used.
-pub fn read_tls(files: &ServerTlsFiles, folder: &Path) -> Result<ServerTls, Vec<TlsFileError>> {
-    let ServerTlsFiles {
+pub fn read_tls(files: &ServerTlsPaths, folder: &Path) -> Result<ServerTls, Vec<TlsFileError>> {
+    let ServerTlsPaths {
         certificate,
         key,
         client_ca,
@@ -254,7 +254,7 @@ fn build_dns(config: &DnsConfig, problems: &mut ProblemCollector<'_>) -> DnsSett
 }
 
 /// Reports each of `files` that cannot be used.
-fn check_tls(files: &ServerTlsFiles, folder: &Path, problems: &mut ProblemCollector<'_>) {
+fn check_tls(files: &ServerTlsPaths, folder: &Path, problems: &mut ProblemCollector<'_>) {
     for TlsFileError { member, reason } in read_tls(files, folder).err().into_iter().flatten() {
         problems.error(&format!("/server/tls/{member}"), reason, None);
     }

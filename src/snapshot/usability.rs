@@ -5,7 +5,7 @@ use super::origin;
 use super::router::{Route, Router};
 use crate::catalog::caller::{Callers, ModelPattern};
 use crate::catalog::model::Catalog;
-use crate::config::channels::{ChannelConfig, CredentialConfig};
+use crate::config::channels::{ChannelConfig, ProviderCredentialConfig};
 use crate::config::pointer::child;
 use crate::config::routes::{CallerConfig, RouteConfig};
 use crate::filter::kind::{FilterKind, FilterProvision};
@@ -27,7 +27,7 @@ const ENDPOINTS: [&str; 4] = [
 ];
 
 /// A configuration that was built without an error.
-pub(crate) struct UsabilityCheck<'a> {
+pub(crate) struct UnusedSettingsCheck<'a> {
     pub declared_callers: &'a [CallerConfig],
     pub declared_channels: &'a BTreeMap<String, ChannelConfig>,
     pub declared_routes: &'a [RouteConfig],
@@ -36,7 +36,7 @@ pub(crate) struct UsabilityCheck<'a> {
     pub router: &'a Router,
 }
 
-impl UsabilityCheck<'_> {
+impl UnusedSettingsCheck<'_> {
     pub fn check(&self, problems: &mut ProblemCollector<'_>) {
         // A channel that could not be built is missing here, and so are its models.
         if problems.errors() > 0 {
@@ -265,9 +265,9 @@ fn check_credentials(at: &str, channel: &ChannelConfig, problems: &mut ProblemCo
     let several = channel.credentials.iter().enumerate();
     for (index, credential) in single.chain(several.map(|(index, one)| (Some(index), one))) {
         let (key, secret) = match credential {
-            CredentialConfig::Bearer(secret) => ("bearer", secret),
-            CredentialConfig::ApiKey(secret) => ("api_key", secret),
-            CredentialConfig::Header(header) => ("header/value", &header.value),
+            ProviderCredentialConfig::Bearer(secret) => ("bearer", secret),
+            ProviderCredentialConfig::ApiKey(secret) => ("api_key", secret),
+            ProviderCredentialConfig::Header(header) => ("header/value", &header.value),
         };
         let name = secret.expose().strip_prefix('$').unwrap_or_default();
         let is_name = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';

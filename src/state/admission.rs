@@ -2,7 +2,7 @@
 
 pub use super::limit_kind::LimitKind;
 
-use super::clock::Timestamp;
+use super::clock::ClockReading;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,14 +10,14 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug)]
 pub struct AdmissionRequest<'a> {
     /// Every limit that applies, all of one caller. The order changes only with the configuration.
-    pub limits: &'a [CallerLimit],
+    pub limits: &'a [AdmissionLimit],
     /// The estimated number of tokens that the request will use.
     pub tokens: u64,
 }
 
 /// One limit of one caller.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct CallerLimit {
+pub struct AdmissionLimit {
     pub caller: Arc<str>,
     /// The platform model that the limit applies to; all models if `None`.
     pub model: Option<Arc<str>>,
@@ -35,7 +35,7 @@ pub struct CounterKey {
 
 /// The result of [`AdmissionRequest`].
 #[derive(Debug)]
-pub struct Admission {
+pub struct AdmissionResult {
     /// The state of each limit after the decision, in the order of the request's limits.
     pub limit_statuses: Vec<LimitStatus>,
     pub decision: AdmissionDecision,
@@ -65,16 +65,16 @@ pub struct LimitStatus {
 /// What an admitted request was charged, to be settled when it ends.
 #[derive(Debug)]
 pub struct AdmissionTicket {
-    pub limits: Vec<CallerLimit>,
+    pub limits: Vec<AdmissionLimit>,
     /// The estimate that was charged.
     pub tokens: u64,
     /// The time of admission, on the store's clock.
-    pub taken_at: Timestamp,
+    pub taken_at: ClockReading,
     /// The store's number for the concurrency lease; 0 if the store keeps none.
     pub lease: u64,
 }
 
-impl CallerLimit {
+impl AdmissionLimit {
     pub fn counter(&self) -> CounterKey {
         CounterKey {
             caller: self.caller.clone(),

@@ -9,24 +9,24 @@ const IDS_MAX: usize = 500_000;
 /// Ids and the channels that created them, by caller. The least recently used id is evicted first.
 #[derive(Debug)]
 pub struct AffinityCache {
-    owners: BoundedCache<(Arc<str>, Box<str>), IdOwner>,
+    owners: BoundedCache<(Arc<str>, Box<str>), IdOwnership>,
 }
 
 /// What the cache knows about an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IdOwner {
+pub enum IdOwnership {
     Channel(Arc<str>),
     /// The caller deleted the id. A slower store may still have it.
     Forgotten,
 }
 
 impl AffinityCache {
-    pub fn remember(&mut self, caller: &Arc<str>, id: &str, owner: IdOwner) {
+    pub fn remember(&mut self, caller: &Arc<str>, id: &str, owner: IdOwnership) {
         self.owners.insert((caller.clone(), id.into()), owner, 0);
     }
 
     /// The owner of `id` if `caller` received it. The lookup counts as a use.
-    pub fn owner_of(&mut self, caller: &Arc<str>, id: &str) -> Option<IdOwner> {
+    pub fn owner_of(&mut self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
         self.owners.get(&(caller.clone(), id.into())).cloned()
     }
 
@@ -47,7 +47,7 @@ impl Default for AffinityCache {
     }
 }
 
-impl IdOwner {
+impl IdOwnership {
     /// The channel, unless the id was deleted.
     pub fn channel(self) -> Option<Arc<str>> {
         match self {
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn an_id_belongs_to_the_caller_that_got_it() {
-        let primary = || IdOwner::Channel(Arc::from("primary"));
+        let primary = || IdOwnership::Channel(Arc::from("primary"));
         let mut affinity = AffinityCache::default();
         let (ann, bob) = (Arc::from("ann"), Arc::from("bob"));
         affinity.remember(&ann, "resp_1", primary());

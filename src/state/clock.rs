@@ -6,7 +6,7 @@ use std::time::Instant;
 
 /// One moment on both clocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Timestamp {
+pub struct ClockReading {
     /// Milliseconds of a monotonic clock, since an arbitrary start.
     pub steady_ms: u64,
     /// Unix milliseconds. An operator or a time server may set this clock.
@@ -15,11 +15,11 @@ pub struct Timestamp {
 
 /// The source of a store's time.
 #[derive(Clone)]
-pub struct Clock(Arc<dyn Fn() -> Timestamp + Send + Sync>);
+pub struct Clock(Arc<dyn Fn() -> ClockReading + Send + Sync>);
 
 static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-impl Timestamp {
+impl ClockReading {
     pub fn now() -> Self {
         Self {
             steady_ms: steady_ms(),
@@ -38,18 +38,18 @@ impl Timestamp {
 
 impl Clock {
     /// A clock that a test sets.
-    pub fn new(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+    pub fn new(read: impl Fn() -> ClockReading + Send + Sync + 'static) -> Self {
         Self(Arc::new(read))
     }
 
-    pub fn now(&self) -> Timestamp {
+    pub fn now(&self) -> ClockReading {
         (self.0)()
     }
 }
 
 impl Default for Clock {
     fn default() -> Self {
-        Self::new(Timestamp::now)
+        Self::new(ClockReading::now)
     }
 }
 

@@ -19,7 +19,7 @@ pub enum StoreOperation {
 
 /// A snapshot of a store's health.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct StoreHealth {
+pub struct StoreHealthReport {
     /// `memory`, `sqlite` or `redis`.
     pub store: &'static str,
     /// Whether the store is reachable and persists what it is given.
@@ -41,7 +41,7 @@ pub struct StoreError {
     pub operation: StoreOperation,
 }
 
-/// The live counters behind a [`StoreHealth`].
+/// The live counters behind a [`StoreHealthReport`].
 #[derive(Debug)]
 pub struct StoreCounters {
     up: AtomicBool,
@@ -78,7 +78,7 @@ impl StoreOperation {
     }
 }
 
-impl StoreHealth {
+impl StoreHealthReport {
     /// The health of a store that never fails.
     pub fn up(store: &'static str) -> Self {
         Self {
@@ -132,11 +132,11 @@ impl StoreCounters {
         is_changed
     }
 
-    pub fn health(&self, store: &'static str) -> StoreHealth {
+    pub fn health(&self, store: &'static str) -> StoreHealthReport {
         let read = |counts: &[AtomicU64; StoreOperation::ALL.len()]| {
             std::array::from_fn(|index| counts[index].load(Ordering::Relaxed))
         };
-        StoreHealth {
+        StoreHealthReport {
             store,
             up: self.up.load(Ordering::Relaxed),
             since: Some(*lock(&self.since)),

@@ -1,11 +1,11 @@
 //! Counters of what callers have used of their limits, in memory.
 
 use super::admission::{
-    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, CallerLimit, CounterKey,
-    LimitKind, LimitStatus,
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
+    CounterKey, LimitKind, LimitStatus,
 };
 use super::calendar::period;
-use super::clock::Timestamp;
+use super::clock::ClockReading;
 use super::sliding_window::SlidingWindow;
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,12 +28,12 @@ pub struct LimitCounters {
 enum CounterValue {
     Minute(SlidingWindow),
     Now(u64),
-    Period(BudgetPeriod),
+    Period(BudgetUsage),
 }
 
 /// The tokens used of a budget since the start of its day or month.
 #[derive(Debug, Default)]
-struct BudgetPeriod {
+struct BudgetUsage {
     since: u64,
     used: u64,
     /// The part of `used` that is not yet written to the state file.
@@ -42,7 +42,7 @@ struct BudgetPeriod {
 
 impl LimitCounters {
     /// Charges `demand` to all of its limits, or to none.
-    pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: Timestamp) -> Admission {
+    pub fn admit(&mut self, demand: &AdmissionRequest<'_>, now: ClockReading) -> AdmissionResult {
         self.prune(now);
         let mut refused: Option<(usize, Duration)> = None;
         for (index, limit) in demand.limits.iter().enumerate() {
@@ -72,7 +72,7 @@ impl LimitCounters {
                 lease: 0,
             }),
         };
-        Admission {
+        AdmissionResult {
             limit_statuses,
             decision,
         }
@@ -100,7 +100,7 @@ impl LimitCounters {
 
     /// Sets the total that the state file had when it was opened, for the period that began at `since`.
     pub fn restore(&mut self, counter: CounterKey, since: u64, total: u64) {
-        let period = BudgetPeriod {
+        let period = BudgetUsage {
             since,
             used: total,
             unsaved: 0,
@@ -109,7 +109,7 @@ impl LimitCounters {
     }
 
     /// Removes idle counters once there are many counters.
-    fn prune(&mut self, now: Timestamp) {
+    fn prune(&mut self, now: ClockReading) {
         if self.values.len() >= self.prune_at.max(COUNTERS_KEPT) {
             self.values
                 .retain(|counter, values| !values.is_idle(counter.measure, now));
@@ -122,7 +122,7 @@ impl LimitCounters {
         self.values.len()
     }
 
-    fn value_of(&mut self, limit: &CallerLimit) -> &mut CounterValue {
+    fn value_of(&mut self, limit: &AdmissionLimit) -> &mut CounterValue {
         self.values
             .entry(limit.counter())
             .or_insert_with(|| CounterValue::new(limit.measure))
@@ -137,13 +137,13 @@ impl CounterValue {
             }
             LimitKind::Concurrent => Self::Now(0),
             LimitKind::TokensPerDay | LimitKind::TokensPerMonth => {
-                Self::Period(BudgetPeriod::default())
+                Self::Period(BudgetUsage::default())
             }
         }
     }
 
     /// The time until a request for `tokens` fits; zero if it fits now.
-    fn wait_for(&mut self, limit: &CallerLimit, tokens: u64, now: Timestamp) -> Duration {
+    fn wait_for(&mut self, limit: &AdmissionLimit, tokens: u64, now: ClockReading) -> Duration {
         let room = room_of(limit.measure, tokens);
         match self {
             // A request that alone exceeds the limit is admitted when the window is empty: its estimate may be wrong.
@@ -155,9 +155,9 @@ impl CounterValue {
             Self::Period(budget) => {
                 let (since, next) = period(limit.measure, now.unix_ms);
                 if budget.since != since {
-                    *budget = BudgetPeriod {
+                    *budget = BudgetUsage {
                         since,
-                        ..BudgetPeriod::default()
+                        ..BudgetUsage::default()
                     };
                 }
                 match budget.used < limit.most {
@@ -168,7 +168,7 @@ impl CounterValue {
         }
     }
 
-    fn take(&mut self, measure: LimitKind, tokens: u64, now: Timestamp) {
+    fn take(&mut self, measure: LimitKind, tokens: u64, now: ClockReading) {
         match self {
             Self::Minute(window) => window.add(now.steady_ms, room_of(measure, tokens)),
             Self::Now(leases) => *leases += 1,
@@ -192,7 +192,7 @@ impl CounterValue {
     }
 
     /// Whether a new counter would give the same results, so that this one can be removed.
-    fn is_idle(&mut self, measure: LimitKind, now: Timestamp) -> bool {
+    fn is_idle(&mut self, measure: LimitKind, now: ClockReading) -> bool {
         match self {
             Self::Minute(window) => window.sum(now.steady_ms) == 0,
             Self::Now(leases) => *leases == 0,
@@ -202,7 +202,7 @@ impl CounterValue {
         }
     }
 
-    fn status(&mut self, limit: &CallerLimit, now: Timestamp) -> LimitStatus {
+    fn status(&mut self, limit: &AdmissionLimit, now: ClockReading) -> LimitStatus {
         let (used, reset) = match self {
             Self::Minute(window) => (window.sum(now.steady_ms), window.reset(now.steady_ms)),
             Self::Now(leases) => (*leases, Duration::ZERO),
@@ -218,7 +218,7 @@ impl CounterValue {
     }
 }
 
-impl BudgetPeriod {
+impl BudgetUsage {
     fn change(&mut self, less: u64, more: u64) {
         self.used = self.used.saturating_sub(less).saturating_add(more);
         self.unsaved = self

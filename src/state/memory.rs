@@ -1,11 +1,11 @@
 //! The state store in the memory of one process. Its content is lost when the process ends.
 
-use super::admission::{Admission, AdmissionRequest, AdmissionTicket};
-use super::affinity::{AffinityCache, IdOwner};
+use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use super::affinity::{AffinityCache, IdOwnership};
 use super::clock::Clock;
-use super::health::StoreHealth;
+use super::health::StoreHealthReport;
 use super::limit_counters::LimitCounters;
-use super::note_cache::{NOTE_BYTES_MAX, NoteCache};
+use super::note_cache::{NOTE_BYTES_MAX, SmallTextCache};
 use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
 use super::{StateStore, StoreFuture};
 use bytes::Bytes;
@@ -17,7 +17,7 @@ pub struct MemoryStore {
     affinity: Mutex<AffinityCache>,
     counts: Mutex<LimitCounters>,
     limiter: Mutex<PerSecondLimiter>,
-    notes: Mutex<NoteCache>,
+    notes: Mutex<SmallTextCache>,
     clock: Clock,
     /// The name of the configured store that could not be opened, if this one replaces it.
     configured: Option<&'static str>,
@@ -49,7 +49,7 @@ impl MemoryStore {
 
 impl StateStore for MemoryStore {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        lock(&self.affinity).remember(caller, id, IdOwner::Channel(channel.clone()));
+        lock(&self.affinity).remember(caller, id, IdOwnership::Channel(channel.clone()));
     }
 
     fn channel_of<'a>(
@@ -58,14 +58,14 @@ impl StateStore for MemoryStore {
         id: &'a str,
     ) -> StoreFuture<'a, Option<Arc<str>>> {
         let owner = lock(&self.affinity).owner_of(caller, id);
-        StoreFuture::Ready(Ok(owner.and_then(IdOwner::channel)))
+        StoreFuture::Ready(Ok(owner.and_then(IdOwnership::channel)))
     }
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
         lock(&self.affinity).forget(caller, id);
     }
 
-    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
         StoreFuture::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
     }
 
@@ -92,10 +92,10 @@ impl StateStore for MemoryStore {
         StoreFuture::Ready(Ok(lock(&self.notes).get(key)))
     }
 
-    fn health(&self) -> StoreHealth {
+    fn health(&self) -> StoreHealthReport {
         match self.configured {
-            Some(configured) => StoreHealth::down(configured),
-            None => StoreHealth::up("memory"),
+            Some(configured) => StoreHealthReport::down(configured),
+            None => StoreHealthReport::up("memory"),
         }
     }
 }

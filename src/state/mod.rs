@@ -17,9 +17,9 @@ pub mod settings;
 pub mod sliding_window;
 mod sqlite_store;
 
-use admission::{Admission, AdmissionRequest, AdmissionTicket};
+use admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use bytes::Bytes;
-use health::StoreHealth;
+use health::StoreHealthReport;
 use per_second_limiter::PerSecondDecision;
 use std::future::Future;
 use std::pin::Pin;
@@ -46,7 +46,7 @@ pub trait StateStore: Send + Sync {
     fn forget(&self, caller: &Arc<str>, id: &str);
 
     /// Charges a request to all of its limits at once, or to none.
-    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission>;
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult>;
 
     /// Settles an admitted request: corrects its estimate to the tokens used, and ends its concurrency lease. Never
     /// waits.
@@ -73,7 +73,7 @@ pub trait StateStore: Send + Sync {
     }
 
     /// The store's health, for metrics.
-    fn health(&self) -> StoreHealth;
+    fn health(&self) -> StoreHealthReport;
 
     /// Blocks until the queued writes are written, at most for the given time. Called when the process ends.
     fn flush(&self, _patience: Duration) {}

@@ -15,11 +15,11 @@ const NOTE_OVERHEAD: usize = 200;
 
 /// Notes by key. The least recently used note is evicted first.
 #[derive(Debug)]
-pub struct NoteCache {
+pub struct SmallTextCache {
     texts: BoundedCache<Box<str>, Bytes>,
 }
 
-impl NoteCache {
+impl SmallTextCache {
     pub fn put(&mut self, key: &str, text: &Bytes) {
         let bytes = text.len() + NOTE_OVERHEAD;
         self.texts.insert(key.into(), text.clone(), bytes);
@@ -30,7 +30,7 @@ impl NoteCache {
     }
 }
 
-impl Default for NoteCache {
+impl Default for SmallTextCache {
     fn default() -> Self {
         Self {
             texts: BoundedCache::new(CacheBounds {
@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn the_oldest_note_is_evicted_first() {
-        let mut notes = NoteCache::default();
+        let mut notes = SmallTextCache::default();
         let text = Bytes::from(vec![b'x'; NOTE_BYTES_MAX]);
         for number in 0..3_000 {
             notes.put(&number.to_string(), &text);

@@ -41,7 +41,7 @@ pub struct VideoFamilyConfig {
     pub errors: Option<ErrorMappingConfig>,
     /// What is replaced in responses to callers of the native protocol, in addition to the task id. Default:
     /// nothing.
-    pub native: Option<NativeMappingConfig>,
+    pub native: Option<NativeFieldsConfig>,
 }
 
 /// A request that creates a task.
@@ -257,7 +257,7 @@ pub struct ErrorMappingConfig {
 /// What is replaced in responses to callers of the native protocol, in addition to the task id.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct NativeMappingConfig {
+pub struct NativeFieldsConfig {
     /// Where responses have the provider's model, which is replaced by the platform model. Default: none.
     pub model: ValueSourcesConfig,
     /// Where requests have ids of other tasks; `*` matches all elements of an array. Default: none.

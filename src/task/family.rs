@@ -12,16 +12,16 @@ mod source;
 mod tests;
 
 pub use build::InvalidFamily;
-pub use call::{RequestTemplate, TaskCreate};
+pub use call::{RequestTemplate, TaskCreateCall};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use response::{UnreadableResponse, UpstreamError};
 
 use super::state::TaskState;
 use super::time::TimeFormat;
 use crate::protocol::Protocol;
-use body_builder::{TargetPointer, ValueTemplate};
+use body_builder::{RequestBodyPointer, ValueTemplate};
 use serde_json::Value;
-use source::ValueSources;
+use source::ValueSourceList;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,21 +31,21 @@ pub struct VideoFamily {
     pub name: Arc<str>,
     /// The protocol of callers who use the family's native API, if there is one.
     pub protocol: Option<Protocol>,
-    pub create: TaskCreate,
-    pub query: TaskQuery,
+    pub create: TaskCreateCall,
+    pub query: TaskQueryCall,
     /// `None` if tasks cannot be cancelled.
-    pub cancel: Option<TaskCancel>,
+    pub cancel: Option<TaskCancelCall>,
     request: RequestMapping,
-    task_id: ValueSources,
+    task_id: ValueSourceList,
     status: StatusMapping,
-    response: ResponseMapping,
+    response: ResponseFieldSources,
     errors: ErrorMapping,
-    native: NativeMapping,
+    native: NativeFieldPointers,
 }
 
 /// How a task is queried, and how often.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskQuery {
+pub struct TaskQueryCall {
     pub call: RequestTemplate,
     /// How long a response is cached while the task is running.
     pub cache_ttl: Duration,
@@ -55,7 +55,7 @@ pub struct TaskQuery {
     pub max_per_second: Option<u16>,
 }
 
-impl TaskQuery {
+impl TaskQueryCall {
     /// How long a response about a task in this state is cached.
     pub fn cache_ttl_of(&self, state: TaskState) -> Duration {
         match state.is_terminal() {
@@ -67,7 +67,7 @@ impl TaskQuery {
 
 /// How a task is cancelled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskCancel {
+pub struct TaskCancelCall {
     pub call: RequestTemplate,
     /// The states in which the provider accepts a cancel.
     pub statuses: Vec<TaskState>,
@@ -88,7 +88,7 @@ struct RequestMapping {
 #[derive(Debug)]
 enum FieldMapping {
     Put {
-        to: TargetPointer,
+        to: RequestBodyPointer,
         value: ValueTemplate,
         choices: AllowedValues,
     },
@@ -106,42 +106,42 @@ enum AllowedValues {
 
 #[derive(Debug)]
 struct StatusMapping {
-    at: ValueSources,
+    at: ValueSourceList,
     words: Vec<(String, TaskState)>,
     /// Whether a task with an unknown status counts as running for a while.
     keeps_unknown: bool,
 }
 
 #[derive(Debug)]
-struct ResponseMapping {
-    video_url: ValueSources,
-    video_duration: ValueSources,
-    resolution: ValueSources,
-    ratio: ValueSources,
-    created: ValueSources,
-    updated: ValueSources,
+struct ResponseFieldSources {
+    video_url: ValueSourceList,
+    video_duration: ValueSourceList,
+    resolution: ValueSourceList,
+    ratio: ValueSourceList,
+    created: ValueSourceList,
+    updated: ValueSourceList,
     times: TimeFormat,
     usage: UsageMapping,
 }
 
 #[derive(Debug)]
 struct UsageMapping {
-    input_video_duration: ValueSources,
-    output_video_duration: ValueSources,
-    total_tokens: ValueSources,
-    duration: ValueSources,
+    input_video_duration: ValueSourceList,
+    output_video_duration: ValueSourceList,
+    total_tokens: ValueSourceList,
+    duration: ValueSourceList,
 }
 
 #[derive(Debug)]
 struct ErrorMapping {
-    code: ValueSources,
-    message: ValueSources,
+    code: ValueSourceList,
+    message: ValueSourceList,
     failover_codes: Vec<String>,
 }
 
 #[derive(Debug)]
-struct NativeMapping {
-    model: ValueSources,
-    ids_in_request: ValueSources,
-    ids_in_response: ValueSources,
+struct NativeFieldPointers {
+    model: ValueSourceList,
+    ids_in_request: ValueSourceList,
+    ids_in_response: ValueSourceList,
 }

@@ -13,7 +13,7 @@ pub use unknown::UnknownField;
 
 /// A create request of the generic protocol, read in place.
 #[derive(Debug)]
-pub struct GenericRequest<'a> {
+pub struct GenericVideoRequest<'a> {
     /// The platform model.
     pub model: Cow<'a, str>,
     /// The scalar fields that are present and neither null nor empty, in the order of [`GenericField::ALL`].
@@ -47,7 +47,7 @@ pub struct FieldError {
     pub message: String,
 }
 
-impl<'a> GenericRequest<'a> {
+impl<'a> GenericVideoRequest<'a> {
     /// Parses a create request. A request that its schema accepts causes no error here.
     ///
     /// # Errors

@@ -47,9 +47,9 @@ pub struct TaskId {
 }
 
 /// The keys of task ids: the first one seals, all of them open.
-pub struct TaskKeyRing {
-    first: TaskKey,
-    others: Vec<TaskKey>,
+pub struct TaskIdKeyRing {
+    first: TaskIdKey,
+    others: Vec<TaskIdKey>,
 }
 
 /// The text is not an id of this gateway: it is forged, truncated or altered, or was sealed with an unknown key.
@@ -60,18 +60,18 @@ pub struct UnknownTask;
 /// The key has fewer than [`KEY_CHARS_MIN`] characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a task key must have at least {KEY_CHARS_MIN} characters; `headgate key task` prints one")]
-pub struct TaskKeyTooShort;
+pub struct TaskIdKeyTooShort;
 
 /// The two keys of AES-256-SIV (RFC 5297), derived from a text.
 #[derive(Clone)]
-pub struct TaskKey([u8; 64]);
+pub struct TaskIdKey([u8; 64]);
 
-impl TaskKey {
+impl TaskIdKey {
     /// # Errors
     /// The text is too short.
-    pub fn new(secret: &str) -> Result<Self, TaskKeyTooShort> {
+    pub fn new(secret: &str) -> Result<Self, TaskIdKeyTooShort> {
         if secret.chars().count() < KEY_CHARS_MIN {
-            return Err(TaskKeyTooShort);
+            return Err(TaskIdKeyTooShort);
         }
         let hash = Sha512::new().chain_update(PURPOSE).chain_update([0]);
         Ok(Self(hash.chain_update(secret).finalize().into()))
@@ -82,8 +82,8 @@ impl TaskKey {
     }
 }
 
-impl TaskKeyRing {
-    pub fn new(first: TaskKey, others: Vec<TaskKey>) -> Self {
+impl TaskIdKeyRing {
+    pub fn new(first: TaskIdKey, others: Vec<TaskIdKey>) -> Self {
         Self { first, others }
     }
 
@@ -137,13 +137,13 @@ pub fn credential_fingerprint(secret: &str) -> u64 {
     u64::from_be_bytes([a, b, c, d, e, f, g, h])
 }
 
-impl fmt::Debug for TaskKey {
+impl fmt::Debug for TaskIdKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("[secret]")
     }
 }
 
-impl fmt::Debug for TaskKeyRing {
+impl fmt::Debug for TaskIdKeyRing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "KeyRing of {}", 1 + self.others.len())
     }

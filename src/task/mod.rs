@@ -10,7 +10,7 @@ pub mod status;
 pub mod time;
 
 use family::VideoFamily;
-use id::TaskKeyRing;
+use id::TaskIdKeyRing;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub struct TaskSettings {
     /// Families by name.
     pub families: BTreeMap<Arc<str>, Arc<VideoFamily>>,
     /// `None` if the configuration has no keys.
-    pub keys: Option<TaskKeyRing>,
+    pub keys: Option<TaskIdKeyRing>,
 }
 
 /// Task ids cannot be sealed without keys.
@@ -36,7 +36,7 @@ impl TaskSettings {
     ///
     /// # Errors
     /// There are no keys.
-    pub fn keys(&self) -> Result<&TaskKeyRing, MissingTaskKeys> {
+    pub fn keys(&self) -> Result<&TaskIdKeyRing, MissingTaskKeys> {
         self.keys.as_ref().ok_or(MissingTaskKeys)
     }
 }

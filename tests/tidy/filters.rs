@@ -121,8 +121,11 @@ fn nobody_knows_a_filter_by_its_name() {
                 let own = stem.strip_prefix(name).unwrap_or_default();
                 own.starts_with(['.', '/']) || OTHER_MEANINGS.contains(&(file.path.as_str(), name))
             };
-            let is_told = ["//", "after: ", "summary: "];
-            if is_told.iter().any(|told| code.starts_with(told)) {
+            let is_documented = ["//", "after: ", "summary: "];
+            if is_documented
+                .iter()
+                .any(|reported| code.starts_with(reported))
+            {
                 continue;
             }
             for found in named.captures_iter(code).filter(|found| !is_own(&found[1])) {

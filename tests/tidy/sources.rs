@@ -31,7 +31,7 @@ fn no_source_file_is_longer_than_400_lines() {
 }
 
 #[test]
-fn every_source_file_tells_its_purpose_in_its_first_line() {
+fn every_source_file_states_its_purpose_in_its_first_line() {
     let rust = written().filter(|file| file.has_extension(&["rs"]));
     let offenders: Vec<String> = rust
         .filter(|file| {
@@ -45,22 +45,16 @@ fn every_source_file_tells_its_purpose_in_its_first_line() {
 }
 
 #[test]
-fn no_file_or_module_has_a_name_that_says_nothing() {
+fn no_file_or_module_has_a_generic_name() {
     let module = Regex::new(r"^\s*(?:pub(?:\([^)]*\))? )?mod (\w+)").unwrap();
     let mut offenders = Vec::new();
     for file in written() {
         let parts = Path::new(&file.path).with_extension("");
-        if parts
-            .iter()
-            .any(|part| says_nothing(&part.to_string_lossy()))
-        {
+        if parts.iter().any(|part| is_generic(&part.to_string_lossy())) {
             offenders.push(format!("{}:1: the file's own path", file.path));
         }
         for (line, code) in file.lines() {
-            if let Some(found) = module
-                .captures(code)
-                .filter(|found| says_nothing(&found[1]))
-            {
+            if let Some(found) = module.captures(code).filter(|found| is_generic(&found[1])) {
                 offenders.push(format!("{}:{line}: module `{}`", file.path, &found[1]));
             }
         }
@@ -130,7 +124,7 @@ fn written() -> impl Iterator<Item = TextFile> {
     files.into_iter().filter(|file| file.has_extension(WRITTEN))
 }
 
-fn says_nothing(name: &str) -> bool {
+fn is_generic(name: &str) -> bool {
     name.split(['_', '-', '.']).any(|word| {
         EMPTY_NAMES.contains(&word) || EMPTY_NAMES.contains(&word.trim_end_matches('s'))
     })

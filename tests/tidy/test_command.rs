@@ -14,35 +14,35 @@ test result: ok. 7 passed; 0 failed; 0 ignored
 
 #[test]
 fn tests_that_passed_only_alone_are_listed_before_the_count() {
-    let said = verdict(42, 0, &["crowds::a", "crowds::c"]);
+    let printed = verdict(42, 0, &["crowds::a", "crowds::c"]);
     let expected = "second chances: 2 passed only when run alone: crowds::a crowds::c\n\
                     42 passed, 0 failed\n";
     assert_eq!(
-        (text(&said).as_str(), said.status.code()),
+        (text(&printed).as_str(), printed.status.code()),
         (expected, Some(0))
     );
-    let said = verdict(42, 0, &[]);
+    let printed = verdict(42, 0, &[]);
     let expected = "second chances: 0\n42 passed, 0 failed\n";
     assert_eq!(
-        (text(&said).as_str(), said.status.code()),
+        (text(&printed).as_str(), printed.status.code()),
         (expected, Some(0))
     );
-    let said = verdict(42, 1, &["crowds::a"]);
+    let printed = verdict(42, 1, &["crowds::a"]);
     assert!(
-        text(&said).ends_with("\n42 passed, 1 failed\n"),
+        text(&printed).ends_with("\n42 passed, 1 failed\n"),
         "{}",
-        text(&said)
+        text(&printed)
     );
-    assert_eq!(said.status.code(), Some(1));
+    assert_eq!(printed.status.code(), Some(1));
 }
 
 #[test]
 fn more_than_three_second_chances_fail_the_run() {
-    let said = verdict(42, 0, &["a::a", "b::b", "c::c", "d::d"]);
+    let printed = verdict(42, 0, &["a::a", "b::b", "c::c", "d::d"]);
     let expected = "second chances: 4, more than the 3 allowed, which fails the run: a::a b::b c::c d::d\n\
                     38 passed, 4 failed\n";
     assert_eq!(
-        (text(&said).as_str(), said.status.code()),
+        (text(&printed).as_str(), printed.status.code()),
         (expected, Some(1))
     );
     let three = verdict(42, 0, &["a::a", "b::b", "c::c"]);
@@ -72,10 +72,10 @@ fn only_a_few_tests_of_real_processes_may_be_tried_again() {
         (&["crowds::a", "a_rule_of_the_house"], false),
         (&[], false),
     ] {
-        let said = failed(names);
-        assert_eq!(said.status.success(), is_allowed, "{names:?}");
+        let printed = failed(names);
+        assert_eq!(printed.status.success(), is_allowed, "{names:?}");
         if is_allowed {
-            assert_eq!(text(&said).split_whitespace().collect::<Vec<_>>(), names);
+            assert_eq!(text(&printed).split_whitespace().collect::<Vec<_>>(), names);
         }
     }
 }
@@ -94,7 +94,7 @@ fn with_file(function: &str, content: &str) -> Output {
     );
     let file = std::env::temp_dir().join(name);
     fs::write(&file, content).expect("a file can be written there");
-    let said = Command::new("bash")
+    let printed = Command::new("bash")
         .arg("-c")
         .arg(format!(". tests/counting.sh; {function} \"$1\""))
         .args(["counting"])
@@ -103,9 +103,9 @@ fn with_file(function: &str, content: &str) -> Output {
         .output()
         .expect("bash runs");
     fs::remove_file(&file).expect("what was written can be removed");
-    said
+    printed
 }
 
-fn text(said: &Output) -> String {
-    String::from_utf8_lossy(&said.stdout).into_owned()
+fn text(printed: &Output) -> String {
+    String::from_utf8_lossy(&printed.stdout).into_owned()
 }

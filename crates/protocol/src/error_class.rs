@@ -216,7 +216,7 @@ const fn row(
 }
 
 /// The codes and types of an error, from all places where the protocols put them.
-struct ErrorCodes(Vec<String>);
+struct ReceivedErrorCodes(Vec<String>);
 
 /// The paths of codes and types, the more specific ones first.
 const PLACES: &[&[&str]] = &[
@@ -227,14 +227,14 @@ const PLACES: &[&[&str]] = &[
     &["code"],
 ];
 
-fn words(body: &[u8]) -> ErrorCodes {
+fn words(body: &[u8]) -> ReceivedErrorCodes {
     let word = |path: &&[&str]| {
         skim::plain_string(body, skim::find(body, path)?).map(str::to_ascii_lowercase)
     };
-    ErrorCodes(PLACES.iter().filter_map(word).collect())
+    ReceivedErrorCodes(PLACES.iter().filter_map(word).collect())
 }
 
-impl ErrorCodes {
+impl ReceivedErrorCodes {
     fn begin_with_any(&self, beginnings: &[&str]) -> bool {
         self.0
             .iter()

@@ -73,7 +73,7 @@ pub const NAMED_MAX: usize = 1000;
 /// Only fields by which a provider looks something up. Conversation history that callers send back (citations, tool
 /// calls and their results) contains ids too, but does not refer to them.
 pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
-    let mut found = IdCollector::default();
+    let mut found = ReferencedIdCollector::default();
     let holds_files = may_hold_files(body.body());
     for (key, value) in body.root().members() {
         found.at.clear();
@@ -87,7 +87,7 @@ pub fn named_in_body(body: &JsonDocument) -> Vec<ReferencedId> {
             "tools" => found.tools(value),
             // A field of image edits.
             "images" => found.image_list(value),
-            "mask" => found.member(value, "file_id", IdCollector::file),
+            "mask" => found.member(value, "file_id", ReferencedIdCollector::file),
             "input" | "items" | "messages" | "system" | "instructions" | "prompt"
                 if holds_files =>
             {
@@ -225,12 +225,12 @@ fn may_hold_files(body: &[u8]) -> bool {
 
 /// The ids found so far, and the current path.
 #[derive(Default)]
-struct IdCollector {
+struct ReferencedIdCollector {
     ids: Vec<ReferencedId>,
     at: String,
 }
 
-impl IdCollector {
+impl ReferencedIdCollector {
     fn id(&mut self, value: DocumentNode<'_>, kind: ResourceIdKind) {
         if self.ids.len() <= NAMED_MAX
             && let Some(id) = value.as_str().filter(|id| !id.is_empty())

@@ -111,14 +111,14 @@ mod tests {
             remaining: 7,
             reset: Duration::from_millis(61_500),
         };
-        let told = |protocol, counted| {
+        let reported = |protocol, counted| {
             allowance
                 .headers(protocol, counted, 951_782_399_000)
                 .map(|(name, value)| format!("{name}: {value}"))
         };
         for protocol in [None, Some(Protocol::Chat), Some(Protocol::Responses)] {
             assert_eq!(
-                told(protocol, RateLimitUnit::Requests),
+                reported(protocol, RateLimitUnit::Requests),
                 [
                     "x-ratelimit-limit-requests: 60",
                     "x-ratelimit-remaining-requests: 7",
@@ -127,7 +127,7 @@ mod tests {
             );
         }
         assert_eq!(
-            told(Some(Protocol::Messages), RateLimitUnit::Tokens),
+            reported(Some(Protocol::Messages), RateLimitUnit::Tokens),
             [
                 "anthropic-ratelimit-tokens-limit: 60",
                 "anthropic-ratelimit-tokens-remaining: 7",

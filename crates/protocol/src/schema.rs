@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_that_has_words_for_its_rules_is_told_in_them() {
+    fn the_error_message_of_a_schema_replaces_the_built_in_one() {
         let schema = CompiledSchema::compile(&json!({
             "properties": {
                 "n": {"if": {"not": {"const": -1}}, "then": {"minimum": 2, "errorMessage": "2 or more, or -1"}},
@@ -325,16 +325,16 @@ mod tests {
         let general = json!({"properties": {"a": {"type": "integer"}}});
         let narrow = json!({"properties": {"a": {"enum": [1]}, "b": {"enum": [1]}}});
         let schemas = [general, narrow].map(|schema| CompiledSchema::compile(&schema).unwrap());
-        let told = |body, at_most| {
+        let reported = |body, at_most| {
             let found = violations_of(&schemas, &document(body), at_most).into_iter();
             found
                 .map(|violation| format!("{} {}", violation.pointer, violation.rule))
                 .collect::<Vec<_>>()
         };
-        assert!(told(r#"{"a": 1, "b": 1}"#, 8).is_empty());
-        assert_eq!(told(r#"{"a": 2}"#, 8), ["/a enum"]);
-        assert_eq!(told(r#"{"a": "2", "b": 2}"#, 8), ["/a type", "/b enum"]);
-        assert_eq!(told(r#"{"a": "2", "b": 2}"#, 1), ["/a type"]);
+        assert!(reported(r#"{"a": 1, "b": 1}"#, 8).is_empty());
+        assert_eq!(reported(r#"{"a": 2}"#, 8), ["/a enum"]);
+        assert_eq!(reported(r#"{"a": "2", "b": 2}"#, 8), ["/a type", "/b enum"]);
+        assert_eq!(reported(r#"{"a": "2", "b": 2}"#, 1), ["/a type"]);
     }
 
     #[test]

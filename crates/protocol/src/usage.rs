@@ -28,7 +28,7 @@ pub struct TokenUsage {
 }
 
 /// The names of the optional counts in a protocol's usage.
-pub struct UsageFieldNames {
+pub struct UsageDetailNames {
     /// Input tokens read from the provider's cache.
     pub cached: &'static str,
     /// Input tokens written to the provider's cache.
@@ -37,14 +37,14 @@ pub struct UsageFieldNames {
 }
 
 /// The names in a protocol.
-pub fn detail_names(protocol: Option<Protocol>) -> UsageFieldNames {
+pub fn detail_names(protocol: Option<Protocol>) -> UsageDetailNames {
     match protocol {
-        Some(Protocol::Messages) => UsageFieldNames {
+        Some(Protocol::Messages) => UsageDetailNames {
             cached: "cache_read_input_tokens",
             cache_write: "cache_creation_input_tokens",
             reasoning: "thinking_tokens",
         },
-        _ => UsageFieldNames {
+        _ => UsageDetailNames {
             cached: "cached_tokens",
             cache_write: "cache_write_tokens",
             reasoning: "reasoning_tokens",
@@ -62,7 +62,7 @@ pub fn from_json(protocol: Protocol, body: &[u8]) -> Option<TokenUsage> {
 /// Counts replace earlier ones and are never added: providers repeat them, and those of the messages protocol are
 /// cumulative.
 #[derive(Debug)]
-pub struct UsageMeter {
+pub struct StreamUsageMeter {
     protocol: Protocol,
     key: Finder<'static>,
     /// The counts in the first event of a messages stream, in which the output is not yet final.
@@ -70,7 +70,7 @@ pub struct UsageMeter {
     latest: Option<TokenUsage>,
 }
 
-impl UsageMeter {
+impl StreamUsageMeter {
     pub fn new(protocol: Protocol) -> Self {
         Self {
             protocol,

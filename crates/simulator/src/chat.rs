@@ -2,14 +2,14 @@
 
 use super::api_error::ApiError;
 use super::clock;
-use super::endpoint_result::{EndpointResult, StreamedResponse};
+use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::event::sse;
 use super::json::{JsonObject, JsonText, NULL, object};
-use super::model_output::{ModelOutput, OutputContent, OutputTokens};
+use super::model_output::{ModelOutput, OutputContent, TokenCounts};
 use super::model_request::{self, ModelRequest, ToolDefinition};
 use super::request_context::RequestContext;
 use super::request_record::ResponseEnd;
-use super::stream::EventStream;
+use super::stream::EventSender;
 use async_trait::async_trait;
 use bytes::Bytes;
 use serde_json::Value;
@@ -21,7 +21,7 @@ const MAX_CHOICES: u64 = 128;
 const PADDING: &str = "aK3vTq9ZbXw0LmRc";
 
 /// Responds to a completion request.
-pub fn complete(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn complete(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     let ask = read(body)?;
     let choices = body.get("n").and_then(Value::as_u64).unwrap_or(1);
     if !(1..=MAX_CHOICES).contains(&choices) {
@@ -43,9 +43,9 @@ pub fn complete(body: &Value, call: &RequestContext) -> Result<EndpointResult, A
         obfuscate: stream_options.get("include_obfuscation") != Some(&Value::Bool(false)),
     };
     Ok(if model_request::is_set(body, "stream") {
-        EndpointResult::Stream(Box::new(completion))
+        SuccessfulResponse::Stream(Box::new(completion))
     } else {
-        EndpointResult::Whole(completion.json())
+        SuccessfulResponse::Whole(completion.json())
     })
 }
 
@@ -57,15 +57,15 @@ pub struct ChatCompletion {
     model: String,
     choices: u64,
     reply: ModelOutput,
-    usage: Option<OutputTokens>,
+    usage: Option<TokenCounts>,
     include_usage: bool,
     obfuscate: bool,
 }
 
 #[async_trait]
-impl StreamedResponse for ChatCompletion {
+impl EventStreamSource for ChatCompletion {
     /// Sends the completion as a stream.
-    async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
+    async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         for index in 0..self.choices {
             stream
                 .event(self.chunk(index, &self.opening(), None, ""))
@@ -199,7 +199,7 @@ impl ChatCompletion {
         }
     }
 
-    fn usage_json(&self, usage: OutputTokens) -> JsonText {
+    fn usage_json(&self, usage: TokenCounts) -> JsonText {
         let output = usage.output * self.choices;
         object! {
             "prompt_tokens": usage.input,

@@ -1,6 +1,6 @@
 //! Directives: faults, sizes and paces that a request asks for, as `name=value; name`.
 
-use super::directive_value::{DirectiveError, DirectiveValue, MAX_TEXT_BYTES};
+use super::directive_value::{DirectiveError, MAX_TEXT_BYTES, RawDirective};
 use super::video::TaskDirectives;
 use http::{Method, StatusCode};
 use std::time::Duration;
@@ -73,7 +73,7 @@ impl Directives {
             .filter(|part| !part.is_empty())
         {
             let (name, value) = directive.split_once('=').unwrap_or((directive, ""));
-            directives.set(DirectiveValue {
+            directives.set(RawDirective {
                 name: name.trim(),
                 value: value.trim(),
             })?;
@@ -135,7 +135,7 @@ impl Directives {
         Ok(sizes)
     }
 
-    fn set(&mut self, value: DirectiveValue) -> Result<(), DirectiveError> {
+    fn set(&mut self, value: RawDirective) -> Result<(), DirectiveError> {
         match value.name {
             "delay" => self.delay = Some(value.duration()?),
             "status" => self.status = Some(value.status()?),
@@ -170,7 +170,7 @@ impl Directives {
 
     fn interrupt(
         &mut self,
-        value: DirectiveValue,
+        value: RawDirective,
         by: InterruptionKind,
     ) -> Result<(), DirectiveError> {
         let after = value.number()?;

@@ -10,7 +10,7 @@ pub const MAX_TEXT_BYTES: usize = 256 << 20;
 
 /// One directive as written.
 #[derive(Clone, Copy)]
-pub struct DirectiveValue<'t> {
+pub struct RawDirective<'t> {
     pub name: &'t str,
     pub value: &'t str,
 }
@@ -30,7 +30,7 @@ pub enum DirectiveError {
     TooMuchText,
 }
 
-impl DirectiveValue<'_> {
+impl RawDirective<'_> {
     pub fn duration(self) -> Result<Duration, DirectiveError> {
         const WANTED: &str = "a duration such as 500ms, 2s or 1m";
         let digits = self

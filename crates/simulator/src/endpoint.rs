@@ -2,7 +2,7 @@
 
 use super::api_error::ApiError;
 use super::media;
-use super::video::{SimulatedFamily, VideoOperation as TaskDeed};
+use super::video::{SimulatedFamily, VideoOperation};
 use http::{Method, StatusCode};
 
 /// The endpoint of a request.
@@ -18,9 +18,9 @@ pub enum Endpoint<'p> {
     InputItems(&'p str),
     Models,
     Model(&'p str),
-    Shelf(ResourceKind, ResourceOperation<'p>),
+    Resource(ResourceKind, ResourceOperation<'p>),
     EditImage,
-    Video(SimulatedFamily, TaskDeed<'p>),
+    Video(SimulatedFamily, VideoOperation<'p>),
     /// A video or an image from a URL in a response.
     Media(&'p str),
 }
@@ -55,7 +55,7 @@ impl<'p> Endpoint<'p> {
     /// `404` if the path is unknown, `405` if only the method is wrong.
     pub fn find(method: &Method, path: &'p str) -> Result<Self, ApiError> {
         let segments: Vec<&str> = path.split('/').skip(1).collect();
-        if let Some((family, operation)) = TaskDeed::find(method.as_str(), &segments) {
+        if let Some((family, operation)) = VideoOperation::find(method.as_str(), &segments) {
             return Ok(Self::Video(family, operation));
         }
         let endpoint = match (method.as_str(), segments.as_slice()) {
@@ -74,7 +74,7 @@ impl<'p> Endpoint<'p> {
             (method, ["v1", kind, rest @ ..])
                 if let Some((kind, operation)) = ResourceOperation::find(method, kind, rest) =>
             {
-                Self::Shelf(kind, operation)
+                Self::Resource(kind, operation)
             }
             (
                 _,
@@ -116,9 +116,9 @@ impl<'p> Endpoint<'p> {
             Self::InputItems(_) => "responses.input_items",
             Self::Models => "models",
             Self::Model(_) => "model",
-            Self::Shelf(ResourceKind::Files, _) => "files",
-            Self::Shelf(ResourceKind::Conversations, _) => "conversations",
-            Self::Shelf(ResourceKind::Containers, _) => "containers",
+            Self::Resource(ResourceKind::Files, _) => "files",
+            Self::Resource(ResourceKind::Conversations, _) => "conversations",
+            Self::Resource(ResourceKind::Containers, _) => "containers",
             Self::EditImage => "images.edit",
             Self::Video(family, operation) => operation.name(family),
             Self::Media(_) => "media",
@@ -196,7 +196,7 @@ mod tests {
             (
                 "POST",
                 "/v1/files",
-                Ok(Endpoint::Shelf(
+                Ok(Endpoint::Resource(
                     ResourceKind::Files,
                     ResourceOperation::Create,
                 )),
@@ -204,7 +204,7 @@ mod tests {
             (
                 "GET",
                 "/v1/containers/c/files/f/content",
-                Ok(Endpoint::Shelf(
+                Ok(Endpoint::Resource(
                     ResourceKind::Containers,
                     ResourceOperation::PartContent("c", "f"),
                 )),
@@ -212,7 +212,7 @@ mod tests {
             (
                 "DELETE",
                 "/v1/conversations/c/items/i",
-                Ok(Endpoint::Shelf(
+                Ok(Endpoint::Resource(
                     ResourceKind::Conversations,
                     ResourceOperation::DeletePart("c", "i"),
                 )),

@@ -2,25 +2,25 @@
 
 use super::json::JsonText;
 use super::request_record::ResponseEnd;
-use super::stream::EventStream;
+use super::stream::EventSender;
 use async_trait::async_trait;
 use bytes::Bytes;
 use std::time::Duration;
 
 /// A successful result.
-pub enum EndpointResult {
+pub enum SuccessfulResponse {
     Whole(JsonText),
     Ready(Bytes),
     /// A response with an additional delay.
     Late(JsonText, Duration),
     /// The content of a file, with its type.
     Content(&'static str, Bytes),
-    Stream(Box<dyn StreamedResponse>),
+    Stream(Box<dyn EventStreamSource>),
 }
 
 /// A response that streams.
 #[async_trait]
-pub trait StreamedResponse: Send + Sync {
+pub trait EventStreamSource: Send + Sync {
     /// Sends every event, unless the stream ends before.
-    async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd>;
+    async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd>;
 }

@@ -39,7 +39,7 @@ mod tests;
 mod text;
 mod video;
 
-pub use options::SimulatorOptions;
+pub use options::SimulatorDefaults;
 
 use bytes::Bytes;
 use directive_resolver::DirectiveResolver;
@@ -56,7 +56,7 @@ use std::sync::Arc;
 /// /_simulate/directives`, and `GET` there lists them all. Received requests are listed under `/_simulate/requests` and
 /// `/_simulate/open`, video tasks under `/_simulate/tasks`.
 pub struct Simulator {
-    options: SimulatorOptions,
+    options: SimulatorDefaults,
     directives: DirectiveResolver,
     request_log: Arc<RequestLog>,
     ids: IdGenerator,
@@ -66,7 +66,7 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    pub fn new(options: SimulatorOptions) -> Self {
+    pub fn new(options: SimulatorDefaults) -> Self {
         Self {
             directives: DirectiveResolver::default(),
             request_log: Arc::new(RequestLog::new(

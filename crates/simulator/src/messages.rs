@@ -1,14 +1,14 @@
 //! The messages protocol: whole messages, streams of named events, and token counting.
 
 use super::api_error::ApiError;
-use super::endpoint_result::{EndpointResult, StreamedResponse};
+use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::event::sse;
 use super::json::{JsonObject, JsonText, NULL, object};
-use super::model_output::{ModelOutput, OutputContent, OutputTokens};
+use super::model_output::{ModelOutput, OutputContent, TokenCounts};
 use super::model_request::{self, ModelRequest, ToolChoice, ToolDefinition};
 use super::request_context::RequestContext;
 use super::request_record::ResponseEnd;
-use super::stream::EventStream;
+use super::stream::EventSender;
 use super::text;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ const THOUGHT: &str = "The user wants an answer. I shall repeat what they said, 
 const SIGNATURE: &str = "EqMBCkYIARgCIkBzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWRzaW11bGF0ZWQSDHNpbXVsYXRlZHNpGgxzaW11bGF0ZWQ=";
 
 /// Responds to a request for a message.
-pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     if body.get("max_tokens").and_then(Value::as_u64).is_none() {
         return Err(model_request::missing("max_tokens"));
     }
@@ -40,9 +40,9 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, Api
         reply,
     };
     Ok(if model_request::is_set(body, "stream") {
-        EndpointResult::Stream(Box::new(message))
+        SuccessfulResponse::Stream(Box::new(message))
     } else {
-        EndpointResult::Whole(message.json())
+        SuccessfulResponse::Whole(message.json())
     })
 }
 
@@ -59,9 +59,9 @@ fn container(body: &Value, call: &RequestContext) -> Option<String> {
 }
 
 /// Responds to a request to count tokens.
-pub fn count_tokens(body: &Value) -> Result<EndpointResult, ApiError> {
+pub fn count_tokens(body: &Value) -> Result<SuccessfulResponse, ApiError> {
     let ask = read(body)?;
-    Ok(EndpointResult::Whole(
+    Ok(SuccessfulResponse::Whole(
         object! {"input_tokens": ask.input_tokens},
     ))
 }
@@ -74,13 +74,13 @@ pub struct SimulatedMessage {
     container: Option<String>,
     thinks: bool,
     reply: ModelOutput,
-    usage: Option<OutputTokens>,
+    usage: Option<TokenCounts>,
 }
 
 #[async_trait]
-impl StreamedResponse for SimulatedMessage {
+impl EventStreamSource for SimulatedMessage {
     /// Sends the message as a stream.
-    async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
+    async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         let start = object! {"type": "message_start", "message": self.opening()};
         stream.event(sse(Some("message_start"), &start)).await?;
         if self.thinks {
@@ -110,7 +110,7 @@ impl StreamedResponse for SimulatedMessage {
 }
 
 impl SimulatedMessage {
-    async fn play_thought(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
+    async fn play_thought(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         let block = object! {"type": "thinking", "thinking": "", "signature": ""};
         stream.event(block_start(0, &block)).await?;
         for piece in text::pieces(THOUGHT, None) {

@@ -13,7 +13,7 @@ pub struct ModelOutput {
     pub content: OutputContent,
     /// Whether the token limit of the request truncated the text.
     pub truncated: bool,
-    pub usage: OutputTokens,
+    pub usage: TokenCounts,
     piece: Option<usize>,
 }
 
@@ -28,7 +28,7 @@ pub enum OutputContent {
 
 /// Token counts.
 #[derive(Clone, Copy)]
-pub struct OutputTokens {
+pub struct TokenCounts {
     pub input: u64,
     pub output: u64,
 }
@@ -45,13 +45,13 @@ impl ModelOutput {
                 };
                 (call, false)
             }
-            None => said(ask, sizes, ordinary_tokens),
+            None => generated(ask, sizes, ordinary_tokens),
         };
         let output = text::tokens(streamed(&content).len());
         Self {
             content,
             truncated,
-            usage: OutputTokens {
+            usage: TokenCounts {
                 input: ask.input_tokens,
                 output,
             },
@@ -69,13 +69,17 @@ impl ModelOutput {
     }
 }
 
-impl OutputTokens {
+impl TokenCounts {
     pub fn total(self) -> u64 {
         self.input + self.output
     }
 }
 
-fn said(ask: &ModelRequest, sizes: ResponseSizes, ordinary_tokens: u64) -> (OutputContent, bool) {
+fn generated(
+    ask: &ModelRequest,
+    sizes: ResponseSizes,
+    ordinary_tokens: u64,
+) -> (OutputContent, bool) {
     let mut text = match (ask.shape, sizes.text) {
         (OutputFormat::Prose, Some(bytes)) => {
             // A size in the directives takes precedence over the token limit.

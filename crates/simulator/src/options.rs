@@ -2,7 +2,7 @@
 
 /// The default behaviour of a [`Simulator`](super::Simulator), which directives override.
 #[derive(Clone, Debug)]
-pub struct SimulatorOptions {
+pub struct SimulatorDefaults {
     /// Delay of the response head, in milliseconds.
     pub first_byte_ms: u64,
     /// Delay between the content events of a stream, in milliseconds.
@@ -21,7 +21,7 @@ pub struct SimulatorOptions {
     pub record: bool,
 }
 
-impl Default for SimulatorOptions {
+impl Default for SimulatorDefaults {
     fn default() -> Self {
         Self {
             first_byte_ms: 0,

@@ -4,12 +4,12 @@ use super::api_error::ApiError;
 use super::dialect::ApiDialect;
 use super::directive::{Directives, InterruptionKind};
 use super::endpoint::Endpoint;
-use super::endpoint_result::{EndpointResult, StreamedResponse};
+use super::endpoint_result::{EventStreamSource, SuccessfulResponse};
 use super::headers::{add_provider_headers, add_refusal_headers, credential, form_boundary};
 use super::request_context::RequestContext;
-use super::request_log::OpenRequest;
+use super::request_log::UnfinishedRequest;
 use super::request_record::ResponseEnd;
-use super::stream::{EventStream, StreamPlan};
+use super::stream::{EventSender, StreamPlan};
 use super::{
     Simulator, chat, directive_resolver, images, media, messages, models, resource_store,
     responses, video,
@@ -72,7 +72,7 @@ impl ReceivedRequest<'_> {
         &self,
         directives: &Directives,
         raw: Bytes,
-        open_request: OpenRequest,
+        open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
         let body = serde_json::from_slice::<Value>(&raw);
         if let Some(model) = self.model_named(body.as_ref().ok(), &raw) {
@@ -92,19 +92,19 @@ impl ReceivedRequest<'_> {
             );
         }
         match outcome {
-            Ok(EndpointResult::Whole(json)) => {
+            Ok(SuccessfulResponse::Whole(json)) => {
                 self.send_json(json.into(), directives, open_request)
             }
-            Ok(EndpointResult::Ready(json)) => self.send_json(json, directives, open_request),
-            Ok(EndpointResult::Late(json, by)) => {
+            Ok(SuccessfulResponse::Ready(json)) => self.send_json(json, directives, open_request),
+            Ok(SuccessfulResponse::Late(json, by)) => {
                 tokio::time::sleep(by).await;
                 self.send_json(json.into(), directives, open_request)
             }
-            Ok(EndpointResult::Content(content_type, content)) => {
+            Ok(SuccessfulResponse::Content(content_type, content)) => {
                 let answer = SimulatedResponse::full(StatusCode::OK, content_type, content);
                 self.send_whole(answer, directives, open_request)
             }
-            Ok(EndpointResult::Stream(stream_response)) => {
+            Ok(SuccessfulResponse::Stream(stream_response)) => {
                 self.send_stream(stream_response, directives, open_request)
             }
             Err(refusal) => self.send_refusal(&refusal, directives, open_request),
@@ -161,7 +161,7 @@ impl ReceivedRequest<'_> {
         directives: &Directives,
         body: serde_json::Result<Value>,
         raw: &Bytes,
-    ) -> Result<EndpointResult, ApiError> {
+    ) -> Result<SuccessfulResponse, ApiError> {
         let endpoint = Endpoint::find(&self.head.method, self.path)?;
         let Simulator {
             options,
@@ -202,13 +202,19 @@ impl ReceivedRequest<'_> {
                 .versioned()
                 .and_then(|()| messages::count_tokens(&body()?)),
             Endpoint::CreateResponse => responses::create(&body()?, raw, &call, store),
-            Endpoint::GetResponse(id) => store.get(account, id).map(EndpointResult::Ready),
-            Endpoint::CancelResponse(id) => store.cancel(account, id).map(EndpointResult::Ready),
-            Endpoint::DeleteResponse(id) => store.delete(account, id).map(EndpointResult::Whole),
-            Endpoint::InputItems(id) => store.input_items(account, id).map(EndpointResult::Whole),
-            Endpoint::Shelf(shelf, operation) => {
+            Endpoint::GetResponse(id) => store.get(account, id).map(SuccessfulResponse::Ready),
+            Endpoint::CancelResponse(id) => {
+                store.cancel(account, id).map(SuccessfulResponse::Ready)
+            }
+            Endpoint::DeleteResponse(id) => {
+                store.delete(account, id).map(SuccessfulResponse::Whole)
+            }
+            Endpoint::InputItems(id) => store
+                .input_items(account, id)
+                .map(SuccessfulResponse::Whole),
+            Endpoint::Resource(kind, operation) => {
                 let form = resource_store::UploadBody::of(self.head, raw);
-                resources.respond(shelf, operation, form, self.dialect, account, ids)
+                resources.respond(kind, operation, form, self.dialect, account, ids)
             }
             Endpoint::Video(family, operation) => video::respond(family, operation, body, &call),
             Endpoint::EditImage => {
@@ -217,10 +223,15 @@ impl ReceivedRequest<'_> {
             Endpoint::Media(name) => {
                 let query = self.head.uri.query().unwrap_or_default();
                 let (content_type, content) = media::file(name, query);
-                Ok(EndpointResult::Content(content_type, content))
+                Ok(SuccessfulResponse::Content(content_type, content))
             }
-            Endpoint::Models => Ok(EndpointResult::Whole(models::list(models, self.dialect))),
-            Endpoint::Model(id) => models::one(models, id, self.dialect).map(EndpointResult::Whole),
+            Endpoint::Models => Ok(SuccessfulResponse::Whole(models::list(
+                models,
+                self.dialect,
+            ))),
+            Endpoint::Model(id) => {
+                models::one(models, id, self.dialect).map(SuccessfulResponse::Whole)
+            }
         }
     }
 
@@ -235,7 +246,7 @@ impl ReceivedRequest<'_> {
         &self,
         json: Bytes,
         directives: &Directives,
-        open_request: OpenRequest,
+        open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
         let answer = SimulatedResponse::full(StatusCode::OK, "application/json", json);
         self.send_whole(answer, directives, open_request)
@@ -245,7 +256,7 @@ impl ReceivedRequest<'_> {
         &self,
         refusal: &ApiError,
         directives: &Directives,
-        open_request: OpenRequest,
+        open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
         let body = refusal.body(self.dialect, &self.request_id);
         let mut answer = SimulatedResponse::full(refusal.status, "application/json", body);
@@ -264,7 +275,7 @@ impl ReceivedRequest<'_> {
         &self,
         mut answer: SimulatedResponse,
         directives: &Directives,
-        open_request: OpenRequest,
+        open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
         open_request.first_byte();
         self.add_headers(&mut answer);
@@ -287,9 +298,9 @@ impl ReceivedRequest<'_> {
 
     fn send_stream(
         &self,
-        stream_response: Box<dyn StreamedResponse>,
+        stream_response: Box<dyn EventStreamSource>,
         directives: &Directives,
-        open_request: OpenRequest,
+        open_request: UnfinishedRequest,
     ) -> SimulatedResponse {
         let overloaded = match self.dialect {
             ApiDialect::Messages => StatusCode::from_u16(529).expect("529 is a status"),
@@ -298,11 +309,11 @@ impl ReceivedRequest<'_> {
         let error = self.directed_error(directives, overloaded);
         let pace = Duration::from_millis(self.simulator.options.event_ms);
         let plan = StreamPlan::new(self.dialect, &self.request_id, pace, directives, error);
-        let (stream, receiver) = EventStream::new(open_request, plan);
+        let (stream, receiver) = EventSender::new(open_request, plan);
         tokio::spawn(run_stream(
             stream_response,
             stream,
-            StreamOpening::of(directives),
+            StreamStartBehavior::of(directives),
         ));
         let mut answer = SimulatedResponse::stream("text/event-stream; charset=utf-8", receiver);
         self.add_headers(&mut answer);
@@ -318,14 +329,14 @@ impl ReceivedRequest<'_> {
 
 /// What a stream does after its head.
 #[derive(Clone, Copy)]
-enum StreamOpening {
+enum StreamStartBehavior {
     Play,
     Cut,
     ErrorEvent,
     Malformed,
 }
 
-impl StreamOpening {
+impl StreamStartBehavior {
     fn of(directives: &Directives) -> Self {
         if directives.cut {
             Self::Cut
@@ -340,22 +351,22 @@ impl StreamOpening {
 }
 
 async fn run_stream(
-    stream_response: Box<dyn StreamedResponse>,
-    mut stream: EventStream,
-    opening: StreamOpening,
+    stream_response: Box<dyn EventStreamSource>,
+    mut stream: EventSender,
+    opening: StreamStartBehavior,
 ) {
     const MALFORMED: &[u8] = b"data: {\"id\":\"simulated\",\"choices\":[{\n\n";
     let ending = match opening {
-        StreamOpening::Play => stream_response.send(&mut stream).await.err(),
-        StreamOpening::Cut => Some(stream.cut().await),
-        StreamOpening::ErrorEvent => Some(stream.error_event().await),
-        StreamOpening::Malformed => stream.event(Bytes::from_static(MALFORMED)).await.err(),
+        StreamStartBehavior::Play => stream_response.send(&mut stream).await.err(),
+        StreamStartBehavior::Cut => Some(stream.cut().await),
+        StreamStartBehavior::ErrorEvent => Some(stream.error_event().await),
+        StreamStartBehavior::Malformed => stream.event(Bytes::from_static(MALFORMED)).await.err(),
     };
     stream.finish(ending.unwrap_or(ResponseEnd::Complete)).await;
 }
 
 /// `half` of a body, followed by a closed connection.
-fn cut_off(half: Bytes, open_request: OpenRequest) -> SimulatedBody {
+fn cut_off(half: Bytes, open_request: UnfinishedRequest) -> SimulatedBody {
     let (sender, receiver) = mpsc::channel(2);
     for chunk in [BodyChunk::Data(half), BodyChunk::Cut] {
         let sent = sender.try_send(chunk);
@@ -366,7 +377,7 @@ fn cut_off(half: Bytes, open_request: OpenRequest) -> SimulatedBody {
 }
 
 /// `half` of a body, and then nothing until the client leaves.
-fn stalled(half: Bytes, open_request: OpenRequest) -> SimulatedBody {
+fn stalled(half: Bytes, open_request: UnfinishedRequest) -> SimulatedBody {
     let (sender, receiver) = mpsc::channel(1);
     tokio::spawn(async move {
         let sent = sender.send(BodyChunk::Data(half)).await;

@@ -2,7 +2,7 @@
 
 use super::directive::{Directives, ResponseSizes};
 use super::ids::IdGenerator;
-use super::options::SimulatorOptions;
+use super::options::SimulatorDefaults;
 use super::resource_store::ResourceStore;
 use super::video::VideoTaskStore;
 use http::request::Parts;
@@ -11,7 +11,7 @@ use http::request::Parts;
 pub struct RequestContext<'c> {
     pub directives: &'c Directives,
     pub sizes: ResponseSizes,
-    pub options: &'c SimulatorOptions,
+    pub options: &'c SimulatorDefaults,
     pub ids: &'c IdGenerator,
     pub head: &'c Parts,
     pub request_id: &'c str,

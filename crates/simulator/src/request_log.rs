@@ -32,8 +32,8 @@ pub struct RequestLog {
     buffer: Mutex<RecordBuffer>,
 }
 
-/// An open request. If it is dropped before [`OpenRequest::end`], the client has left.
-pub struct OpenRequest {
+/// An open request. If it is dropped before [`UnfinishedRequest::end`], the client has left.
+pub struct UnfinishedRequest {
     request_log: Arc<RequestLog>,
     record: Option<Arc<RequestRecord>>,
     ended: bool,
@@ -60,9 +60,9 @@ impl RequestLog {
     }
 
     /// Records a received request.
-    pub fn enter(self: &Arc<Self>, head: &Arc<Parts>, body: &Bytes) -> OpenRequest {
+    pub fn enter(self: &Arc<Self>, head: &Arc<Parts>, body: &Bytes) -> UnfinishedRequest {
         self.open.fetch_add(1, Ordering::Relaxed);
-        OpenRequest {
+        UnfinishedRequest {
             request_log: Arc::clone(self),
             record: self.limits.map(|limits| self.note(head, body, limits)),
             ended: false,
@@ -159,7 +159,7 @@ impl RecordBuffer {
     }
 }
 
-impl OpenRequest {
+impl UnfinishedRequest {
     /// Records the model that the request names.
     pub fn names_model(&self, model: &str) {
         if let Some(record) = &self.record {
@@ -188,7 +188,7 @@ impl OpenRequest {
     }
 }
 
-impl Drop for OpenRequest {
+impl Drop for UnfinishedRequest {
     fn drop(&mut self) {
         if !self.ended {
             self.close(ResponseEnd::ClientLeft);
@@ -207,7 +207,7 @@ mod tests {
         body: 10,
     };
 
-    fn enter(request_log: &Arc<RequestLog>, body: impl Into<Bytes>) -> OpenRequest {
+    fn enter(request_log: &Arc<RequestLog>, body: impl Into<Bytes>) -> UnfinishedRequest {
         let head = Request::new(()).into_parts().0;
         request_log.enter(&Arc::new(head), &body.into())
     }

@@ -3,7 +3,7 @@
 use super::api_error::ApiError;
 use super::dialect::ApiDialect;
 use super::endpoint::{ResourceKind, ResourceOperation};
-use super::endpoint_result::EndpointResult;
+use super::endpoint_result::SuccessfulResponse;
 use super::headers::form_boundary;
 use super::ids::IdGenerator;
 use super::json::{JsonText, object};
@@ -113,7 +113,7 @@ impl ResourceStore {
         dialect: ApiDialect,
         account: &str,
         ids: &IdGenerator,
-    ) -> Result<EndpointResult, ApiError> {
+    ) -> Result<SuccessfulResponse, ApiError> {
         self.check_named(account, &form.json)?;
         let mut resources = self.lock();
         let find = |resources: &[StoredResource], id| place(resources, account, kind, id);
@@ -131,7 +131,7 @@ impl ResourceStore {
             ResourceOperation::Get(id) => resources[find(&resources, id)?].entry.json.clone(),
             ResourceOperation::Content(id) => {
                 let content = &resources[find(&resources, id)?].entry.content;
-                return Ok(EndpointResult::Content(FILE_TYPE, content.clone()));
+                return Ok(SuccessfulResponse::Content(FILE_TYPE, content.clone()));
             }
             ResourceOperation::Delete(id) => {
                 let index = find(&resources, id)?;
@@ -156,7 +156,7 @@ impl ResourceStore {
             }
             ResourceOperation::PartContent(id, part) => {
                 let (_, part) = resources[find(&resources, id)?].part(part)?;
-                return Ok(EndpointResult::Content(FILE_TYPE, part.content.clone()));
+                return Ok(SuccessfulResponse::Content(FILE_TYPE, part.content.clone()));
             }
             ResourceOperation::DeletePart(id, part) => {
                 let thing = find(&resources, id)?;
@@ -165,7 +165,7 @@ impl ResourceStore {
                 resources[thing].entry.json.clone()
             }
         };
-        Ok(EndpointResult::Whole(json))
+        Ok(SuccessfulResponse::Whole(json))
     }
 
     /// Creates the container for a tool, and returns its id.

@@ -4,7 +4,7 @@ use super::api_error::ApiError;
 use super::clock::monotonic_nanos;
 use super::dialect::ApiDialect;
 use super::directive::{Directives, InterruptionKind, StreamInterruption};
-use super::request_log::OpenRequest;
+use super::request_log::UnfinishedRequest;
 use super::request_record::ResponseEnd;
 use crate::http_response::BodyChunk;
 use bytes::Bytes;
@@ -16,9 +16,9 @@ use tokio::time::{Instant, sleep_until};
 const CAPACITY: usize = 8;
 
 /// The sending side of a stream.
-pub struct EventStream {
+pub struct EventSender {
     sender: mpsc::Sender<BodyChunk>,
-    open_request: OpenRequest,
+    open_request: UnfinishedRequest,
     plan: StreamPlan,
     events: u64,
     bytes: u64,
@@ -46,8 +46,11 @@ pub struct ContentDelta<'t> {
     pub sequence: u64,
 }
 
-impl EventStream {
-    pub fn new(open_request: OpenRequest, plan: StreamPlan) -> (Self, mpsc::Receiver<BodyChunk>) {
+impl EventSender {
+    pub fn new(
+        open_request: UnfinishedRequest,
+        plan: StreamPlan,
+    ) -> (Self, mpsc::Receiver<BodyChunk>) {
         let (sender, receiver) = mpsc::channel(CAPACITY);
         let stream = Self {
             sender,

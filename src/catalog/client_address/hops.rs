@@ -30,7 +30,7 @@ pub fn hops_from_the_right(
     syntax: HopListSyntax,
 ) -> impl Iterator<Item = Option<ForwardedHop>> {
     let lines = headers.get_all(syntax.header()).into_iter().rev();
-    let elements = lines.flat_map(move |line| ReverseHopElements {
+    let elements = lines.flat_map(move |line| ReverseHopIterator {
         left: Some(line.as_bytes()),
         syntax,
     });
@@ -40,13 +40,13 @@ pub fn hops_from_the_right(
         .map(move |element| hop(element, syntax))
 }
 
-struct ReverseHopElements<'l> {
+struct ReverseHopIterator<'l> {
     /// The part of the line that has not been read yet.
     left: Option<&'l [u8]>,
     syntax: HopListSyntax,
 }
 
-impl<'l> Iterator for ReverseHopElements<'l> {
+impl<'l> Iterator for ReverseHopIterator<'l> {
     type Item = &'l [u8];
 
     fn next(&mut self) -> Option<&'l [u8]> {

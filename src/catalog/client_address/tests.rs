@@ -137,7 +137,7 @@ fn only_the_named_source_counts_and_only_from_trusted_peers() {
 }
 
 #[test]
-fn providers_are_told_what_the_operator_says() {
+fn forwarded_headers_follow_the_operators_policy() {
     use AddressSource::{Forwarded, Socket, XForwardedFor};
     use ForwardedPolicy::{Append, Off, Replace};
     let mut sent = headers(&X_FORWARDED_FOR, &["192.0.2.9, 203.0.113.7", "10.2.2.2"]);
@@ -166,12 +166,12 @@ fn providers_are_told_what_the_operator_says() {
         (Socket, PEER, Replace, Some("10.0.0.1")),
     ] {
         let client = addresses(source).client_of(peer.parse().unwrap(), &sent);
-        let told = client.forwarded(policy, &sent);
-        let value = told.as_ref().map(|(_, value)| value.to_str().unwrap());
+        let reported = client.forwarded(policy, &sent);
+        let value = reported.as_ref().map(|(_, value)| value.to_str().unwrap());
         assert_eq!(value, expected, "{source:?} {peer} {policy:?}");
         let is_own = |(name, _): &(HeaderName, HeaderValue)| {
             (*name == http::header::FORWARDED) == (source == Forwarded)
         };
-        assert!(told.as_ref().is_none_or(is_own), "{source:?}");
+        assert!(reported.as_ref().is_none_or(is_own), "{source:?}");
     }
 }

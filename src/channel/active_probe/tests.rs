@@ -31,7 +31,7 @@ fn probed(keys: u64) -> Arc<Channel> {
     Arc::new(channel)
 }
 
-fn key_of(probing: Option<ActiveProbe>) -> Option<usize> {
+fn key_of(probing: Option<ProbeAttempt>) -> Option<usize> {
     probing.expect("a probe is of use").key
 }
 
@@ -95,10 +95,10 @@ fn a_probe_result_counts_for_the_channel_or_the_credential_or_neither() {
         let probing = channels.probe(&channel, 0, now).expect("it is well");
         probing.report(found, "req_1");
         let is_healthy = |fingerprint| channels.status(fingerprint, now) == HealthStatus::Healthy;
-        let told = (
+        let reported = (
             is_healthy(channel.fingerprint),
             is_healthy(channel.credentials[0].fingerprint),
         );
-        assert_eq!(told, (whole, key), "{found:?}");
+        assert_eq!(reported, (whole, key), "{found:?}");
     }
 }

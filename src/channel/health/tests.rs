@@ -22,7 +22,7 @@ fn failure(reason: FailureReason, retry_after: Option<Duration>) -> AttemptFailu
 fn fail(
     health: &HealthTracker,
     now: u64,
-    permit: UsePermit,
+    permit: HealthPermit,
     reason: FailureReason,
 ) -> Option<Duration> {
     health
@@ -44,12 +44,12 @@ fn consecutive_failures_start_a_cool_down_and_a_success_resets_the_count() {
         fail(
             &health,
             0,
-            UsePermit::Normal,
+            HealthPermit::Normal,
             FailureReason::ConnectionClosed,
         )
     };
     assert_eq!((fails(), fails()), (None, None));
-    health.record_success(MonotonicTime(0), UsePermit::Normal);
+    health.record_success(MonotonicTime(0), HealthPermit::Normal);
     assert_eq!((fails(), fails()), (None, None));
     assert_eq!(fails(), Some(Duration::from_secs(1)));
     assert_eq!(health.try_use(MonotonicTime(999)), None);
@@ -58,7 +58,7 @@ fn consecutive_failures_start_a_cool_down_and_a_success_resets_the_count() {
 #[test]
 fn half_open_admits_one_request_at_a_time() {
     let health = HealthTracker::default();
-    fail(&health, 0, UsePermit::Normal, FailureReason::RateLimited);
+    fail(&health, 0, HealthPermit::Normal, FailureReason::RateLimited);
     assert_eq!(
         health.status(MonotonicTime(1_000)),
         HealthStatus::HalfOpen {
@@ -67,18 +67,18 @@ fn half_open_admits_one_request_at_a_time() {
     );
     assert_eq!(
         health.try_use(MonotonicTime(1_000)),
-        Some(UsePermit::HalfOpenTrial)
+        Some(HealthPermit::HalfOpenTrial)
     );
     assert_eq!(health.try_use(MonotonicTime(1_000)), None);
-    health.release_trial(UsePermit::HalfOpenTrial);
+    health.release_trial(HealthPermit::HalfOpenTrial);
     assert_eq!(
         health.try_use(MonotonicTime(1_000)),
-        Some(UsePermit::HalfOpenTrial)
+        Some(HealthPermit::HalfOpenTrial)
     );
-    assert!(health.record_success(MonotonicTime(1_001), UsePermit::HalfOpenTrial));
+    assert!(health.record_success(MonotonicTime(1_001), HealthPermit::HalfOpenTrial));
     assert_eq!(
         health.try_use(MonotonicTime(1_001)),
-        Some(UsePermit::Normal)
+        Some(HealthPermit::Normal)
     );
 }
 
@@ -86,17 +86,22 @@ fn half_open_admits_one_request_at_a_time() {
 fn each_further_cool_down_is_twice_as_long_up_to_the_longest() {
     let health = HealthTracker::default();
     let mut now = 0;
-    let mut permit = UsePermit::Normal;
+    let mut permit = HealthPermit::Normal;
     for seconds in [1, 2, 4, 8, 10, 10] {
         let span = fail(&health, now, permit, FailureReason::RateLimited).unwrap();
         assert_eq!(span, Duration::from_secs(seconds));
         now += seconds * 1000;
         permit = health.try_use(MonotonicTime(now)).unwrap();
-        assert_eq!(permit, UsePermit::HalfOpenTrial);
+        assert_eq!(permit, HealthPermit::HalfOpenTrial);
     }
     health.record_success(MonotonicTime(now), permit);
     assert_eq!(
-        fail(&health, now, UsePermit::Normal, FailureReason::RateLimited),
+        fail(
+            &health,
+            now,
+            HealthPermit::Normal,
+            FailureReason::RateLimited
+        ),
         Some(Duration::from_secs(1))
     );
 }
@@ -107,7 +112,7 @@ fn retry_after_sets_the_length_of_the_cool_down() {
     let retry_after = Some(Duration::from_secs(30));
     health.record_failure(
         MonotonicTime(0),
-        UsePermit::Normal,
+        HealthPermit::Normal,
         &POLICY,
         &failure(FailureReason::RateLimited, retry_after),
         "req_1",
@@ -116,12 +121,12 @@ fn retry_after_sets_the_length_of_the_cool_down() {
     assert_eq!(health.try_use(MonotonicTime(29_999)), None);
     assert_eq!(
         health.try_use(MonotonicTime(30_000)),
-        Some(UsePermit::HalfOpenTrial)
+        Some(HealthPermit::HalfOpenTrial)
     );
     let retry_after = Some(Duration::from_secs(1_000_000));
     let cooled = health.record_failure(
         MonotonicTime(30_000),
-        UsePermit::HalfOpenTrial,
+        HealthPermit::HalfOpenTrial,
         &POLICY,
         &failure(FailureReason::RateLimited, retry_after),
         "req_1",
@@ -136,7 +141,7 @@ fn a_refused_credential_cools_down_for_longer() {
     let span = fail(
         &health,
         0,
-        UsePermit::Normal,
+        HealthPermit::Normal,
         FailureReason::RefusedCredential,
     );
     assert_eq!(span, Some(Duration::from_secs(60)));
@@ -146,7 +151,7 @@ fn a_refused_credential_cools_down_for_longer() {
 fn a_sole_refused_credential_is_retried_within_seconds_with_growing_cool_downs() {
     let policy = policy_of_sole_credential(POLICY);
     let health = HealthTracker::default();
-    let (mut now, mut permit) = (0, UsePermit::Normal);
+    let (mut now, mut permit) = (0, HealthPermit::Normal);
     for seconds in [2, 4, 8, 16, 32, 64, 128, 256, 512, 600, 600] {
         let reason = FailureReason::RefusedCredential;
         let cooled = health.record_failure(
@@ -164,7 +169,7 @@ fn a_sole_refused_credential_is_retried_within_seconds_with_growing_cool_downs()
     health.record_success(MonotonicTime(now), permit);
     let cooled = health.record_failure(
         MonotonicTime(now),
-        UsePermit::Normal,
+        HealthPermit::Normal,
         &policy,
         &failure(FailureReason::RefusedAccount, None),
         "req_1",
@@ -184,8 +189,8 @@ fn a_failure_rate_starts_a_cool_down_too() {
     let mut cooled = None;
     for request in 0..FAILURE_WINDOW_REQUESTS_MIN {
         match request % 2 {
-            0 => drop(health.record_success(MonotonicTime(0), UsePermit::Normal)),
-            _ => cooled = fail(&health, 0, UsePermit::Normal, FailureReason::ServerError),
+            0 => drop(health.record_success(MonotonicTime(0), HealthPermit::Normal)),
+            _ => cooled = fail(&health, 0, HealthPermit::Normal, FailureReason::ServerError),
         }
     }
     assert!(cooled.is_some());
@@ -194,21 +199,21 @@ fn a_failure_rate_starts_a_cool_down_too() {
 #[test]
 fn a_response_to_an_earlier_request_does_not_end_the_cool_down() {
     let health = HealthTracker::default();
-    fail(&health, 0, UsePermit::Normal, FailureReason::RateLimited);
-    assert!(!health.record_success(MonotonicTime(10), UsePermit::Normal));
+    fail(&health, 0, HealthPermit::Normal, FailureReason::RateLimited);
+    assert!(!health.record_success(MonotonicTime(10), HealthPermit::Normal));
     assert_eq!(health.try_use(MonotonicTime(10)), None);
     assert_eq!(
         fail(
             &health,
             10,
-            UsePermit::Normal,
+            HealthPermit::Normal,
             FailureReason::ConnectionClosed
         ),
         None
     );
     assert_eq!(
         health.try_use(MonotonicTime(1_000)),
-        Some(UsePermit::HalfOpenTrial)
+        Some(HealthPermit::HalfOpenTrial)
     );
 }
 
@@ -218,7 +223,7 @@ fn jitter_only_shortens_a_cool_down() {
         let health = HealthTracker::default();
         let cooled = health.record_failure(
             MonotonicTime(0),
-            UsePermit::Normal,
+            HealthPermit::Normal,
             &POLICY,
             &failure(FailureReason::RateLimited, None),
             "req_1",
@@ -240,7 +245,7 @@ fn a_probe_ends_a_cool_down_unless_retry_after_or_a_refused_credential_set_it() 
         let health = HealthTracker::default();
         health.record_failure(
             MonotonicTime(0),
-            UsePermit::Normal,
+            HealthPermit::Normal,
             &POLICY,
             &failure(reason, retry_after),
             "req_1",
@@ -294,7 +299,7 @@ fn no_request_is_the_trial_while_probes_fail() {
     assert!(health.record_probe_success(MonotonicTime(260_000)));
     assert_eq!(
         health.try_use(MonotonicTime(260_000)),
-        Some(UsePermit::Normal)
+        Some(HealthPermit::Normal)
     );
 }
 
@@ -304,19 +309,19 @@ fn a_stale_success_does_not_end_a_later_cool_down() {
     fail(
         &health,
         0,
-        UsePermit::Normal,
+        HealthPermit::Normal,
         FailureReason::ConnectionClosed,
     );
     let retry_after = Some(Duration::from_secs(300));
     health.record_failure(
         MonotonicTime(0),
-        UsePermit::Normal,
+        HealthPermit::Normal,
         &POLICY,
         &failure(FailureReason::RateLimited, retry_after),
         "req_1",
         0.0,
     );
-    assert!(!health.record_success(MonotonicTime(10), UsePermit::LastResort));
+    assert!(!health.record_success(MonotonicTime(10), HealthPermit::LastResort));
     assert_eq!(health.try_use(MonotonicTime(299_999)), None);
 }
 
@@ -324,7 +329,7 @@ fn a_stale_success_does_not_end_a_later_cool_down() {
 fn the_report_has_the_beginning_the_end_and_the_last_error_of_what_is_not_healthy() {
     let health = HealthTracker::default();
     assert_eq!(health.report(MonotonicTime(0)), HealthReport::healthy());
-    fail(&health, 0, UsePermit::Normal, FailureReason::RateLimited);
+    fail(&health, 0, HealthPermit::Normal, FailureReason::RateLimited);
     let cooling = health.report(MonotonicTime(1));
     let since = cooling.since.unwrap();
     assert_eq!(cooling.status.name(), "cooling_down");
@@ -366,7 +371,7 @@ fn a_refused_credential_is_unhealthy_until_its_cool_down_is_over() {
         FailureReason::RefusedAccount,
     ] {
         let health = HealthTracker::default();
-        fail(&health, 0, UsePermit::Normal, reason);
+        fail(&health, 0, HealthPermit::Normal, reason);
         let name_at = |at| health.status(MonotonicTime(at)).name();
         assert_eq!(
             (name_at(59_999), name_at(60_000)),

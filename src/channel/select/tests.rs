@@ -54,8 +54,8 @@ fn candidate(channel: Channel) -> Candidate {
     }
 }
 
-pub(in crate::channel) fn channels() -> Arc<LiveChannels> {
-    Arc::new(LiveChannels::new(Arc::new(Metrics::new())))
+pub(in crate::channel) fn channels() -> Arc<ChannelStates> {
+    Arc::new(ChannelStates::new(Arc::new(Metrics::new())))
 }
 
 /// How many of `requests` go to each candidate, with one request every `every` milliseconds; a request to a channel

@@ -2,7 +2,7 @@
 
 use crate::catalog::egress::EgressPolicy;
 use crate::filter::fetch::{FetchLimits, FetchedFile, FileFetcher};
-use crate::protocol::images::{MismatchedImage, encode_onto, type_of};
+use crate::protocol::images::{ImageToConvert, encode_onto, type_of};
 use crate::protocol::json::edit::JsonEdits;
 use bytes::Bytes;
 use std::future::{Future, poll_fn};
@@ -21,7 +21,7 @@ const WITHIN: Duration = Duration::from_secs(30);
 
 /// Inserts the images into a response whose caller asked for base64. Returns whether all of them were inserted.
 pub(super) async fn inline(
-    mismatched: &[MismatchedImage<'_>],
+    mismatched: &[ImageToConvert<'_>],
     fetch: Option<&dyn FileFetcher>,
     egress: &EgressPolicy,
     edits: &mut JsonEdits,

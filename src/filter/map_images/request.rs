@@ -5,7 +5,7 @@ use crate::catalog::model::Candidate;
 use crate::filter::view::{AttemptView, RequestView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::images::{
-    self, EncodedForm, FileEncoding, ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField,
+    self, EncodedForm, FileRepresentation, ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField,
 };
 use bytes::Bytes;
 use http::{HeaderValue, header};
@@ -66,7 +66,7 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
             (body, content_type.expect("our boundary is plain text"))
         }
         (BodyConversion::Json, Some(form)) => {
-            let json = images::encode_json(form, FileEncoding::DataUrls, rewrite)?;
+            let json = images::encode_json(form, FileRepresentation::DataUrls, rewrite)?;
             (json, HeaderValue::from_static("application/json"))
         }
         (BodyConversion::Json | BodyConversion::Unchanged, _) => {

@@ -54,8 +54,8 @@ pub(super) async fn finish(
         Err(_) => return Err(no_images(body)),
     };
     let root = document.root();
-    let says = |name: &str| root.get(name).is_some_and(|value| !value.is_null());
-    if root.kind() != ValueKind::Object || says("error") && !says("data") {
+    let has = |name: &str| root.get(name).is_some_and(|value| !value.is_null());
+    if root.kind() != ValueKind::Object || has("error") && !has("data") {
         return Err(no_images(body));
     }
     let mut edits = JsonEdits::default();

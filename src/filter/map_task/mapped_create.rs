@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 /// Translated creates, stored from `on_body` until the response.
 #[derive(Default)]
-pub(super) struct MappedCreates(Vec<MappedCreate>);
+pub(super) struct MappedCreateRequests(Vec<MappedCreateRequest>);
 
 /// A create, translated for one family and model.
-pub(super) struct MappedCreate {
+pub(super) struct MappedCreateRequest {
     pub family: Arc<str>,
     /// The channel's name for the model.
     pub model: Arc<str>,
@@ -28,15 +28,15 @@ pub(super) struct MappedCreate {
 pub(super) fn create_for<'r>(
     request: &'r RequestView,
     candidate: &Candidate,
-) -> Option<&'r MappedCreate> {
+) -> Option<&'r MappedCreateRequest> {
     let family = &candidate.channel.family.as_ref()?.name;
     let model = &candidate.model.as_ref()?.name;
-    let MappedCreates(creates) = request.state.get()?;
+    let MappedCreateRequests(creates) = request.state.get()?;
     let mut creates = creates.iter();
     creates.find(|create| create.family == *family && create.model == *model)
 }
 
-pub(super) fn store_create(request: &mut RequestView, create: MappedCreate) {
-    let MappedCreates(creates) = request.state.get_or_default();
+pub(super) fn store_create(request: &mut RequestView, create: MappedCreateRequest) {
+    let MappedCreateRequests(creates) = request.state.get_or_default();
     creates.push(create);
 }

@@ -2,16 +2,16 @@
 
 use super::request::unknown;
 use super::response::{native, translated_error};
-use super::{MapTask, no_family};
+use super::{MapTaskFilter, no_family};
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
-use crate::polls::{PolledStatus, QueryError, StatusQuery, StatusReport};
+use crate::polls::{CallerStatusPoll, PolledStatus, QueryError, StatusReport};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::state::calendar::unix_ms;
 use crate::subrequest::{Subrequest, SubrequestResponse};
-use crate::task::family::{RequestTemplate, TaskCancel, VideoFamily};
+use crate::task::family::{RequestTemplate, TaskCancelCall, VideoFamily};
 use crate::task::id::TaskId;
 use crate::task::state::TaskState;
 use crate::task::status::TaskStatus;
@@ -32,15 +32,15 @@ const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
 const ID_BYTES_MIN: usize = 8;
 
 /// A task of the caller, and how to query it.
-struct PolledTask {
+struct QueryableTask {
     candidate: Candidate,
-    status_query: StatusQuery,
+    status_query: CallerStatusPoll,
     /// The task id as the caller sent it.
     id: String,
 }
 
-impl MapTask {
-    /// Replies with the status of the task that [`MapTask::find_task`] found.
+impl MapTaskFilter {
+    /// Replies with the status of the task that [`MapTaskFilter::find_task`] found.
     pub(super) async fn query(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         let Some(subrequests) = request.subrequests.clone() else {
             return Ok(FilterAction::Continue);
@@ -99,11 +99,11 @@ impl MapTask {
         }
     }
 
-    fn polled_task(&self, request: &RequestView) -> Result<PolledTask, Fault> {
+    fn polled_task(&self, request: &RequestView) -> Result<QueryableTask, Fault> {
         let destination = request.destination.as_ref().ok_or_else(no_family)?;
         let candidate = destination.candidates.first().ok_or_else(no_family)?;
-        Ok(PolledTask {
-            status_query: StatusQuery {
+        Ok(QueryableTask {
+            status_query: CallerStatusPoll {
                 family: candidate.channel.family.clone().ok_or_else(no_family)?,
                 task: request.state.get::<TaskId>().cloned().ok_or_else(unknown)?,
                 state: self.state.clone(),
@@ -115,7 +115,7 @@ impl MapTask {
 
     fn status_reply(
         &self,
-        polled: &PolledTask,
+        polled: &QueryableTask,
         report: &StatusReport,
         poll_after: Duration,
     ) -> Result<FilterAction, Fault> {
@@ -132,7 +132,11 @@ impl MapTask {
 
     /// A provider's error in the caller's protocol. Callers of the generic protocol get a status instead of 404:
     /// providers forget tasks, and some know a new task only after a while.
-    fn error_reply(&self, polled: &PolledTask, error: &QueryError) -> Result<FilterAction, Fault> {
+    fn error_reply(
+        &self,
+        polled: &QueryableTask,
+        error: &QueryError,
+    ) -> Result<FilterAction, Fault> {
         let refused = match error {
             QueryError::Failed(fault) => return Err(fault.without_source()),
             QueryError::Refused(refused) => refused,
@@ -157,7 +161,7 @@ impl MapTask {
     /// passed on.
     fn cancel_error_reply(
         &self,
-        polled: &PolledTask,
+        polled: &QueryableTask,
         error: &QueryError,
     ) -> Result<FilterAction, Fault> {
         match error {
@@ -166,8 +170,8 @@ impl MapTask {
                     && refused.status != StatusCode::TOO_MANY_REQUESTS =>
             {
                 let why = "the provider refused to cancel this task; query its status";
-                let said = String::from_utf8_lossy(&refused.body);
-                Err(not_cancellable(why).detail(format!("{}: {said}", refused.status)))
+                let shown = String::from_utf8_lossy(&refused.body);
+                Err(not_cancellable(why).detail(format!("{}: {shown}", refused.status)))
             }
             error => self.error_reply(polled, error),
         }
@@ -175,7 +179,7 @@ impl MapTask {
 
     fn cancelled_reply(
         &self,
-        polled: &PolledTask,
+        polled: &QueryableTask,
         before: &StatusReport,
         returned: &SubrequestResponse,
     ) -> Result<FilterAction, Fault> {
@@ -201,7 +205,7 @@ impl MapTask {
 
     fn native(
         &self,
-        polled: &PolledTask,
+        polled: &QueryableTask,
         response: &JsonDocument,
         status: Option<&TaskStatus>,
     ) -> Bytes {
@@ -210,7 +214,7 @@ impl MapTask {
     }
 }
 
-impl PolledTask {
+impl QueryableTask {
     fn family(&self) -> &Arc<VideoFamily> {
         &self.status_query.family
     }
@@ -282,7 +286,7 @@ fn reply(status: StatusCode, mut headers: HeaderMap, body: Bytes) -> FilterActio
     })
 }
 
-fn too_late(cancel: &TaskCancel, state: TaskState) -> Fault {
+fn too_late(cancel: &TaskCancelCall, state: TaskState) -> Fault {
     let states: Vec<&str> = cancel.statuses.iter().map(|state| state.name()).collect();
     let (state, when) = (state.name(), states.join(" or "));
     not_cancellable(format!(

@@ -1,17 +1,17 @@
 //! Requests for video tasks: translates creates for the family, and opens task ids for queries and cancels.
 
-use super::mapped_create::{self, MappedCreate, create_for};
-use super::{MapTask, PARAMETERS, no_family};
+use super::mapped_create::{self, MappedCreateRequest, create_for};
+use super::{MapTaskFilter, PARAMETERS, no_family};
 use crate::catalog::model::Candidate;
 use crate::filter::view::{AttemptView, RequestView, RouteDestination};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, quoted};
 use crate::task::family::{MappedRequest, RequestTemplate, VideoFamily};
-use crate::task::generic::{FieldError, GenericRequest};
+use crate::task::generic::{FieldError, GenericVideoRequest};
 use crate::task::id::{TaskId, credential_fingerprint};
 use http::HeaderValue;
 
-impl MapTask {
+impl MapTaskFilter {
     /// Opens the task id in the path, and binds the request to the channel and the credential that created the task.
     pub(super) fn find_task(&self, request: &mut RequestView) -> Result<(), Fault> {
         let task = self.open(request, Self::id_in(request).ok_or_else(unknown)?)?;
@@ -121,7 +121,7 @@ impl MapTask {
             return Ok(());
         }
         let body = request.body.scanned();
-        let generic = GenericRequest::read(body).map_err(invalid)?;
+        let generic = GenericVideoRequest::read(body).map_err(invalid)?;
         let model = candidate.model.as_ref().ok_or_else(no_family)?;
         let mapped = family
             .request(&generic, &model.name, self.unsupported)
@@ -135,7 +135,7 @@ impl MapTask {
             true => None,
             false => HeaderValue::from_str(&names.join(", ")).ok(),
         };
-        let create = MappedCreate {
+        let create = MappedCreateRequest {
             family: family.name.clone(),
             model: model.name.clone(),
             body,

@@ -1,7 +1,7 @@
 //! Responses to creates: the sealed id of the new task, and errors in the caller's protocol.
 
 use super::mapped_create::create_for;
-use super::{MapTask, no_family};
+use super::{MapTaskFilter, no_family};
 use crate::filter::view::ResponseView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Lists the fields that were removed from a create.
 const IGNORED: HeaderName = HeaderName::from_static("x-headgate-ignored");
 
-impl MapTask {
+impl MapTaskFilter {
     /// Seals the provider's id of a new task.
     ///
     /// # Errors

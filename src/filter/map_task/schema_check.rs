@@ -1,6 +1,6 @@
 //! Checks a translated create against the schemas of its family and its model.
 
-use super::MapTask;
+use super::MapTaskFilter;
 use crate::catalog::model::Model;
 use crate::filter::kind::{BuildContext, InvalidSettings};
 use crate::filter::schema_fault::{self, VIOLATIONS_MAX};
@@ -42,7 +42,7 @@ impl FamilySchemas {
     }
 }
 
-impl MapTask {
+impl MapTaskFilter {
     /// Checks a translated create against the schemas of its family and of the model, by which the provider would
     /// reject it. The error uses the caller's field names.
     ///

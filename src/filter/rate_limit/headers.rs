@@ -3,14 +3,14 @@
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::rate_limit_headers::{RateLimitHeaders, RateLimitUnit, duration_text};
-use crate::state::admission::{CallerLimit, LimitKind, LimitStatus};
+use crate::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
 use http::{HeaderName, HeaderValue};
 use std::time::Duration;
 
 /// Adds the headers for requests and for tokens. Of several limits of a unit, the one with the least remaining counts.
 pub fn add_headers(
     request: &mut RequestView,
-    limits: &[CallerLimit],
+    limits: &[AdmissionLimit],
     limit_statuses: &[LimitStatus],
     now_ms: u64,
 ) {
@@ -27,7 +27,7 @@ pub fn add_headers(
 }
 
 /// The error for a request above `limit`, of which `left` remain.
-pub fn refusal(limit: &CallerLimit, tokens: u64, left: u64, wait: Duration) -> Fault {
+pub fn refusal(limit: &AdmissionLimit, tokens: u64, left: u64, wait: Duration) -> Fault {
     let most = limit.most;
     let when = duration_text(wait);
     let on = |word: &str| match &limit.model {
@@ -70,7 +70,7 @@ pub fn refusal(limit: &CallerLimit, tokens: u64, left: u64, wait: Duration) -> F
 
 fn tightest(
     counted: RateLimitUnit,
-    limits: &[CallerLimit],
+    limits: &[AdmissionLimit],
     limit_statuses: &[LimitStatus],
 ) -> Option<RateLimitHeaders> {
     limits
@@ -100,8 +100,8 @@ fn header_unit(measure: LimitKind) -> Option<RateLimitUnit> {
 mod tests {
     use super::*;
 
-    fn limit(measure: LimitKind, most: u64, model: Option<&str>) -> CallerLimit {
-        CallerLimit {
+    fn limit(measure: LimitKind, most: u64, model: Option<&str>) -> AdmissionLimit {
+        AdmissionLimit {
             caller: "ann".into(),
             model: model.map(Into::into),
             measure,
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_says_which_limit_how_much_and_when() {
+    fn a_refusal_names_the_limit_its_value_and_the_retry_time() {
         use LimitKind::{Concurrent, RequestsPerMinute, TokensPerDay, TokensPerMinute};
         for (measure, model, kind, message) in [
             (
@@ -162,12 +162,12 @@ mod tests {
             reset: Duration::from_secs(1),
         };
         let limit_statuses = [5, 900, 40, 9, 0].map(status);
-        let told = |counted| {
+        let reported = |counted| {
             let rate_limit = tightest(counted, &limits, &limit_statuses).unwrap();
             (rate_limit.limit, rate_limit.remaining)
         };
-        assert_eq!(told(RateLimitUnit::Requests), (60, 5));
-        assert_eq!(told(RateLimitUnit::Tokens), (5000, 40));
+        assert_eq!(reported(RateLimitUnit::Requests), (60, 5));
+        assert_eq!(reported(RateLimitUnit::Tokens), (5000, 40));
         assert_eq!(
             tightest(RateLimitUnit::Requests, &limits[4..], &limit_statuses[4..]),
             None

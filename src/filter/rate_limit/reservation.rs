@@ -73,7 +73,7 @@ mod tests {
     use super::*;
     use crate::filter::stream_info::UsageReport;
     use crate::protocol::usage::TokenUsage;
-    use crate::state::admission::{AdmissionDecision, AdmissionRequest, CallerLimit, LimitKind};
+    use crate::state::admission::{AdmissionDecision, AdmissionLimit, AdmissionRequest, LimitKind};
     use crate::state::memory::MemoryStore;
 
     const ESTIMATE: TokenEstimate = TokenEstimate {
@@ -137,11 +137,11 @@ mod tests {
     #[tokio::test]
     async fn a_reservation_is_settled_once_also_when_it_is_dropped() {
         let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
-        let limits: Vec<CallerLimit> = [
+        let limits: Vec<AdmissionLimit> = [
             (LimitKind::Concurrent, 2),
             (LimitKind::TokensPerMinute, 1000),
         ]
-        .map(|(measure, most)| CallerLimit {
+        .map(|(measure, most)| AdmissionLimit {
             caller: "ann".into(),
             model: None,
             measure,

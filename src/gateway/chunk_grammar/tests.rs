@@ -1,7 +1,7 @@
 //! The chunk grammar against tables, against a second parser made of regular expressions, and in random pieces.
 
-use super::ChunkProgress::{End, Open, Violation};
-use super::{ChunkGrammar, ChunkProgress, EXTRAS_MAX, SIZE_LINE_MAX};
+use super::ChunkScanResult::{End, Open, Violation};
+use super::{ChunkGrammar, ChunkScanResult, EXTRAS_MAX, SIZE_LINE_MAX};
 use proptest::prelude::*;
 use regex::bytes::Regex;
 use std::sync::LazyLock;
@@ -106,7 +106,7 @@ const ILLEGAL: &[&str] = &[
 ];
 
 /// Scans a body in pieces. An end is returned as the index in the whole body.
-fn scanned<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> ChunkProgress {
+fn scanned<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> ChunkScanResult {
     let mut grammar = ChunkGrammar::default();
     let mut before = 0;
     for piece in pieces {

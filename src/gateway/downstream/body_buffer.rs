@@ -13,7 +13,7 @@ const BODY_ROOM_MAX: usize = 1 << 20;
 const UNDECLARED_ROOM_MAX: usize = 64 << 20;
 
 /// A request body that is being received.
-pub struct RequestBodyBuffer<'s> {
+pub struct SpoolingBodyBuffer<'s> {
     bytes_max: u64,
     declared: Option<u64>,
     /// When to spool the body; `None` keeps it in memory.
@@ -26,7 +26,7 @@ enum BodyStorage {
     Spool(BodySpool),
 }
 
-impl<'s> RequestBodyBuffer<'s> {
+impl<'s> SpoolingBodyBuffer<'s> {
     /// An empty buffer; `declared` is the body's declared length in bytes.
     pub fn new(bytes_max: u64, declared: Option<u64>, spooling: Option<&'s SpoolPolicy>) -> Self {
         Self {
@@ -154,7 +154,7 @@ fn to_usize(bytes: u64) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::RequestBodyBuffer;
+    use super::SpoolingBodyBuffer;
     use crate::protocol::fault::FaultKind;
     use crate::snapshot::spooling::SpoolPolicy;
     use bytes::Bytes;
@@ -177,7 +177,7 @@ mod tests {
         for threshold in [1, 1_000, 2_999_999, 3_000_000, u64::MAX] {
             for declared in [None, Some(3_000_000)] {
                 let spooling = spooling(threshold);
-                let mut buffer = RequestBodyBuffer::new(3_000_000, declared, Some(&spooling));
+                let mut buffer = SpoolingBodyBuffer::new(3_000_000, declared, Some(&spooling));
                 for piece in body.chunks(70_001) {
                     buffer.push(Bytes::copy_from_slice(piece)).await.unwrap();
                 }
@@ -193,7 +193,7 @@ mod tests {
     #[tokio::test]
     async fn a_body_over_its_limit_is_refused_wherever_it_is_held() {
         for spooling in [None, Some(spooling(10))] {
-            let mut buffer = RequestBodyBuffer::new(100, None, spooling.as_ref());
+            let mut buffer = SpoolingBodyBuffer::new(100, None, spooling.as_ref());
             buffer.push(Bytes::from(pattern(100))).await.unwrap();
             let fault = buffer.push(Bytes::from_static(b"x")).await.unwrap_err();
             assert_eq!(fault.kind, FaultKind::TooLarge);
@@ -206,7 +206,7 @@ mod tests {
             threshold: 10,
             folder: Path::new("/nowhere/at/all").into(),
         };
-        let mut buffer = RequestBodyBuffer::new(1_000, None, Some(&spooling));
+        let mut buffer = SpoolingBodyBuffer::new(1_000, None, Some(&spooling));
         buffer.push(Bytes::from(pattern(100))).await.unwrap();
         let fault = buffer.finish().await.unwrap_err();
         assert_eq!(fault.kind, FaultKind::Overloaded);

@@ -34,16 +34,16 @@ const BLOCKED_REPLIES_MAX: usize = 8;
 pub(super) type UnsentBody = Pin<Box<dyn Future<Output = bool> + Send>>;
 
 /// What is left of the connection after an exchange.
-pub enum ConnectionRemainder {
+pub enum ConnectionAfterExchange {
     Nothing,
     /// A connection that can carry the next request.
     Connection(ReusedHttpStream),
-    Stream(EarlyReply),
+    Stream(Http2EarlyReply),
 }
 
-impl ConnectionRemainder {
+impl ConnectionAfterExchange {
     /// Ends an HTTP/2 stream, or returns a connection. `blocked` is the count of the client's connection.
-    pub async fn finish(self, blocked: &BlockedReplyCount) -> Option<ReusedHttpStream> {
+    pub async fn finish(self, blocked: &PendingRefusalCount) -> Option<ReusedHttpStream> {
         match self {
             Self::Nothing => None,
             Self::Connection(connection) => Some(connection),
@@ -58,21 +58,21 @@ impl ConnectionRemainder {
 /// Number of refusals on one HTTP/2 connection that wait for the client's window. The limit keeps a client with a
 /// closed window from holding the memory of many streams at low cost.
 #[derive(Default)]
-pub struct BlockedReplyCount(AtomicUsize);
+pub struct PendingRefusalCount(AtomicUsize);
 
-impl BlockedReplyCount {
+impl PendingRefusalCount {
     /// Counts a refusal; `None` if the maximum is reached.
-    fn enter(&self) -> Option<BlockedReplyGuard<'_>> {
+    fn enter(&self) -> Option<PendingRefusalGuard<'_>> {
         let waiting = self.0.fetch_add(1, Ordering::Relaxed);
-        let entered = BlockedReplyGuard(self);
+        let entered = PendingRefusalGuard(self);
         (waiting < BLOCKED_REPLIES_MAX).then_some(entered)
     }
 }
 
 /// Counts a refusal while it waits.
-struct BlockedReplyGuard<'a>(&'a BlockedReplyCount);
+struct PendingRefusalGuard<'a>(&'a PendingRefusalCount);
 
-impl Drop for BlockedReplyGuard<'_> {
+impl Drop for PendingRefusalGuard<'_> {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -80,12 +80,12 @@ impl Drop for BlockedReplyGuard<'_> {
 
 /// The rest of an HTTP/2 stream whose response is already decided. It outlives its exchange, and holds nothing of the
 /// request.
-pub struct EarlyReply {
+pub struct Http2EarlyReply {
     session: Box<ServerSession>,
     unsent: Option<UnsentBody>,
 }
 
-impl EarlyReply {
+impl Http2EarlyReply {
     pub(super) fn new(mut session: Box<ServerSession>, unsent: Option<UnsentBody>) -> Self {
         // Header fields of a request may take far more memory than bytes on the wire.
         if let Ok(none) = RequestHeader::build("POST", b"/", None) {
@@ -96,7 +96,7 @@ impl EarlyReply {
 
     /// Sends what is unsent, then discards the request body. Dropping the session resets the stream: with NO_ERROR
     /// after a complete response, with CANCEL if the client did not receive it.
-    async fn finish(mut self, blocked: &BlockedReplyCount) {
+    async fn finish(mut self, blocked: &PendingRefusalCount) {
         if let Some(unsent) = self.unsent.take() {
             let Some(_waiting) = blocked.enter() else {
                 return;

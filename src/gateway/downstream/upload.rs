@@ -1,7 +1,7 @@
 //! Streams a request body from the caller to the provider while it arrives.
 
-use super::{Downstream, RequestBodyState, WaitInterruption, incomplete};
-use crate::filter::body_stream::BodySender;
+use super::{Downstream, RequestBodyState, UpstreamWaitInterruption, incomplete};
+use crate::filter::body_stream::RequestBodySender;
 use crate::filter::limit_body::too_large;
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
@@ -16,7 +16,7 @@ const BYTES_PER_SECOND_MIN: u64 = 128 << 10;
 
 /// A streaming body with its limits.
 pub struct StreamingUpload {
-    pub sender: BodySender,
+    pub sender: RequestBodySender,
     pub bytes_max: u64,
     /// Maximum time that the gateway waits for the caller, summed over all pieces, plus one second for each 128 KiB
     /// received. Waits for the provider do not count.
@@ -33,7 +33,7 @@ impl Downstream {
         &mut self,
         upload: StreamingUpload,
         work: impl Future<Output = T>,
-    ) -> Result<T, WaitInterruption> {
+    ) -> Result<T, UpstreamWaitInterruption> {
         let mut work = pin!(work);
         let drain_state = self.drain_state.clone();
         let over = poll_fn(|_| match drain_state.is_over() {
@@ -42,10 +42,10 @@ impl Downstream {
         });
         tokio::select! {
             biased;
-            () = over => return Err(WaitInterruption::Ending),
+            () = over => return Err(UpstreamWaitInterruption::Ending),
             done = work.as_mut() => return Ok(done),
             passed = self.pass_body(upload) => {
-                passed.map_err(|fault| WaitInterruption::BadBody(Box::new(fault)))?;
+                passed.map_err(|fault| UpstreamWaitInterruption::BadBody(Box::new(fault)))?;
             }
         }
         self.race(work).await

@@ -5,7 +5,7 @@
 use super::Exchange;
 use super::prepare::prepare;
 use super::record::ExchangeRecord;
-use super::retry_policy::{AttemptEnd, NextAttempt, RetryDecision, RetryPolicy};
+use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision, RetryPolicy};
 use crate::catalog::model::Candidate;
 use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
@@ -14,8 +14,8 @@ use crate::channel::unusable::NoUsableChannel;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::deadline::in_time;
-use crate::gateway::downstream::{WaitInterruption, WaitTimeRecorder};
-use crate::gateway::upstream::UpstreamTarget;
+use crate::gateway::downstream::{UpstreamWaitInterruption, WaitTimeRecorder};
+use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::gateway::upstream::response::UpstreamResponse;
@@ -36,28 +36,28 @@ const ATTEMPTS: HeaderName = HeaderName::from_static("x-headgate-attempts");
 pub(in crate::gateway) const CAPACITY_POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// A response, with the lease of the channel that sent it.
-pub(super) struct KeptResponse {
+pub(super) struct LeasedResponse {
     pub response: UpstreamResponse,
     pub lease: ChannelLease,
     /// The retry policy's verdict; `None` for a good response.
-    pub verdict: Option<RetryDecision>,
+    pub decision: Option<RetryDecision>,
     /// Why the response counts against the channel's health.
     pub reason: Option<FailureReason>,
 }
 
 /// Result of one attempt.
-pub(super) enum AttemptResult {
+pub(super) enum AttemptVerdict {
     /// The caller gets this response.
-    Keep(Box<KeptResponse>),
+    Keep(Box<LeasedResponse>),
     /// Another channel may be tried. If there is none, the caller gets this.
-    Next(LastAttempt),
+    Next(FallbackReply),
     /// The caller gets this error; no other channel may be tried.
     Stop(Fault),
 }
 
 /// What the caller gets if no further attempt follows.
-pub(super) enum LastAttempt {
-    Responded(Box<KeptResponse>),
+pub(super) enum FallbackReply {
+    Responded(Box<LeasedResponse>),
     Failed { fault: Fault, reason: FailureReason },
 }
 
@@ -84,7 +84,7 @@ impl Exchange<'_> {
     pub(super) async fn attempt_each(
         &mut self,
         candidates: Arc<[Candidate]>,
-    ) -> Result<KeptResponse, Fault> {
+    ) -> Result<LeasedResponse, Fault> {
         let mut attempts = Attempts {
             gateway: self.gateway,
             snapshot: &self.snapshot,
@@ -112,35 +112,35 @@ impl Exchange<'_> {
 }
 
 impl Attempts<'_> {
-    async fn run(&mut self) -> Result<KeptResponse, Fault> {
+    async fn run(&mut self) -> Result<LeasedResponse, Fault> {
         self.gateway
             .budget
             .earn(self.snapshot.retries.budget_percent);
-        let mut last: Option<LastAttempt> = None;
+        let mut last: Option<FallbackReply> = None;
         while let Some(lease) = self.next_lease(last.is_some()).await? {
-            if let Some(LastAttempt::Responded(kept)) = last.take() {
+            if let Some(FallbackReply::Responded(kept)) = last.take() {
                 kept.response.give_back().await;
             }
             match self.attempt_on(lease).await {
-                AttemptResult::Keep(kept) => return Ok(*kept),
-                AttemptResult::Next(attempt) => last = Some(attempt),
-                AttemptResult::Stop(fault) => return Err(fault),
+                AttemptVerdict::Keep(kept) => return Ok(*kept),
+                AttemptVerdict::Next(attempt) => last = Some(attempt),
+                AttemptVerdict::Stop(fault) => return Err(fault),
             }
         }
         match last.expect("without an attempt there was an error") {
-            LastAttempt::Responded(kept) => Ok(*kept),
-            LastAttempt::Failed { fault, .. } => Err(fault),
+            FallbackReply::Responded(kept) => Ok(*kept),
+            FallbackReply::Failed { fault, .. } => Err(fault),
         }
     }
 
     /// The error after the caller or the end of the process interrupted the attempts.
-    fn interruption_fault(&mut self, interrupted: WaitInterruption) -> Fault {
+    fn interruption_fault(&mut self, interrupted: UpstreamWaitInterruption) -> Fault {
         self.request.info.may_have_cost |= self.progress == SendProgress::Sent;
-        let is_drained = matches!(interrupted, WaitInterruption::Ending);
+        let is_drained = matches!(interrupted, UpstreamWaitInterruption::Ending);
         let fault = Fault::from(interrupted);
-        let end = AttemptEnd::of_fault(fault.kind, self.progress);
+        let end = AttemptFailureClass::of_fault(fault.kind, self.progress);
         match is_drained {
-            true => self.policy.verdict(end).fault(fault),
+            true => self.policy.decision(end).fault(fault),
             false => fault,
         }
     }
@@ -209,7 +209,7 @@ impl Attempts<'_> {
         taken
     }
 
-    async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptResult {
+    async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptVerdict {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
@@ -232,7 +232,7 @@ impl Attempts<'_> {
                 self.record_failed_attempt(error, &mut lease)
             }
         };
-        if let AttemptResult::Next(last) = &attempted {
+        if let AttemptVerdict::Next(last) = &attempted {
             // A channel with several credentials is tried again: by now the refused credential is in cool-down.
             let other_keys = last.failure_reason().is_some_and(|reason| {
                 let keys = channel.credentials.len();
@@ -247,7 +247,7 @@ impl Attempts<'_> {
 
     async fn send(&mut self, lease: &ChannelLease) -> Result<UpstreamResponse, SendError> {
         self.progress = SendProgress::Unsent;
-        let target = UpstreamTarget::of(lease);
+        let target = ChannelWithCredential::of(lease);
         let prepared = prepare(
             self.route,
             self.request,
@@ -255,7 +255,10 @@ impl Attempts<'_> {
             target.credential,
         );
         let prepared = PreparedRequest {
-            may_repeat: self.policy.verdict(AttemptEnd::StaleConnection).next
+            may_repeat: self
+                .policy
+                .decision(AttemptFailureClass::StaleConnection)
+                .next
                 == NextAttempt::FreshConnection,
             ..prepared.await.map_err(SendError::unsent)?
         };
@@ -273,20 +276,20 @@ impl Attempts<'_> {
         &mut self,
         error: SendError,
         lease: &mut ChannelLease,
-    ) -> AttemptResult {
+    ) -> AttemptVerdict {
         let Some(reason) = error.failure_reason() else {
-            return AttemptResult::Stop(error.fault);
+            return AttemptVerdict::Stop(error.fault);
         };
         let SendError { fault, progress } = error;
         let outcome = AttemptOutcome::failure(reason);
         self.record_outcome(lease, outcome, fault.detail.as_deref());
-        let verdict = self
+        let decision = self
             .policy
-            .verdict(AttemptEnd::of_fault(fault.kind, progress));
-        let fault = verdict.fault(fault);
-        match verdict.next {
-            NextAttempt::Candidate => AttemptResult::Next(LastAttempt::Failed { fault, reason }),
-            NextAttempt::FreshConnection | NextAttempt::Stop => AttemptResult::Stop(fault),
+            .decision(AttemptFailureClass::of_fault(fault.kind, progress));
+        let fault = decision.fault(fault);
+        match decision.next {
+            NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Failed { fault, reason }),
+            NextAttempt::FreshConnection | NextAttempt::Stop => AttemptVerdict::Stop(fault),
         }
     }
 
@@ -327,7 +330,7 @@ impl Attempts<'_> {
     }
 }
 
-impl LastAttempt {
+impl FallbackReply {
     fn failure_reason(&self) -> Option<FailureReason> {
         match self {
             Self::Failed { reason, .. } => Some(*reason),

@@ -4,9 +4,9 @@
 //! often send an error right after them. While another channel is left, these events are held back for a bounded time
 //! and size, so that such an error leads to a failover.
 
-use super::attempts::{AttemptResult, Attempts, KeptResponse, LastAttempt};
+use super::attempts::{AttemptVerdict, Attempts, FallbackReply, LeasedResponse};
 use super::body_kind::body_kind_for;
-use super::retry_policy::{AttemptEnd, NextAttempt, RetryDecision};
+use super::retry_policy::{AttemptFailureClass, NextAttempt, RetryDecision};
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::AttemptOutcome;
 use crate::filter::view::ResponseBodyKind;
@@ -42,23 +42,23 @@ impl Attempts<'_> {
         &mut self,
         mut response: UpstreamResponse,
         mut lease: ChannelLease,
-    ) -> AttemptResult {
+    ) -> AttemptVerdict {
         let status = response.status;
         let kind = body_kind_for(self.request.protocol, response.headers());
         if status.is_client_error() || status.is_server_error() {
             return self.evaluate_error(response, lease).await;
         }
         let end = match (status.is_success(), kind) {
-            (false, _) => Some(AttemptEnd::Redirect),
+            (false, _) => Some(AttemptFailureClass::Redirect),
             (true, ResponseBodyKind::Foreign) if self.request.protocol.is_some() => {
-                Some(AttemptEnd::ForeignBody)
+                Some(AttemptFailureClass::ForeignBody)
             }
             (true, _) => None,
         };
         if let Some(end) = end {
             let outcome = AttemptOutcome::invalid_response(status);
             self.record_outcome(&mut lease, outcome, None);
-            return failed_attempt(response, lease, self.policy.verdict(end), outcome);
+            return failed_attempt(response, lease, self.policy.decision(end), outcome);
         }
         match self.first_event_of(&mut response, kind, &lease).await {
             // An error about the request itself is a stream like any other.
@@ -70,8 +70,10 @@ impl Attempts<'_> {
                 let outcome = AttemptOutcome::of(error_class, status, None);
                 let detail = "error in the first event of the stream";
                 self.record_outcome(&mut lease, outcome, Some(detail));
-                let verdict = self.policy.verdict(AttemptEnd::ErrorEvent(error_class));
-                failed_attempt(response, lease, verdict, outcome)
+                let decision = self
+                    .policy
+                    .decision(AttemptFailureClass::ErrorEvent(error_class));
+                failed_attempt(response, lease, decision, outcome)
             }
             Err(fault) => {
                 response.discard().await;
@@ -89,7 +91,7 @@ impl Attempts<'_> {
         &mut self,
         mut response: UpstreamResponse,
         mut lease: ChannelLease,
-    ) -> AttemptResult {
+    ) -> AttemptVerdict {
         let reading = response.read_bounded(ERROR_BYTES_MAX);
         let body = self.wait_times.upstream(pin!(reading), |_| true).await;
         if let BodyEnd::Broken(fault) = &body.end {
@@ -113,10 +115,10 @@ impl Attempts<'_> {
         let retry_after = retry_after::from_headers(response.headers(), SystemTime::now());
         let outcome = AttemptOutcome::of(error_class, status, retry_after);
         self.record_outcome(&mut lease, outcome, None);
-        let verdict = self
+        let decision = self
             .policy
-            .verdict(AttemptEnd::of_error(status, error_class));
-        failed_attempt(response, lease, verdict, outcome)
+            .decision(AttemptFailureClass::of_error(status, error_class));
+        failed_attempt(response, lease, decision, outcome)
     }
 
     /// Waits for the first content of a good response, while it can still be given up for another channel.
@@ -160,8 +162,8 @@ impl Attempts<'_> {
         loop {
             let max_wait = until.saturating_duration_since(Instant::now());
             let peeking = response.peek_chunk_within(max_wait);
-            let ends_silence = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
-            let chunk = match self.wait_times.upstream(pin!(peeking), ends_silence).await {
+            let ends_wait = |read: &_| !matches!(read, Err(BodyReadError::TimedOut));
+            let chunk = match self.wait_times.upstream(pin!(peeking), ends_wait).await {
                 Ok(Some(chunk)) => chunk,
                 Ok(None) => return Err(ended_early()),
                 Err(BodyReadError::TimedOut) => return Ok(FirstEvent::Content),
@@ -208,11 +210,11 @@ fn is_refused_by_account(lease: &ChannelLease, body: &Bytes) -> bool {
 }
 
 /// Keeps a good response.
-fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptResult {
-    AttemptResult::Keep(Box::new(KeptResponse {
+fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptVerdict {
+    AttemptVerdict::Keep(Box::new(LeasedResponse {
         response,
         lease,
-        verdict: None,
+        decision: None,
         reason: None,
     }))
 }
@@ -221,18 +223,18 @@ fn keep(response: UpstreamResponse, lease: ChannelLease) -> AttemptResult {
 fn failed_attempt(
     response: UpstreamResponse,
     lease: ChannelLease,
-    verdict: RetryDecision,
+    decision: RetryDecision,
     outcome: AttemptOutcome,
-) -> AttemptResult {
-    let kept = Box::new(KeptResponse {
+) -> AttemptVerdict {
+    let kept = Box::new(LeasedResponse {
         response,
         lease,
-        verdict: Some(verdict),
+        decision: Some(decision),
         reason: outcome.failure_reason(),
     });
-    match verdict.next {
-        NextAttempt::Candidate => AttemptResult::Next(LastAttempt::Responded(kept)),
-        NextAttempt::FreshConnection | NextAttempt::Stop => AttemptResult::Keep(kept),
+    match decision.next {
+        NextAttempt::Candidate => AttemptVerdict::Next(FallbackReply::Responded(kept)),
+        NextAttempt::FreshConnection | NextAttempt::Stop => AttemptVerdict::Keep(kept),
     }
 }
 

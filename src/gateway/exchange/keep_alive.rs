@@ -7,13 +7,13 @@ use std::time::Duration;
 pub const KEEP_ALIVE_COMMENT: &[u8] = b": heartbeat\n\n";
 
 /// Decides when a stream may have keep-alive comments.
-pub struct KeepAliveTimer {
+pub struct KeepAliveCommentTimer {
     every: Option<Duration>,
     /// Whether events are written whole: the start of an incomplete event is then still buffered.
     whole_events: bool,
 }
 
-impl KeepAliveTimer {
+impl KeepAliveCommentTimer {
     /// Set `whole_events` if no event is written before it is complete.
     pub fn new(every: Option<Duration>, whole_events: bool) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl KeepAliveTimer {
 
 #[cfg(test)]
 mod tests {
-    use super::KeepAliveTimer;
+    use super::KeepAliveCommentTimer;
     use crate::protocol::Protocol;
     use crate::protocol::sse::SseDecoder;
     use crate::protocol::stream::StreamProgress;
@@ -46,7 +46,7 @@ mod tests {
 
     /// Whether a keep-alive comment may be sent after `stream`.
     fn may_send_comment(whole_events: bool, stream: &str) -> bool {
-        let keep_alive = KeepAliveTimer::new(Some(EVERY), whole_events);
+        let keep_alive = KeepAliveCommentTimer::new(Some(EVERY), whole_events);
         let mut progress = StreamProgress::new(Protocol::Chat, 1);
         let mut framer = SseDecoder::new(MAX);
         framer.push(&stream.to_owned().into());
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     fn no_comments_without_the_heartbeat_filter() {
-        let keep_alive = KeepAliveTimer::new(None, false);
+        let keep_alive = KeepAliveCommentTimer::new(None, false);
         assert_eq!(
             keep_alive.current_interval(&SseDecoder::new(MAX), false),
             None

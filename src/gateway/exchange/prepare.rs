@@ -6,7 +6,7 @@ use crate::catalog::model::Candidate;
 use crate::filter::body::RequestBody;
 use crate::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
 use crate::gateway::header_policy;
-use crate::gateway::upstream::UpstreamTarget;
+use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::protocol::fault::Fault;
 use crate::protocol::json::edit::{BodySegments, JsonEdits};
@@ -23,7 +23,7 @@ pub(in crate::gateway) async fn prepare(
     candidate: &Candidate,
     credential: Option<&Credential>,
 ) -> Result<PreparedRequest, Fault> {
-    let target = UpstreamTarget {
+    let target = ChannelWithCredential {
         channel: &candidate.channel,
         credential,
     };

@@ -8,10 +8,10 @@ use super::offload::offload;
 use super::response_fault::{
     failed_response_fault, foreign_body_fault, refused_account_fault, unexpected_status_fault,
 };
-use super::retry_policy::{AttemptEnd, CallerReply, RetryDecision};
+use super::retry_policy::{AttemptFailureClass, FinalReplyKind, RetryDecision};
 use crate::catalog::model::Candidate;
 use crate::channel::lease::ChannelLease;
-use crate::filter::BodyAccess;
+use crate::filter::ResponseBodyAccess;
 use crate::filter::view::{ResponseBodyKind, ResponseView};
 use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::upstream::bounded_body::BodyEnd;
@@ -42,7 +42,7 @@ impl Exchange<'_> {
         &mut self,
         mut response: UpstreamResponse,
         lease: &ChannelLease,
-        verdict: Option<RetryDecision>,
+        decision: Option<RetryDecision>,
     ) -> Result<(), Fault> {
         let candidate = &lease.candidate;
         let mut headers = header_policy::response_headers_for_caller(
@@ -63,23 +63,25 @@ impl Exchange<'_> {
         reply::complete_head(&mut headers, self.request.protocol, &self.request);
         let status = response.status;
         let is_error = status.is_client_error() || status.is_server_error();
-        let relayed = match verdict {
-            Some(verdict) => match verdict.reply {
-                CallerReply::ProviderError if is_error => self
-                    .relay_error(&mut response, headers, kind, candidate, verdict)
+        let relayed = match decision {
+            Some(decision) => match decision.reply {
+                FinalReplyKind::ProviderError if is_error => self
+                    .relay_error(&mut response, headers, kind, candidate, decision)
                     .await
-                    .map_err(|fault| verdict.fault(fault)),
+                    .map_err(|fault| decision.fault(fault)),
                 // The error event is part of a stream, which is relayed as it is.
-                CallerReply::ProviderError => {
+                FinalReplyKind::ProviderError => {
                     self.relay_good(&mut response, headers, kind, candidate)
                         .await
                 }
-                CallerReply::AccountRefused => Err(verdict.fault(refused_account_fault(status))),
-                _ if is_error => Err(verdict.fault(failed_response_fault(status))),
-                _ if status.is_success() => {
-                    Err(self.foreign_body_fault(&mut response, verdict).await)
+                FinalReplyKind::AccountRefused => {
+                    Err(decision.fault(refused_account_fault(status)))
                 }
-                _ => Err(verdict.fault(unexpected_status_fault(status))),
+                _ if is_error => Err(decision.fault(failed_response_fault(status))),
+                _ if status.is_success() => {
+                    Err(self.foreign_body_fault(&mut response, decision).await)
+                }
+                _ => Err(decision.fault(unexpected_status_fault(status))),
             },
             None => {
                 self.relay_good(&mut response, headers, kind, candidate)
@@ -107,7 +109,7 @@ impl Exchange<'_> {
         match kind {
             ResponseBodyKind::Stream => self.relay_stream(response, headers, candidate).await,
             ResponseBodyKind::Json | ResponseBodyKind::Other
-                if self.route.response.body_access() == BodyAccess::Replace =>
+                if self.route.response.body_access() == ResponseBodyAccess::Replace =>
             {
                 self.relay_replaced(response, headers, candidate).await
             }
@@ -122,10 +124,10 @@ impl Exchange<'_> {
     async fn foreign_body_fault(
         &mut self,
         response: &mut UpstreamResponse,
-        verdict: RetryDecision,
+        decision: RetryDecision,
     ) -> Fault {
         match self.read_bounded(response, ERROR_BYTES_MAX).await {
-            Ok((body, _)) => verdict.fault(foreign_body_fault(&body)),
+            Ok((body, _)) => decision.fault(foreign_body_fault(&body)),
             Err(fault) => self.uncommitted_fault(fault),
         }
     }
@@ -134,8 +136,8 @@ impl Exchange<'_> {
     fn uncommitted_fault(&self, fault: Fault) -> Fault {
         match fault.kind {
             FaultKind::Upstream | FaultKind::UpstreamTimeout | FaultKind::Ending => {
-                let end = AttemptEnd::of_fault(fault.kind, SendProgress::Sent);
-                self.retry_policy.verdict(end).fault(fault)
+                let end = AttemptFailureClass::of_fault(fault.kind, SendProgress::Sent);
+                self.retry_policy.decision(end).fault(fault)
             }
             _ => fault,
         }
@@ -151,7 +153,7 @@ impl Exchange<'_> {
         mut headers: HeaderMap,
         kind: ResponseBodyKind,
         candidate: &Candidate,
-        verdict: RetryDecision,
+        decision: RetryDecision,
     ) -> Result<(), Fault> {
         let (body, complete) = self.read_bounded(response, ERROR_BYTES_MAX).await?;
         let mut status = response.status;
@@ -186,8 +188,9 @@ impl Exchange<'_> {
             request_override.body
         };
         // SDKs retry these statuses by themselves.
-        let is_sent_anew = matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT);
-        if is_sent_anew && !verdict.sdk_may_retry {
+        let is_retried_by_sdks =
+            matches!(status, StatusCode::REQUEST_TIMEOUT | StatusCode::CONFLICT);
+        if is_retried_by_sdks && !decision.sdk_may_retry {
             reply::forbid_retry(&mut headers);
         }
         self.send_whole(status, headers, body).await
@@ -225,8 +228,8 @@ impl Exchange<'_> {
             .await;
         match replaced {
             Ok(Ok(replaced)) => {
-                let verdict = self.retry_policy.verdict(AttemptEnd::Unreadable);
-                replaced.map_err(|fault| verdict.fault(fault))?;
+                let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+                replaced.map_err(|fault| decision.fault(fault))?;
             }
             Ok(Err(DeadlineElapsed)) => return Err(self.uncommitted_fault(too_slow(max_wait))),
             Err(interrupted) => return Err(self.uncommitted_fault(interrupted.into())),
@@ -258,7 +261,7 @@ impl Exchange<'_> {
         candidate: &Candidate,
     ) -> Result<(), Fault> {
         let observed = kind == ResponseBodyKind::Json
-            && self.route.response.body_access() == BodyAccess::Observe;
+            && self.route.response.body_access() == ResponseBodyAccess::Observe;
         self.downstream
             .write_head(response.status, headers.clone())
             .await?;
@@ -352,8 +355,8 @@ impl Exchange<'_> {
             {
                 Ok(chunk) => return chunk,
                 Err(DeadlineElapsed) => {
-                    let beat = Bytes::from_static(KEEP_ALIVE_COMMENT);
-                    self.downstream.write(beat, false).await?;
+                    let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
+                    self.downstream.write(comment, false).await?;
                 }
             }
         }

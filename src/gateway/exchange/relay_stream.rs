@@ -1,11 +1,11 @@
 //! Relays a provider's event stream to the caller, and shows its events to filters.
 
 use super::Exchange;
-use super::keep_alive::KeepAliveTimer;
+use super::keep_alive::KeepAliveCommentTimer;
 use super::relay::is_channel_fault;
-use super::retry_policy::AttemptEnd;
+use super::retry_policy::AttemptFailureClass;
 use crate::catalog::model::Candidate;
-use crate::filter::BodyAccess;
+use crate::filter::ResponseBodyAccess;
 use crate::filter::view::{EventAction, EventView};
 use crate::gateway::reply;
 use crate::gateway::upstream::response::UpstreamResponse;
@@ -53,12 +53,12 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         headers.remove(header::CONTENT_LENGTH);
         self.downstream.write_head(response.status, headers).await?;
-        let rewritten = self.route.response.event_access() == BodyAccess::Replace;
+        let rewritten = self.route.response.event_access() == ResponseBodyAccess::Replace;
         let mut stream = RelayedStream {
             framer: SseDecoder::new(EVENT_BYTES_MAX),
             progress: self.progress(response),
         };
-        let keep_alive = KeepAliveTimer::new(self.route.response.heartbeat(), rewritten);
+        let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), rewritten);
         loop {
             let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
             match self.next_chunk_with(response, heartbeat).await {
@@ -117,7 +117,10 @@ impl Exchange<'_> {
         rewritten: bool,
     ) -> Result<(), Fault> {
         let fault = match is_channel_fault(&fault) {
-            true => self.retry_policy.verdict(AttemptEnd::CutShort).fault(fault),
+            true => self
+                .retry_policy
+                .decision(AttemptFailureClass::CutShort)
+                .fault(fault),
             false => fault,
         };
         // After a partial event, the caller could not parse an error event.

@@ -29,7 +29,7 @@ pub enum RetrySafety {
 
 /// How an attempt ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AttemptEnd {
+pub enum AttemptFailureClass {
     /// No byte of the request was written, or HTTP/2 reports that the provider did not process it.
     Unsent,
     /// A pooled connection broke as soon as it was written to.
@@ -61,14 +61,14 @@ pub enum AttemptEnd {
 pub enum NextAttempt {
     /// To the same channel once more, on a connection that is not pooled.
     FreshConnection,
-    /// To another candidate; if none is left, the caller gets the [`CallerReply`].
+    /// To another candidate; if none is left, the caller gets the [`FinalReplyKind`].
     Candidate,
     Stop,
 }
 
 /// What the caller gets if the request is not sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CallerReply {
+pub enum FinalReplyKind {
     /// A local reply with the status of the attempt's error.
     Fault,
     /// The provider's error response.
@@ -87,7 +87,7 @@ pub enum CallerReply {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryDecision {
     pub next: NextAttempt,
-    pub reply: CallerReply,
+    pub reply: FinalReplyKind,
     /// Whether the caller's SDK may retry by itself.
     pub sdk_may_retry: bool,
 }
@@ -102,16 +102,16 @@ pub struct RetryPolicy {
 
 impl RetryPolicy {
     /// Looks up the decision in the retry table, which `ARCHITECTURE.md` documents.
-    pub fn verdict(self, end: AttemptEnd) -> RetryDecision {
-        use AttemptEnd::{
+    pub fn decision(self, end: AttemptFailureClass) -> RetryDecision {
+        use AttemptFailureClass::{
             Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
             StaleConnection, TimedOut, Unreadable, Unsent,
         };
-        use CallerReply::{
-            AccountRefused, Fault, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
-        };
         use ErrorClass::{
             InvalidRequest, ModelNotFound, RateLimited, RefusedAccount, RefusedCredential,
+        };
+        use FinalReplyKind::{
+            AccountRefused, Fault, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
         };
         use NextAttempt::{Candidate, FreshConnection, Stop};
         use RetrySafety::{Background, Free, Paid, Stored, Streamed};
@@ -170,7 +170,7 @@ impl RetryPolicy {
     }
 }
 
-impl AttemptEnd {
+impl AttemptFailureClass {
     /// The end of an attempt that failed with `kind` before the caller received any of the response.
     pub fn of_fault(kind: FaultKind, progress: SendProgress) -> Self {
         match (progress, kind) {
@@ -194,21 +194,23 @@ impl RetryDecision {
     /// The error for the caller in place of `fault`.
     pub fn fault(self, fault: Fault) -> Fault {
         let fault = match self.reply {
-            CallerReply::OutcomeUnknown => Fault {
+            FinalReplyKind::OutcomeUnknown => Fault {
                 kind: FaultKind::OutcomeUnknown,
                 message: OUTCOME_UNKNOWN.into(),
                 ..fault
             },
-            CallerReply::PaidFailure => Fault {
+            FinalReplyKind::PaidFailure => Fault {
                 message: PAID_FAILURE.into(),
                 ..fault
             },
-            CallerReply::InvalidResponse => Fault {
+            FinalReplyKind::InvalidResponse => Fault {
                 kind: FaultKind::UnreadableResponse,
                 message: PAID_FAILURE.into(),
                 ..fault
             },
-            CallerReply::Fault | CallerReply::ProviderError | CallerReply::AccountRefused => fault,
+            FinalReplyKind::Fault
+            | FinalReplyKind::ProviderError
+            | FinalReplyKind::AccountRefused => fault,
         };
         Fault {
             may_charge_twice: fault.may_charge_twice || !self.sdk_may_retry,

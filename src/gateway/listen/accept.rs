@@ -1,6 +1,6 @@
 //! A listener: accepts connections up to a limit, runs their TLS handshakes, and passes them on.
 
-use super::client_stream::{BufferSizes, ClientStream};
+use super::client_stream::{BufferSizes, ClientTcpStream};
 use super::drain_state::{DrainState, until_set};
 use super::proxy_header::read_client;
 use crate::catalog::client_address::ClientAddressResolver;
@@ -36,7 +36,7 @@ pub(super) struct ListenerService<A> {
     pub threads: usize,
     /// Taken when the service starts.
     pub socket: Option<std::net::TcpListener>,
-    pub admission: Arc<ConnectionAdmission<A>>,
+    pub admission: Arc<AcceptContext<A>>,
     pub drain_state: Arc<DrainState>,
     pub closing: ShutdownWatch,
     /// Whether callers connect here. The admin listener accepts connections even if the system has no free file
@@ -45,7 +45,7 @@ pub(super) struct ListenerService<A> {
 }
 
 /// What each connection needs to be admitted.
-pub(super) struct ConnectionAdmission<A> {
+pub(super) struct AcceptContext<A> {
     pub app: Arc<A>,
     /// One permit per connection, from accept to close.
     pub connection_permits: Arc<Semaphore>,
@@ -165,7 +165,7 @@ impl<A: ServerApp + Send + Sync + 'static> ListenerService<A> {
     }
 }
 
-impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
+impl<A: ServerApp + Send + Sync + 'static> AcceptContext<A> {
     async fn serve(
         &self,
         stream: TcpStream,
@@ -189,7 +189,7 @@ impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
     async fn handshake(&self, stream: TcpStream) -> Option<Stream> {
         if self.proxies.is_none() && self.tls.is_none() {
             let peer = stream.peer_addr().ok();
-            return Some(Box::new(ClientStream::new(stream, peer, self.buffers)));
+            return Some(Box::new(ClientTcpStream::new(stream, peer, self.buffers)));
         }
         // Boxed: this future is large, and needed only at the start of a connection.
         let secured = Box::pin(self.accept_tls(stream));
@@ -214,7 +214,7 @@ impl<A: ServerApp + Send + Sync + 'static> ConnectionAdmission<A> {
                 }
             },
         };
-        let stream = ClientStream::new(stream, peer, self.buffers);
+        let stream = ClientTcpStream::new(stream, peer, self.buffers);
         let Some(tls) = &self.tls else {
             return Some(Box::new(stream));
         };

@@ -4,7 +4,7 @@ use super::drain_state::DrainState;
 use crate::filter::LocalReply;
 use crate::gateway::deadline::DeadlineElapsed;
 use crate::gateway::downstream::Downstream;
-use crate::gateway::downstream::early_reply::BlockedReplyCount;
+use crate::gateway::downstream::early_reply::PendingRefusalCount;
 use crate::protocol::fault::Fault;
 use crate::serve::{AppResponse, HttpApp};
 use async_trait::async_trait;
@@ -21,14 +21,14 @@ const BODY_DEADLINE: Duration = Duration::from_secs(60);
 const ANSWER_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 /// Adapts an [`HttpApp`] to Pingora's HTTP application.
-pub struct AppService<A> {
+pub struct HttpAppService<A> {
     app: A,
     body_bytes_max: u64,
     options: HttpServerOptions,
     drain_state: Arc<DrainState>,
 }
 
-impl<A> AppService<A> {
+impl<A> HttpAppService<A> {
     /// Requests with bodies above `body_bytes_max` bytes get 413.
     pub fn new(app: A, body_bytes_max: u64, drain_state: Arc<DrainState>) -> Self {
         let mut options = HttpServerOptions::default();
@@ -43,7 +43,7 @@ impl<A> AppService<A> {
 }
 
 #[async_trait]
-impl<A: HttpApp> HttpServerApp for AppService<A> {
+impl<A: HttpApp> HttpServerApp for HttpAppService<A> {
     async fn process_new_http(
         self: &Arc<Self>,
         mut session: ServerSession,
@@ -61,7 +61,7 @@ impl<A: HttpApp> HttpServerApp for AppService<A> {
             Ok(()) => downstream.finish().await,
             Err(_) => downstream.abort().await,
         };
-        remainder.finish(&BlockedReplyCount::default()).await
+        remainder.finish(&PendingRefusalCount::default()).await
     }
 
     fn server_options(&self) -> Option<&HttpServerOptions> {
@@ -78,7 +78,7 @@ impl From<Fault> for ClientGoneError {
     }
 }
 
-impl<A: HttpApp> AppService<A> {
+impl<A: HttpApp> HttpAppService<A> {
     async fn respond(&self, downstream: &mut Downstream) -> Result<(), ClientGoneError> {
         let body = match downstream
             .read_body(self.body_bytes_max, BODY_DEADLINE, None)

@@ -31,13 +31,13 @@ pub(super) struct BufferSizes {
 
 /// A TCP connection. Pingora allows smaller buffers only for connections of its own listeners.
 #[derive(Debug)]
-pub(super) struct ClientStream {
+pub(super) struct ClientTcpStream {
     stream: BufStream<TcpStream>,
     /// The address of the peer.
     digest: Option<Arc<SocketDigest>>,
 }
 
-impl ClientStream {
+impl ClientTcpStream {
     /// `peer` is the address of the socket, or the one that the PROXY header gives.
     pub fn new(stream: TcpStream, peer: Option<SocketAddr>, buffers: BufferSizes) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl ClientStream {
     }
 }
 
-impl AsyncRead for ClientStream {
+impl AsyncRead for ClientTcpStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -62,7 +62,7 @@ impl AsyncRead for ClientStream {
     }
 }
 
-impl AsyncWrite for ClientStream {
+impl AsyncWrite for ClientTcpStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -93,41 +93,41 @@ impl AsyncWrite for ClientStream {
 }
 
 #[async_trait]
-impl Shutdown for ClientStream {
+impl Shutdown for ClientTcpStream {
     async fn shutdown(&mut self) {
         // The connection is no longer used, so an error does not matter.
         let _ = AsyncWriteExt::shutdown(&mut self.stream).await;
     }
 }
 
-impl UniqueID for ClientStream {
+impl UniqueID for ClientTcpStream {
     fn id(&self) -> UniqueIDType {
         self.stream.get_ref().as_raw_fd()
     }
 }
 
-impl Ssl for ClientStream {}
+impl Ssl for ClientTcpStream {}
 
-impl GetTimingDigest for ClientStream {
+impl GetTimingDigest for ClientTcpStream {
     fn get_timing_digest(&self) -> Vec<Option<TimingDigest>> {
         Vec::new()
     }
 }
 
-impl GetProxyDigest for ClientStream {
+impl GetProxyDigest for ClientTcpStream {
     fn get_proxy_digest(&self) -> Option<Arc<ProxyDigest>> {
         None
     }
 }
 
-impl GetSocketDigest for ClientStream {
+impl GetSocketDigest for ClientTcpStream {
     fn get_socket_digest(&self) -> Option<Arc<SocketDigest>> {
         self.digest.clone()
     }
 }
 
 #[async_trait]
-impl Peek for ClientStream {
+impl Peek for ClientTcpStream {
     /// Peeks at the start of a connection until it either equals or differs from the HTTP/2 preface.
     async fn try_peek(&mut self, begin: &mut [u8]) -> io::Result<bool> {
         loop {

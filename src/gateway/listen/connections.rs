@@ -3,8 +3,8 @@
 use super::http1_reader::Http1Reader;
 use super::http2::Http2Reader;
 use crate::gateway::Gateway;
-use crate::gateway::intercepted_stream::InterceptedStream;
-use crate::gateway::service::GatewayApp;
+use crate::gateway::intercepted_stream::InterceptedConnection;
+use crate::gateway::service::GatewayConnection;
 use crate::gateway::unrouted_request::UnroutedRequest;
 use crate::snapshot::server::ServerLimits;
 use async_trait::async_trait;
@@ -61,15 +61,15 @@ impl ServerApp for ConnectionService {
         let is_h2 = matches!(connection.selected_alpn_proto(), Some(ALPN::H2));
         let (gateway, options) = (self.gateway.clone(), self.options.clone());
         let peer = peer_of(&connection);
-        let app = Arc::new(GatewayApp::new(gateway, options, peer));
+        let app = Arc::new(GatewayConnection::new(gateway, options, peer));
         let connection = match is_h2 {
-            true => InterceptedStream::boxed(connection, self.http2_reader(peer)),
-            false => InterceptedStream::boxed(connection, Http1Reader::default()),
+            true => InterceptedConnection::boxed(connection, self.http2_reader(peer)),
+            false => InterceptedConnection::boxed(connection, Http1Reader::default()),
         };
         tokio::select! {
             biased;
             over = app.process_new(connection, shutdown) => over,
-            () = silence(&app, self.keep_alive_timeout), if is_h2 => None,
+            () = idle_timeout(&app, self.keep_alive_timeout), if is_h2 => None,
         }
     }
 }
@@ -81,7 +81,7 @@ fn peer_of(connection: &Stream) -> Option<SocketAddr> {
 }
 
 /// Waits until `keep_alive_timeout` has passed without a request: Pingora itself sets no timeout for the start of HTTP/2.
-async fn silence(app: &GatewayApp, keep_alive_timeout: Duration) {
+async fn idle_timeout(app: &GatewayConnection, keep_alive_timeout: Duration) {
     fast_sleep(keep_alive_timeout).await;
     if app.has_begun() {
         pending::<()>().await;

@@ -1,7 +1,7 @@
 //! Inspection of an HTTP/1.1 client's bytes: where each message begins and ends, and which are rejected.
 
 use super::head_scan::{HeadProgress, HeadScanner};
-use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkProgress};
+use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkScanResult};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -46,7 +46,7 @@ impl From<InspectionError> for io::Error {
 }
 
 /// Purpose of the session's next read.
-pub(super) enum ReadMode {
+pub(super) enum ReadPurpose {
     /// Reads the next bytes of the message.
     Message,
     /// Waits for the client to disconnect.
@@ -57,7 +57,7 @@ pub(super) enum ReadMode {
 
 /// How much of the received bytes belongs to the current message.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct InspectedPiece {
+pub(super) struct InspectedByteCounts {
     /// Number of bytes at the start that are dropped.
     pub skipped: usize,
     /// Number of bytes after those that are passed on; the rest belongs to the next message.
@@ -157,27 +157,27 @@ impl Http1Inspector {
     ///
     /// # Errors
     /// No read is allowed: the message was rejected, or Pingora reads beyond the end that the inspection found.
-    pub fn read_mode(&self) -> Result<ReadMode, InspectionError> {
+    pub fn read_mode(&self) -> Result<ReadPurpose, InspectionError> {
         match self.phase {
             MessagePhase::Begin
             | MessagePhase::Head
             | MessagePhase::Length(_)
             | MessagePhase::Chunked(_)
-            | MessagePhase::Refused => Ok(ReadMode::Message),
+            | MessagePhase::Refused => Ok(ReadPurpose::Message),
             MessagePhase::HeadTooLarge => Err(InspectionError::HeadTooLarge),
             MessagePhase::HeadEnd => Err(InspectionError::HeadEnd),
             MessagePhase::BadChunks => Err(InspectionError::Chunks),
             MessagePhase::BodyEnd => Err(InspectionError::BodyEnd),
-            MessagePhase::Complete => Ok(ReadMode::EndOfFile),
-            MessagePhase::Discard(_) => Ok(ReadMode::Discard),
+            MessagePhase::Complete => Ok(ReadPurpose::EndOfFile),
+            MessagePhase::Discard(_) => Ok(ReadPurpose::Discard),
         }
     }
 
-    /// Inspects the next bytes, in [`ReadMode::Message`].
+    /// Inspects the next bytes, in [`ReadPurpose::Message`].
     ///
     /// # Errors
     /// The bytes violate the grammar of chunks.
-    pub fn inspect(&mut self, received: &[u8]) -> Result<InspectedPiece, InspectionError> {
+    pub fn inspect(&mut self, received: &[u8]) -> Result<InspectedByteCounts, InspectionError> {
         let mut skipped = 0;
         if let MessagePhase::Begin = self.phase {
             skipped = self.head.skip_empty_lines(received);
@@ -198,19 +198,19 @@ impl Http1Inspector {
                 passed
             }
             MessagePhase::Chunked(grammar) => match grammar.scan(received) {
-                ChunkProgress::Open => received.len(),
-                ChunkProgress::End(at) => {
+                ChunkScanResult::Open => received.len(),
+                ChunkScanResult::End(at) => {
                     self.phase = MessagePhase::BodyEnd;
                     at
                 }
-                ChunkProgress::Violation => {
+                ChunkScanResult::Violation => {
                     self.phase = MessagePhase::BadChunks;
                     return Err(InspectionError::Chunks);
                 }
             },
             _ => received.len(),
         };
-        Ok(InspectedPiece { skipped, passed })
+        Ok(InspectedByteCounts { skipped, passed })
     }
 
     fn inspect_head(&mut self, received: &[u8]) -> usize {

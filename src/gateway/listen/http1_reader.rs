@@ -3,8 +3,8 @@
 #[cfg(test)]
 mod tests;
 
-use super::http1_inspection::{Http1Inspection, Http1Inspector, InspectedPiece, ReadMode};
-use crate::gateway::intercepted_stream::{InterceptedStream, ReadInterceptor};
+use super::http1_inspection::{Http1Inspection, Http1Inspector, InspectedByteCounts, ReadPurpose};
+use crate::gateway::intercepted_stream::{InterceptedConnection, ReadInterceptor};
 use bytes::{Buf, BytesMut};
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::ServerSession;
@@ -31,7 +31,7 @@ pub(in crate::gateway) struct Http1Reader {
 impl Http1Reader {
     /// The inspection of the connection that `session` reads; `None` for HTTP/2.
     pub fn inspection_of(session: &ServerSession) -> Option<Http1Inspection> {
-        let reader = InterceptedStream::<Self>::interceptor(session.stream()?)?;
+        let reader = InterceptedConnection::<Self>::interceptor(session.stream()?)?;
         Some(reader.inspection.clone())
     }
 }
@@ -47,9 +47,9 @@ impl ReadInterceptor for Http1Reader {
         let mut inspector = inspection.lock();
         loop {
             match inspector.read_mode()? {
-                ReadMode::Message => {}
-                ReadMode::EndOfFile => return poll_end_of_file(stream, early, context),
-                ReadMode::Discard => {
+                ReadPurpose::Message => {}
+                ReadPurpose::EndOfFile => return poll_end_of_file(stream, early, context),
+                ReadPurpose::Discard => {
                     early.clear();
                     return poll_discard(stream, &mut inspector, context);
                 }
@@ -61,7 +61,7 @@ impl ReadInterceptor for Http1Reader {
                 if received.is_empty() {
                     return Poll::Ready(Ok(()));
                 }
-                let InspectedPiece { skipped, passed } = inspector.inspect(received)?;
+                let InspectedByteCounts { skipped, passed } = inspector.inspect(received)?;
                 let end = skipped + passed;
                 early.extend_from_slice(&received[end..]);
                 if skipped > 0 {
@@ -71,7 +71,7 @@ impl ReadInterceptor for Http1Reader {
                 passed
             } else {
                 let received = &early[..early.len().min(buffer.remaining())];
-                let InspectedPiece { skipped, passed } = inspector.inspect(received)?;
+                let InspectedByteCounts { skipped, passed } = inspector.inspect(received)?;
                 let end = skipped + passed;
                 buffer.put_slice(&received[skipped..end]);
                 early.advance(end);

@@ -7,8 +7,8 @@ use super::connection::UpstreamConnection;
 use super::request::{PreparedBody, PreparedRequest};
 use super::response::UpstreamResponse;
 use super::streaming::{RequestStream, RequestStreamOutcome, write_streamed};
-use super::wire::{WriteOutcome, read_head, write_request};
-use super::{ConnectionSource, UpstreamClient, UpstreamTarget};
+use super::wire::{RequestWriteOutcome, read_head, write_request};
+use super::{ChannelWithCredential, ConnectionReusePolicy, UpstreamClient};
 use crate::catalog::channel::Timeouts;
 use crate::channel::outcome::FailureReason;
 use crate::gateway::deadline::in_time;
@@ -53,14 +53,14 @@ impl UpstreamClient {
     /// The request got no response.
     pub async fn send(
         &self,
-        target: UpstreamTarget<'_>,
+        target: ChannelWithCredential<'_>,
         request: &PreparedRequest,
         progress: &mut SendProgress,
     ) -> Result<UpstreamResponse, SendError> {
         let deadline = Instant::now() + request.timeouts.total;
         let mut source = match request.body {
-            PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionSource::Pool,
-            PreparedBody::Streamed(_) => ConnectionSource::Fresh,
+            PreparedBody::Absent | PreparedBody::Whole(_) => ConnectionReusePolicy::Pool,
+            PreparedBody::Streamed(_) => ConnectionReusePolicy::Fresh,
         };
         for _ in 0..STALE_CONNECTIONS_MAX {
             *progress = SendProgress::Unsent;
@@ -90,7 +90,7 @@ impl UpstreamClient {
             let repeats = broken.processing == ProcessingLikelihood::Unlikely && request.may_repeat;
             if repeats {
                 // Repeats once: the next connection is fresh, and only pooled ones allow a repetition.
-                source = ConnectionSource::Fresh;
+                source = ConnectionReusePolicy::Fresh;
             }
             // If a fresh connection refuses the request too, another channel may serve it.
             if !(repeats || broken.processing == ProcessingLikelihood::Excluded && was_pooled) {
@@ -112,8 +112,8 @@ impl UpstreamClient {
 
     async fn connect_in_time(
         &self,
-        target: UpstreamTarget<'_>,
-        source: ConnectionSource,
+        target: ChannelWithCredential<'_>,
+        source: ConnectionReusePolicy,
         timeout: Duration,
         deadline: Instant,
     ) -> Result<UpstreamConnection, Fault> {
@@ -215,12 +215,12 @@ async fn exchange_heads(
         .await
         .map_err(|_| ResponseHeadError::silent(timeouts.first_byte));
     connection.is_informed = is_informed;
-    connection.sent_in_part = matches!(written, WriteOutcome::InPart(_));
+    connection.sent_in_part = matches!(written, RequestWriteOutcome::InPart(_));
     match (written, read?) {
         // A provider may respond before it has read the whole request; the response counts.
         (_, Ok(())) => Ok(()),
         // On HTTP/2 only the reader learns why a stream was reset.
-        (WriteOutcome::InPart(error), Err(_)) if !is_h2 => Err(broken(error)),
+        (RequestWriteOutcome::InPart(error), Err(_)) if !is_h2 => Err(broken(error)),
         (_, Err(error)) => Err(broken(error)),
     }
 }

@@ -1,6 +1,6 @@
 //! A connection to a provider, which returns to its pool or is closed.
 
-use super::dial::Dialer;
+use super::dial::UpstreamConnectionPool;
 use super::{POOL_IDLE, reuse};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;
@@ -16,7 +16,7 @@ const CLOSING: Duration = Duration::from_millis(100);
 pub struct UpstreamConnection {
     /// `None` only while the connection returns to the pool.
     session: Option<HttpSession>,
-    dialer: Arc<Dialer>,
+    dialer: Arc<UpstreamConnectionPool>,
     peer: Arc<HttpPeer>,
     /// The connection was idle in the pool, and the provider may have closed it.
     pub(super) reused: bool,
@@ -29,7 +29,7 @@ pub struct UpstreamConnection {
 impl UpstreamConnection {
     pub(super) fn new(
         session: HttpSession,
-        dialer: &Arc<Dialer>,
+        dialer: &Arc<UpstreamConnectionPool>,
         peer: &Arc<HttpPeer>,
         reused: bool,
     ) -> Self {

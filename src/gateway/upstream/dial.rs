@@ -1,7 +1,7 @@
 //! Pooled and new connections; the addresses of a provider race (RFC 8305).
 
-use super::response_bytes::ResponseByteTracker;
-use crate::gateway::intercepted_stream::InterceptedStream;
+use super::response_bytes::ResponseFramingTracker;
+use crate::gateway::intercepted_stream::InterceptedConnection;
 use pingora_core::connectors::http::v2;
 use pingora_core::connectors::{ConnectorOptions, TransportConnector};
 use pingora_core::protocols::http::client::HttpSession;
@@ -21,12 +21,12 @@ use tokio::time::timeout;
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Pingora's connectors for HTTP/1.1 and HTTP/2, with their pools.
-pub struct Dialer {
+pub struct UpstreamConnectionPool {
     h1: TransportConnector,
     h2: v2::Connector,
 }
 
-impl Dialer {
+impl UpstreamConnectionPool {
     /// Keeps up to `pool_max` idle connections of each HTTP version.
     pub fn new(pool_max: usize) -> Self {
         let options = ConnectorOptions::new(pool_max);
@@ -72,7 +72,7 @@ impl Dialer {
                 session.respect_keepalive();
                 let reusable = session.reuse().await;
                 if let Some(stream) =
-                    reusable.and_then(InterceptedStream::<ResponseByteTracker>::into_inner)
+                    reusable.and_then(InterceptedConnection::<ResponseFramingTracker>::into_inner)
                 {
                     self.h1
                         .release_stream(stream, peer.reuse_hash(), Some(idle));
@@ -143,7 +143,7 @@ async fn first_of<F: Future>(running: &mut Vec<(usize, Pin<Box<F>>)>) -> (usize,
 }
 
 fn http1_session(stream: Stream, peer: &HttpPeer) -> HttpSession {
-    let stream = InterceptedStream::boxed(stream, ResponseByteTracker::default());
+    let stream = InterceptedConnection::boxed(stream, ResponseFramingTracker::default());
     HttpSession::H1(Http1Session::new_with_options(stream, peer))
 }
 

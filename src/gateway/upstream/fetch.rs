@@ -2,8 +2,8 @@
 //!
 //! The address that was checked is the one that is dialled, so that DNS rebinding has no effect.
 
-use super::bounded_body::{BodyEnd, BoundedBody};
-use super::dial::{self, Dialer};
+use super::bounded_body::{BodyEnd, CollectedBody};
+use super::dial::{self, UpstreamConnectionPool};
 use super::wire::{read_head, write_request};
 use crate::catalog::egress::{EgressPolicy, EgressTarget};
 use crate::channel::address_cache::AddressCache;
@@ -28,7 +28,7 @@ const IDLE: Duration = Duration::from_secs(10);
 
 /// Fetches files, each on a new connection.
 pub struct HttpFileFetcher {
-    dialer: Dialer,
+    dialer: UpstreamConnectionPool,
     addresses: AddressCache,
 }
 
@@ -51,7 +51,7 @@ impl HttpFileFetcher {
     pub fn new(addresses: AddressCache) -> Self {
         Self {
             // Connections are not reused: a second file from the same server is unlikely.
-            dialer: Dialer::new(1),
+            dialer: UpstreamConnectionPool::new(1),
             addresses,
         }
     }
@@ -244,7 +244,7 @@ async fn request_file(
     if declared > bytes_max {
         return Err(too_large());
     }
-    let content = BoundedBody::read(session, declared, bytes_max).await;
+    let content = CollectedBody::read(session, declared, bytes_max).await;
     match content.end {
         BodyEnd::Complete => Ok(FetchResponse::File(FetchedFile {
             content_type,

@@ -1,8 +1,8 @@
 //! A request to a provider, complete except for the connection.
 
-use super::UpstreamTarget;
+use super::ChannelWithCredential;
 use crate::catalog::channel::{Channel, Timeouts};
-use crate::filter::body_stream::BodyStream;
+use crate::filter::body_stream::RequestBodyReceiver;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::BodySegments;
 use http::uri::{Authority, Scheme};
@@ -31,7 +31,7 @@ pub enum PreparedBody {
     /// The whole body, in memory or in a mapped file.
     Whole(BodySegments),
     /// The body arrives while it is sent.
-    Streamed(BodyStream),
+    Streamed(RequestBodyReceiver),
 }
 
 impl PreparedRequest {
@@ -41,7 +41,7 @@ impl PreparedRequest {
     /// # Errors
     /// [`FaultKind::Internal`]: the path is not a valid URI.
     pub fn new(
-        target: UpstreamTarget<'_>,
+        target: ChannelWithCredential<'_>,
         request_id: &str,
         method: Method,
         path_and_query: String,

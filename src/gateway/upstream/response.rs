@@ -1,6 +1,6 @@
 //! A provider's response: its head, and its body chunk by chunk, with the channel's credentials masked.
 
-use super::bounded_body::{BodyEnd, BoundedBody, ChunkSource};
+use super::bounded_body::{BodyEnd, ChunkSource, CollectedBody};
 use super::connection::UpstreamConnection;
 use crate::catalog::channel::Timeouts;
 use crate::gateway::deadline::{DeadlineElapsed, in_time};
@@ -134,13 +134,13 @@ impl UpstreamResponse {
     }
 
     /// Reads the body until it exceeds `bytes_max` bytes.
-    pub fn read_bounded(&mut self, bytes_max: usize) -> impl Future<Output = BoundedBody> + Send {
+    pub fn read_bounded(&mut self, bytes_max: usize) -> impl Future<Output = CollectedBody> + Send {
         let declared = self.declared_bytes();
-        BoundedBody::read(self, declared, bytes_max)
+        CollectedBody::read(self, declared, bytes_max)
     }
 
     /// Returns a body that was read to the response, so that [`Self::next_chunk`] returns it.
-    pub fn put_back(&mut self, body: &BoundedBody) {
+    pub fn put_back(&mut self, body: &CollectedBody) {
         self.peeked.push_front(body.bytes.clone());
         self.has_ended = matches!(body.end, BodyEnd::Complete);
         self.first_chunk = None;

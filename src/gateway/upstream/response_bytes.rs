@@ -3,8 +3,8 @@
 //! Pingora's decoder accepts chunks that the grammar forbids, and could end a body where another parser does not. Chunk
 //! extensions and trailers, which no provider sends, count as irregular too.
 
-use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkProgress};
-use crate::gateway::intercepted_stream::{InterceptedStream, ReadInterceptor};
+use crate::gateway::chunk_grammar::{ChunkGrammar, ChunkScanResult};
+use crate::gateway::intercepted_stream::{InterceptedConnection, ReadInterceptor};
 use pingora_core::protocols::Stream;
 use pingora_core::protocols::http::v1::client::HttpSession;
 use std::io;
@@ -13,7 +13,7 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 
 /// Position in a provider's response to one request.
-pub enum ResponseByteTracker {
+pub enum ResponseFramingTracker {
     Head(HeadLineScanner),
     /// In a chunked body that is regular so far.
     Chunks(ChunkGrammar),
@@ -30,16 +30,16 @@ pub struct HeadLineScanner {
     begins_with_return: bool,
 }
 
-impl Default for ResponseByteTracker {
+impl Default for ResponseFramingTracker {
     fn default() -> Self {
         Self::Head(HeadLineScanner::default())
     }
 }
 
-impl ResponseByteTracker {
+impl ResponseFramingTracker {
     /// Whether the chunked body that `session` has read was regular to its end.
     pub fn ended_in_plain_chunks(session: &HttpSession) -> bool {
-        let response = InterceptedStream::<Self>::interceptor(session.stream());
+        let response = InterceptedConnection::<Self>::interceptor(session.stream());
         matches!(response, Some(Self::End))
     }
 
@@ -58,8 +58,8 @@ impl ResponseByteTracker {
         }
         *self = match self {
             Self::Chunks(grammar) => match grammar.scan(body) {
-                ChunkProgress::Open if grammar.is_plain() => return,
-                ChunkProgress::End(at) if at == body.len() && grammar.is_plain() => Self::End,
+                ChunkScanResult::Open if grammar.is_plain() => return,
+                ChunkScanResult::End(at) if at == body.len() && grammar.is_plain() => Self::End,
                 _ => Self::Other,
             },
             _ => Self::Other,
@@ -91,7 +91,7 @@ impl HeadLineScanner {
     }
 }
 
-impl ReadInterceptor for ResponseByteTracker {
+impl ReadInterceptor for ResponseFramingTracker {
     fn poll_read(
         &mut self,
         stream: &mut Stream,
@@ -107,7 +107,7 @@ impl ReadInterceptor for ResponseByteTracker {
 
 #[cfg(test)]
 mod tests {
-    use super::ResponseByteTracker;
+    use super::ResponseFramingTracker;
 
     #[test]
     fn only_a_plain_chunked_body_counts_as_ended() {
@@ -132,12 +132,12 @@ mod tests {
             for head in ["HTTP/1.1 200 OK\r\nA: b\r\n\r\n", "HTTP/1.1 200 OK\n\n"] {
                 let response = format!("{head}{body}");
                 for size in [1, 2, 3, 5, 7, response.len()] {
-                    let mut bytes = ResponseByteTracker::default();
+                    let mut bytes = ResponseFramingTracker::default();
                     for piece in response.as_bytes().chunks(size) {
                         bytes.take(piece);
                     }
                     assert_eq!(
-                        matches!(bytes, ResponseByteTracker::End),
+                        matches!(bytes, ResponseFramingTracker::End),
                         ends,
                         "{body:?} in pieces of {size}"
                     );

@@ -1,6 +1,6 @@
 //! Decides whether an upstream connection may carry another request after its response.
 
-use super::response_bytes::ResponseByteTracker;
+use super::response_bytes::ResponseFramingTracker;
 use http::{StatusCode, Version, header};
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_http::ResponseHeader;
@@ -17,7 +17,7 @@ pub fn is_plain(session: &HttpSession) -> bool {
     let framing = ResponseFraming::read(&session.get_headers_raw_bytes());
     let ends_plainly = match framing {
         None => false,
-        Some(ResponseFraming::Chunked) => ResponseByteTracker::ended_in_plain_chunks(session),
+        Some(ResponseFraming::Chunked) => ResponseFramingTracker::ended_in_plain_chunks(session),
         Some(ResponseFraming::Silent | ResponseFraming::Length) => true,
     };
     stays_open(head) && ends_plainly && framing.is_some_and(|framing| framing.fits(head.status))
@@ -25,11 +25,11 @@ pub fn is_plain(session: &HttpSession) -> bool {
 
 fn stays_open(head: &ResponseHeader) -> bool {
     let options = head.headers.get_all(header::CONNECTION).iter();
-    let says_close = options
+    let has_close = options
         .filter_map(|value| value.to_str().ok())
         .flat_map(|value| value.split(','))
         .any(|option| option.trim().eq_ignore_ascii_case("close"));
-    head.version == Version::HTTP_11 && !says_close
+    head.version == Version::HTTP_11 && !has_close
 }
 
 /// The framing that a response head declares.

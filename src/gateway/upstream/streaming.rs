@@ -1,7 +1,7 @@
 //! Sends a request whose body is still arriving, over HTTP/1.1 or HTTP/2.
 
 use super::wire::read_head;
-use crate::filter::body_stream::{BodyStream, TruncatedBody};
+use crate::filter::body_stream::{RequestBodyReceiver, TruncatedBody};
 use bytes::Bytes;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_error::{Error, ErrorType};
@@ -30,14 +30,14 @@ pub enum RequestStreamOutcome {
 
 /// The body of a request, and the time limits for writing it.
 pub struct RequestStream<'b> {
-    pub stream: &'b BodyStream,
+    pub stream: &'b RequestBodyReceiver,
     /// Maximum time of each write.
     pub idle: Duration,
     /// Deadline of the whole write, extended by the time spent waiting for the caller.
     pub deadline: Instant,
 }
 
-enum StreamingEvent {
+enum UploadEvent {
     Piece(Result<Option<Bytes>, TruncatedBody>),
     Head(Result<(), Box<Error>>),
 }
@@ -58,31 +58,29 @@ pub async fn write_streamed(
     let mut responded = false;
     loop {
         let event = match responded {
-            true => StreamingEvent::Piece(body.stream.next().await),
+            true => UploadEvent::Piece(body.stream.next().await),
             false => next_event(session, body.stream, is_informed).await,
         };
         let written = match event {
-            StreamingEvent::Piece(Ok(Some(piece))) => {
-                session.write_request_body(piece, false).await
-            }
-            StreamingEvent::Piece(Ok(None)) => match session.finish_request_body().await {
+            UploadEvent::Piece(Ok(Some(piece))) => session.write_request_body(piece, false).await,
+            UploadEvent::Piece(Ok(None)) => match session.finish_request_body().await {
                 Ok(()) if responded => {
                     return Ok(RequestStreamOutcome::Responded { in_part: false });
                 }
                 Ok(()) => return Ok(RequestStreamOutcome::Written),
                 Err(error) => Err(error),
             },
-            StreamingEvent::Piece(Err(truncated)) => {
+            UploadEvent::Piece(Err(truncated)) => {
                 Error::e_because(TRUNCATED, "while reading the caller's body", truncated)
             }
-            StreamingEvent::Head(Ok(())) if is_success(session) => {
+            UploadEvent::Head(Ok(())) if is_success(session) => {
                 responded = true;
                 Ok(())
             }
-            StreamingEvent::Head(Ok(())) => {
+            UploadEvent::Head(Ok(())) => {
                 return Ok(RequestStreamOutcome::Responded { in_part: true });
             }
-            StreamingEvent::Head(Err(error)) => return Ok(RequestStreamOutcome::Broken(error)),
+            UploadEvent::Head(Err(error)) => return Ok(RequestStreamOutcome::Broken(error)),
         };
         match written {
             Ok(()) => {}
@@ -98,13 +96,13 @@ pub async fn write_streamed(
 /// The head of the response, or the next piece of the body, whichever comes first.
 async fn next_event(
     session: &mut HttpSession,
-    body: &BodyStream,
+    body: &RequestBodyReceiver,
     is_informed: &mut bool,
-) -> StreamingEvent {
+) -> UploadEvent {
     let mut reading = pin!(read_head(session, is_informed));
     poll_fn(|context| match reading.as_mut().poll(context) {
-        Poll::Ready(head) => Poll::Ready(StreamingEvent::Head(head)),
-        Poll::Pending => body.poll_next(context).map(StreamingEvent::Piece),
+        Poll::Ready(head) => Poll::Ready(UploadEvent::Head(head)),
+        Poll::Pending => body.poll_next(context).map(UploadEvent::Piece),
     })
     .await
 }

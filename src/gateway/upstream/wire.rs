@@ -16,7 +16,7 @@ const PIECE: usize = 256 << 10;
 const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
 
 /// How much of a request was written.
-pub enum WriteOutcome {
+pub enum RequestWriteOutcome {
     Whole,
     /// The head, and only part of the body.
     InPart(Box<Error>),
@@ -31,12 +31,12 @@ pub async fn write_request(
     head: Box<RequestHeader>,
     body: Option<&BodySegments>,
     idle: Duration,
-) -> Result<WriteOutcome, Box<Error>> {
+) -> Result<RequestWriteOutcome, Box<Error>> {
     session.set_write_timeout(Some(idle));
     session.write_request_header(head).await?;
     match write_body(session, body).await {
-        Ok(()) => Ok(WriteOutcome::Whole),
-        Err(error) => Ok(WriteOutcome::InPart(error)),
+        Ok(()) => Ok(RequestWriteOutcome::Whole),
+        Err(error) => Ok(RequestWriteOutcome::InPart(error)),
     }
 }
 

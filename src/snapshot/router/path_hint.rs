@@ -1,6 +1,6 @@
 //! Finds the route that a request with an unknown path was probably meant for.
 
-use super::{PathSegment, RoutePattern, Router};
+use super::{MethodPathPattern, PathSegment, Router};
 use crate::protocol::nearest::{differences, is_close};
 use http::Method;
 
@@ -16,7 +16,7 @@ impl Router {
     ///
     /// A pattern is near if its last segments are equal (the path lacks `/v1`, has it twice or has another one; a
     /// trailing slash), else if only a few characters differ, else if only the last segment differs.
-    pub fn nearest(&self, method: &Method, path: &str) -> Option<&RoutePattern> {
+    pub fn nearest(&self, method: &Method, path: &str) -> Option<&MethodPathPattern> {
         if path.len() > PATH_BYTES_MAX {
             return None;
         }
@@ -28,7 +28,7 @@ impl Router {
 
     /// A few endpoints, for callers whose path is near no route: the first pattern of each protocol with POST and
     /// without parameters, in the order of the file.
-    pub fn endpoints(&self) -> Vec<&RoutePattern> {
+    pub fn endpoints(&self) -> Vec<&MethodPathPattern> {
         let mut protocols = Vec::new();
         let endpoints = self.routes.iter().filter(|route| {
             let takes_creates = route.pattern.methods.contains(&Method::POST)
@@ -43,9 +43,9 @@ impl Router {
 }
 
 fn nearest_of<'p>(
-    patterns: impl Iterator<Item = &'p RoutePattern> + Clone,
+    patterns: impl Iterator<Item = &'p MethodPathPattern> + Clone,
     given: &[&str],
-) -> Option<&'p RoutePattern> {
+) -> Option<&'p MethodPathPattern> {
     let by_end = patterns.clone().filter_map(|pattern| {
         let same = same_literals_at_end(pattern, given);
         if !is_same_api(pattern, given, same) {
@@ -63,7 +63,7 @@ fn nearest_of<'p>(
         .filter(|pattern| differs_in_last_literal(pattern, given));
     let by_slip =
         patterns.filter_map(|pattern| Some(((differing_characters(pattern, given)?, 0), pattern)));
-    let first = |(_, pattern): (_, &'p RoutePattern)| pattern;
+    let first = |(_, pattern): (_, &'p MethodPathPattern)| pattern;
     by_end
         .min_by_key(|(distance, _)| *distance)
         .map(first)
@@ -73,7 +73,7 @@ fn nearest_of<'p>(
 
 /// Whether the difference before the last `same` segments can be a typo: one path only has more segments, or the
 /// segments just before are similar. `/v1/images/generations` is not a typo of `/v1/video/generations`.
-fn is_same_api(pattern: &RoutePattern, given: &[&str], same: usize) -> bool {
+fn is_same_api(pattern: &MethodPathPattern, given: &[&str], same: usize) -> bool {
     let pattern_rest = &pattern.segments[..pattern.segments.len().saturating_sub(same)];
     let given_rest = &given[..given.len().saturating_sub(same)];
     let mut both = pattern_rest.iter().zip(given_rest);
@@ -90,7 +90,7 @@ fn is_same_api(pattern: &RoutePattern, given: &[&str], same: usize) -> bool {
 
 /// Whether a path differs from a pattern in the last segment only, below at least two literal ones:
 /// `/v1/images/generations` from `/v1/images/edits`.
-fn differs_in_last_literal(pattern: &RoutePattern, given: &[&str]) -> bool {
+fn differs_in_last_literal(pattern: &MethodPathPattern, given: &[&str]) -> bool {
     const SHARED_MIN: usize = 2;
     let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
     let shared = pattern.segments.iter().zip(given);
@@ -104,7 +104,7 @@ fn differs_in_last_literal(pattern: &RoutePattern, given: &[&str]) -> bool {
 
 /// The number of characters in which a path differs from a pattern, or from the end of a longer pattern; `None` if
 /// there are too many.
-fn differing_characters(pattern: &RoutePattern, given: &[&str]) -> Option<usize> {
+fn differing_characters(pattern: &MethodPathPattern, given: &[&str]) -> Option<usize> {
     let differ = |meant: &str, given: &str| {
         let allowed = DIFFERING_CHARACTERS_MAX.min(given.len() / 5);
         differences(meant, given, allowed)
@@ -124,7 +124,7 @@ fn differing_characters(pattern: &RoutePattern, given: &[&str]) -> Option<usize>
 }
 
 /// The number of equal literal segments at the end of both paths.
-fn same_literals_at_end(pattern: &RoutePattern, given: &[&str]) -> usize {
+fn same_literals_at_end(pattern: &MethodPathPattern, given: &[&str]) -> usize {
     let pairs = pattern.segments.iter().rev().zip(given.iter().rev());
     pairs
         .map_while(|(segment, given)| match segment {
@@ -135,7 +135,7 @@ fn same_literals_at_end(pattern: &RoutePattern, given: &[&str]) -> usize {
 }
 
 /// The pattern's path with the given values in place of its parameters, aligned at the end.
-fn with_given_parameters(pattern: &RoutePattern, given: &[&str]) -> String {
+fn with_given_parameters(pattern: &MethodPathPattern, given: &[&str]) -> String {
     let ahead = pattern.segments.len().saturating_sub(given.len());
     let skipped = given.len().saturating_sub(pattern.segments.len());
     let values = std::iter::repeat_n("", ahead).chain(given[skipped..].iter().copied());

@@ -1,7 +1,7 @@
 //! Checks the order of a route's filters against the placement that each filter declares.
 
 use super::super::ProblemCollector;
-use super::super::router::RoutePattern;
+use super::super::router::MethodPathPattern;
 use super::{BuiltFilter, all_have_parameter};
 use crate::filter::kind::{FilterPlacement, FilterProvision};
 use crate::filter::registry::{self, FILTERS};
@@ -9,7 +9,7 @@ use crate::filter::registry::{self, FILTERS};
 /// Reports filters of the list at `at` whose order cannot work.
 pub(super) fn check(
     filters: &[BuiltFilter],
-    patterns: &[RoutePattern],
+    patterns: &[MethodPathPattern],
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) {
@@ -95,7 +95,7 @@ impl FilterOrderCheck<'_> {
         }
     }
 
-    fn finds_channel(&self, patterns: &[RoutePattern]) -> bool {
+    fn finds_channel(&self, patterns: &[MethodPathPattern]) -> bool {
         self.filters.iter().any(|step| {
             let mut provided = step.named.kind.placement.provides.iter();
             Self::replies_always(step)

@@ -38,7 +38,7 @@ fn a_route_may_have_several_paths() {
 }
 
 #[test]
-fn what_is_wrong_with_one_of_several_paths_is_told_with_its_place() {
+fn an_error_in_one_of_several_paths_is_reported_with_its_place() {
     let built = build("[GET /a, GET /b]").unwrap();
     let [warning] = &built.warnings.shown[..] else {
         panic!("{:?}", built.warnings);

@@ -175,14 +175,14 @@ impl RedisConnector {
     /// Connects and reconnects for as long as the process runs. `policy` is text for the log: what happens to requests
     /// while Redis is unreachable.
     pub async fn keep_connected(&self, scripts: &LuaScripts, policy: &str) {
-        let mut is_told = false;
+        let mut is_logged = false;
         let mut log_outcome = |outcome: Result<(), &str>| match outcome {
-            Ok(()) if is_told => {
-                is_told = false;
+            Ok(()) if is_logged => {
+                is_logged = false;
                 tracing::info!("Redis is reachable again");
             }
-            Err(reason) if !is_told => {
-                is_told = true;
+            Err(reason) if !is_logged => {
+                is_logged = true;
                 tracing::error!(reason, "Redis is unreachable; {policy}; retrying");
             }
             _ => {}

@@ -1,6 +1,6 @@
 //! Names of Redis keys. All keys of a caller share a hash tag, so that one cluster node has all keys of a script.
 
-use crate::state::admission::CallerLimit;
+use crate::state::admission::AdmissionLimit;
 use std::fmt::Write;
 
 /// Builds the names of keys.
@@ -24,7 +24,7 @@ impl RedisKeys {
     }
 
     /// The key of a limit's counter.
-    pub fn limit(&self, limit: &CallerLimit) -> String {
+    pub fn limit(&self, limit: &AdmissionLimit) -> String {
         let mut key = self.of(&limit.caller, limit.measure.name());
         if let Some(model) = &limit.model {
             key.push(':');
@@ -71,7 +71,7 @@ mod tests {
         let keys = RedisKeys::new("headgate");
         assert_eq!(keys.affinity("ann", "resp_1"), "headgate:{ann}:made:resp_1");
         assert_eq!(keys.affinity("}{%", "r"), "headgate:{%7d%7b%25}:made:r");
-        let limit = |model: Option<&str>| CallerLimit {
+        let limit = |model: Option<&str>| AdmissionLimit {
             caller: "ann".into(),
             model: model.map(Into::into),
             measure: LimitKind::TokensPerMinute,

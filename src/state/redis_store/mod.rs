@@ -7,9 +7,10 @@ mod outbox;
 mod scripts;
 
 use super::admission::{
-    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, CallerLimit, LimitKind,
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
+    LimitKind,
 };
-use super::health::{StoreCounters, StoreHealth, StoreOperation};
+use super::health::{StoreCounters, StoreHealthReport, StoreOperation};
 use super::note_cache::NOTE_BYTES_MAX;
 use super::per_second_limiter::PerSecondDecision;
 use super::settings::RedisSettings;
@@ -126,7 +127,7 @@ impl StateStore for RedisStore {
         });
     }
 
-    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
         let asked = self.inner.admit(demand);
         StoreFuture::Later(Box::pin(
             self.inner.count_failure(StoreOperation::Admit, asked),
@@ -169,7 +170,7 @@ impl StateStore for RedisStore {
         self.on_store_failure
     }
 
-    fn health(&self) -> StoreHealth {
+    fn health(&self) -> StoreHealthReport {
         self.inner.tally.health("redis")
     }
 
@@ -198,12 +199,15 @@ impl RedisStoreInner {
         Ok(found.map(Arc::from))
     }
 
-    async fn admit(&self, demand: &AdmissionRequest<'_>) -> Result<Admission, StoreUnavailable> {
+    async fn admit(
+        &self,
+        demand: &AdmissionRequest<'_>,
+    ) -> Result<AdmissionResult, StoreUnavailable> {
         let connection = self.connector.connection()?;
         let lease = self.leases.next();
         let name = self.leases.name(lease);
         let keys = self.keys_of(demand.limits);
-        let mut perhaps = ReleaseGuard {
+        let mut guard = ReleaseGuard {
             outbox: &self.outbox,
             name: &name,
             keys: leases_among(demand.limits, &keys),
@@ -213,7 +217,7 @@ impl RedisStoreInner {
         let admission = scripts::admission(&answer, demand, lease).ok_or_else(|| {
             StoreUnavailable("Redis returned an unexpected result of the script".into())
         })?;
-        let taken = std::mem::take(&mut perhaps.keys);
+        let taken = std::mem::take(&mut guard.keys);
         if matches!(admission.decision, AdmissionDecision::Granted(_)) && !taken.is_empty() {
             self.leases.hold(lease, taken);
         }
@@ -278,7 +282,7 @@ impl RedisStoreInner {
         });
     }
 
-    fn keys_of(&self, limits: &[CallerLimit]) -> Vec<String> {
+    fn keys_of(&self, limits: &[AdmissionLimit]) -> Vec<String> {
         limits.iter().map(|limit| self.keys.limit(limit)).collect()
     }
 
@@ -335,7 +339,7 @@ impl Drop for ReleaseGuard<'_> {
 }
 
 /// The keys of the limits that count concurrent requests.
-fn leases_among(limits: &[CallerLimit], keys: &[String]) -> Vec<String> {
+fn leases_among(limits: &[AdmissionLimit], keys: &[String]) -> Vec<String> {
     let held = limits
         .iter()
         .zip(keys)

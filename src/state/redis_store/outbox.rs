@@ -4,7 +4,7 @@ use super::connector::{PipelineResult, RedisConnector, is_unreachable};
 use super::keys::RedisKeys;
 use super::scripts::LuaScripts;
 use crate::state::admission::AdmissionTicket;
-use crate::state::affinity::IdOwner;
+use crate::state::affinity::IdOwnership;
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::memory::lock;
 use crate::state::note_cache::NOTE_KEPT;
@@ -70,7 +70,7 @@ struct OutboxQueue {
     /// Writes that were sent and have no response yet.
     sent: usize,
     /// Owners of ids that are not yet in Redis, each with the number of queued writes about the id.
-    unwritten: HashMap<OwnedId, (IdOwner, usize)>,
+    unwritten: HashMap<OwnedId, (IdOwnership, usize)>,
 }
 
 impl RedisOutbox {
@@ -98,7 +98,7 @@ impl RedisOutbox {
             let entry = waiting
                 .unwritten
                 .entry(key)
-                .or_insert((IdOwner::Forgotten, 0));
+                .or_insert((IdOwnership::Forgotten, 0));
             *entry = (owner, entry.1 + 1);
         }
         waiting.writes.push_back(write);
@@ -107,7 +107,7 @@ impl RedisOutbox {
     }
 
     /// The owner of `id` if it is queued but not yet written.
-    pub fn owner_of(&self, caller: &Arc<str>, id: &str) -> Option<IdOwner> {
+    pub fn owner_of(&self, caller: &Arc<str>, id: &str) -> Option<IdOwnership> {
         let waiting = lock(&self.waiting);
         if waiting.unwritten.is_empty() {
             return None;
@@ -218,7 +218,7 @@ impl RedisWrite {
     }
 
     /// The id and its new owner, if this write is about an id.
-    fn id_and_owner(&self) -> Option<(OwnedId, IdOwner)> {
+    fn id_and_owner(&self) -> Option<(OwnedId, IdOwnership)> {
         match self {
             Self::Remember {
                 caller,
@@ -226,9 +226,11 @@ impl RedisWrite {
                 channel,
             } => Some((
                 (caller.clone(), id.clone()),
-                IdOwner::Channel(channel.clone()),
+                IdOwnership::Channel(channel.clone()),
             )),
-            Self::Forget { caller, id } => Some(((caller.clone(), id.clone()), IdOwner::Forgotten)),
+            Self::Forget { caller, id } => {
+                Some(((caller.clone(), id.clone()), IdOwnership::Forgotten))
+            }
             Self::Settle { .. } | Self::Release { .. } | Self::PutNote { .. } => None,
         }
     }

@@ -1,9 +1,9 @@
 //! The Lua scripts that Redis runs, each as one atomic step.
 
 use crate::state::admission::{
-    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, LimitStatus,
+    AdmissionDecision, AdmissionRequest, AdmissionResult, AdmissionTicket, LimitStatus,
 };
-use crate::state::clock::Timestamp;
+use crate::state::clock::ClockReading;
 use redis::{Cmd, Script};
 use std::time::Duration;
 
@@ -93,7 +93,11 @@ impl LuaScripts {
 }
 
 /// Parses the response of the admission script; `None` if it is malformed.
-pub fn admission(answer: &[i64], demand: &AdmissionRequest<'_>, lease: u64) -> Option<Admission> {
+pub fn admission(
+    answer: &[i64],
+    demand: &AdmissionRequest<'_>,
+    lease: u64,
+) -> Option<AdmissionResult> {
     let (head, limit_statuses) = answer.split_at_checked(4)?;
     let &[granted, in_the_way, wait, now] = head else {
         return None;
@@ -110,7 +114,7 @@ pub fn admission(answer: &[i64], demand: &AdmissionRequest<'_>, lease: u64) -> O
         1 => AdmissionDecision::Granted(AdmissionTicket {
             limits: demand.limits.to_vec(),
             tokens: demand.tokens,
-            taken_at: Timestamp::of_server(count(now)),
+            taken_at: ClockReading::of_server(count(now)),
             lease,
         }),
         _ => AdmissionDecision::Refused {
@@ -118,7 +122,7 @@ pub fn admission(answer: &[i64], demand: &AdmissionRequest<'_>, lease: u64) -> O
             retry_after: Duration::from_millis(count(wait)),
         },
     };
-    (limit_statuses.len() == demand.limits.len()).then_some(Admission {
+    (limit_statuses.len() == demand.limits.len()).then_some(AdmissionResult {
         limit_statuses,
         decision,
     })

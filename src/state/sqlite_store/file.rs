@@ -42,7 +42,7 @@ const TABLES: &str = "
     CREATE INDEX IF NOT EXISTS noted_by_time ON noted (noted_ms);";
 
 /// An open state file.
-pub struct StateFile {
+pub struct StateDatabase {
     connection: Connection,
 }
 
@@ -89,7 +89,7 @@ pub struct BudgetTotal {
     pub added: u64,
 }
 
-impl StateFile {
+impl StateDatabase {
     /// Opens the file, and creates it if it does not exist. A file that is not a valid database is renamed first.
     ///
     /// # Errors
@@ -98,9 +98,9 @@ impl StateFile {
         create(path)?;
         match Self::open_sound(path) {
             Err(StateFileError::Sqlite(error)) if is_broken(&error) => {
-                let aside = set_aside(path)?;
+                let renamed = rename_corrupt_file(path)?;
                 tracing::error!(
-                    file = %path.display(), renamed_to = %aside.display(), %error,
+                    file = %path.display(), renamed_to = %renamed.display(), %error,
                     "corrupt state file renamed; started a new one"
                 );
                 create(path)?;
@@ -186,7 +186,7 @@ impl StateFile {
     /// there are more than `most`. Returns true if there may be more to remove.
     ///
     /// # Errors
-    /// The same as for [`StateFile::write`].
+    /// The same as for [`StateDatabase::write`].
     pub fn prune(&mut self, before_ms: u64, most: usize, now_ms: u64) -> rusqlite::Result<bool> {
         let count: i64 = self
             .connection
@@ -324,19 +324,19 @@ fn create(path: &Path) -> io::Result<()> {
 }
 
 /// Renames the file, and SQLite's other files beside it.
-fn set_aside(path: &Path) -> io::Result<PathBuf> {
+fn rename_corrupt_file(path: &Path) -> io::Result<PathBuf> {
     let beside = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         PathBuf::from(name)
     };
-    let aside = beside(".broken");
-    std::fs::rename(path, &aside)?;
+    let renamed = beside(".broken");
+    std::fs::rename(path, &renamed)?;
     for suffix in ["-wal", "-shm"] {
         match std::fs::remove_file(beside(suffix)) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
     }
-    Ok(aside)
+    Ok(renamed)
 }

@@ -7,18 +7,18 @@ mod file;
 mod reader;
 mod writer;
 
-use super::admission::{Admission, AdmissionRequest, AdmissionTicket};
-use super::affinity::{AffinityCache, IdOwner};
+use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
+use super::affinity::{AffinityCache, IdOwnership};
 use super::calendar::period;
 use super::clock::Clock;
-use super::health::{StoreCounters, StoreHealth};
+use super::health::{StoreCounters, StoreHealthReport};
 use super::limit_counters::LimitCounters;
 use super::memory::lock;
 use super::note_cache::NOTE_BYTES_MAX;
 use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
 use super::{StateStore, StoreFuture, StoreUnavailable};
 use bytes::Bytes;
-use file::{FileWrite, StateFile, StateFileError};
+use file::{FileWrite, StateDatabase, StateFileError};
 use reader::StateFileReader;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -42,7 +42,7 @@ impl SqliteStore {
     /// # Errors
     /// The file cannot be created or used.
     pub fn open(path: &Path, id_ttl: Duration, clock: Clock) -> Result<Self, StateFileError> {
-        let file = StateFile::open(path)?;
+        let file = StateDatabase::open(path)?;
         let mut counts = LimitCounters::default();
         for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
             counts.restore(counter, since, tokens);
@@ -50,8 +50,11 @@ impl SqliteStore {
         let counts = Arc::new(Mutex::new(counts));
         let queue = Arc::new(WriteQueue::default());
         let tally = Arc::new(StoreCounters::new(true));
-        let reader =
-            StateFileReader::start(StateFile::open(path)?, path.to_path_buf(), tally.clone())?;
+        let reader = StateFileReader::start(
+            StateDatabase::open(path)?,
+            path.to_path_buf(),
+            tally.clone(),
+        )?;
         let writer = StateFileWriter {
             path: path.to_path_buf(),
             file,
@@ -96,7 +99,7 @@ impl SqliteStore {
         let mut affinity = lock(&self.affinity);
         // An owner that was recorded or deleted meanwhile is newer.
         let owner = affinity.owner_of(caller, id).unwrap_or_else(|| {
-            let owner = IdOwner::Channel(channel);
+            let owner = IdOwnership::Channel(channel);
             affinity.remember(caller, id, owner.clone());
             owner
         });
@@ -106,7 +109,7 @@ impl SqliteStore {
 
 impl StateStore for SqliteStore {
     fn remember(&self, caller: &Arc<str>, id: &str, channel: &Arc<str>) {
-        lock(&self.affinity).remember(caller, id, IdOwner::Channel(channel.clone()));
+        lock(&self.affinity).remember(caller, id, IdOwnership::Channel(channel.clone()));
         self.write(FileWrite::Remember {
             caller: caller.clone(),
             id: id.into(),
@@ -121,8 +124,8 @@ impl StateStore for SqliteStore {
     ) -> StoreFuture<'a, Option<Arc<str>>> {
         let known = lock(&self.affinity).owner_of(caller, id);
         match known {
-            Some(IdOwner::Forgotten) => StoreFuture::Ready(Ok(None)),
-            Some(IdOwner::Channel(channel)) => {
+            Some(IdOwnership::Forgotten) => StoreFuture::Ready(Ok(None)),
+            Some(IdOwnership::Channel(channel)) => {
                 self.used(caller, id);
                 StoreFuture::Ready(Ok(Some(channel)))
             }
@@ -132,14 +135,14 @@ impl StateStore for SqliteStore {
 
     fn forget(&self, caller: &Arc<str>, id: &str) {
         // The file may still have the id until the queued write is done.
-        lock(&self.affinity).remember(caller, id, IdOwner::Forgotten);
+        lock(&self.affinity).remember(caller, id, IdOwnership::Forgotten);
         self.write(FileWrite::Forget {
             caller: caller.clone(),
             id: id.into(),
         });
     }
 
-    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, Admission> {
+    fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
         StoreFuture::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
     }
 
@@ -180,7 +183,7 @@ impl StateStore for SqliteStore {
         StoreFuture::Later(Box::pin(self.reader.get_note(key)))
     }
 
-    fn health(&self) -> StoreHealth {
+    fn health(&self) -> StoreHealthReport {
         self.tally.health("sqlite")
     }
 

@@ -1,6 +1,6 @@
 //! Reads ids and notes from the file on a thread of its own, because a disk may be slow and requests share threads.
 
-use super::file::{StateFile, is_broken};
+use super::file::{StateDatabase, is_broken};
 use crate::state::StoreUnavailable;
 use crate::state::health::{StoreCounters, StoreOperation};
 use bytes::Bytes;
@@ -43,7 +43,11 @@ impl StateFileReader {
     ///
     /// # Errors
     /// No thread can be started.
-    pub fn start(file: StateFile, path: PathBuf, tally: Arc<StoreCounters>) -> io::Result<Self> {
+    pub fn start(
+        file: StateDatabase,
+        path: PathBuf,
+        tally: Arc<StoreCounters>,
+    ) -> io::Result<Self> {
         let (request_sender, requests) = sync_channel(WAITING_MAX);
         thread::Builder::new()
             .name("state-reader".into())
@@ -110,7 +114,7 @@ impl StateFileReader {
     }
 }
 
-fn serve_requests(mut file: StateFile, path: &Path, requests: &Receiver<ReadRequest>) {
+fn serve_requests(mut file: StateDatabase, path: &Path, requests: &Receiver<ReadRequest>) {
     let mut is_readable = true;
     while let Ok(request) = requests.recv() {
         let Some(read) = request.serve(&file) else {
@@ -121,9 +125,9 @@ fn serve_requests(mut file: StateFile, path: &Path, requests: &Receiver<ReadRequ
                 tracing::error!(file = %path.display(), %error, "cannot read the state file");
             }
             if is_broken(error)
-                && let Ok(anew) = StateFile::open(path)
+                && let Ok(reopened) = StateDatabase::open(path)
             {
-                file = anew;
+                file = reopened;
             }
         }
         is_readable = read.is_ok();
@@ -132,7 +136,7 @@ fn serve_requests(mut file: StateFile, path: &Path, requests: &Receiver<ReadRequ
 
 impl ReadRequest {
     /// Runs the read and sends its result; returns the file's error, or `None` if the requester has gone.
-    fn serve(self, file: &StateFile) -> Option<rusqlite::Result<()>> {
+    fn serve(self, file: &StateDatabase) -> Option<rusqlite::Result<()>> {
         match self {
             Self::ChannelOf {
                 caller,

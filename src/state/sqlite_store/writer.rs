@@ -1,6 +1,6 @@
 //! Writes to the file in the background: a bounded queue, and a thread that commits it in batches.
 
-use super::file::{BudgetTotal, FileWrite, StateFile, is_broken};
+use super::file::{BudgetTotal, FileWrite, StateDatabase, is_broken};
 use crate::state::calendar::unix_ms;
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::limit_counters::LimitCounters;
@@ -27,12 +27,12 @@ const IDS_MAX: usize = 2_000_000;
 /// The queue of writes.
 #[derive(Default)]
 pub struct WriteQueue {
-    state: Mutex<QueuedWrites>,
+    state: Mutex<WriteQueueState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct QueuedWrites {
+struct WriteQueueState {
     writes: VecDeque<FileWrite>,
     /// Writes that the thread has taken and that are not yet in the file.
     taken: usize,
@@ -42,7 +42,7 @@ struct QueuedWrites {
 /// The state of the writer thread.
 pub struct StateFileWriter {
     pub path: PathBuf,
-    pub file: StateFile,
+    pub file: StateDatabase,
     pub id_ttl: Duration,
     pub queue: Arc<WriteQueue>,
     pub counts: Arc<Mutex<LimitCounters>>,
@@ -68,7 +68,8 @@ impl WriteQueue {
 
     /// Blocks until everything is written, at most for `max_wait`.
     pub fn flush(&self, max_wait: Duration) {
-        let is_open = |waiting: &mut QueuedWrites| waiting.taken > 0 || !waiting.writes.is_empty();
+        let is_open =
+            |waiting: &mut WriteQueueState| waiting.taken > 0 || !waiting.writes.is_empty();
         let waited = self
             .changed
             .wait_timeout_while(lock(&self.state), max_wait, is_open);
@@ -175,7 +176,7 @@ impl StateFileWriter {
             );
         }
         if is_broken(error) {
-            match StateFile::open(&self.path) {
+            match StateDatabase::open(&self.path) {
                 Ok(file) => self.file = file,
                 Err(error) => tracing::debug!(%error, "cannot reopen the state file"),
             }

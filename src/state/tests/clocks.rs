@@ -1,7 +1,7 @@
 //! Tests with clocks that are set: counters of minutes and seconds ignore the system clock, those of days follow it.
 
 use super::*;
-use crate::state::clock::{Clock, Timestamp};
+use crate::state::clock::{Clock, ClockReading};
 use crate::state::memory::MemoryStore;
 use crate::state::per_second_limiter::PerSecondDecision;
 use crate::state::sqlite_store::SqliteStore;
@@ -26,7 +26,7 @@ impl TestClock {
 
     fn clock(self: &Arc<Self>) -> Clock {
         let clocks = self.clone();
-        Clock::new(move || Timestamp {
+        Clock::new(move || ClockReading {
             steady_ms: clocks.steady_ms.load(Ordering::Relaxed),
             unix_ms: clocks.unix_ms.load(Ordering::Relaxed),
         })

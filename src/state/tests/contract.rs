@@ -30,7 +30,7 @@ behaviours![
     budgets_are_spent_and_corrected,
     models_and_callers_are_counted_apart,
     a_limit_that_was_raised_keeps_its_count,
-    standings_tell_what_is_left,
+    limit_statuses_report_what_remains,
     no_second_holds_more_uses_than_it_may,
     a_note_is_found_by_its_key,
 ];
@@ -146,7 +146,7 @@ async fn budgets_are_spent_and_corrected(store: &dyn StateStore) {
 
 async fn models_and_callers_are_counted_apart(store: &dyn StateStore) {
     let (ann, bob) = (caller(), caller());
-    let of_model = |model: &str| CallerLimit {
+    let of_model = |model: &str| AdmissionLimit {
         model: Some(model.into()),
         ..limit(&ann, LimitKind::RequestsPerMinute, 1)
     };
@@ -172,7 +172,7 @@ async fn a_limit_that_was_raised_keeps_its_count(store: &dyn StateStore) {
     }
 }
 
-async fn standings_tell_what_is_left(store: &dyn StateStore) {
+async fn limit_statuses_report_what_remains(store: &dyn StateStore) {
     let ann = caller();
     let limits = [
         limit(&ann, LimitKind::RequestsPerMinute, 5),
@@ -180,19 +180,16 @@ async fn standings_tell_what_is_left(store: &dyn StateStore) {
         limit(&ann, LimitKind::Concurrent, 1),
         limit(&ann, LimitKind::TokensPerDay, 1000),
     ];
-    let left = |admission: &Admission| {
+    let left = |admission: &AdmissionResult| {
         let remaining = admission
             .limit_statuses
             .iter()
-            .map(|standing| standing.remaining);
+            .map(|status| status.remaining);
         remaining.collect::<Vec<_>>()
     };
     let admission = admit(store, &limits, 30).await;
     assert_eq!(left(&admission), [4, 70, 0, 970]);
-    let resets = admission
-        .limit_statuses
-        .iter()
-        .map(|standing| standing.reset);
+    let resets = admission.limit_statuses.iter().map(|status| status.reset);
     let resets: Vec<_> = resets.collect();
     // The reset is at most the window, however far into a second the test began.
     let minute = Duration::from_secs(58)..=Duration::from_secs(60);

@@ -8,7 +8,8 @@ mod scripts;
 mod sqlite_store;
 
 use super::admission::{
-    Admission, AdmissionDecision, AdmissionRequest, AdmissionTicket, CallerLimit, LimitKind,
+    AdmissionDecision, AdmissionLimit, AdmissionRequest, AdmissionResult, AdmissionTicket,
+    LimitKind,
 };
 use super::settings::{SqliteSettings, StoreSettings};
 use super::{StateStore, StoreFuture};
@@ -26,8 +27,8 @@ fn caller() -> Arc<str> {
     format!("caller {{{n}}}").into()
 }
 
-fn limit(caller: &Arc<str>, measure: LimitKind, most: u64) -> CallerLimit {
-    CallerLimit {
+fn limit(caller: &Arc<str>, measure: LimitKind, most: u64) -> AdmissionLimit {
+    AdmissionLimit {
         caller: caller.clone(),
         model: None,
         measure,
@@ -35,7 +36,7 @@ fn limit(caller: &Arc<str>, measure: LimitKind, most: u64) -> CallerLimit {
     }
 }
 
-async fn admit(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> Admission {
+async fn admit(store: &dyn StateStore, limits: &[AdmissionLimit], tokens: u64) -> AdmissionResult {
     store
         .admit(&AdmissionRequest { limits, tokens })
         .get()
@@ -44,7 +45,11 @@ async fn admit(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> A
 }
 
 /// The ticket of a request that must be granted.
-async fn granted(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> AdmissionTicket {
+async fn granted(
+    store: &dyn StateStore,
+    limits: &[AdmissionLimit],
+    tokens: u64,
+) -> AdmissionTicket {
     match admit(store, limits, tokens).await.decision {
         AdmissionDecision::Granted(ticket) => ticket,
         refused => panic!("{refused:?}"),
@@ -52,7 +57,11 @@ async fn granted(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) ->
 }
 
 /// The index of the limit that refuses a request which must be refused, and the time until the next try.
-async fn refused(store: &dyn StateStore, limits: &[CallerLimit], tokens: u64) -> (usize, Duration) {
+async fn refused(
+    store: &dyn StateStore,
+    limits: &[AdmissionLimit],
+    tokens: u64,
+) -> (usize, Duration) {
     match admit(store, limits, tokens).await.decision {
         AdmissionDecision::Refused { limit, retry_after } => (limit, retry_after),
         granted => panic!("{granted:?}"),

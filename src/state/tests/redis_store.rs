@@ -117,7 +117,7 @@ async fn redis_store_fulfils_the_contract_with_tls_and_a_password() {
 }
 
 #[tokio::test]
-async fn a_user_needs_no_more_rights_than_the_reference_says() {
+async fn the_documented_redis_permissions_are_sufficient() {
     let server = RedisServer::start();
     command(
         &server,
@@ -293,8 +293,8 @@ async fn scripts_that_redis_forgot_are_given_to_it_again() {
     store.flush(AT_ONCE);
     wait_until_back(&*store).await;
     store.flush(AT_ONCE);
-    let standing = admit(&*store, &limits, 9).await.limit_statuses[0];
-    assert_eq!(standing.remaining, 90);
+    let status = admit(&*store, &limits, 9).await.limit_statuses[0];
+    assert_eq!(status.remaining, 90);
 }
 
 #[tokio::test]

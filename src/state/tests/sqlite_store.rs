@@ -119,7 +119,7 @@ async fn what_was_written_survives_kill_minus_9() {
 }
 
 #[tokio::test]
-async fn a_broken_file_is_set_aside_and_begun_anew() {
+async fn a_corrupt_file_is_renamed_and_a_new_one_is_started() {
     let folder = TempFolder::new();
     let path = folder.path().join("state.sqlite");
     std::fs::write(

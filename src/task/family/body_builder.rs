@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 /// A target in a request body: nested member names, and whether to append to the list at the last one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TargetPointer {
+pub struct RequestBodyPointer {
     keys: Vec<String>,
     append: bool,
 }
@@ -27,23 +27,23 @@ pub enum ValueTemplate {
 
 /// A body while it is built.
 #[derive(Debug, Default)]
-pub enum BodyBuilder<'a> {
+pub enum JsonBodyBuilder<'a> {
     /// No value yet.
     #[default]
     Empty,
     Json(Cow<'a, [u8]>),
-    List(Vec<BodyBuilder<'a>>),
-    Object(Vec<(Cow<'a, str>, BodyBuilder<'a>)>),
+    List(Vec<JsonBodyBuilder<'a>>),
+    Object(Vec<(Cow<'a, str>, JsonBodyBuilder<'a>)>),
 }
 
 /// The target has a value already, or the path goes through a value that is not an object or list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OccupiedTarget;
+pub struct PointerConflict;
 
 /// The placeholder for the value in a template.
 const HOLE: &str = "{}";
 
-impl TargetPointer {
+impl RequestBodyPointer {
     /// The target of an RFC 6901 pointer; `-` at its end appends to a list.
     pub fn parse(pointer: &str) -> Option<Self> {
         let tokens = pointer.strip_prefix('/')?.split('/');
@@ -97,35 +97,35 @@ impl ValueTemplate {
         }
     }
 
-    pub fn fill<'a>(&'a self, fragment: &JsonFragment<'a>) -> BodyBuilder<'a> {
+    pub fn fill<'a>(&'a self, fragment: &JsonFragment<'a>) -> JsonBodyBuilder<'a> {
         match self {
-            Self::Hole => BodyBuilder::Json(fragment.clone().into_json()),
+            Self::Hole => JsonBodyBuilder::Json(fragment.clone().into_json()),
             Self::Text(parts) => {
                 let text = parts.join(&*fragment.text_value());
-                BodyBuilder::Json(quoted(&text).to_vec().into())
+                JsonBodyBuilder::Json(quoted(&text).to_vec().into())
             }
-            Self::Json(json) => BodyBuilder::Json(json.into()),
+            Self::Json(json) => JsonBodyBuilder::Json(json.into()),
             Self::List(items) => {
-                BodyBuilder::List(items.iter().map(|item| item.fill(fragment)).collect())
+                JsonBodyBuilder::List(items.iter().map(|item| item.fill(fragment)).collect())
             }
             Self::Object(members) => {
                 let member = |(key, value): &'a (String, Self)| (key.into(), value.fill(fragment));
-                BodyBuilder::Object(members.iter().map(member).collect())
+                JsonBodyBuilder::Object(members.iter().map(member).collect())
             }
         }
     }
 }
 
-impl<'a> BodyBuilder<'a> {
+impl<'a> JsonBodyBuilder<'a> {
     /// Sets a value at a target; returns the index of an appended element, else 0.
     ///
     /// # Errors
     /// The target has a value already.
     pub fn put(
         &mut self,
-        target: &'a TargetPointer,
-        value: BodyBuilder<'a>,
-    ) -> Result<usize, OccupiedTarget> {
+        target: &'a RequestBodyPointer,
+        value: JsonBodyBuilder<'a>,
+    ) -> Result<usize, PointerConflict> {
         let mut at = self;
         for key in &target.keys {
             at = at.member(key)?;
@@ -137,7 +137,7 @@ impl<'a> BodyBuilder<'a> {
                 items.push(value);
                 return Ok(items.len() - 1);
             }
-            _ => return Err(OccupiedTarget),
+            _ => return Err(PointerConflict),
         }
         Ok(0)
     }
@@ -149,12 +149,12 @@ impl<'a> BodyBuilder<'a> {
         json
     }
 
-    fn member(&mut self, key: &'a str) -> Result<&mut Self, OccupiedTarget> {
+    fn member(&mut self, key: &'a str) -> Result<&mut Self, PointerConflict> {
         if let Self::Empty = self {
             *self = Self::Object(Vec::new());
         }
         let Self::Object(members) = self else {
-            return Err(OccupiedTarget);
+            return Err(PointerConflict);
         };
         let known = members.iter().position(|(name, _)| name == key);
         let at = known.unwrap_or_else(|| {
@@ -215,11 +215,11 @@ mod tests {
     #[test]
     fn values_are_put_at_their_places() {
         let targets = ["/a", "/b/c", "/b/list/-", "/b/list/-", "/~1x/~0y"]
-            .map(|pointer| TargetPointer::parse(pointer).unwrap());
-        let mut body = BodyBuilder::default();
+            .map(|pointer| RequestBodyPointer::parse(pointer).unwrap());
+        let mut body = JsonBodyBuilder::default();
         let mut pointers = Vec::new();
         for (at, target) in targets.iter().enumerate() {
-            let value = BodyBuilder::Json(at.to_string().into_bytes().into());
+            let value = JsonBodyBuilder::Json(at.to_string().into_bytes().into());
             pointers.push(target.pointer(body.put(target, value).unwrap()));
         }
         let json: Value = serde_json::from_slice(&body.to_json()).unwrap();
@@ -246,19 +246,19 @@ mod tests {
             ("/a/b", "/a/-"),
         ] {
             let [first, second] =
-                [first, second].map(|pointer| TargetPointer::parse(pointer).unwrap());
-            let mut body = BodyBuilder::default();
-            body.put(&first, BodyBuilder::Json(b"1"[..].into()))
+                [first, second].map(|pointer| RequestBodyPointer::parse(pointer).unwrap());
+            let mut body = JsonBodyBuilder::default();
+            body.put(&first, JsonBodyBuilder::Json(b"1"[..].into()))
                 .unwrap();
-            let again = body.put(&second, BodyBuilder::Json(b"2"[..].into()));
-            assert_eq!(again, Err(OccupiedTarget), "{first:?} {second:?}");
+            let again = body.put(&second, JsonBodyBuilder::Json(b"2"[..].into()));
+            assert_eq!(again, Err(PointerConflict), "{first:?} {second:?}");
         }
     }
 
     #[test]
     fn an_invalid_pointer_is_no_target() {
         for pointer in ["", "a", "/", "/-", "/a/-/b", "/a//b"] {
-            assert_eq!(TargetPointer::parse(pointer), None, "{pointer}");
+            assert_eq!(RequestBodyPointer::parse(pointer), None, "{pointer}");
         }
     }
 

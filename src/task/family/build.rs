@@ -3,8 +3,8 @@
 mod requests;
 mod responses;
 
-use super::call::{ID, RequestTemplate, TaskCreate};
-use super::{TaskCancel, TaskQuery, VideoFamily};
+use super::call::{ID, RequestTemplate, TaskCreateCall};
+use super::{TaskCancelCall, TaskQueryCall, VideoFamily};
 use crate::task::definition::{
     TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, VideoFamilyConfig,
 };
@@ -89,7 +89,7 @@ impl FamilyErrors {
         })
     }
 
-    fn create(&mut self, config: &TaskCreateConfig) -> Option<TaskCreate> {
+    fn create(&mut self, config: &TaskCreateConfig) -> Option<TaskCreateCall> {
         let TaskCreateConfig {
             method,
             path,
@@ -103,7 +103,7 @@ impl FamilyErrors {
             others.push((path.clone(), self.pointers(&at, fields)));
         }
         let call = self.call("/create", (method, path, headers), false)?;
-        Some(TaskCreate::new(call, others))
+        Some(TaskCreateCall::new(call, others))
     }
 
     fn call(
@@ -173,7 +173,7 @@ impl FamilyErrors {
         built
     }
 
-    fn query(&mut self, config: &TaskQueryConfig) -> Option<TaskQuery> {
+    fn query(&mut self, config: &TaskQueryConfig) -> Option<TaskQueryCall> {
         let TaskQueryConfig {
             method,
             path,
@@ -182,7 +182,7 @@ impl FamilyErrors {
             final_cache_ttl,
             max_per_second,
         } = config.clone();
-        Some(TaskQuery {
+        Some(TaskQueryCall {
             call: self.call("/query", (&method, &path, &headers), true)?,
             cache_ttl: cache_ttl.duration(),
             final_cache_ttl: final_cache_ttl.duration(),
@@ -190,7 +190,7 @@ impl FamilyErrors {
         })
     }
 
-    fn cancel(&mut self, config: &TaskCancelConfig) -> Option<TaskCancel> {
+    fn cancel(&mut self, config: &TaskCancelConfig) -> Option<TaskCancelCall> {
         let TaskCancelConfig {
             method,
             path,
@@ -202,7 +202,7 @@ impl FamilyErrors {
             false => statuses,
         };
         let call = self.call("/cancel", (&method, &path, &headers), true)?;
-        Some(TaskCancel { call, statuses })
+        Some(TaskCancelCall { call, statuses })
     }
 }
 

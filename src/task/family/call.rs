@@ -1,6 +1,6 @@
 //! Templates of requests to a provider: method, path and headers, with the task id in the path.
 
-use super::source::ValueSources;
+use super::source::ValueSourceList;
 use http::{HeaderName, HeaderValue, Method};
 
 /// A template of a request to a provider.
@@ -14,10 +14,10 @@ pub struct RequestTemplate {
 
 /// The request that creates a task.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TaskCreate {
+pub struct TaskCreateCall {
     pub call: RequestTemplate,
     /// Alternative paths, each with the fields that require it.
-    other_paths: Vec<(String, ValueSources)>,
+    other_paths: Vec<(String, ValueSourceList)>,
 }
 
 /// The placeholder for the provider's task id in a path.
@@ -30,8 +30,8 @@ impl RequestTemplate {
     }
 }
 
-impl TaskCreate {
-    pub(super) fn new(call: RequestTemplate, other_paths: Vec<(String, ValueSources)>) -> Self {
+impl TaskCreateCall {
+    pub(super) fn new(call: RequestTemplate, other_paths: Vec<(String, ValueSourceList)>) -> Self {
         Self { call, other_paths }
     }
 

@@ -1,7 +1,7 @@
 //! Rewrites the responses of a family's native API: replaces the provider's ids and models by the caller's.
 
 use super::VideoFamily;
-use super::source::ValueSources;
+use super::source::ValueSourceList;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{DocumentNode, JsonDocument, ValueKind, quoted};
 use crate::task::id::TaskId;
@@ -40,7 +40,7 @@ impl VideoFamily {
             }
         }
         if let Some(error) = status.and_then(invalid) {
-            let place = |sources: &ValueSources| sources.pointers().next().map(str::to_owned);
+            let place = |sources: &ValueSourceList| sources.pointers().next().map(str::to_owned);
             let texts = [
                 (place(&self.errors.code), &error.code),
                 (place(&self.errors.message), &error.message),

@@ -1,9 +1,9 @@
 //! Maps a generic create request to a family's request.
 
-use super::body_builder::{BodyBuilder, TargetPointer};
+use super::body_builder::{JsonBodyBuilder, RequestBodyPointer};
 use super::json_fragment::JsonFragment;
 use super::{AllowedValues, FieldMapping, VideoFamily};
-use crate::task::generic::{FieldError, GenericRequest, InputMedia, UnknownField};
+use crate::task::generic::{FieldError, GenericVideoRequest, InputMedia, UnknownField};
 use bytes::Bytes;
 
 /// How fields are handled that the family does not support or that the generic protocol does not have.
@@ -44,7 +44,7 @@ impl VideoFamily {
     /// name of the platform model.
     pub fn request(
         &self,
-        request: &GenericRequest<'_>,
+        request: &GenericVideoRequest<'_>,
         channel_model: &str,
         unsupported: UnsupportedFieldPolicy,
     ) -> Result<MappedRequest, FieldError> {
@@ -124,7 +124,7 @@ impl MappedRequest {
 struct RequestMapper<'a> {
     model: &'a str,
     unsupported: UnsupportedFieldPolicy,
-    body: BodyBuilder<'a>,
+    body: JsonBodyBuilder<'a>,
     ignored: Vec<IgnoredField>,
     field_pointers: Vec<(String, String)>,
 }
@@ -161,8 +161,8 @@ impl<'a> RequestMapper<'a> {
     fn put(
         &mut self,
         param: &str,
-        to: &'a TargetPointer,
-        value: BodyBuilder<'a>,
+        to: &'a RequestBodyPointer,
+        value: JsonBodyBuilder<'a>,
     ) -> Result<(), FieldError> {
         match self.body.put(to, value) {
             Ok(index) => {

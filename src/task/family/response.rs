@@ -1,6 +1,6 @@
 //! Maps a family's responses to the generic protocol.
 
-use super::{ResponseMapping, UsageMapping, VideoFamily};
+use super::{ResponseFieldSources, UsageMapping, VideoFamily};
 use crate::protocol::json::{DocumentNode, JsonDocument};
 use crate::task::generic::is_ratio;
 use crate::task::id::TaskId;
@@ -134,7 +134,7 @@ impl VideoFamily {
     }
 }
 
-impl ResponseMapping {
+impl ResponseFieldSources {
     /// The fields of a response that do not depend on the state.
     fn common(&self, root: DocumentNode<'_>, task: &TaskId, now_ms: u64) -> TaskStatus {
         let mut status = TaskStatus::new(task, now_ms);

@@ -4,11 +4,11 @@ use crate::protocol::json::DocumentNode;
 
 /// The sources of a value; the first one with a value counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ValueSources(Vec<ValueSource>);
+pub struct ValueSourceList(Vec<PointerExpression>);
 
 /// A source of a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum ValueSource {
+pub enum PointerExpression {
     Pointer(String),
     /// `/a - /b`
     Minus(String, String),
@@ -25,7 +25,7 @@ pub enum SourceTextPart {
     Pointer(String),
 }
 
-impl ValueSource {
+impl PointerExpression {
     /// # Errors
     /// A sentence that says what is wrong.
     pub fn parse(text: &str) -> Result<Self, &'static str> {
@@ -80,8 +80,8 @@ impl ValueSource {
     }
 }
 
-impl ValueSources {
-    pub fn new(sources: Vec<ValueSource>) -> Self {
+impl ValueSourceList {
+    pub fn new(sources: Vec<PointerExpression>) -> Self {
         Self(sources)
     }
 
@@ -100,7 +100,7 @@ impl ValueSources {
 
     /// The plain pointers among these sources.
     pub fn pointers(&self) -> impl Iterator<Item = &str> {
-        self.0.iter().filter_map(ValueSource::pointer)
+        self.0.iter().filter_map(PointerExpression::pointer)
     }
 
     /// All values at the pointers; `*` matches all elements of a list.
@@ -123,7 +123,7 @@ fn collect<'a>(node: DocumentNode<'a>, pointer: &str, nodes: &mut Vec<DocumentNo
     }
 }
 
-fn parse_text(text: &str) -> Result<ValueSource, &'static str> {
+fn parse_text(text: &str) -> Result<PointerExpression, &'static str> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some((literal, after)) = rest.split_once('{') {
@@ -137,7 +137,7 @@ fn parse_text(text: &str) -> Result<ValueSource, &'static str> {
     }
     parts.push(SourceTextPart::Literal(rest.into()));
     parts.retain(|part| *part != SourceTextPart::Literal(String::new()));
-    Ok(ValueSource::Text(parts))
+    Ok(PointerExpression::Text(parts))
 }
 
 fn pointer(text: &str) -> Result<String, &'static str> {
@@ -162,11 +162,11 @@ mod tests {
     use crate::protocol::json::{JsonDocument, JsonLimits};
     use serde_json::json;
 
-    fn sources(texts: &[&str]) -> ValueSources {
-        ValueSources::new(
+    fn sources(texts: &[&str]) -> ValueSourceList {
+        ValueSourceList::new(
             texts
                 .iter()
-                .map(|text| ValueSource::parse(text).unwrap())
+                .map(|text| PointerExpression::parse(text).unwrap())
                 .collect(),
         )
     }
@@ -220,7 +220,7 @@ mod tests {
         for text in [
             "", "output", "p", "{/a", "{a}p", "/", "/a b", "/a - b", "/a /b", "{}",
         ] {
-            assert!(ValueSource::parse(text).is_err(), "{text}");
+            assert!(PointerExpression::parse(text).is_err(), "{text}");
         }
     }
 }

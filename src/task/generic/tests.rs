@@ -10,7 +10,7 @@ fn document(body: &Value) -> JsonDocument {
 
 fn kinds(medias: Value) -> Result<Vec<&'static str>, String> {
     let body = document(&json!({"model": "m", "medias": medias}));
-    let request = GenericRequest::read(&body).map_err(|refused| refused.param)?;
+    let request = GenericVideoRequest::read(&body).map_err(|refused| refused.param)?;
     Ok(request
         .medias
         .iter()
@@ -146,12 +146,12 @@ fn a_field_of_another_type_is_refused_by_name() {
         let mut body = json!({"model": "m"});
         body[field] = value;
         let body = document(&body);
-        let refused = GenericRequest::read(&body).unwrap_err();
+        let refused = GenericVideoRequest::read(&body).unwrap_err();
         assert_eq!(refused.param, field);
         assert!(refused.message.contains(&format!("`{field}`")), "{refused}");
     }
     let list = document(&json!(["m"]));
-    assert!(GenericRequest::read(&list).is_err());
+    assert!(GenericVideoRequest::read(&list).is_err());
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn fields_are_kept_as_written_but_for_the_tier() {
     let body = br#"{"model": "m", "seed": 4294967295, "duration": 5.0, "resolution": "1080P",
         "prompt": "\u00fc \" \\", "ratio": null, "callback_url": "", "negative_prompt": "", "shot": 1}"#;
     let body = JsonDocument::parse(body.to_vec().into(), &JsonLimits::default()).unwrap();
-    let request = GenericRequest::read(&body).unwrap();
+    let request = GenericVideoRequest::read(&body).unwrap();
     let fields: Vec<_> = request
         .fields
         .iter()
@@ -197,7 +197,7 @@ fn only_width_to_height_is_a_ratio() {
     ];
     for (ratio, expected) in table {
         let body = document(&json!({"model": "m", "ratio": ratio}));
-        let request = GenericRequest::read(&body).unwrap();
+        let request = GenericVideoRequest::read(&body).unwrap();
         assert_eq!(request.ratio().as_deref(), expected, "{ratio}");
     }
 }
@@ -208,7 +208,7 @@ fn an_empty_text_is_nothing_in_every_optional_field() {
         let mut body = json!({"model": "m", "medias": ""});
         body[field.name()] = json!("");
         let body = document(&body);
-        let request = GenericRequest::read(&body).unwrap();
+        let request = GenericVideoRequest::read(&body).unwrap();
         assert!(request.fields.is_empty(), "{}", field.name());
     }
 }
@@ -243,7 +243,7 @@ fn an_unknown_field_is_named_with_the_one_that_is_probably_meant() {
         ("camera", "the fields are `model`, `medias`, `prompt`, "),
     ] {
         let body = document(&json!({"model": "m", field: {"a": 1}}));
-        let request = GenericRequest::read(&body).unwrap();
+        let request = GenericVideoRequest::read(&body).unwrap();
         let [unknown] = request.unknown.as_slice() else {
             panic!("{field}: {:?}", request.unknown)
         };
@@ -267,7 +267,7 @@ fn an_unknown_field_is_named_with_the_one_that_is_probably_meant() {
     ] {
         let media = json!({"type": "image", "url": "u", field: 1});
         let body = document(&json!({"model": "m", "medias": [media]}));
-        let request = GenericRequest::read(&body).unwrap();
+        let request = GenericVideoRequest::read(&body).unwrap();
         let unknown = &request.unknown[0];
         assert_eq!(unknown.param(), format!("medias[0].{field}"));
         let message = UnknownField::refusal(&request.unknown).unwrap().message;
@@ -281,7 +281,7 @@ fn all_unknown_fields_are_in_one_error() {
         &json!({"model": "m", "size": "720p", "seconds": 5, "fps": 24,
         "medias": [{"type": "image", "url": "u", "weight": 1}]}),
     );
-    let request = GenericRequest::read(&body).unwrap();
+    let request = GenericVideoRequest::read(&body).unwrap();
     let error = UnknownField::refusal(&request.unknown).unwrap();
     assert_eq!(error.param, request.unknown[0].param());
     for part in [
@@ -296,14 +296,14 @@ fn all_unknown_fields_are_in_one_error() {
 }
 
 #[test]
-fn an_unknown_field_that_says_nothing_is_none_and_a_strange_name_is_not_repeated() {
+fn an_empty_unknown_field_is_ignored_and_an_unusual_name_is_not_repeated() {
     let body = document(&json!({"model": "m", "shot": null, "style": "",
         "medias": [{"type": "image", "url": "u", "weight": null}]}));
-    assert_eq!(GenericRequest::read(&body).unwrap().unknown, []);
+    assert_eq!(GenericVideoRequest::read(&body).unwrap().unknown, []);
     let long = "x".repeat(1 << 16);
     for name in ["a\r\nb", "", "ä", long.as_str()] {
         let body = document(&json!({"model": "m", name: 1}));
-        let request = GenericRequest::read(&body).unwrap();
+        let request = GenericVideoRequest::read(&body).unwrap();
         let unknown = &request.unknown[0];
         assert_eq!(unknown.param(), "");
         assert!(!unknown.has_plain_name());

@@ -3,13 +3,13 @@
 use super::*;
 use proptest::prelude::*;
 
-fn key(letter: char) -> TaskKey {
-    TaskKey::new(&letter.to_string().repeat(KEY_CHARS_MIN)).unwrap()
+fn key(letter: char) -> TaskIdKey {
+    TaskIdKey::new(&letter.to_string().repeat(KEY_CHARS_MIN)).unwrap()
 }
 
-fn ring(letters: &str) -> TaskKeyRing {
+fn ring(letters: &str) -> TaskIdKeyRing {
     let mut keys = letters.chars().map(key);
-    TaskKeyRing::new(keys.next().unwrap(), keys.collect())
+    TaskIdKeyRing::new(keys.next().unwrap(), keys.collect())
 }
 
 fn task() -> TaskId {
@@ -126,7 +126,7 @@ fn a_short_key_is_refused() {
         (&"k".repeat(31), false),
         (&"ü".repeat(32), true),
     ] {
-        assert_eq!(TaskKey::new(secret).is_ok(), good, "{secret}");
+        assert_eq!(TaskIdKey::new(secret).is_ok(), good, "{secret}");
     }
 }
 

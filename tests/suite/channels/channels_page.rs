@@ -304,7 +304,7 @@ async fn a_refused_credential_is_unhealthy_and_shown_by_its_index() {
 }
 
 #[tokio::test]
-async fn a_channel_that_is_full_says_which_limit_it_has_reached() {
+async fn the_page_names_the_limit_that_a_channel_has_reached() {
     let gateway = with_busy_channel("pace=20ms;events=100", |config| {
         config["channels"]["busy"]["limits"] = json!({"concurrent": 1, "requests_per_minute": 2});
     })

@@ -68,7 +68,7 @@ async fn a_name_is_asked_for_once_as_long_as_the_answer_lives() {
         let names = NameServer::start().await;
         names.behave(manner);
         let (port, _providers) = providers(&["127.0.0.1"]).await;
-        names.say(NAME, &["127.0.0.1"], LONG);
+        names.reply_with(NAME, &["127.0.0.1"], LONG);
         let gateway = Gateway::start(&config_of(&names, port)).await;
         for _ in 0..20 {
             assert_eq!(answered_by(&gateway).await, 0);
@@ -88,7 +88,7 @@ async fn a_name_is_asked_for_once_as_long_as_the_answer_lives() {
 async fn an_address_that_refuses_costs_no_request() {
     let names = NameServer::start().await;
     let (port, _providers) = providers(&["127.0.0.1"]).await;
-    names.say(NAME, &["127.0.0.2", "127.0.0.3", "127.0.0.1"], LONG);
+    names.reply_with(NAME, &["127.0.0.2", "127.0.0.3", "127.0.0.1"], LONG);
     let gateway = Gateway::start(&config_of(&names, port)).await;
     for _ in 0..3 {
         assert_eq!(answered_by(&gateway).await, 0);
@@ -111,7 +111,7 @@ async fn an_address_that_never_ends_its_tls_handshake_is_overtaken_and_then_trie
     let tried = count_connections(TcpListener::bind(mute).await.unwrap());
 
     let names = NameServer::start().await;
-    names.say(SERVER, &["127.0.0.2", "127.0.0.1"], LONG);
+    names.reply_with(SERVER, &["127.0.0.2", "127.0.0.1"], LONG);
     let url = format!("https://{SERVER}:{}/v1", provider.address.port());
     let folder = folder_with_schemas();
     folder.write("ca.pem", authority.pem());
@@ -139,7 +139,7 @@ async fn an_address_that_never_ends_its_tls_handshake_is_overtaken_and_then_trie
 async fn when_every_address_fails_the_log_names_them_and_the_caller_learns_none() {
     let names = NameServer::start().await;
     let (port, listening) = providers(&["127.0.0.1"]).await;
-    names.say(NAME, &["127.0.0.2", "::1", "127.0.0.3"], LONG);
+    names.reply_with(NAME, &["127.0.0.2", "::1", "127.0.0.3"], LONG);
     let gateway = Gateway::start(&config_of(&names, port)).await;
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_error_body(Protocol::Chat, &answer, 502);
@@ -158,7 +158,7 @@ async fn when_no_address_connects_in_time_the_log_names_them() {
     let names = NameServer::start().await;
     let mute = TcpListener::bind("127.0.0.2:0").await.unwrap();
     let url = format!("https://{NAME}:{}/v1", mute.local_addr().unwrap().port());
-    names.say(NAME, &["127.0.0.2"], LONG);
+    names.reply_with(NAME, &["127.0.0.2"], LONG);
     let _tried = count_connections(mute);
     let mut config = config_of(&names, 1);
     config["channels"]["openai"]["base_url"] = url.into();
@@ -168,7 +168,7 @@ async fn when_no_address_connects_in_time_the_log_names_them() {
     assert_error_body(Protocol::Chat, &answer, 504);
     let line = gateway
         .process
-        .said("could not connect to any address in time")
+        .wait_for_line("could not connect to any address in time")
         .await;
     assert!(line["addresses"].as_str().unwrap().contains("127.0.0.2"));
 }
@@ -177,10 +177,10 @@ async fn when_no_address_connects_in_time_the_log_names_them() {
 async fn addresses_that_leave_the_name_are_left_and_those_of_old_serve_while_lookups_fail() {
     let names = NameServer::start().await;
     let (port, providers) = providers(&["127.0.0.1", "127.0.0.2"]).await;
-    names.say(NAME, &["127.0.0.1"], 1);
+    names.reply_with(NAME, &["127.0.0.1"], 1);
     let gateway = Gateway::start(&config_of(&names, port)).await;
     assert_eq!(answered_by(&gateway).await, 0);
-    names.say(NAME, &["127.0.0.2"], 1);
+    names.reply_with(NAME, &["127.0.0.2"], 1);
     let moved = async || (answered_by(&gateway).await == 1).then_some(());
     eventually("the new address", moved).await;
     let before = providers[0].requests().len();
@@ -212,7 +212,7 @@ async fn a_name_that_does_not_resolve_serves_as_soon_as_it_does() {
     let line = gateway.log_of(&answer).await;
     let detail = line["error_detail"].as_str().unwrap();
     assert!(detail.contains(NAME), "{detail}");
-    names.say(NAME, &["127.0.0.1"], LONG);
+    names.reply_with(NAME, &["127.0.0.1"], LONG);
     let serves = async || {
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         (answer.status == 200).then_some(())
@@ -248,7 +248,7 @@ async fn a_name_server_that_is_late_is_waited_for() {
     let names = NameServer::start().await;
     names.behave(NameServerBehaviour::After(Duration::from_millis(300)));
     let (port, _providers) = providers(&["127.0.0.1"]).await;
-    names.say(NAME, &["127.0.0.1"], LONG);
+    names.reply_with(NAME, &["127.0.0.1"], LONG);
     let gateway = Gateway::start(&config_of(&names, port)).await;
     assert_eq!(answered_by(&gateway).await, 0);
 }
@@ -259,7 +259,7 @@ async fn where_one_name_server_does_not_answer_the_next_one_does() {
         let (first, second) = (NameServer::start().await, NameServer::start().await);
         first.behave(manner);
         let (port, _providers) = providers(&["127.0.0.1"]).await;
-        second.say(NAME, &["127.0.0.1"], LONG);
+        second.reply_with(NAME, &["127.0.0.1"], LONG);
         let gateway = Gateway::start(&config_of_all(&[&first, &second], port)).await;
         assert_eq!(answered_by(&gateway).await, 0, "{manner:?}");
     }
@@ -270,11 +270,11 @@ async fn a_name_server_is_not_asked_where_an_earlier_one_answers() {
     let (first, second) = (NameServer::start().await, NameServer::start().await);
     let (port, _providers) = providers(&["127.0.0.1"]).await;
     let gateway = Gateway::start(&config_of_all(&[&first, &second], port)).await;
-    second.say(NAME, &["127.0.0.1"], LONG);
+    second.reply_with(NAME, &["127.0.0.1"], LONG);
     // A name that does not exist is cached, too.
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_error_body(Protocol::Chat, &answer, 502);
-    first.say(NAME, &["127.0.0.1"], LONG);
+    first.reply_with(NAME, &["127.0.0.1"], LONG);
     let serves = async || {
         let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
         (answer.status == 200).then_some(())
@@ -288,7 +288,7 @@ async fn questions_for_ipv6_addresses_that_are_not_answered_hold_up_no_request()
     let names = NameServer::start().await;
     names.behave(NameServerBehaviour::SilentForIpv6);
     let (port, _providers) = providers(&["127.0.0.1"]).await;
-    names.say(NAME, &["127.0.0.1"], LONG);
+    names.reply_with(NAME, &["127.0.0.1"], LONG);
     let mut config = config_of(&names, port);
     // A name server has more time than that to respond.
     config["channels"]["openai"]["timeouts"] = json!({"connect": "900ms"});

@@ -25,12 +25,12 @@ async fn explain_asks_the_running_gateway_what_is_usable_now() {
     let file = file.to_str().unwrap();
     let body = body_of(Protocol::Chat).to_string();
     let admin = format!("http://{}", gateway.admin);
-    let said = explain(&[CHAT, "-c", file, "-d", &body, "--live", &admin]);
-    let text = String::from_utf8(said.stdout).unwrap();
+    let printed = explain(&[CHAT, "-c", file, "-d", &body, "--live", &admin]);
+    let text = String::from_utf8(printed.stdout).unwrap();
     assert!(
-        said.status.success(),
+        printed.status.success(),
         "{}",
-        String::from_utf8_lossy(&said.stderr)
+        String::from_utf8_lossy(&printed.stderr)
     );
     let now: Vec<&str> = text
         .lines()
@@ -50,8 +50,8 @@ async fn explain_asks_the_running_gateway_what_is_usable_now() {
     other["server"]["admin"] = gateway.admin.to_string().into();
     other["channels"]["new"] = other["channels"]["busy"].clone();
     let other = gateway.folder.write("other.yaml", other.to_string());
-    let said = explain(&[CHAT, "-c", other.to_str().unwrap(), "-d", &body, "--live"]);
-    let text = String::from_utf8(said.stdout).unwrap();
+    let printed = explain(&[CHAT, "-c", other.to_str().unwrap(), "-d", &body, "--live"]);
+    let text = String::from_utf8(printed.stdout).unwrap();
     assert!(
         text.contains("now      unknown to the running gateway"),
         "{text}"
@@ -60,7 +60,7 @@ async fn explain_asks_the_running_gateway_what_is_usable_now() {
 }
 
 #[tokio::test]
-async fn explain_says_so_where_no_gateway_answers() {
+async fn explain_reports_an_unreachable_gateway() {
     let gateway = with_busy_channel("", |_| {}).await;
     let file = gateway.folder.path().join("routes.yaml");
     let (file, body) = (file.to_str().unwrap(), body_of(Protocol::Chat).to_string());
@@ -68,7 +68,7 @@ async fn explain_says_so_where_no_gateway_answers() {
     kept.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let nobody = format!("http://{}", kept.local_addr().unwrap());
     let another = format!("http://{}", gateway.address);
-    for (live, told) in [
+    for (live, reported) in [
         (
             vec!["--live", &nobody],
             "error: cannot reach the admin pages at ",
@@ -81,10 +81,10 @@ async fn explain_says_so_where_no_gateway_answers() {
         (vec!["--live", "/v1/models"], "put --live after the path"),
     ] {
         let args = [&[CHAT, "-c", file, "-d", &body], live.as_slice()].concat();
-        let said = explain(&args);
-        let text = String::from_utf8(said.stderr).unwrap();
+        let printed = explain(&args);
+        let text = String::from_utf8(printed.stderr).unwrap();
         assert!(
-            !said.status.success() && text.contains(told),
+            !printed.status.success() && text.contains(reported),
             "{live:?}: {text}"
         );
     }

@@ -256,7 +256,7 @@ async fn a_failing_channel_cools_down_and_is_retried() {
 }
 
 #[tokio::test]
-async fn a_refused_key_is_the_operators_trouble_and_not_the_callers() {
+async fn a_refused_credential_is_not_reported_as_the_callers_error() {
     for (directives, code) in [
         ("status=401", "refused_credential"),
         ("status=429;code=insufficient_quota", "refused_account"),

@@ -105,7 +105,7 @@ async fn callers_do_not_notice_that_four_of_five_channels_fail() {
         (extra as f64) <= allowed,
         "{extra} further attempts, {allowed} allowed"
     );
-    tell(&answers, &lines, extra, allowed);
+    report(&answers, &lines, extra, allowed);
 }
 
 fn assert_all_served(answers: &[RequestLoad]) {
@@ -143,7 +143,7 @@ async fn assert_delivered_once(answers: &[RequestLoad], well: &Simulator, gatewa
         .await;
 }
 
-fn tell(answers: &[RequestLoad], lines: &[Value], extra: u64, allowed: f64) {
+fn report(answers: &[RequestLoad], lines: &[Value], extra: u64, allowed: f64) {
     let failed: Vec<_> = answers
         .iter()
         .filter(|answer| answer.status != 200)

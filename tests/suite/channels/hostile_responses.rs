@@ -217,7 +217,7 @@ async fn bytes_that_come_late_spoil_no_request() {
 }
 
 #[tokio::test]
-async fn a_request_that_meets_dead_connections_goes_out_anew_where_that_is_safe() {
+async fn a_request_on_a_dead_connection_is_sent_again_if_that_is_safe() {
     const POOLED: usize = 5;
     for end in [ScriptedResponse::Close, ScriptedResponse::Reset] {
         // Concurrent requests take one connection each, and leave them in the pool.

@@ -160,9 +160,9 @@ async fn a_probe_response_counts_for_the_channel_or_the_credential() {
         .await;
         assert_eq!(probes(&gateway, outcome).await, 1.0, "{directives}");
         let channel = probed(&gateway).await;
-        let told = (&channel["status"], &channel["credentials"][0]["status"]);
+        let reported = (&channel["status"], &channel["credentials"][0]["status"]);
         assert_eq!(
-            told,
+            reported,
             (&json!(whole), &json!(key)),
             "{directives}: {channel}"
         );

@@ -46,8 +46,8 @@ async fn a_refused_key_that_alone_serves_a_model_is_tried_again_within_seconds()
         );
         let seconds = line["cool_down_seconds"].as_f64().unwrap();
         assert!((FIRST / 2.0..=FIRST).contains(&seconds), "{line}");
-        let said = world.gateway.process.stderr.all().concat();
-        assert!(!said.contains(CREDENTIALS[0]), "{said}");
+        let output = world.gateway.process.stderr.all().concat();
+        assert!(!output.contains(CREDENTIALS[0]), "{output}");
         let metrics = world.gateway.metrics().await;
         let why = [("channel", "openai"), ("reason", "refused_credential")];
         assert_eq!(metrics.sum("headgate_cool_downs_total", &why), 1.0);

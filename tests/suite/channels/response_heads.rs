@@ -112,7 +112,7 @@ async fn a_list_header_keeps_all_its_lines() {
 }
 
 #[tokio::test]
-async fn a_response_whose_framing_or_type_is_in_doubt_is_refused() {
+async fn a_response_with_ambiguous_framing_or_type_is_refused() {
     let json = "Content-Type: application/json";
     let length = "Content-Length: 2";
     let provider = ScriptedProvider::start(vec![]).await;

@@ -24,9 +24,9 @@ async fn a_stream_that_breaks_off_ends_with_the_protocols_error_event_and_no_cle
             let answer = world
                 .ask(&Request::ask_stream(protocol).simulate(directives))
                 .await;
-            let told = format!("{protocol:?} {directives}: {}", answer.text());
-            assert_eq!((answer.status, answer.whole), (200, false), "{told}");
-            assert!(!answer.text().contains("[DONE]"), "{told}");
+            let reported = format!("{protocol:?} {directives}: {}", answer.text());
+            assert_eq!((answer.status, answer.whole), (200, false), "{reported}");
+            assert!(!answer.text().contains("[DONE]"), "{reported}");
             assert_error_event(protocol, &answer);
             let line = world.gateway.log_of(&answer).await;
             assert_eq!(line["settlement"], "upstream_cut", "{line}");
@@ -153,7 +153,7 @@ async fn a_provider_that_never_answers_is_given_up_in_time() {
 }
 
 #[tokio::test]
-async fn a_provider_that_cannot_be_reached_is_told_in_the_protocols_shape() {
+async fn an_unreachable_provider_is_reported_in_the_shape_of_the_protocol() {
     let nobody = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1", nobody.local_addr().unwrap());
     drop(nobody);
@@ -169,7 +169,7 @@ async fn a_provider_that_cannot_be_reached_is_told_in_the_protocols_shape() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_http_is_told_in_the_protocols_shape() {
+async fn a_response_that_is_not_http_is_reported_in_the_shape_of_the_protocol() {
     for acts in [
         vec![ScriptedResponse::Close],
         vec![ScriptedResponse::Reset],

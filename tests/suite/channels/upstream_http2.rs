@@ -71,7 +71,7 @@ async fn a_request_that_a_provider_did_not_take_is_sent_again() {
             ScriptedStreamResponse::Answer,
             ScriptedStreamResponse::Reset(Reason::REFUSED_STREAM),
         ][..],
-        &[ScriptedStreamResponse::AnswerAndGoAway],
+        &[ScriptedStreamResponse::RespondThenGoaway],
     ] {
         let provider = Http2Provider::start(acts).await;
         let gateway = asking(&provider).await;

@@ -239,10 +239,10 @@ fn each_of_25_broken_files_is_reported_with_what_is_wrong_where_and_the_next_ste
         folder.write("list.json", "{\"type\": \"object\",}");
         let schema = "{\"properties\": {\"n\": {\"type\": \"interger\"}}}";
         folder.write("type.json", schema);
-        let said = check_in(&folder, &changed(old, new));
+        let output = check_in(&folder, &changed(old, new));
         let is_warning = parts[0].starts_with("warning: ");
-        let all = said.stdout + &said.stderr;
-        assert_eq!(said.success, is_warning, "{all}");
+        let all = output.stdout + &output.stderr;
+        assert_eq!(output.success, is_warning, "{all}");
         let missing = parts.iter().filter(|part| !all.contains(**part));
         wrong.extend(missing.map(|part| format!("{part} in:\n{all}")));
     }

@@ -75,10 +75,10 @@ pub fn changed(old: &str, new: &str) -> String {
 
 #[test]
 fn a_good_file_is_good_without_a_warning() {
-    let said = check(GOOD);
-    assert!(said.success, "{}", said.stderr);
-    assert_eq!(said.stdout.lines().count(), 1, "{}", said.stdout);
-    assert_eq!(said.stderr, "");
+    let printed = check(GOOD);
+    assert!(printed.success, "{}", printed.stderr);
+    assert_eq!(printed.stdout.lines().count(), 1, "{}", printed.stdout);
+    assert_eq!(printed.stderr, "");
 }
 
 #[test]
@@ -157,14 +157,14 @@ fn settings_without_effect_are_warnings_with_place_and_suggestion() {
             &["unreachable: route `legacy` above matches all of these requests"],
         ),
     ] {
-        let said = check(&changed(old, new));
-        let all = format!("{new}: {}{}", said.stdout, said.stderr);
-        assert!(said.success, "{all}");
-        assert_eq!(said.stdout.matches("warning: ").count(), 1, "{all}");
+        let printed = check(&changed(old, new));
+        let all = format!("{new}: {}{}", printed.stdout, printed.stderr);
+        assert!(printed.success, "{all}");
+        assert_eq!(printed.stdout.matches("warning: ").count(), 1, "{all}");
         let place = format!("--> routes.yaml:{place} (");
         let summary = "\n1 warning in routes.yaml\nroutes.yaml is valid: ";
         for words in words.iter().copied().chain([place.as_str(), summary]) {
-            assert!(said.stdout.contains(words), "{words} in {all}");
+            assert!(printed.stdout.contains(words), "{words} in {all}");
         }
     }
 }
@@ -192,10 +192,18 @@ fn callers_channels_and_routes_that_nobody_can_use_are_warnings() {
             "no caller can use route `chat`",
         ),
     ] {
-        let said = check(&text);
-        assert!(said.success, "{}", said.stderr);
-        assert!(said.stdout.contains(words), "{words} in {}", said.stdout);
-        assert!(said.stdout.contains("--> routes.yaml:"), "{}", said.stdout);
+        let printed = check(&text);
+        assert!(printed.success, "{}", printed.stderr);
+        assert!(
+            printed.stdout.contains(words),
+            "{words} in {}",
+            printed.stdout
+        );
+        assert!(
+            printed.stdout.contains("--> routes.yaml:"),
+            "{}",
+            printed.stdout
+        );
     }
 }
 
@@ -221,11 +229,20 @@ fn a_wrong_order_is_reported_once_and_where_it_is_written() {
             "circular reference body → body",
         ),
     ] {
-        let said = check(&changed(old, new));
-        assert!(!said.success, "{}", said.stdout);
-        assert_eq!(said.stderr.matches("error: ").count(), 1, "{}", said.stderr);
+        let printed = check(&changed(old, new));
+        assert!(!printed.success, "{}", printed.stdout);
+        assert_eq!(
+            printed.stderr.matches("error: ").count(),
+            1,
+            "{}",
+            printed.stderr
+        );
         for words in [place, reason, "1 error in routes.yaml"] {
-            assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+            assert!(
+                printed.stderr.contains(words),
+                "{words} in:\n{}",
+                printed.stderr
+            );
         }
     }
 }
@@ -253,15 +270,19 @@ fn a_capture_that_is_none_is_reported_at_the_template_with_those_that_are() {
         (path("/$verson/$2"), 58, "did you mean `$version`?"),
         (path("/$3"), 58, "use one that `match` defines (`$0`"),
     ] {
-        let said = check(&changed("    - route_model", &step));
-        assert!(!said.success, "{}", said.stdout);
+        let printed = check(&changed("    - route_model", &step));
+        assert!(!printed.success, "{}", printed.stdout);
         for words in [words, &format!("routes.yaml:20:{column} ")] {
-            assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+            assert!(
+                printed.stderr.contains(words),
+                "{words} in:\n{}",
+                printed.stderr
+            );
         }
         assert!(
-            step.contains("$1x") || !said.stderr.contains("$${"),
+            step.contains("$1x") || !printed.stderr.contains("$${"),
             "{}",
-            said.stderr
+            printed.stderr
         );
     }
 }
@@ -275,19 +296,23 @@ fn a_bad_schema_is_reported_with_the_place_in_its_own_file() {
         "[{use: body}, validate: {schema: own.json}]",
         "[{use: body}, {validate: {schema: own.json}}]",
     );
-    let said = check_in(&folder, &text);
-    assert!(!said.success, "{}", said.stdout);
+    let printed = check_in(&folder, &text);
+    assert!(!printed.success, "{}", printed.stdout);
     for words in [
         "invalid JSON Schema `own.json:3:19`, at `/properties/a/type`: must be one of array, boolean",
         "did you mean `string`?",
         "(routes[0].request[1].validate.schema)",
     ] {
-        assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+        assert!(
+            printed.stderr.contains(words),
+            "{words} in:\n{}",
+            printed.stderr
+        );
     }
     assert!(
-        !said.stderr.contains("$defs") && !said.stderr.contains("anyOf"),
+        !printed.stderr.contains("$defs") && !printed.stderr.contains("anyOf"),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }
 
@@ -331,21 +356,25 @@ fn hints_can_be_followed() {
             "did you mean `match`?",
         ),
     ] {
-        let said = check(&changed(old, new));
-        assert!(!said.success, "{new}");
-        assert!(said.stderr.contains(hint), "{hint} in {}", said.stderr);
+        let printed = check(&changed(old, new));
+        assert!(!printed.success, "{new}");
+        assert!(
+            printed.stderr.contains(hint),
+            "{hint} in {}",
+            printed.stderr
+        );
     }
 }
 
 #[test]
 fn what_only_follows_from_an_error_is_not_reported() {
-    let said = check(&changed(
+    let printed = check(&changed(
         "https://api.provider.example/v1",
         "api.provider.example/v1",
     ));
     assert!(
-        said.stderr.ends_with("\n1 error in routes.yaml\n"),
+        printed.stderr.ends_with("\n1 error in routes.yaml\n"),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }

@@ -143,8 +143,8 @@ fn kinds() -> Vec<(&'static str, Nonsense)> {
 fn of_nonsense_of_any_size_at_most_a_hundred_problems_are_printed() {
     let megabyte: Nonsense = |_| filled("", 1 << 20, |n| format!("key{n}: x\n"), "");
     for (kind, made) in kinds().into_iter().chain([("a megabyte", megabyte)]) {
-        let said = check(&made(WHOLE));
-        let all = said.stdout + &said.stderr;
+        let output = check(&made(WHOLE));
+        let all = output.stdout + &output.stderr;
         let problems = all.matches("error: ").count() + all.matches("warning: ").count();
         assert!((1..=100).contains(&problems), "{kind}: {problems} problems");
         assert!(all.len() < 100_000, "{kind}: {} bytes", all.len());
@@ -162,13 +162,13 @@ fn of_nonsense_of_any_size_at_most_a_hundred_problems_are_printed() {
 #[test]
 fn twice_a_hundred_problems_are_counted_whole() {
     let text = filled("", 4096, |n| format!("key{n:04}: x\n"), "");
-    let said = check(&text);
+    let output = check(&text);
     let unknown = text.lines().count();
     // The two missing keys are errors, too.
     let more = format!("{} more problems not shown\n", unknown + 2 - 100);
-    assert!(said.stderr.contains(&more), "{more} in {}", said.stderr);
+    assert!(output.stderr.contains(&more), "{more} in {}", output.stderr);
     let all = format!("{} errors in routes.yaml", unknown + 2);
-    assert!(said.stderr.contains(&all), "{all} in {}", said.stderr);
+    assert!(output.stderr.contains(&all), "{all} in {}", output.stderr);
 }
 
 /// A file that is four times as large may take about four times as long; quadratic work would take sixteen.

@@ -139,8 +139,8 @@ fn a_secret_in_the_wrong_place_is_printed_nowhere_by_check() {
         texts.push(with(case, KEY));
     }
     for text in texts {
-        let said = check(&text);
-        let all = format!("{}{}", said.stdout, said.stderr);
+        let output = check(&text);
+        let all = format!("{}{}", output.stdout, output.stderr);
         assert!(!all.contains("CANARY"), "{all}\nof\n{text}");
         assert!(!all.is_empty());
     }
@@ -172,9 +172,9 @@ fn tokens_of_many_kinds_are_masked_wherever_they_stand() {
             "channels: {}\nroutes: [TOKEN\n",
         ] {
             let text = place.replace("TOKEN", token);
-            let said = check(&text);
-            assert!(!said.success, "{text}");
-            let all = format!("{}{}", said.stdout, said.stderr);
+            let output = check(&text);
+            assert!(!output.success, "{text}");
+            let all = format!("{}{}", output.stdout, output.stderr);
             assert!(!all.contains("CANARY"), "{all}\nof\n{text}");
         }
     }
@@ -192,11 +192,11 @@ fn a_secret_that_is_written_with_escapes_or_over_lines_is_masked_as_it_is_read()
             "channels: {}\nroutes: []\nserver:\n  unknown: TOKEN\n",
             "channels: {}\nroutes:\n  - TOKEN\n",
         ] {
-            let said = check(&place.replace("TOKEN", token));
+            let output = check(&place.replace("TOKEN", token));
             assert!(
-                !said.success && !said.stderr.contains("CANARY"),
+                !output.success && !output.stderr.contains("CANARY"),
                 "{}",
-                said.stderr
+                output.stderr
             );
         }
     }
@@ -233,8 +233,8 @@ fn what_variables_and_files_hold_is_not_repeated() {
             "not a valid header value",
         ),
     ] {
-        let said = check_in(&folder, &changed(old, new));
-        let all = format!("{}{}", said.stdout, said.stderr);
+        let output = check_in(&folder, &changed(old, new));
+        let all = format!("{}{}", output.stdout, output.stderr);
         assert!(
             !all.contains("of-the-environment") && !all.contains("CANARY"),
             "{all}"
@@ -253,7 +253,7 @@ async fn a_secret_in_the_wrong_place_is_in_no_log_reload_or_page() {
         )
         .replace("${KEY}", "sk-of-the-channel-1234");
     let gateway = Gateway::start_in(folder, &good).await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for (old, new) in PLACES_OF_SECRETS
         .into_iter()
         .chain(OTHER_PLACES)
@@ -265,9 +265,9 @@ async fn a_secret_in_the_wrong_place_is_in_no_log_reload_or_page() {
         gateway
             .folder
             .replace("routes.yaml", good.replacen(&old, &new, 1));
-        told.push(gateway.page("POST", "/reload").await.text());
+        reported.push(gateway.page("POST", "/reload").await.text());
         for page in ["/config", "/channels"] {
-            told.push(gateway.page("GET", page).await.text());
+            reported.push(gateway.page("GET", page).await.text());
         }
     }
     // These are not errors: names are in use, and pages that show them mask them.
@@ -282,13 +282,13 @@ async fn a_secret_in_the_wrong_place_is_in_no_log_reload_or_page() {
         gateway.folder.replace("routes.yaml", text);
         let answer = gateway.page("POST", "/reload").await;
         assert_eq!(answer.status, 200, "{}", answer.text());
-        told.push(answer.text());
-        told.push(gateway.page("GET", "/config").await.text());
+        reported.push(answer.text());
+        reported.push(gateway.page("GET", "/config").await.text());
     }
-    told.extend(gateway.process.stdout.all());
-    told.extend(gateway.process.stderr.all());
-    assert!(told.iter().any(|text| text.contains("[secret]")));
-    for text in told {
+    reported.extend(gateway.process.stdout.all());
+    reported.extend(gateway.process.stderr.all());
+    assert!(reported.iter().any(|text| text.contains("[secret]")));
+    for text in reported {
         assert!(!text.contains("CANARY"), "{text}");
     }
 }
@@ -301,13 +301,13 @@ fn a_name_that_looks_like_a_secret_is_a_warning() {
         ("  primary:", "  CANARY:"),
         ("demo-large: large-2026", "CANARY: large-2026"),
     ] {
-        let said = check(&changed(old, &new.replace("CANARY", KEY)));
-        assert!(said.success, "{}", said.stderr);
+        let output = check(&changed(old, &new.replace("CANARY", KEY)));
+        assert!(output.success, "{}", output.stderr);
         assert!(
-            said.stdout.contains("this name looks like a secret"),
+            output.stdout.contains("this name looks like a secret"),
             "{}",
-            said.stdout
+            output.stdout
         );
-        assert!(!said.stdout.contains("CANARY"), "{}", said.stdout);
+        assert!(!output.stdout.contains("CANARY"), "{}", output.stdout);
     }
 }

@@ -99,15 +99,15 @@ fn each_mistake_is_shown_where_it_was_made() {
 
 #[track_caller]
 fn shows(text: &str, place: &str, reason: &str) {
-    let said = check(text);
+    let output = check(text);
     let place = format!("--> routes.yaml:{place}\n");
     for words in [place.as_str(), reason] {
         assert!(
-            said.stderr.contains(words),
+            output.stderr.contains(words),
             "{words} in:\n{}of\n{text}",
-            said.stderr
+            output.stderr
         );
     }
     let summary = "\n1 error in routes.yaml; other problems are reported once the YAML is valid\n";
-    assert!(said.stderr.ends_with(summary), "{}", said.stderr);
+    assert!(output.stderr.ends_with(summary), "{}", output.stderr);
 }

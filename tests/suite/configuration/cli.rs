@@ -19,59 +19,76 @@ struct CommandOutput {
 fn the_repositorys_own_configuration_is_good() {
     let key = run(&["key", "task"], "").stdout;
     let set = [("HEADGATE_TASK_KEY", key.trim())];
-    let said = run_with(&set, &["check", "routes.yaml"], "");
-    assert!(said.success, "{}", said.stderr);
+    let printed = run_with(&set, &["check", "routes.yaml"], "");
+    assert!(printed.success, "{}", printed.stderr);
     assert!(
-        said.stdout.contains("routes.yaml is valid"),
+        printed.stdout.contains("routes.yaml is valid"),
         "{}",
-        said.stdout
+        printed.stdout
     );
 }
 
 #[test]
-fn the_repositorys_own_configuration_wants_a_key_for_task_ids_and_says_how_to_get_one() {
-    let said = run(&["check", "routes.yaml"], "");
-    assert!(!said.success, "{}", said.stdout);
+fn the_shipped_configuration_requires_a_task_key_and_names_the_command_for_one() {
+    let printed = run(&["check", "routes.yaml"], "");
+    assert!(!printed.success, "{}", printed.stdout);
     for words in [
         "environment variable `HEADGATE_TASK_KEY` is not set",
         "export HEADGATE_TASK_KEY=$(headgate key task)",
         "1 error in routes.yaml",
     ] {
-        assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+        assert!(
+            printed.stderr.contains(words),
+            "{words} in:\n{}",
+            printed.stderr
+        );
     }
 }
 
 #[test]
-fn a_bad_key_for_task_ids_is_told_and_nothing_that_only_follows_from_it() {
-    let said = run_with(
+fn an_invalid_task_key_is_reported_without_errors_that_only_follow_from_it() {
+    let printed = run_with(
         &[("HEADGATE_TASK_KEY", "short")],
         &["check", "routes.yaml"],
         "",
     );
-    assert!(!said.success, "{}", said.stdout);
+    assert!(!printed.success, "{}", printed.stdout);
     assert!(
-        said.stderr
+        printed
+            .stderr
             .contains("a task key must have at least 32 characters")
     );
-    assert!(!said.stderr.contains("finds a channel"), "{}", said.stderr);
+    assert!(
+        !printed.stderr.contains("finds a channel"),
+        "{}",
+        printed.stderr
+    );
     // The suggestion can be pasted as it is.
     assert!(
-        said.stderr
+        printed
+            .stderr
             .contains(r#"`task_keys: ["${HEADGATE_TASK_KEY}"]`"#)
     );
 }
 
 #[test]
 fn the_schema_of_routes_yaml_is_the_one_that_is_checked_in() {
-    let said = run(&["schema"], "");
+    let printed = run(&["schema"], "");
     let kept = std::fs::read_to_string(repository().join("schemas/routes.schema.json")).unwrap();
-    assert!(said.success && said.stdout == kept, "run `make schema`");
+    assert!(
+        printed.success && printed.stdout == kept,
+        "run `make schema`"
+    );
 }
 
 #[test]
-fn a_bad_configuration_is_told_with_every_place() {
-    let said = run(&["check", "tests/fixtures/config/typos.yaml"], "");
-    assert!(!said.success && said.stdout.is_empty(), "{}", said.stdout);
+fn every_error_of_a_configuration_is_printed_with_its_place() {
+    let printed = run(&["check", "tests/fixtures/config/typos.yaml"], "");
+    assert!(
+        !printed.success && printed.stdout.is_empty(),
+        "{}",
+        printed.stdout
+    );
     for line in [
         "--> tests/fixtures/config/typos.yaml:1:1 (sever)",
         "--> tests/fixtures/config/typos.yaml:4:5 (channels.primary.base_ur)",
@@ -79,7 +96,11 @@ fn a_bad_configuration_is_told_with_every_place() {
         "--> tests/fixtures/config/typos.yaml:12:15 (routes[0].request[0])",
         "errors in tests/fixtures/config/typos.yaml",
     ] {
-        assert!(said.stderr.contains(line), "{line} in:\n{}", said.stderr);
+        assert!(
+            printed.stderr.contains(line),
+            "{line} in:\n{}",
+            printed.stderr
+        );
     }
     let run_anyway = run(&["run", "--config", "tests/fixtures/config/typos.yaml"], "");
     assert!(!run_anyway.success && run_anyway.stderr.contains("(sever)"));
@@ -87,13 +108,13 @@ fn a_bad_configuration_is_told_with_every_place() {
 }
 
 #[test]
-fn limits_that_nothing_keeps_to_are_told() {
+fn limits_that_are_not_enforced_get_a_warning() {
     let mut config = standard("https://provider.test/v1");
     config["callers"][0]["limits"] =
         json!({"concurrent": 9, "models": {"demo-lrge": {"concurrent": 1}}});
     let (_folder, path) = written(&config);
-    let said = run(&["check", &path], "");
-    assert!(said.success, "{}", said.stderr);
+    let printed = run(&["check", &path], "");
+    assert!(printed.success, "{}", printed.stderr);
     for line in [
         "no channel serves model `demo-lrge`",
         "did you mean `demo-large`?",
@@ -101,21 +122,25 @@ fn limits_that_nothing_keeps_to_are_told() {
         "limits are not enforced: no route has `rate_limit`",
         "routes.yaml:5:7",
     ] {
-        assert!(said.stdout.contains(line), "{line} in:\n{}", said.stdout);
+        assert!(
+            printed.stdout.contains(line),
+            "{line} in:\n{}",
+            printed.stdout
+        );
     }
     config["routes"][0]["request"] = json!(["authenticate", "rate_limit", "route_model"]);
     let (_folder, path) = written(&config);
-    let said = run(&["check", &path], "");
+    let printed = run(&["check", &path], "");
     let wrong = "`rate_limit` requires an earlier `route_model`";
     assert!(
-        !said.success && said.stderr.contains(wrong),
+        !printed.success && printed.stderr.contains(wrong),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }
 
 #[test]
-fn a_profile_that_is_none_is_told_with_its_place_and_the_one_that_was_meant() {
+fn an_unknown_profile_is_reported_with_its_place_and_the_nearest_name() {
     for (profile, reason, hint) in [
         (
             "family_a/2.O",
@@ -129,10 +154,14 @@ fn a_profile_that_is_none_is_told_with_its_place_and_the_one_that_was_meant() {
         let mut config = standard("https://provider.test/v1");
         config["models"] = json!({"demo-large": {"profile": profile}});
         let (_folder, path) = written(&config);
-        let said = run(&["check", &path], "");
-        assert!(!said.success, "{profile}");
+        let printed = run(&["check", &path], "");
+        assert!(!printed.success, "{profile}");
         for words in [reason, hint, "routes.yaml:"] {
-            assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+            assert!(
+                printed.stderr.contains(words),
+                "{words} in:\n{}",
+                printed.stderr
+            );
         }
     }
 }
@@ -142,22 +171,22 @@ fn rules_of_models_are_not_checked_before_the_model_is_known() {
     let mut config = standard("https://provider.test/v1");
     config["routes"][0]["request"] = json!(["authenticate", "validate", "route_model"]);
     let (_folder, path) = written(&config);
-    let said = run(&["check", &path], "");
+    let printed = run(&["check", &path], "");
     let wrong = "`validate` requires an earlier `route_model`";
     assert!(
-        !said.success && said.stderr.contains(wrong),
+        !printed.success && printed.stderr.contains(wrong),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }
 
 #[test]
-fn a_folder_that_bodies_cannot_be_spooled_to_is_told_with_its_place() {
+fn an_unusable_spool_folder_is_reported_with_its_place() {
     let mut config = standard("https://provider.test/v1");
     config["server"]["spool"] = json!({"folder": "not/there"});
     let (_folder, path) = written(&config);
-    let said = run(&["check", &path], "");
-    assert!(!said.success);
+    let printed = run(&["check", &path], "");
+    assert!(!printed.success);
     for words in [
         "cannot create files in",
         "not/there",
@@ -166,7 +195,11 @@ fn a_folder_that_bodies_cannot_be_spooled_to_is_told_with_its_place() {
         "routes.yaml:",
         "create this folder",
     ] {
-        assert!(said.stderr.contains(words), "{words} in:\n{}", said.stderr);
+        assert!(
+            printed.stderr.contains(words),
+            "{words} in:\n{}",
+            printed.stderr
+        );
     }
 }
 
@@ -182,8 +215,8 @@ fn what_becomes_of_a_good_request_is_explained() {
         "-d",
         &body.to_string(),
     ];
-    let said = run(&args, "");
-    assert!(said.success, "{}", said.stderr);
+    let printed = run(&args, "");
+    assert!(printed.success, "{}", printed.stderr);
     let sent = body
         .to_string()
         .replace("demo-large", "sim-large-2026-08")
@@ -200,9 +233,13 @@ fn what_becomes_of_a_good_request_is_explained() {
         "header   authorization: [secret]",
         &format!("body     {sent} bytes"),
     ] {
-        assert!(said.stdout.contains(line), "{line} in:\n{}", said.stdout);
+        assert!(
+            printed.stdout.contains(line),
+            "{line} in:\n{}",
+            printed.stdout
+        );
     }
-    let all = said.stdout + &said.stderr;
+    let all = printed.stdout + &printed.stderr;
     assert!(
         CREDENTIALS.iter().all(|secret| !all.contains(secret)),
         "{all}"
@@ -215,7 +252,7 @@ fn what_becomes_of_a_bad_request_is_explained() {
     let (_folder, config) = written(&standard("https://provider.test/v1"));
     let chat = "/v1/chat/completions";
     let good = r#"{"model":"demo-large","messages":[{"role":"user","content":"x"}]}"#;
-    for (args, told) in [
+    for (args, reported) in [
         (vec!["/v1/nothing"], "no route matches GET /v1/nothing"),
         (vec![chat], "POST"),
         (vec![chat, "-d", "{"], "refused with 400"),
@@ -246,11 +283,11 @@ fn what_becomes_of_a_bad_request_is_explained() {
         ),
     ] {
         let args = [&["explain", "-c", &config], args.as_slice()].concat();
-        let said = run(&args, "");
+        let printed = run(&args, "");
         assert!(
-            !said.success && said.stderr.contains(told),
+            !printed.success && printed.stderr.contains(reported),
             "{args:?}: {}",
-            said.stderr
+            printed.stderr
         );
     }
     let args = ["explain", "-c", &config, chat, "-d", "@-", "--key", ANN];
@@ -269,8 +306,8 @@ fn what_becomes_of_a_bad_request_is_explained() {
 
 #[test]
 fn a_new_key_comes_with_its_digest() {
-    let value = |said: &str, name: &str| {
-        let line = said.lines().find_map(|line| line.strip_prefix(name));
+    let value = |printed: &str, name: &str| {
+        let line = printed.lines().find_map(|line| line.strip_prefix(name));
         line.expect("a line for each").trim().to_string()
     };
     let one = run(&["key", "new"], "").stdout;
@@ -301,23 +338,23 @@ fn what_is_printed_for_video_tasks_is_what_the_file_wants() {
     }
     let folder = folder_with_schemas();
     let path = folder.write("routes.yaml", file);
-    let said = run(&["check", path.to_str().unwrap()], "");
-    assert!(said.success, "{}", said.stderr);
+    let printed = run(&["check", path.to_str().unwrap()], "");
+    assert!(printed.success, "{}", printed.stderr);
     let unknown = run(&["families", "family-c"], "");
     assert!(!unknown.success && unknown.stderr.contains("did you mean `family-a`"));
 }
 
 #[test]
-fn a_taken_address_is_told_at_once() {
+fn an_address_in_use_is_reported_at_once() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut config = standard("https://provider.test/v1");
     config["server"]["listen"] = taken.local_addr().unwrap().to_string().into();
     let (_folder, config) = written(&config);
-    let said = run(&["run", "-c", &config], "");
+    let printed = run(&["run", "-c", &config], "");
     assert!(
-        !said.success && said.stderr.contains("cannot listen on"),
+        !printed.success && printed.stderr.contains("cannot listen on"),
         "{}",
-        said.stderr
+        printed.stderr
     );
 }
 

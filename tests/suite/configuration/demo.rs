@@ -28,7 +28,7 @@ impl Demo {
             "--simulator",
             local,
         ]);
-        let line = process.said("headgate is listening").await;
+        let line = process.wait_for_line("headgate is listening").await;
         let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
         let (gateway, admin) = (address("listen"), address("admin"));
         wait_for_listener(gateway).await;
@@ -101,9 +101,9 @@ async fn a_video_is_made_in_every_shape_and_at_the_vendors_own_paths() {
         let id = made.pointer(shape.id).and_then(Value::as_str).unwrap();
         let url = eventually("the video", async || {
             let query = Request::get(&format!("{}/{id}", shape.query));
-            let told = demo.ask(query).await;
-            assert_eq!(told.status, 200, "{}: {}", shape.query, told.text());
-            told.json().pointer(shape.video).cloned()
+            let reported = demo.ask(query).await;
+            assert_eq!(reported.status, 200, "{}: {}", shape.query, reported.text());
+            reported.json().pointer(shape.video).cloned()
         })
         .await;
         assert!(

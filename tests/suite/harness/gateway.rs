@@ -39,7 +39,7 @@ impl Gateway {
 
     /// Starts with a configuration whose folder outlives the gateway.
     pub async fn start_at(file: &Path) -> Self {
-        Self::start_told(Folder::new(), file, &[], Reader::Stays).await
+        Self::start_with(Folder::new(), file, &[], Reader::Stays).await
     }
 
     /// Starts with these directives as `RUST_LOG`.
@@ -56,7 +56,7 @@ impl Gateway {
         if !file.exists() {
             folder.write("routes.yaml", config);
         }
-        Self::start_told(folder, &file, &[], reader).await
+        Self::start_with(folder, &file, &[], reader).await
     }
 
     /// Starts the next process at the same addresses, which takes over from this one.
@@ -70,7 +70,7 @@ impl Gateway {
     pub async fn successor_at(&self, folder: Folder, file: &Path) -> Self {
         let (listen, admin) = (self.address.to_string(), self.admin.to_string());
         let args = ["--upgrade", "--listen", &listen, "--admin", &admin];
-        Self::start_told(folder, file, &args, Reader::Stays).await
+        Self::start_with(folder, file, &args, Reader::Stays).await
     }
 
     /// The text of its configuration.
@@ -78,13 +78,13 @@ impl Gateway {
         std::fs::read_to_string(self.folder.path().join("routes.yaml")).unwrap()
     }
 
-    async fn start_told(folder: Folder, file: &Path, told: &[&str], reader: Reader) -> Self {
-        let args = [&["run", "--config", file.to_str().unwrap()], told].concat();
+    async fn start_with(folder: Folder, file: &Path, reported: &[&str], reader: Reader) -> Self {
+        let args = [&["run", "--config", file.to_str().unwrap()], reported].concat();
         Self::listening(Process::spawn_read_by(&args, reader), folder).await
     }
 
     async fn listening(mut process: Process, folder: Folder) -> Self {
-        let line = process.said("headgate is listening").await;
+        let line = process.wait_for_line("headgate is listening").await;
         let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
         let (address, admin) = (address("listen"), address("admin"));
         wait_for_listener(address).await;

@@ -24,7 +24,7 @@ pub enum ScriptedStreamResponse {
     HintAndAnswer,
     Reset(Reason),
     /// Responds, and sends GOAWAY, so that no further stream opens on this connection.
-    AnswerAndGoAway,
+    RespondThenGoaway,
     /// Closes the connection with all its streams.
     Close,
 }
@@ -77,7 +77,7 @@ async fn serve(
             .unwrap_or(ScriptedStreamResponse::Answer);
         match act {
             ScriptedStreamResponse::Close => return,
-            ScriptedStreamResponse::AnswerAndGoAway => connection.graceful_shutdown(),
+            ScriptedStreamResponse::RespondThenGoaway => connection.graceful_shutdown(),
             ScriptedStreamResponse::Answer
             | ScriptedStreamResponse::HintAndAnswer
             | ScriptedStreamResponse::Reset(_) => {}
@@ -103,7 +103,7 @@ async fn answer_stream(
             answer.send_informational(hint).unwrap();
         }
         ScriptedStreamResponse::Answer
-        | ScriptedStreamResponse::AnswerAndGoAway
+        | ScriptedStreamResponse::RespondThenGoaway
         | ScriptedStreamResponse::Close => {}
     }
     let head = Response::builder()

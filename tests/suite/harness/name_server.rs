@@ -64,7 +64,7 @@ impl NameServer {
     }
 
     /// Sets the addresses of `name`, with a time to live of `ttl` seconds.
-    pub fn say(&self, name: &str, addresses: &[&str], ttl: u32) {
+    pub fn reply_with(&self, name: &str, addresses: &[&str], ttl: u32) {
         let addresses = addresses.iter().map(|text| text.parse().unwrap()).collect();
         let mut world = self.world.lock().unwrap();
         world.names.insert(name.into(), Zone { addresses, ttl });

@@ -89,11 +89,11 @@ impl Process {
     ///
     /// # Panics
     /// If the process ends without it.
-    pub async fn said(&mut self, message: &str) -> Value {
+    pub async fn wait_for_line(&mut self, message: &str) -> Value {
         eventually(message, async || {
             if let Some(status) = self.child.try_wait().unwrap() {
-                let said = self.stderr.all().join("\n");
-                panic!("the process ended with {status} instead of saying `{message}`:\n{said}");
+                let printed = self.stderr.all().join("\n");
+                panic!("the process ended with {status} instead of saying `{message}`:\n{printed}");
             }
             self.stderr.find_json("message", message)
         })

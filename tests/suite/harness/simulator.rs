@@ -14,7 +14,9 @@ impl Simulator {
     pub async fn start() -> Self {
         let args = ["simulate", "--listen", "127.0.0.1:0", "--event-ms", "0"];
         let mut process = Process::spawn(&args);
-        let line = process.said("simulated provider is listening").await;
+        let line = process
+            .wait_for_line("simulated provider is listening")
+            .await;
         let address: SocketAddr = line["listen"].as_str().unwrap().parse().unwrap();
         wait_for_listener(address).await;
         Self {

@@ -105,19 +105,22 @@ pub fn cancel_request(path: &str, id: &str) -> Request {
 }
 
 /// The operations on tasks that the provider has received, in order: `create`, `query`, `cancel`.
-pub async fn deeds(simulator: &Simulator) -> Vec<String> {
+pub async fn operations(simulator: &Simulator) -> Vec<String> {
     let records = simulator.records().await;
-    let deed = |record: &Value| {
-        let (_, deed) = record["endpoint"].as_str()?.split_once('.')?;
-        Some(deed.to_owned())
+    let operation = |record: &Value| {
+        let (_, operation) = record["endpoint"].as_str()?.split_once('.')?;
+        Some(operation.to_owned())
     };
-    records.iter().filter_map(deed).collect()
+    records.iter().filter_map(operation).collect()
 }
 
-/// How often the provider has received the operation `deed`.
-pub async fn count(simulator: &Simulator, deed: &str) -> usize {
-    let deeds = deeds(simulator).await;
-    deeds.iter().filter(|known| *known == deed).count()
+/// How often the provider has received the operation `operation`.
+pub async fn count(simulator: &Simulator, operation: &str) -> usize {
+    let operations = operations(simulator).await;
+    operations
+        .iter()
+        .filter(|known| *known == operation)
+        .count()
 }
 
 /// How many creates the provider has received.

@@ -45,7 +45,7 @@ async fn a_stream_arrives_as_the_provider_sends_it_and_whole() {
 }
 
 #[tokio::test]
-async fn what_is_refused_is_told_in_the_protocols_shape() {
+async fn refusals_have_the_shape_of_the_protocol() {
     let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     for protocol in PROTOCOLS {
@@ -81,7 +81,7 @@ async fn what_is_refused_is_told_in_the_protocols_shape() {
 }
 
 #[tokio::test]
-async fn a_body_is_refused_before_it_is_sent_where_its_head_tells_enough() {
+async fn a_body_is_refused_before_it_is_sent_if_its_head_is_enough_to_decide() {
     let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let stranger = Request::ask(Protocol::Chat).key("sk-nobody");
@@ -226,7 +226,7 @@ async fn a_stream_that_the_provider_breaks_off_has_an_error_event_and_no_clean_e
 }
 
 #[tokio::test]
-async fn streams_under_way_end_whole_when_the_gateway_is_told_to_stop() {
+async fn open_streams_complete_while_the_gateway_drains() {
     let mut world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let mut replies = Vec::new();
@@ -277,7 +277,7 @@ async fn delay_of_reset(
 }
 
 #[tokio::test]
-async fn a_process_that_stops_says_goaway_and_lets_streams_end() {
+async fn a_draining_process_sends_goaway_and_lets_streams_end() {
     let mut world = TlsTestSetup::start().await;
     let (busy, idle) = (world.connect().await, world.connect().await);
     assert_eq!(idle.ask(&Request::ask(Protocol::Chat)).await.status, 200);

@@ -114,7 +114,7 @@ async fn refused_uploads_do_not_hold_up_the_other_streams_of_their_connection() 
 }
 
 #[tokio::test]
-async fn the_log_tells_of_a_refusal_when_it_is_sent_and_not_when_the_upload_ends() {
+async fn a_refusal_is_logged_when_it_is_sent_and_not_when_the_upload_ends() {
     let world = TlsTestSetup::start().await;
     let connection = world.connect().await;
     let mut reply = connection

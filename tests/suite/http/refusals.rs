@@ -190,7 +190,7 @@ async fn the_messages_protocol_wants_a_date_for_its_version() {
 }
 
 #[tokio::test]
-async fn a_method_that_a_path_does_not_take_is_told_which_it_takes() {
+async fn a_method_that_is_not_allowed_gets_the_allowed_methods() {
     let world = TestSetup::start().await;
     for (method, path, allow) in [
         ("GET", "/v1/chat/completions", "POST"),
@@ -224,7 +224,7 @@ async fn an_unknown_path_is_not_found_in_the_callers_shape() {
 }
 
 #[tokio::test]
-async fn a_body_that_breaks_its_schema_is_told_where_and_how() {
+async fn a_schema_violation_is_reported_with_its_field_and_reason() {
     let world = TestSetup::start().await;
     for (protocol, key, value, expected, detail) in [
         (
@@ -324,7 +324,7 @@ fn padded(protocol: Protocol, bytes: usize) -> String {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_closed_behind_a_bad_head_says_so() {
+async fn the_reply_to_a_malformed_head_announces_that_the_connection_closes() {
     let world = TestSetup::start().await;
     for path in ["/v1/models/a%2fb", "/v1/chat/a%2fb"] {
         let answer = world.ask(&Request::get(path)).await;

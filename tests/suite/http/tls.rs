@@ -156,13 +156,13 @@ async fn files_that_hold_no_certificate_are_errors_with_their_place() {
         cases.push((section, "key", good("key", "other.key")));
     }
     for (section, member, tls) in cases {
-        let said = check(&folder, section, &tls).await;
+        let output = check(&folder, section, &tls).await;
         assert!(
-            said.contains("routes.yaml:") && said.contains("tls"),
-            "{member} {tls}: {said}"
+            output.contains("routes.yaml:") && output.contains("tls"),
+            "{member} {tls}: {output}"
         );
-        assert!(said.contains(member), "{member} {tls}: {said}");
-        assert!(!said.contains("panicked"), "{tls}: {said}");
+        assert!(output.contains(member), "{member} {tls}: {output}");
+        assert!(!output.contains("panicked"), "{tls}: {output}");
     }
     assert_eq!(
         check(&folder, "server", &good("client_ca", "ca.pem")).await,
@@ -175,8 +175,8 @@ async fn files_that_hold_no_certificate_are_errors_with_their_place() {
 async fn a_server_name_that_no_certificate_can_have_is_an_error() {
     let folder = folder_with_schemas();
     for name in ["", "a b", "-", "a..b", "https://gate.test"] {
-        let said = check(&folder, "channels", &json!({"server_name": name})).await;
-        assert!(said.contains("server_name"), "{name}: {said}");
+        let output = check(&folder, "channels", &json!({"server_name": name})).await;
+        assert!(output.contains("server_name"), "{name}: {output}");
     }
     for name in ["gate.test", "127.0.0.1", "::1"] {
         assert_eq!(
@@ -200,11 +200,11 @@ async fn check(folder: &Folder, section: &str, tls: &Value) -> String {
         return String::new();
     }
     assert_eq!(ended.code(), Some(1));
-    let said = async || {
-        let said = process.stderr.all().join("\n");
-        (!said.is_empty()).then_some(said)
+    let output = async || {
+        let output = process.stderr.all().join("\n");
+        (!output.is_empty()).then_some(output)
     };
-    eventually("what is wrong", said).await
+    eventually("what is wrong", output).await
 }
 
 /// Whether a request on a new connection gets a response.

@@ -17,7 +17,7 @@ const HANDSHAKES: &[(&str, &str)] = &[
 ];
 
 #[tokio::test]
-async fn a_websocket_where_there_is_only_a_post_is_told_so() {
+async fn a_websocket_to_a_post_only_path_is_refused_with_a_reason() {
     let world = TestSetup::start().await;
     for protocol in PROTOCOLS {
         for (connection, upgrade) in HANDSHAKES {

@@ -44,12 +44,12 @@ async fn an_answer_has_what_the_protocol_promises() {
         body[name] = json!(value);
     }
     let answer = gateway.ask(&Request::post(PATH, body.to_string())).await;
-    let told = answer.json();
+    let shown = answer.json();
     for name in ["size", "quality", "background", "output_format"] {
-        assert_eq!(told[name], body[name], "{told}");
+        assert_eq!(shown[name], body[name], "{shown}");
     }
-    assert!(told["created"].as_u64() > Some(1_700_000_000), "{told}");
-    assert_eq!(told["data"], json!([{"b64_json": "aW1n"}]));
+    assert!(shown["created"].as_u64() > Some(1_700_000_000), "{shown}");
+    assert_eq!(shown["data"], json!([{"b64_json": "aW1n"}]));
 }
 
 #[tokio::test]
@@ -65,9 +65,9 @@ async fn large_answers_are_completed_too() {
     assert!(bytes > 50_000_000, "{bytes}");
     let grown = gateway.process.memory_peak() - before;
     assert!(grown < 3 * bytes, "{grown} bytes for an answer of {bytes}");
-    let told = answer.json();
-    assert_eq!(told["data"].as_array().unwrap().len(), 10);
-    assert_eq!(told["usage"]["total_tokens"], 0);
+    let shown = answer.json();
+    assert_eq!(shown["data"].as_array().unwrap().len(), 10);
+    assert_eq!(shown["usage"]["total_tokens"], 0);
 }
 
 #[tokio::test]
@@ -175,14 +175,14 @@ async fn a_paid_edit_is_never_sent_twice_in_either_form() {
             }
             assert_eq!(edits(&simulator).await, sent, "{directives}");
             // SDKs repeat a request after a status of 500 or above, unless `x-should-retry` is `false`.
-            let anew = answer.headers.get("x-should-retry");
-            assert_eq!(anew == Some("false"), code.is_some(), "{directives}");
+            let resent = answer.headers.get("x-should-retry");
+            assert_eq!(resent == Some("false"), code.is_some(), "{directives}");
         }
     }
 }
 
 #[tokio::test]
-async fn an_answer_without_images_is_told_as_one_and_not_asked_for_again() {
+async fn a_response_without_images_is_an_error_and_is_not_requested_again() {
     let simulator = Simulator::start().await;
     for (content_type, body, code) in [
         ("application/json", "", "invalid_upstream_response"),
@@ -210,8 +210,8 @@ async fn an_answer_without_images_is_told_as_one_and_not_asked_for_again() {
         assert_eq!(answer.status, 502, "{body}: {}", answer.text());
         assert_eq!(answer.json()["error"]["code"], code, "{body}");
         assert!(!answer.text().contains("try again"), "{}", answer.text());
-        let anew = answer.headers.get("x-should-retry");
-        assert_eq!(anew, Some("false"), "{body}");
+        let resent = answer.headers.get("x-should-retry");
+        assert_eq!(resent, Some("false"), "{body}");
         assert_eq!(provider.requests().len(), 1, "{body}");
     }
     // A response that callers can parse is forwarded, even if it is not strict JSON: it was paid for.
@@ -276,12 +276,12 @@ async fn images_that_a_provider_only_names_are_fetched_for_callers_who_want_them
         format!("http://{}/a", redirecting.address),
     ];
     let (_gateway, answer) = asked_for("b64_json", &urls, json!(["127.0.0.0/8"])).await;
-    let told = answer.json();
+    let shown = answer.json();
     assert_eq!(
-        told["data"],
+        shown["data"],
         json!([{"b64_json": "Zmlyc3Q="}, {"b64_json": "Zmlyc3Q="}])
     );
-    assert_eq!(told["usage"]["total_tokens"], 0);
+    assert_eq!(shown["usage"]["total_tokens"], 0);
     assert_eq!(answer.headers.get("x-headgate-ignored"), None);
     let mut requests = media.requests();
     requests.sort();
@@ -362,21 +362,21 @@ async fn an_image_that_may_not_or_cannot_be_fetched_stays_where_it_is_and_the_an
             answer.headers.get("x-headgate-ignored"),
             Some("response_format")
         );
-        let said = eventually("a warning", async || {
+        let output = eventually("a warning", async || {
             let lines = gateway.process.stderr.json();
             lines
                 .into_iter()
                 .find(|line| line.to_string().contains("cannot fetch an edited image"))
         })
         .await;
-        assert!(said.to_string().contains(reason), "{reason}: {said}");
-        assert!(!said.to_string().contains("secret-signature"), "{said}");
+        assert!(output.to_string().contains(reason), "{reason}: {output}");
+        assert!(!output.to_string().contains("secret-signature"), "{output}");
     }
     assert_eq!(media.requests().len(), 0);
 }
 
 #[tokio::test]
-async fn base64_for_a_caller_who_wants_a_url_is_said_to_be_so() {
+async fn base64_in_place_of_a_requested_url_is_reported_in_a_header() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&image_config(&simulator, "", json!({}))).await;
     for (format, ignored) in [("url", Some("response_format")), ("b64_json", None)] {

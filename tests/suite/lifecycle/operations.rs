@@ -58,7 +58,7 @@ async fn an_interrupt_ends_a_draining_process_at_once() {
     let mut reply = world.open(&stream).await;
     reply.until("data:").await;
     world.gateway.process.signal(libc::SIGTERM);
-    world.gateway.process.said("draining").await;
+    world.gateway.process.wait_for_line("draining").await;
     assert!(
         world.gateway.process.ended().is_none(),
         "the stream is waited for"
@@ -72,14 +72,14 @@ async fn an_interrupt_ends_a_draining_process_at_once() {
 }
 
 #[test]
-fn a_supervisor_is_told_when_the_process_serves_and_when_it_stops() {
+fn systemd_is_notified_when_the_process_is_ready_and_when_it_stops() {
     let folder = folder_with_schemas();
     let config = config::standard("https://provider.test/v1");
     let config = folder.write("routes.yaml", config.to_string());
     let path = folder.path().join("supervisor");
     let supervisor = UnixDatagram::bind(&path).unwrap();
     supervisor.set_read_timeout(Some(PATIENCE)).unwrap();
-    let told = || {
+    let reported = || {
         let mut text = [0; 100];
         let length = supervisor.recv(&mut text).unwrap();
         String::from_utf8_lossy(&text[..length]).into_owned()
@@ -90,11 +90,11 @@ fn a_supervisor_is_told_when_the_process_serves_and_when_it_stops() {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    assert_eq!(told(), format!("READY=1\nMAINPID={}", process.id()));
+    assert_eq!(reported(), format!("READY=1\nMAINPID={}", process.id()));
     let id = libc::pid_t::try_from(process.id()).unwrap();
     // SAFETY: sends a signal to a child that was not waited for yet.
     assert_eq!(unsafe { libc::kill(id, libc::SIGTERM) }, 0);
-    assert_eq!(told(), "STOPPING=1");
+    assert_eq!(reported(), "STOPPING=1");
     assert!(process.wait().unwrap().success());
 }
 
@@ -140,7 +140,7 @@ fn a_configuration_that_cannot_work_is_refused() {
             config["server"]["admin"] = admin.into();
         })
     };
-    for (config, good, told) in [
+    for (config, good, reported) in [
         (
             with_addresses("127.0.0.1:8080", "127.0.0.1:9090"),
             true,
@@ -177,14 +177,14 @@ fn a_configuration_that_cannot_work_is_refused() {
         (with_header(captured("$${1}x")), true, "is valid"),
         (with_header(captured("$${9}x")), false, "capture group `9`"),
     ] {
-        let (success, said) = check(&config);
-        assert_eq!(success, good, "{said}");
-        assert!(said.contains(told), "{told} in:\n{said}");
+        let (success, printed) = check(&config);
+        assert_eq!(success, good, "{printed}");
+        assert!(printed.contains(reported), "{reported} in:\n{printed}");
     }
 }
 
 #[test]
-fn a_configuration_of_doubtful_sense_is_warned_of() {
+fn a_configuration_without_effect_gets_a_warning() {
     let twice = changed(|config| {
         let mut route = config::route(config, "chat").clone();
         route["name"] = "again".into();
@@ -193,7 +193,7 @@ fn a_configuration_of_doubtful_sense_is_warned_of() {
     let silent = changed(|config| {
         config["channels"]["messages"]["protocols"] = json!(["chat"]);
     });
-    for (config, told) in [
+    for (config, reported) in [
         (changed(|_| {}), None),
         (
             twice,
@@ -201,11 +201,11 @@ fn a_configuration_of_doubtful_sense_is_warned_of() {
         ),
         (silent, Some("warning: no channel speaks messages")),
     ] {
-        let (success, said) = check(&config);
-        assert!(success, "{said}");
-        match told {
-            Some(told) => assert!(said.contains(told), "{told} in:\n{said}"),
-            None => assert!(!said.contains("warning"), "{said}"),
+        let (success, printed) = check(&config);
+        assert!(success, "{printed}");
+        match reported {
+            Some(reported) => assert!(printed.contains(reported), "{reported} in:\n{printed}"),
+            None => assert!(!printed.contains("warning"), "{printed}"),
         }
     }
 }
@@ -232,8 +232,8 @@ fn a_command_whose_output_nobody_reads_ends_without_a_panic() {
             .stderr(Stdio::piped())
             .output()
             .unwrap();
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(!said.contains("panicked"), "{args:?}: {said}");
+        let printed = String::from_utf8(output.stderr).unwrap();
+        assert!(!printed.contains("panicked"), "{args:?}: {printed}");
     }
 }
 
@@ -250,14 +250,14 @@ fn check(config: &Value) -> (bool, String) {
     let path = folder.write("routes.yaml", format!("{config:#}"));
     let args = ["check", path.to_str().unwrap()];
     let output = Command::new(BINARY).args(args).output().unwrap();
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.success(), String::from_utf8(said).unwrap())
+    let printed = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8(printed).unwrap())
 }
 
 async fn assert_ends_within(gateway: &mut Gateway, limit: Duration) {
-    let told = Instant::now();
+    let reported = Instant::now();
     let ended = async || gateway.process.ended();
     let status = eventually("the end of the process", ended).await;
-    assert!(told.elapsed() < limit, "{:?}", told.elapsed());
+    assert!(reported.elapsed() < limit, "{:?}", reported.elapsed());
     assert!(status.success(), "{status}");
 }

@@ -225,8 +225,8 @@ async fn a_setting_that_needs_a_restart_is_reported_until_it_is_taken_back() {
         assert_eq!(page["settings_needing_restart"], differing, "{page}");
     }
     let warned = async || {
-        let said = gateway.process.stderr.all().join("\n");
-        (said.contains("restart to apply it") && said.contains("\"setting\":\"server.listen\""))
+        let output = gateway.process.stderr.all().join("\n");
+        (output.contains("restart to apply it") && output.contains("\"setting\":\"server.listen\""))
             .then_some(())
     };
     eventually("the warning", warned).await;

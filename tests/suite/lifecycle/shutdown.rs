@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 #[tokio::test]
-async fn streams_run_out_when_the_process_is_told_to_stop() {
+async fn streams_end_normally_while_the_process_drains() {
     let mut world = TestSetup::start().await;
     let mut replies = Vec::new();
     for protocol in PROTOCOLS {
@@ -55,22 +55,22 @@ async fn an_idle_process_ends_within_a_second() {
     for signal in [libc::SIGTERM, libc::SIGINT] {
         let mut world = TestSetup::start().await;
         world.gateway.process.signal(signal);
-        let told = Instant::now();
+        let reported = Instant::now();
         eventually("the end of the process", async || {
             world.gateway.process.ended()
         })
         .await;
         assert!(
-            told.elapsed() < Duration::from_secs(5),
+            reported.elapsed() < Duration::from_secs(5),
             "{:?}",
-            told.elapsed()
+            reported.elapsed()
         );
         assert!(world.gateway.process.ended().unwrap().success());
     }
 }
 
 #[tokio::test]
-async fn a_process_that_is_told_to_stop_is_no_longer_ready_but_its_pages_answer() {
+async fn a_draining_process_is_not_ready_but_serves_its_admin_pages() {
     let world = TestSetup::start().await;
     assert_eq!(world.gateway.page("GET", "/readyz").await.status, 200);
     let mut reply = world.open(&stream_of(Protocol::Chat, 100)).await;
@@ -102,7 +102,7 @@ async fn requests_are_served_until_the_notice_is_over() {
     })
     .await;
     world.gateway.process.signal(libc::SIGTERM);
-    world.gateway.process.said("draining").await;
+    world.gateway.process.wait_for_line("draining").await;
     assert_eq!(world.gateway.page("GET", "/readyz").await.status, 503);
     let answer = world.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!((answer.status, answer.whole), (200, true));
@@ -123,7 +123,7 @@ async fn of_two_hundred_streams_none_is_cut_and_the_process_ends_behind_the_last
         });
     }
     world.gateway.process.signal(libc::SIGTERM);
-    world.gateway.process.said("draining").await;
+    world.gateway.process.wait_for_line("draining").await;
     let whole = replies.join_all().await;
     let over = Instant::now();
     assert_ends_within(&mut world.gateway, Duration::from_secs(5)).await;
@@ -224,7 +224,7 @@ async fn a_second_signal_ends_a_draining_process_at_once() {
         let mut reply = world.open(&stream_of(Protocol::Chat, 2000)).await;
         reply.until("data:").await;
         world.gateway.process.signal(libc::SIGTERM);
-        world.gateway.process.said("draining").await;
+        world.gateway.process.wait_for_line("draining").await;
         world.gateway.process.signal(signal);
         assert_ends_within(&mut world.gateway, Duration::from_secs(5)).await;
         assert!(!reply.rest().await.whole);
@@ -236,9 +236,9 @@ fn stream_of(protocol: Protocol, events: usize) -> Request {
 }
 
 async fn assert_ends_within(gateway: &mut Gateway, limit: Duration) {
-    let told = Instant::now();
+    let reported = Instant::now();
     let ended = async || gateway.process.ended();
     let status = eventually("the end of the process", ended).await;
-    assert!(told.elapsed() < limit, "{:?}", told.elapsed());
+    assert!(reported.elapsed() < limit, "{:?}", reported.elapsed());
     assert!(status.success(), "{status}");
 }

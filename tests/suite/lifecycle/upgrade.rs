@@ -103,7 +103,10 @@ async fn upgrades_under_load_fail_no_request_and_cut_no_stream() {
     for _ in 0..UPGRADES {
         sleep(Duration::from_millis(700)).await;
         let next = gateway.successor(&config).await;
-        gateway.process.said("the new process has taken over").await;
+        gateway
+            .process
+            .wait_for_line("the new process has taken over")
+            .await;
         former.push(std::mem::replace(&mut gateway, next));
     }
     sleep(Duration::from_millis(700)).await;
@@ -140,9 +143,14 @@ async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end
     world
         .gateway
         .process
-        .said("the new process has taken over")
+        .wait_for_line("the new process has taken over")
         .await;
-    let revision = world.gateway.process.said("headgate is listening").await["revision"].clone();
+    let revision = world
+        .gateway
+        .process
+        .wait_for_line("headgate is listening")
+        .await["revision"]
+        .clone();
     // Until the former process has closed its admin listener, it may respond, or close a connection that it accepted.
     let five_in_a_row = async || {
         for _ in 0..5 {
@@ -168,12 +176,12 @@ async fn the_successor_has_the_pages_and_the_former_process_lets_its_streams_end
 }
 
 #[tokio::test]
-async fn a_replaced_process_that_is_told_twice_to_stop_ends_at_once() {
+async fn a_replaced_process_stops_at_once_on_a_second_sigterm() {
     let (mut world, _provider, _stream_end) = world_with_a_stream().await;
     let mut reply = world.open(&Request::ask_stream(Protocol::Chat)).await;
     reply.until("data:").await;
     let _successor = world.gateway.successor(&world.gateway.config()).await;
-    world.gateway.process.said("draining").await;
+    world.gateway.process.wait_for_line("draining").await;
     world.gateway.process.signal(libc::SIGTERM);
     sleep(Duration::from_millis(200)).await;
     assert!(world.gateway.process.ended().is_none());
@@ -211,7 +219,9 @@ async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
     world
         .gateway
         .process
-        .said("upgrade failed: the new process did not take over; this process keeps serving")
+        .wait_for_line(
+            "upgrade failed: the new process did not take over; this process keeps serving",
+        )
         .await;
     world.gateway.process.signal(libc::SIGQUIT);
     for protocol in PROTOCOLS {
@@ -229,7 +239,7 @@ async fn a_successor_that_fails_leaves_the_running_process_as_it_is() {
 }
 
 #[tokio::test]
-async fn a_process_that_is_told_to_stop_while_it_hands_over_stops() {
+async fn a_process_that_gets_sigterm_during_a_handover_stops() {
     let mut world = TestSetup::start().await;
     let mut reply = world.open(&slow_stream()).await;
     reply.until("data:").await;
@@ -247,17 +257,21 @@ async fn where_nobody_is_to_be_replaced_a_process_starts_as_usual() {
     ends(&mut world.gateway.process).await;
     let mut next = world.gateway.successor(&world.gateway.config()).await;
     next.process
-        .said("no running process found; starting as usual")
+        .wait_for_line("no running process found; starting as usual")
         .await;
     assert_eq!(next.ask(&Request::ask(Protocol::Chat)).await.status, 200);
 }
 
 #[tokio::test]
-async fn a_process_starts_its_successor_when_it_is_told_to() {
+async fn a_process_starts_its_successor_on_a_signal() {
     let simulator = Simulator::start().await;
     let mut gateway = at_fixed_addresses(&simulator).await;
     gateway.process.signal(libc::SIGUSR2);
-    let pid = gateway.process.said("started the new process").await["pid"].clone();
+    let pid = gateway
+        .process
+        .wait_for_line("started the new process")
+        .await["pid"]
+        .clone();
     let _successor = OrphanProcess(pid.as_i64().unwrap().try_into().unwrap());
     ends(&mut gateway.process).await;
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);

@@ -42,7 +42,7 @@ fn body_up_to(protocol: Protocol, most: u64) -> Value {
 }
 
 /// The number in a rate limit header.
-fn told(answer: &WholeResponse, protocol: Protocol, counted: &str, what: &str) -> u64 {
+fn reported(answer: &WholeResponse, protocol: Protocol, counted: &str, what: &str) -> u64 {
     let name = header(protocol, counted, what);
     let value = answer.headers.get(&name);
     let value = value.unwrap_or_else(|| panic!("no `{name}` in {:?}", answer.headers));
@@ -84,8 +84,8 @@ async fn requests_beyond_those_of_a_minute_are_refused_in_each_protocols_words()
         ] {
             let answer = world.ask(&request).await;
             assert_eq!(answer.status, status, "{}", answer.text());
-            assert_eq!(told(&answer, protocol, "requests", "limit"), 3);
-            assert_eq!(told(&answer, protocol, "requests", "remaining"), left);
+            assert_eq!(reported(&answer, protocol, "requests", "limit"), 3);
+            assert_eq!(reported(&answer, protocol, "requests", "remaining"), left);
             let reset = answer.headers.get(&header(protocol, "requests", "reset"));
             let reset = reset.unwrap();
             match protocol {
@@ -99,7 +99,7 @@ async fn requests_beyond_those_of_a_minute_are_refused_in_each_protocols_words()
         let refused = world.ask(&Request::ask(protocol)).await;
         let message = assert_limited(protocol, &refused, "requests", "rate_limit_exceeded");
         assert!(message.contains("3 requests per minute"), "{message}");
-        assert_eq!(told(&refused, protocol, "requests", "remaining"), 0);
+        assert_eq!(reported(&refused, protocol, "requests", "remaining"), 0);
         assert_eq!(world.simulator.records().await.len(), 3);
         let line = world.gateway.log_of(&refused).await;
         assert_eq!(line["settlement"], "gateway_reply", "{line}");
@@ -131,8 +131,8 @@ async fn tokens_are_taken_on_estimate_and_settled_on_what_was_used() {
         for _ in 0..3 {
             let answer = connection.ask(&small).await;
             assert_eq!(answer.status, 200, "{protocol:?}: {}", answer.text());
-            assert_eq!(told(&answer, protocol, "tokens", "limit"), 10_000);
-            let left = told(&answer, protocol, "tokens", "remaining");
+            assert_eq!(reported(&answer, protocol, "tokens", "limit"), 10_000);
+            let left = reported(&answer, protocol, "tokens", "remaining");
             assert!(left < 1_000, "{left}");
         }
         let refused_by_provider = small.clone().simulate("status=500");
@@ -143,7 +143,7 @@ async fn tokens_are_taken_on_estimate_and_settled_on_what_was_used() {
         let refused = connection.ask(&small).await;
         let message = assert_limited(protocol, &refused, "tokens", "rate_limit_exceeded");
         assert!(message.contains("10000 tokens per minute"), "{message}");
-        let left = told(&refused, protocol, "tokens", "remaining");
+        let left = reported(&refused, protocol, "tokens", "remaining");
         assert!((1..1_000).contains(&left), "{left}");
         let tiny = Request::to(protocol, body_up_to(protocol, 1).to_string());
         assert_eq!(connection.ask(&tiny).await.status, 200);
@@ -164,7 +164,7 @@ async fn a_stream_that_its_caller_left_has_used_what_was_seen_of_it() {
         drop(reply);
         let probe = Request::to(protocol, body_up_to(protocol, 1).to_string());
         let settled = async || {
-            let left = told(&world.ask(&probe).await, protocol, "tokens", "remaining");
+            let left = reported(&world.ask(&probe).await, protocol, "tokens", "remaining");
             (left > 5_000).then_some(left)
         };
         let left = eventually("the settlement", settled).await;
@@ -255,13 +255,13 @@ async fn a_model_may_have_limits_of_its_own() {
     let small = Request::to(Protocol::Chat, small.to_string());
     let first = world.ask(&small).await;
     assert_eq!(first.status, 200);
-    assert_eq!(told(&first, Protocol::Chat, "requests", "limit"), 1);
+    assert_eq!(reported(&first, Protocol::Chat, "requests", "limit"), 1);
     let refused = world.ask(&small).await;
     let message = assert_limited(Protocol::Chat, &refused, "requests", "rate_limit_exceeded");
     assert!(message.contains("model `demo-small`"), "{message}");
     let large = world.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(large.status, 200);
-    assert_eq!(told(&large, Protocol::Chat, "requests", "limit"), 100);
+    assert_eq!(reported(&large, Protocol::Chat, "requests", "limit"), 100);
 }
 
 #[tokio::test]
@@ -274,7 +274,7 @@ async fn an_exhausted_budget_forbids_sdk_retries() {
         let quota = "insufficient_quota";
         let message = assert_limited(protocol, &refused, quota, quota);
         assert!(message.contains("5 tokens per day"), "{message}");
-        assert_eq!(told(&refused, protocol, "tokens", "remaining"), 0);
+        assert_eq!(reported(&refused, protocol, "tokens", "remaining"), 0);
     }
 }
 
@@ -289,7 +289,7 @@ async fn a_reload_keeps_what_was_counted() {
     config["models"]["demo-large"]["created"] = 1.into();
     reload(&world.gateway, &config).await;
     let last = world.ask(&chat).await;
-    assert_eq!(told(&last, Protocol::Chat, "requests", "remaining"), 0);
+    assert_eq!(reported(&last, Protocol::Chat, "requests", "remaining"), 0);
     reload(&world.gateway, &config).await;
     assert_eq!(world.ask(&chat).await.status, 429);
     limit(&mut config, json!({}));
@@ -304,7 +304,7 @@ async fn reload(gateway: &Gateway, config: &Value) {
 }
 
 #[tokio::test]
-async fn a_key_without_limits_is_told_of_none() {
+async fn a_key_without_limits_gets_no_rate_limit_headers() {
     let world = TestSetup::with(|config| {
         limit(config, json!({"requests_per_minute": 1}));
         let free = caller("free", "sk-free-canary-11", &["*"]);

@@ -54,7 +54,7 @@ async fn running_out_of_file_descriptors_neither_stops_nor_spins_the_process() {
     world
         .gateway
         .process
-        .said("out of file descriptors; connections wait to be accepted")
+        .wait_for_line("out of file descriptors; connections wait to be accepted")
         .await;
     let ticks = processor_ticks(&world.gateway);
     sleep(Duration::from_secs(1)).await;

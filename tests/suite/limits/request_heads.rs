@@ -143,7 +143,7 @@ async fn heads_that_do_not_end_hold_no_more_memory_than_the_largest_head() {
 }
 
 #[tokio::test]
-async fn a_client_of_http_1_0_is_never_told_to_continue() {
+async fn an_http_1_0_client_never_gets_100_continue() {
     let world = TestSetup::start().await;
     for (version, first) in [("HTTP/1.0", 200), ("HTTP/1.1", 100)] {
         for framing in ["Expect: 100-continue", "expect: 100-Continue"] {

@@ -45,7 +45,7 @@ async fn let_through(gateways: &[Gateway; 2], requests: usize, every: Duration) 
 }
 
 /// How long Redis is stopped while requests are sent; `FLEET_AWAY_SECONDS=10` sets it.
-fn away_for() -> Duration {
+fn unreachable_for() -> Duration {
     let seconds = std::env::var("FLEET_AWAY_SECONDS");
     Duration::from_secs(seconds.map_or(0, |seconds| seconds.parse().expect("a number")))
 }
@@ -91,9 +91,9 @@ async fn on_store_failure_applies_until_redis_is_back() {
         assert_eq!(ask(&gateways[0]).await, 200);
         assert_eq!(ask(&gateways[1]).await, 429, "the other has used it up");
         redis.kill();
-        let away = Instant::now() + away_for();
+        let unreachable = Instant::now() + unreachable_for();
         let mut asked = 0;
-        while asked < 20 || Instant::now() < away {
+        while asked < 20 || Instant::now() < unreachable {
             for gateway in &gateways {
                 assert_eq!(ask(gateway).await, status, "{policy}");
                 asked += 1;

@@ -56,7 +56,7 @@ async fn fifty_callers_who_do_not_read_hold_the_provider_back_and_little_memory(
 }
 
 #[tokio::test]
-async fn a_caller_who_does_not_read_is_given_up_and_the_log_says_who_kept_whom_waiting() {
+async fn a_client_that_does_not_read_times_out_and_its_wait_is_logged() {
     for version in [Version::Http1, Version::Http2] {
         let flood = Flood::start(version).await;
         let gateway = gateway_before(&flood, version, "1s").await;

@@ -246,7 +246,7 @@ async fn a_body_over_its_limit_is_refused_while_it_is_spooled() {
 }
 
 #[tokio::test]
-async fn where_there_is_no_room_the_caller_is_told_and_the_gateway_lives_on() {
+async fn a_full_spool_folder_gives_a_503_and_the_gateway_keeps_serving() {
     let provider = Simulator::start().await;
     let mut gateway = gateway_before(&provider.url()).await;
     let large = Request::to(Protocol::Chat, body_of(20 * MIB));
@@ -271,14 +271,14 @@ async fn where_there_is_no_room_the_caller_is_told_and_the_gateway_lives_on() {
         }
         let small = gateway.ask(&Request::ask(Protocol::Chat)).await;
         assert_eq!(small.status, 200, "{}", small.text());
-        let told = async || {
-            let said = gateway.process.stderr.json();
-            let told = said.iter().filter(|line| {
+        let reported = async || {
+            let output = gateway.process.stderr.json();
+            let reported = output.iter().filter(|line| {
                 line["message"] == "cannot write a request body to the spool folder"
             });
-            (told.count() == 2 * (times + 1)).then_some(())
+            (reported.count() == 2 * (times + 1)).then_some(())
         };
-        eventually("a line for each body", told).await;
+        eventually("a line for each body", reported).await;
     }
     assert!(gateway.process.ended().is_none());
 }

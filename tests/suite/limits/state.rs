@@ -215,15 +215,15 @@ async fn an_unreachable_redis_causes_errors_but_no_restart() {
         &[("operation", "get_owner")],
     );
     assert!(failed >= 2.0, "{failed}");
-    let said = gateway.process.stderr.all().join("\n");
+    let output = gateway.process.stderr.all().join("\n");
     assert!(
-        said.contains("Redis is unreachable") && said.contains("Redis is reachable again"),
-        "{said}"
+        output.contains("Redis is unreachable") && output.contains("Redis is reachable again"),
+        "{output}"
     );
 }
 
 #[tokio::test]
-async fn a_redis_that_hangs_is_found_away_and_used_again_when_it_wakes() {
+async fn a_hanging_redis_counts_as_unreachable_until_it_responds_again() {
     let redis = RedisServer::start();
     let accounts = Accounts::start().await;
     let gateway = accounts.gateway(&json!(redis.url())).await;
@@ -272,7 +272,7 @@ async fn redis_is_asked_through_tls_with_a_password() {
 }
 
 #[tokio::test]
-async fn neither_pages_nor_logs_tell_the_password() {
+async fn the_password_is_in_no_page_and_no_log() {
     let accounts = Accounts::start().await;
     let mut redis = RedisServer::start();
     redis.kill();
@@ -281,25 +281,25 @@ async fn neither_pages_nor_logs_tell_the_password() {
     let page = gateway.config_page().await;
     assert_eq!(page["state"], json!({"store": "redis", "up": false}));
     let metrics = gateway.page("GET", "/metrics").await.text();
-    let said = gateway.process.stderr.all().join("\n");
-    for text in [page.to_string(), metrics, said] {
+    let output = gateway.process.stderr.all().join("\n");
+    for text in [page.to_string(), metrics, output] {
         assert!(!text.contains("s3cret-canary"), "{text}");
     }
 }
 
 #[tokio::test]
-async fn a_reload_that_names_another_store_says_that_it_needs_a_restart() {
+async fn a_reload_that_changes_the_store_reports_that_it_needs_a_restart() {
     let accounts = Accounts::start().await;
     let mut gateway = accounts.gateway(&json!("memory")).await;
     let id = create(&gateway, None, false).await;
     let changed = accounts.config(&json!("sqlite:other.sqlite"));
     gateway.folder.replace("routes.yaml", changed.to_string());
     gateway.page("POST", "/reload").await;
-    let told = gateway
+    let reported = gateway
         .process
-        .said("this setting has changed; restart to apply it")
+        .wait_for_line("this setting has changed; restart to apply it")
         .await;
-    assert_eq!(told["setting"], "state");
+    assert_eq!(reported["setting"], "state");
     create(&gateway, Some(&id), false).await;
     assert!(!gateway.folder.path().join("other.sqlite").exists());
     assert_eq!(gateway.config_page().await["state"]["store"], "memory");
@@ -327,14 +327,16 @@ async fn check_and_explain_open_nothing() {
 }
 
 #[tokio::test]
-async fn a_folder_that_takes_no_file_is_told_and_memory_serves() {
+async fn an_unwritable_state_folder_is_logged_and_memory_is_used() {
     let accounts = Accounts::start().await;
     let mut gateway = accounts
         .gateway(&json!("sqlite:/proc/headgate.sqlite"))
         .await;
     gateway
         .process
-        .said("cannot use the state file; state is kept in memory and lost when headgate stops")
+        .wait_for_line(
+            "cannot use the state file; state is kept in memory and lost when headgate stops",
+        )
         .await;
     assert_eq!(up(&gateway).await, 0.0);
     let id = create(&gateway, None, false).await;

@@ -179,9 +179,9 @@ async fn every_request_is_one_line_of_json_in_the_log() {
 }
 
 #[tokio::test]
-async fn no_secret_is_told_anywhere() {
+async fn no_secret_is_in_any_page_or_log() {
     let world = TestSetup::start().await;
-    let mut told = Vec::new();
+    let mut reported = Vec::new();
     for protocol in PROTOCOLS {
         for directives in [
             "",
@@ -196,7 +196,7 @@ async fn no_secret_is_told_anywhere() {
         ] {
             for request in [Request::ask(protocol), Request::ask_stream(protocol)] {
                 let answer = world.ask(&request.simulate(directives)).await;
-                told.push(format!("{:?} {}", answer.headers, answer.text()));
+                reported.push(format!("{:?} {}", answer.headers, answer.text()));
             }
         }
         for request in [
@@ -204,19 +204,19 @@ async fn no_secret_is_told_anywhere() {
             Request::ask(protocol).header("X-Api-Key", BOB),
             Request::get("/v1/nothing"),
         ] {
-            told.push(world.ask(&request).await.text());
+            reported.push(world.ask(&request).await.text());
         }
     }
     exercise(&world, 3).await;
     settled(&world).await;
     world.gateway.folder.write("routes.yaml", "callers: 1");
-    told.push(world.gateway.page("POST", "/reload").await.text());
+    reported.push(world.gateway.page("POST", "/reload").await.text());
     for path in ["/metrics", "/config"] {
-        told.push(world.gateway.page("GET", path).await.text());
+        reported.push(world.gateway.page("GET", path).await.text());
     }
-    told.extend(world.gateway.process.stdout.all());
-    told.extend(world.gateway.process.stderr.all());
-    for text in told {
+    reported.extend(world.gateway.process.stdout.all());
+    reported.extend(world.gateway.process.stderr.all());
+    for text in reported {
         for secret in CREDENTIALS.into_iter().chain([ANN, BOB]) {
             assert!(!text.contains(secret), "{secret} in {text}");
         }

@@ -83,13 +83,15 @@ async fn ended(mut gateway: Gateway) -> String {
         .join("\n")
 }
 
-fn assert_clean(directives: &str, said: &str) {
+fn assert_clean(directives: &str, output: &str) {
     for canary in canaries() {
         for form in forms(canary) {
-            if let Some(at) = said.find(&form) {
-                let line = said[..at].rfind('\n').map_or(0, |start| start + 1);
-                let end = said[line..].find('\n').map_or(said.len(), |end| line + end);
-                let shown: String = said[line..end].chars().take(600).collect();
+            if let Some(at) = output.find(&form) {
+                let line = output[..at].rfind('\n').map_or(0, |start| start + 1);
+                let end = output[line..]
+                    .find('\n')
+                    .map_or(output.len(), |end| line + end);
+                let shown: String = output[line..end].chars().take(600).collect();
                 panic!("`{canary}` is printed with RUST_LOG={directives} as `{form}`: {shown}");
             }
         }
@@ -268,7 +270,7 @@ fn shown(asked: &str) -> String {
 }
 
 #[tokio::test]
-async fn own_events_are_there_at_every_level_and_the_cap_on_others_is_said() {
+async fn own_events_are_logged_at_every_level_and_the_cap_on_libraries_is_reported() {
     for (directives, has_debug, is_capped) in [
         ("headgate=debug", true, false),
         ("trace", true, true),
@@ -289,11 +291,11 @@ async fn own_events_are_there_at_every_level_and_the_cap_on_others_is_said() {
         assert!(lines.iter().all(|line| ours(&line)), "{lines:?}");
         let has = lines.iter().any(|line| line["level"] == "DEBUG");
         assert_eq!(has, has_debug, "{directives}: {lines:?}");
-        let told = lines.iter().any(|line| {
+        let reported = lines.iter().any(|line| {
             line["message"]
                 .as_str()
                 .is_some_and(|message| message.contains("RUST_LOG"))
         });
-        assert_eq!(told, is_capped, "{directives}: {lines:?}");
+        assert_eq!(reported, is_capped, "{directives}: {lines:?}");
     }
 }

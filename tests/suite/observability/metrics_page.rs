@@ -4,7 +4,7 @@ use crate::harness::{Request, TestSetup};
 use headgate::protocol::Protocol;
 
 #[tokio::test]
-async fn the_metrics_tell_of_the_process_and_of_its_build() {
+async fn the_metrics_describe_the_process_and_its_build() {
     let world = TestSetup::start().await;
     world.ask(&Request::ask(Protocol::Chat)).await;
     let metrics = world.gateway.metrics().await;

@@ -141,7 +141,7 @@ async fn an_untrusted_peer_names_nobody() {
 }
 
 #[tokio::test]
-async fn providers_are_told_of_clients_as_the_channel_says() {
+async fn forwarded_headers_follow_the_channels_policy() {
     for (forwarded, expected) in [
         (None, Value::Null),
         (Some("off"), Value::Null),
@@ -281,7 +281,7 @@ async fn a_connection_without_a_good_proxy_header_gets_no_byte() {
 }
 
 #[test]
-fn explain_tells_whom_a_request_comes_from() {
+fn explain_prints_the_client_address() {
     let folder = folder_with_schemas();
     let mut config = config::standard("http://127.0.0.1:1/v1");
     config["server"]["client_address"] = from("x_forwarded_for", &["127.0.0.0/8"]);
@@ -302,13 +302,13 @@ fn explain_tells_whom_a_request_comes_from() {
             "client    192.0.2.1\n",
         ),
     ] {
-        let said = Command::new(BINARY)
+        let printed = Command::new(BINARY)
             .args(["explain", "/v1/models", "-c"])
             .arg(&file)
             .args(args)
             .output()
             .unwrap();
-        let shown = String::from_utf8_lossy(&said.stdout).into_owned();
+        let shown = String::from_utf8_lossy(&printed.stdout).into_owned();
         assert!(shown.contains(expected), "{args:?}: {shown}");
     }
 }
@@ -330,14 +330,14 @@ fn proxies_that_nobody_trusts_and_networks_that_are_none_are_refused() {
         let mut config = config::standard("http://127.0.0.1:1/v1");
         config["server"]["client_address"] = client_address;
         let file = folder.write("routes.yaml", config.to_string());
-        let said = Command::new(BINARY)
+        let printed = Command::new(BINARY)
             .args(["check", "-c"])
             .arg(file)
             .output()
             .unwrap();
-        let shown = String::from_utf8_lossy(&said.stderr).into_owned();
+        let shown = String::from_utf8_lossy(&printed.stderr).into_owned();
         assert!(
-            !said.status.success() && shown.contains(expected),
+            !printed.status.success() && shown.contains(expected),
             "{shown}"
         );
     }

@@ -203,12 +203,15 @@ async fn a_credential_comes_back_in_no_form_and_no_place() {
                 assert!(shown.is_empty(), "{kind}, {form}: {shown:?}");
             }
             let process = &echo.gateway.process;
-            let said = [process.stdout.all(), process.stderr.all()]
+            let output = [process.stdout.all(), process.stderr.all()]
                 .concat()
                 .join("\n");
-            assert!(!reveals(&said, secret), "{kind}: {said}");
+            assert!(!reveals(&output, secret), "{kind}: {output}");
             let mut forms = header_forms(secret).into_iter();
-            assert!(!forms.any(|form| said.contains(&form)), "{kind}: {said}");
+            assert!(
+                !forms.any(|form| output.contains(&form)),
+                "{kind}: {output}"
+            );
         }
     }
 }
@@ -251,10 +254,10 @@ async fn a_secret_that_is_too_short_to_be_searched_for_is_warned_of() {
     let mut config = config::standard(&provider.url());
     config["channels"]["openai"]["credential"] = json!({"bearer": "short"});
     let gateway = Gateway::start(&config).await;
-    let said = gateway.process.stderr.all().join("\n");
+    let output = gateway.process.stderr.all().join("\n");
     assert!(
-        said.contains("the secret is too short to be masked in responses"),
-        "{said}"
+        output.contains("the secret is too short to be masked in responses"),
+        "{output}"
     );
-    assert!(!said.contains("\"short\""), "{said}");
+    assert!(!output.contains("\"short\""), "{output}");
 }

@@ -19,7 +19,7 @@ async fn before(provider: &ScriptedProvider) -> Gateway {
 }
 
 /// All output of the process.
-fn said(gateway: &Gateway) -> String {
+fn output(gateway: &Gateway) -> String {
     let process = &gateway.process;
     [process.stdout.all(), process.stderr.all()]
         .concat()
@@ -105,7 +105,7 @@ async fn a_malformed_head_with_a_credential_in_it_is_not_logged() {
         assert_error_body(Protocol::Chat, &answer, 502);
         assert!(!answer.text().contains(CREDENTIALS[0]), "{head}");
         gateway.log_of(&answer).await;
-        assert!(!said(&gateway).contains(CREDENTIALS[0]), "{head}");
+        assert!(!output(&gateway).contains(CREDENTIALS[0]), "{head}");
     }
 }
 
@@ -293,7 +293,7 @@ async fn an_id_of_no_sensible_shape_is_neither_kept_nor_logged() {
         assert_eq!((answer.status, answer.text()), (200, body));
         let line = gateway.log_of(&answer).await;
         assert_eq!(line["response_id"] == id, kept, "{line}");
-        assert_eq!(said(&gateway).contains(id), kept);
+        assert_eq!(output(&gateway).contains(id), kept);
         let path = format!("/v1/responses/{}", id.replace(' ', "%20"));
         let found = gateway.ask(&Request::get(&path)).await;
         assert_eq!(

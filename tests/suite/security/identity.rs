@@ -118,10 +118,14 @@ async fn a_model_of_others_is_forbidden_and_an_unknown_one_not_found() {
         ] {
             let answer = world.ask(&ask(model, key)).await;
             let message = assert_error_body(protocol, &answer, 404);
-            let told = message.replacen(model, "", 1);
-            assert_eq!(told.contains("demo-"), near.is_some(), "{model}: {message}");
+            let reported = message.replacen(model, "", 1);
+            assert_eq!(
+                reported.contains("demo-"),
+                near.is_some(),
+                "{model}: {message}"
+            );
             assert!(
-                near.is_none_or(|near| told.contains(near)),
+                near.is_none_or(|near| reported.contains(near)),
                 "{model}: {message}"
             );
             assert!(answer.headers.get("x-injected").is_none());

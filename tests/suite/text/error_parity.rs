@@ -99,7 +99,7 @@ const ROWS: &[Row] = &[
 ];
 
 #[tokio::test]
-async fn every_fault_is_told_in_the_words_of_each_protocol() {
+async fn every_fault_has_the_error_shape_of_each_protocol() {
     let world = TestSetup::with(|config| {
         config["chains"]["body"] =
             json!(["require_json", "authenticate", {"limit_body": 3000}, "route_model"]);
@@ -113,19 +113,19 @@ async fn every_fault_is_told_in_the_words_of_each_protocol() {
             let answer = world.ask(&(row.request)(protocol)).await;
             assert_error_body(protocol, &answer, row.status);
             let error = &answer.json()["error"];
-            let told = format!("{}, {protocol:?}: {}", row.what, answer.text());
+            let reported = format!("{}, {protocol:?}: {}", row.what, answer.text());
             if row.status < 500 {
                 // Some SDKs repeat every request that was not successful.
                 let retry = answer.headers.get("x-should-retry");
-                assert_eq!(retry, Some("false"), "{told}");
+                assert_eq!(retry, Some("false"), "{reported}");
             }
             match protocol {
-                Protocol::Messages => assert_eq!(error["type"], row.messages_type, "{told}"),
+                Protocol::Messages => assert_eq!(error["type"], row.messages_type, "{reported}"),
                 _ => {
                     assert_eq!(
                         (&error["type"], &error["code"]),
                         (&json!(row.class), &json!(row.code)),
-                        "{told}"
+                        "{reported}"
                     );
                 }
             }
@@ -134,7 +134,7 @@ async fn every_fault_is_told_in_the_words_of_each_protocol() {
 }
 
 #[tokio::test]
-async fn a_wrong_key_is_told_in_the_words_that_the_sdk_of_each_protocol_knows() {
+async fn a_wrong_key_gets_the_error_that_the_sdk_of_each_protocol_expects() {
     let world = TestSetup::between(|config, simulator| {
         let video = video_config(simulator, "");
         let edits = json!({"name": "edits", "match": "POST /v1/images/edits", "protocol": "image_edit",

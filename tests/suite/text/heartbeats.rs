@@ -6,12 +6,12 @@ use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-const BEAT: &str = ": heartbeat\n\n";
+const COMMENT: &str = ": heartbeat\n\n";
 const HEAD: &str = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n";
 const EVENT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"word\"}}]}\n\n";
 const DONE: &str = "data: [DONE]\n\n";
 /// Enough time for several keep-alive comments.
-const SILENCE: Duration = Duration::from_millis(800);
+const INTERVAL: Duration = Duration::from_millis(800);
 
 fn send(text: &str) -> ScriptedResponse {
     ScriptedResponse::Send(text.into())
@@ -36,7 +36,7 @@ async fn streamed(
 #[tokio::test]
 async fn keep_alive_comments_are_sent_between_events_only() {
     let (start, end) = EVENT.split_at(20);
-    let wait = ScriptedResponse::Wait(SILENCE);
+    let wait = ScriptedResponse::Wait(INTERVAL);
     // The pieces that the provider sends, with silence between them, and between which of them comments are allowed.
     let cases: [(&[&str], &[bool]); 6] = [
         (&[EVENT, EVENT, DONE], &[true, true]),
@@ -46,7 +46,7 @@ async fn keep_alive_comments_are_sent_between_events_only() {
         (&["data: {}\n", "\n", DONE], &[false, true]),
         (&[EVENT, DONE, ""], &[true, false]),
     ];
-    for (pieces, beats) in cases {
+    for (pieces, comments) in cases {
         let mut acts = Vec::new();
         for piece in pieces {
             acts.extend([send(piece), wait.clone()]);
@@ -55,15 +55,19 @@ async fn keep_alive_comments_are_sent_between_events_only() {
         acts.push(ScriptedResponse::Close);
         let (_gateway, answer) = streamed(acts, |_| {}).await;
         let text = answer.text();
-        assert_eq!(text.replace(BEAT, ""), pieces.concat(), "{pieces:?}");
+        assert_eq!(text.replace(COMMENT, ""), pieces.concat(), "{pieces:?}");
         let mut rest = &*text;
-        for (piece, beats) in pieces.iter().zip(beats) {
+        for (piece, comments) in pieces.iter().zip(comments) {
             rest = rest
                 .strip_prefix(piece)
                 .unwrap_or_else(|| panic!("{piece:?}: {text}"));
-            let count = rest.len() - rest.trim_start_matches(BEAT).len();
-            assert_eq!(count > 0, *beats, "behind {piece:?} of {pieces:?}: {text}");
-            rest = rest.trim_start_matches(BEAT);
+            let count = rest.len() - rest.trim_start_matches(COMMENT).len();
+            assert_eq!(
+                count > 0,
+                *comments,
+                "behind {piece:?} of {pieces:?}: {text}"
+            );
+            rest = rest.trim_start_matches(COMMENT);
         }
     }
 }
@@ -72,7 +76,7 @@ async fn keep_alive_comments_are_sent_between_events_only() {
 async fn without_the_filter_a_silent_stream_stays_silent() {
     let acts = vec![
         send(EVENT),
-        ScriptedResponse::Wait(SILENCE),
+        ScriptedResponse::Wait(INTERVAL),
         send(DONE),
         ScriptedResponse::Close,
     ];
@@ -88,7 +92,7 @@ async fn rewritten_streams_get_comments_during_a_partial_event() {
     let (start, end) = EVENT.split_at(20);
     let acts = vec![
         send(start),
-        ScriptedResponse::Wait(SILENCE),
+        ScriptedResponse::Wait(INTERVAL),
         send(end),
         send(DONE),
         ScriptedResponse::Close,
@@ -100,18 +104,18 @@ async fn rewritten_streams_get_comments_during_a_partial_event() {
     })
     .await;
     let text = answer.text();
-    assert!(text.starts_with(BEAT), "{text}");
-    assert_eq!(text.trim_start_matches(BEAT), format!("{EVENT}{DONE}"));
+    assert!(text.starts_with(COMMENT), "{text}");
+    assert_eq!(text.trim_start_matches(COMMENT), format!("{EVENT}{DONE}"));
 }
 
 #[tokio::test]
 async fn comments_do_not_extend_the_idle_timeout() {
-    let acts = vec![send(EVENT), ScriptedResponse::Wait(SILENCE * 100)];
+    let acts = vec![send(EVENT), ScriptedResponse::Wait(INTERVAL * 100)];
     let (gateway, answer) = streamed(acts, |config| {
         config["channels"]["openai"]["timeouts"] = json!({"idle": "1s"});
     })
     .await;
-    assert!(answer.text().contains(BEAT), "{}", answer.text());
+    assert!(answer.text().contains(COMMENT), "{}", answer.text());
     assert_error_event(Protocol::Chat, &answer);
     let line = gateway.log_of(&answer).await;
     assert_eq!(line["settlement"], "upstream_cut", "{line}");
@@ -126,7 +130,7 @@ async fn a_heartbeat_does_not_wait_for_a_stream_that_is_held_for_another_channel
     let framing = "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\"}}]}\n\n";
     let acts = vec![
         send(framing),
-        ScriptedResponse::Wait(SILENCE),
+        ScriptedResponse::Wait(INTERVAL),
         send(EVENT),
         send(DONE),
         ScriptedResponse::Close,
@@ -139,6 +143,6 @@ async fn a_heartbeat_does_not_wait_for_a_stream_that_is_held_for_another_channel
     })
     .await;
     let text = answer.text();
-    assert!(text.starts_with(&format!("{framing}{BEAT}")), "{text}");
-    assert_eq!(text.replace(BEAT, ""), format!("{framing}{EVENT}{DONE}"));
+    assert!(text.starts_with(&format!("{framing}{COMMENT}")), "{text}");
+    assert_eq!(text.replace(COMMENT, ""), format!("{framing}{EVENT}{DONE}"));
 }

@@ -7,7 +7,7 @@ use headgate::protocol::Protocol;
 use serde_json::json;
 
 #[tokio::test]
-async fn a_model_of_another_protocol_is_told_with_its_endpoint() {
+async fn a_model_of_another_protocol_gets_a_hint_with_its_endpoint() {
     let world = TestSetup::between(|config, simulator| {
         config["channels"]["images"] = config::channel(
             &simulator.url(),
@@ -75,7 +75,7 @@ async fn a_model_of_another_protocol_is_told_with_its_endpoint() {
 }
 
 #[tokio::test]
-async fn a_path_with_a_slip_is_told_with_the_nearest() {
+async fn a_misspelled_path_gets_a_hint_with_the_nearest_path() {
     let world = TestSetup::start().await;
     for (method, path, wanted) in [
         ("POST", "/v1/chat/completion", "`POST /v1/chat/completions`"),
@@ -114,7 +114,7 @@ async fn a_path_with_a_slip_is_told_with_the_nearest() {
 }
 
 #[tokio::test]
-async fn a_key_in_another_header_is_told_with_the_one_that_is_read() {
+async fn a_key_in_the_wrong_header_gets_a_hint_with_the_right_header() {
     let world = TestSetup::start().await;
     for (protocol, name, read) in [
         (Protocol::Chat, "x-api-key", "authorization: Bearer"),

@@ -303,7 +303,7 @@ async fn a_channel_whose_streams_end_early_is_left_for_another() {
 }
 
 #[tokio::test]
-async fn a_stream_that_ends_before_it_says_anything_is_another_channels() {
+async fn a_stream_that_ends_before_its_first_content_fails_over() {
     for protocol in [Protocol::Chat, Protocol::Messages, Protocol::Responses] {
         let (events, _) = whole(protocol);
         for stream in [String::new(), joined(&events[..1], "\n")] {

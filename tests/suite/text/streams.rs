@@ -97,7 +97,7 @@ async fn tokens_are_counted_in_every_protocol_streamed_or_not() {
             assert_eq!(line["settlement"], "complete", "{line}");
             assert_eq!(line["streamed"], streamed, "{line}");
             assert_eq!(
-                tokens_told(protocol, &answer),
+                reported_tokens(protocol, &answer),
                 Some(tokens_logged(&line)),
                 "{line}"
             );
@@ -149,7 +149,7 @@ async fn usage_that_only_the_gateway_wanted_does_not_reach_the_caller() {
         .ask(&Request::to(Protocol::Chat, body.to_string()))
         .await;
     assert!(
-        tokens_told(Protocol::Chat, &asked).is_some(),
+        reported_tokens(Protocol::Chat, &asked).is_some(),
         "{}",
         asked.text()
     );
@@ -190,7 +190,7 @@ async fn an_answer_names_the_platform_model_where_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn older_spellings_are_written_anew_for_the_provider() {
+async fn older_spellings_are_rewritten_for_the_provider() {
     let world = TestSetup::with(|config| {
         for name in ["chat", "responses"] {
             let request = route(config, name)["request"].as_array_mut().unwrap();
@@ -305,7 +305,10 @@ fn tokens_logged(line: &Value) -> (Option<u64>, Option<u64>) {
 }
 
 /// Input and output tokens in the last usage of the response.
-fn tokens_told(protocol: Protocol, answer: &WholeResponse) -> Option<(Option<u64>, Option<u64>)> {
+fn reported_tokens(
+    protocol: Protocol,
+    answer: &WholeResponse,
+) -> Option<(Option<u64>, Option<u64>)> {
     let text = answer.text();
     let documents = text
         .lines()

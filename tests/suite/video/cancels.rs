@@ -3,8 +3,8 @@
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::BOB;
 use crate::harness::video::{
-    FAMILY_A, FAMILY_B, GENERIC, ask, cancel, cancel_request, count, create, deeds, fresh_for,
-    id_of, video_config,
+    FAMILY_A, FAMILY_B, GENERIC, ask, cancel, cancel_request, count, create, fresh_for, id_of,
+    operations, video_config,
 };
 use crate::harness::{
     Gateway, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
@@ -50,11 +50,11 @@ fn code_of(answer: &WholeResponse) -> Value {
 }
 
 #[tokio::test]
-async fn what_waits_is_cancelled_once_the_provider_has_said_that_it_does() {
+async fn a_queued_task_is_cancelled_once_the_provider_confirms() {
     let (simulator, gateway, ids) = tasks("queue=60m;run=1s").await;
     for (number, id) in ids {
         let (path, model, _) = WAYS[number];
-        let before = deeds(&simulator).await.len();
+        let before = operations(&simulator).await.len();
         let answer = cancel(&gateway, path, &id).await;
         assert_eq!(answer.status, 200, "{path} {model}: {}", answer.text());
         let json = answer.json();
@@ -68,16 +68,16 @@ async fn what_waits_is_cancelled_once_the_provider_has_said_that_it_does() {
             FAMILY_A => assert_eq!(json, json!({})),
             _ => assert!(json["request_id"].is_string(), "{json}"),
         }
-        assert_eq!(deeds(&simulator).await[before..], ["query", "cancel"]);
-        let told = ask(&gateway, path, &id).await;
+        assert_eq!(operations(&simulator).await[before..], ["query", "cancel"]);
+        let reported = ask(&gateway, path, &id).await;
         assert!(
-            status_of(path, &told).starts_with("cancel"),
+            status_of(path, &reported).starts_with("cancel"),
             "{}",
-            told.text()
+            reported.text()
         );
         let again = cancel(&gateway, path, &id).await;
         assert_eq!(again.status, 409, "{}", again.text());
-        let after = deeds(&simulator).await;
+        let after = operations(&simulator).await;
         assert_eq!(after.len(), before + 2, "the end is known: {after:?}");
     }
 }
@@ -96,8 +96,8 @@ async fn running_and_finished_tasks_are_not_cancelled() {
             let (path, model, protocol) = WAYS[number];
             if number % 2 == 0 {
                 eventually("the state", async || {
-                    let told = ask(&gateway, path, &id).await;
-                    status_of(path, &told).starts_with(word).then_some(())
+                    let reported = ask(&gateway, path, &id).await;
+                    status_of(path, &reported).starts_with(word).then_some(())
                 })
                 .await;
             }
@@ -108,8 +108,12 @@ async fn running_and_finished_tasks_are_not_cancelled() {
                 _ => "task_not_cancellable",
             };
             assert_eq!(code_of(&answer), code, "{path} {model} {word}");
-            let told = ask(&gateway, path, &id).await;
-            assert!(status_of(path, &told).starts_with(word), "{}", told.text());
+            let reported = ask(&gateway, path, &id).await;
+            assert!(
+                status_of(path, &reported).starts_with(word),
+                "{}",
+                reported.text()
+            );
         }
         assert_eq!(count(&simulator, "cancel").await, 0, "{word}");
     }
@@ -118,7 +122,7 @@ async fn running_and_finished_tasks_are_not_cancelled() {
 #[tokio::test]
 async fn a_strangers_cancel_is_a_404_and_reaches_nobody() {
     let (simulator, gateway, ids) = tasks("queue=60m").await;
-    let before = deeds(&simulator).await;
+    let before = operations(&simulator).await;
     for (number, id) in &ids {
         let (path, _, protocol) = WAYS[*number];
         let answer = gateway.ask(&cancel_request(path, id).key(BOB)).await;
@@ -126,7 +130,7 @@ async fn a_strangers_cancel_is_a_404_and_reaches_nobody() {
         let answer = cancel(&gateway, path, "task_x").await;
         assert_error_body(protocol, &answer, 404);
     }
-    assert_eq!(deeds(&simulator).await, before);
+    assert_eq!(operations(&simulator).await, before);
     // The route of another family does not know the task, either.
     let answer = cancel(&gateway, FAMILY_B, &ids[2].1).await;
     assert_error_body(Protocol::FamilyB, &answer, 404);
@@ -174,7 +178,7 @@ fn first_word(text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_family_that_cannot_cancel_says_so_and_is_asked_nothing() {
+async fn a_cancel_for_a_family_without_cancel_is_refused_without_a_subrequest() {
     let simulator = Simulator::start().await;
     let mut config = video_config(&simulator, "queue=60m");
     let shipped = families::shipped("family-b").unwrap();
@@ -191,7 +195,7 @@ async fn a_family_that_cannot_cancel_says_so_and_is_asked_nothing() {
         "{}",
         answer.text()
     );
-    assert_eq!(deeds(&simulator).await, ["create"]);
+    assert_eq!(operations(&simulator).await, ["create"]);
 }
 
 #[tokio::test]
@@ -213,16 +217,21 @@ async fn polls_show_the_status_that_a_cancel_learned() {
             let before = status_of(path, &ask(&gateway, path, &id).await);
             assert!(["queued", "pending"].contains(&&*before), "{before}");
             eventually("the state", async || {
-                let told = ask(&watching, path, &id).await;
-                (status_of(path, &told) == word).then_some(())
+                let reported = ask(&watching, path, &id).await;
+                (status_of(path, &reported) == word).then_some(())
             })
             .await;
             assert_eq!(status_of(path, &ask(&gateway, path, &id).await), before);
             let answer = cancel(&gateway, path, &id).await;
             let message = assert_error_body(protocol, &answer, 409);
             assert!(message.contains(word), "{message}");
-            let told = ask(&gateway, path, &id).await;
-            assert_eq!(status_of(path, &told), word, "{path}: {}", told.text());
+            let reported = ask(&gateway, path, &id).await;
+            assert_eq!(
+                status_of(path, &reported),
+                word,
+                "{path}: {}",
+                reported.text()
+            );
         }
     }
 }

@@ -85,8 +85,8 @@ async fn a_generic_create_is_held_against_the_rules_of_the_family_and_the_model(
             None => assert_eq!(answer.status, 200, "{shown}: {}", answer.text()),
             Some(param) => {
                 assert_error_body(Protocol::Chat, &answer, 400);
-                let told = answer.json()["error"]["param"].clone();
-                assert_eq!(told, param, "{shown}: {}", answer.text());
+                let reported = answer.json()["error"]["param"].clone();
+                assert_eq!(reported, param, "{shown}: {}", answer.text());
                 // An error by the generic protocol's own schema does not name a model.
                 let generic = ["first frame", "last frame", "seconds, at least 1, or"];
                 let is_generic = generic.iter().any(|words| answer.text().contains(words));

@@ -41,7 +41,7 @@ fn frames() -> Value {
 }
 
 #[tokio::test]
-async fn a_list_of_tasks_is_a_404_that_says_that_there_are_none_in_the_familys_shape() {
+async fn listing_tasks_is_a_404_in_the_shape_of_the_family() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&with_vendor_paths(&simulator)).await;
     for (path, protocol) in [
@@ -166,7 +166,7 @@ async fn images_by_their_urls_reach_the_path_of_the_provider_that_takes_them() {
 }
 
 #[tokio::test]
-async fn a_generation_that_takes_media_in_one_list_says_so_instead_of_leaving_images_out() {
+async fn a_model_with_a_media_list_refuses_separate_image_fields() {
     let simulator = Simulator::start().await;
     let mut config = with_vendor_paths(&simulator);
     config["models"] = json!({"demo-video-b": {"profile": "family_b/3.0"}});

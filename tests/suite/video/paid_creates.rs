@@ -21,7 +21,7 @@ enum FirstChannelBehaviour {
     /// It does not speak TLS, though its URL is `https`.
     NoTls,
     /// The simulated provider with these directives.
-    Told(&'static str),
+    ExpectedReply(&'static str),
 }
 
 /// A row: the fault of the first channel, the caller's status, the error code if the gateway chose it, and the number
@@ -31,59 +31,79 @@ type Row = (FirstChannelBehaviour, u16, Option<&'static str>, [usize; 2]);
 const ROWS: [Row; 15] = [
     (FirstChannelBehaviour::Absent, 200, None, [0, 1]),
     (FirstChannelBehaviour::NoTls, 200, None, [0, 1]),
-    (FirstChannelBehaviour::Told("status=429"), 200, None, [1, 1]),
-    (FirstChannelBehaviour::Told("status=401"), 200, None, [1, 1]),
     (
-        FirstChannelBehaviour::Told("status=403;code=AccessDenied"),
+        FirstChannelBehaviour::ExpectedReply("status=429"),
         200,
         None,
         [1, 1],
     ),
-    (FirstChannelBehaviour::Told("status=400"), 400, None, [1, 0]),
-    (FirstChannelBehaviour::Told("status=422"), 422, None, [1, 0]),
     (
-        FirstChannelBehaviour::Told("status=500"),
+        FirstChannelBehaviour::ExpectedReply("status=401"),
+        200,
+        None,
+        [1, 1],
+    ),
+    (
+        FirstChannelBehaviour::ExpectedReply("status=403;code=AccessDenied"),
+        200,
+        None,
+        [1, 1],
+    ),
+    (
+        FirstChannelBehaviour::ExpectedReply("status=400"),
+        400,
+        None,
+        [1, 0],
+    ),
+    (
+        FirstChannelBehaviour::ExpectedReply("status=422"),
+        422,
+        None,
+        [1, 0],
+    ),
+    (
+        FirstChannelBehaviour::ExpectedReply("status=500"),
         502,
         Some("upstream_error"),
         [1, 0],
     ),
     (
-        FirstChannelBehaviour::Told("status=503"),
+        FirstChannelBehaviour::ExpectedReply("status=503"),
         502,
         Some("upstream_error"),
         [1, 0],
     ),
     (
-        FirstChannelBehaviour::Told("cut"),
+        FirstChannelBehaviour::ExpectedReply("cut"),
         504,
         Some("outcome_unknown"),
         [1, 0],
     ),
     (
-        FirstChannelBehaviour::Told("stall"),
+        FirstChannelBehaviour::ExpectedReply("stall"),
         504,
         Some("outcome_unknown"),
         [1, 0],
     ),
     (
-        FirstChannelBehaviour::Told("no_id"),
+        FirstChannelBehaviour::ExpectedReply("no_id"),
         502,
         Some("invalid_upstream_response"),
         [1, 0],
     ),
     (
-        FirstChannelBehaviour::Told("malformed"),
+        FirstChannelBehaviour::ExpectedReply("malformed"),
         502,
         Some("invalid_upstream_response"),
         [1, 0],
     ),
     (
-        FirstChannelBehaviour::Told("html"),
+        FirstChannelBehaviour::ExpectedReply("html"),
         502,
         Some("invalid_upstream_response"),
         [1, 0],
     ),
-    (FirstChannelBehaviour::Told(""), 200, None, [1, 0]),
+    (FirstChannelBehaviour::ExpectedReply(""), 200, None, [1, 0]),
 ];
 
 #[tokio::test]
@@ -94,9 +114,11 @@ async fn a_paid_create_is_never_sent_twice() {
             let base_url = match first {
                 FirstChannelBehaviour::Absent => format!("http://127.0.0.1:1/api/{version}"),
                 FirstChannelBehaviour::NoTls => format!("https://{}/api/{version}", bad.address),
-                FirstChannelBehaviour::Told("") => format!("http://{}/api/{version}", bad.address),
-                FirstChannelBehaviour::Told(told) => {
-                    format!("http://{}/~{told}/api/{version}", bad.address)
+                FirstChannelBehaviour::ExpectedReply("") => {
+                    format!("http://{}/api/{version}", bad.address)
+                }
+                FirstChannelBehaviour::ExpectedReply(reported) => {
+                    format!("http://{}/~{reported}/api/{version}", bad.address)
                 }
             };
             let gateway = gateway(&good, channel, &base_url).await;
@@ -169,8 +191,8 @@ impl FirstChannelBehaviour {
         match self {
             Self::Absent => "nobody there",
             Self::NoTls => "no TLS",
-            Self::Told("") => "well",
-            Self::Told(told) => told,
+            Self::ExpectedReply("") => "well",
+            Self::ExpectedReply(reported) => reported,
         }
     }
 }

@@ -92,7 +92,7 @@ async fn a_code_that_the_family_lists_goes_elsewhere_and_no_other() {
 }
 
 #[tokio::test]
-async fn an_answer_of_another_kind_is_a_502_and_nothing_of_it_is_told() {
+async fn a_response_of_an_unexpected_type_is_a_502_without_its_content() {
     for way in WAYS {
         for (content_type, body) in [
             ("text/event-stream", "data: {\"id\":\"cgt-1\"}\n\n"),
@@ -101,23 +101,23 @@ async fn an_answer_of_another_kind_is_a_502_and_nothing_of_it_is_told() {
         ] {
             let acts = answering("200 OK", content_type, body);
             let (answer, second) = first_answering(way, acts).await;
-            let told = format!("{way:?} {content_type}: {}", answer.text());
-            assert_eq!((answer.status, second), (502, 0), "{told}");
-            assert!(!answer.text().contains("cgt-1"), "{told}");
-            assert!(!answer.text().contains("try again"), "{told}");
+            let reported = format!("{way:?} {content_type}: {}", answer.text());
+            assert_eq!((answer.status, second), (502, 0), "{reported}");
+            assert!(!answer.text().contains("cgt-1"), "{reported}");
+            assert!(!answer.text().contains("try again"), "{reported}");
             if way.0 != FAMILY_B {
                 let code = &answer.json()["error"]["code"];
-                assert_eq!(code, "invalid_upstream_response", "{told}");
+                assert_eq!(code, "invalid_upstream_response", "{reported}");
             }
         }
     }
 }
 
 #[tokio::test]
-async fn sdks_are_told_not_to_send_again_what_may_have_been_taken() {
+async fn sdks_do_not_retry_a_create_that_may_have_been_accepted() {
     let json = "application/json";
     for way in WAYS {
-        for (acts, says_no) in [
+        for (acts, has_no_task) in [
             (answering("500 Internal Server Error", json, "{}"), true),
             (answering("200 OK", json, "{}"), true),
             (answering("200 OK", "text/html", "<html>"), true),
@@ -128,8 +128,8 @@ async fn sdks_are_told_not_to_send_again_what_may_have_been_taken() {
         ] {
             let (answer, _) = first_answering(way, acts).await;
             let advice = answer.headers.get("x-should-retry");
-            let told = format!("{way:?} {}: {}", answer.status, answer.text());
-            assert_eq!(advice, says_no.then_some("false"), "{told}");
+            let reported = format!("{way:?} {}: {}", answer.status, answer.text());
+            assert_eq!(advice, has_no_task.then_some("false"), "{reported}");
         }
     }
 }

@@ -299,13 +299,17 @@ async fn a_success_without_a_video_is_a_failure_in_every_protocol() {
         ),
     ] {
         let id = id_of(path, &create(&gateway, path, model).await);
-        let told = eventually("its end", async || {
-            let told = ask(&gateway, path, &id).await.json();
-            (told.pointer(status_at) == Some(&json!(word))).then_some(told)
+        let reported = eventually("its end", async || {
+            let reported = ask(&gateway, path, &id).await.json();
+            (reported.pointer(status_at) == Some(&json!(word))).then_some(reported)
         })
         .await;
-        let code = told.pointer(code_at);
-        assert_eq!(code, Some(&json!("invalid_upstream_response")), "{told}");
+        let code = reported.pointer(code_at);
+        assert_eq!(
+            code,
+            Some(&json!("invalid_upstream_response")),
+            "{reported}"
+        );
     }
 }
 

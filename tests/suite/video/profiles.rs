@@ -177,8 +177,8 @@ async fn what_is_paid_for_is_never_asked_for_twice_where_it_may_have_been_accept
         let gateway = Gateway::start(&config).await;
         for protocol in PAID {
             let answer = gateway.ask(&Request::ask(protocol)).await;
-            let told = format!("{protocol:?} behind {first:?}: {}", answer.text());
-            assert_eq!(answer.status == 200, goes_on, "{told}");
+            let reported = format!("{protocol:?} behind {first:?}: {}", answer.text());
+            assert_eq!(answer.status == 200, goes_on, "{reported}");
         }
         assert_eq!(failing.requests().len(), PAID.len(), "{first:?}");
         let further = if goes_on { PAID.len() } else { 0 };

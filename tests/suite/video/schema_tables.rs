@@ -39,7 +39,7 @@ struct Row {
     at: Option<String>,
     rule: Option<String>,
     /// Text in the violation's reason.
-    says: String,
+    message: String,
 }
 
 struct Case {
@@ -56,7 +56,7 @@ fn every_rule_of_the_tables_is_kept_to() {
         let name = file.file_name().unwrap().to_string_lossy().into_owned();
         let table = read(&file);
         let schemas: Vec<CompiledSchema> = table.schemas.iter().map(|name| schema(name)).collect();
-        let mut told = |what: &str, found: &[SchemaViolation]| {
+        let mut reported = |what: &str, found: &[SchemaViolation]| {
             wrong.push(format!("{name}: {what}: {found:?}"));
         };
         for row in &table.accept {
@@ -64,17 +64,21 @@ fn every_rule_of_the_tables_is_kept_to() {
                 cases += 1;
                 let found = violations_of(&schemas, &document(&case.body), 8);
                 if !found.is_empty() {
-                    told(&case.what, &found);
+                    reported(&case.what, &found);
                 }
             }
         }
         for row in &table.refuse {
-            assert!(!row.says.is_empty(), "{name}: {}: says nothing", row.case);
+            assert!(
+                !row.message.is_empty(),
+                "{name}: {}: says nothing",
+                row.case
+            );
             for case in row.cases(&table.body) {
                 cases += 1;
                 let found = violations_of(&schemas, &document(&case.body), 100);
                 if !row.is_broken(&case, &found) || found.len() > 3 {
-                    told(&case.what, &found);
+                    reported(&case.what, &found);
                 }
             }
         }
@@ -144,7 +148,7 @@ impl Row {
                     .rule
                     .as_ref()
                     .is_none_or(|rule| violation.rule == *rule)
-                && violation.reason.contains(&self.says)
+                && violation.reason.contains(&self.message)
         })
     }
 }

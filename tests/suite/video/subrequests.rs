@@ -72,8 +72,8 @@ fn explained(gateway: &Gateway, request: &Request) -> Vec<SentRequest> {
         .output()
         .unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success(), "{text}{said}");
+    let printed = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{text}{printed}");
     let mut sent: Vec<SentRequest> = Vec::new();
     for line in text.lines() {
         if let Some(method) = line.strip_prefix("   method   ") {

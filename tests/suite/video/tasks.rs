@@ -49,8 +49,8 @@ async fn a_task_is_made_asked_for_and_done_in_every_protocol() {
         let done = eventually("the video", async || {
             let answer = ask(&gateway, path, &id).await;
             assert_eq!(answer.status, 200, "{path}: {}", answer.text());
-            let told = answer.json();
-            (told.pointer(status_at) == Some(&json!(word))).then_some(told)
+            let reported = answer.json();
+            (reported.pointer(status_at) == Some(&json!(word))).then_some(reported)
         })
         .await;
         assert!(done.pointer(url_at).is_some_and(Value::is_string), "{done}");
@@ -115,7 +115,7 @@ async fn another_edge_with_the_same_keys_answers_for_a_task_it_never_saw() {
 }
 
 #[tokio::test]
-async fn what_a_family_cannot_do_is_said_before_anything_is_sent() {
+async fn what_a_family_does_not_support_is_refused_before_sending() {
     let simulator = Simulator::start().await;
     let gateway = Gateway::start(&video_config(&simulator, "")).await;
     for (model, field, value) in [
@@ -133,7 +133,7 @@ async fn what_a_family_cannot_do_is_said_before_anything_is_sent() {
 }
 
 #[tokio::test]
-async fn a_status_that_nobody_knows_reads_running_and_its_word_is_told() {
+async fn an_unknown_status_is_reported_as_running_with_its_word_in_a_header() {
     let simulator = Simulator::start().await;
     let config = video_config(&simulator, "queue=1ms;run=60m;unknown_status=PONDERING");
     let gateway = Gateway::start(&config).await;
@@ -231,10 +231,10 @@ async fn a_failure_with_a_message_alone_keeps_it() {
     config["channels"]["a"]["base_url"] = json!(format!("http://{}/api/v3", provider.address));
     let gateway = Gateway::start(&config).await;
     let id = id_of(GENERIC, &create(&gateway, GENERIC, "demo-video-a").await);
-    let told = ask(&gateway, GENERIC, &id).await.json();
-    assert_eq!(told["status"], "failed");
-    assert_eq!(told["error_code"], "upstream_failed");
-    assert_eq!(told["error_message"], "the clip is too dark");
+    let reported = ask(&gateway, GENERIC, &id).await.json();
+    assert_eq!(reported["status"], "failed");
+    assert_eq!(reported["error_code"], "upstream_failed");
+    assert_eq!(reported["error_message"], "the clip is too dark");
 }
 
 /// A provider whose task fails with a message and no code.

@@ -162,17 +162,17 @@ fn each_kind_has_its_status_and_words() {
     ];
     for (kind, chat_status, chat_type, messages_status, messages_type) in table {
         let fault = Fault::new(kind, "m");
-        let told = |protocol| {
+        let reported = |protocol| {
             let class = rendered(Some(protocol), &fault)["error"]["type"].clone();
             (status(Some(protocol), &fault), class)
         };
         assert_eq!(
-            told(Protocol::Chat),
+            reported(Protocol::Chat),
             (chat_status, chat_type.into()),
             "{kind:?}"
         );
         assert_eq!(
-            told(Protocol::Messages),
+            reported(Protocol::Messages),
             (messages_status, messages_type.into()),
             "{kind:?}"
         );

@@ -99,7 +99,7 @@ fn ids_are_found_wherever_a_request_may_name_them() {
 }
 
 #[test]
-fn the_place_tells_what_an_id_stands_for() {
+fn the_field_decides_which_resource_an_id_names() {
     let body =
         br#"{"previous_response_id":"r","conversation":{"id":"v"},"container":"c","file_ids":["f"],
         "tools":[{"container":"c"},{"container":{"file_ids":["f"]}}],

@@ -8,7 +8,7 @@ const LIST: &str = "\"image[]\"";
 
 /// The form of the name of an image field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageFieldName {
+pub enum ImageFieldNameSyntax {
     /// `image`
     Plain,
     /// `image[]`
@@ -17,7 +17,7 @@ pub enum ImageFieldName {
     Indexed(usize),
 }
 
-impl ImageFieldName {
+impl ImageFieldNameSyntax {
     /// `None` for fields that are not images.
     pub fn of(name: &str) -> Option<Self> {
         match name.strip_prefix("image")? {
@@ -67,13 +67,15 @@ pub fn is_member_of_field(name: &str) -> bool {
 /// Renames several images to `image[]`: of a repeated `image` some parsers read only the last one, and some do not
 /// support indexes.
 pub fn name_as_list(form: &MultipartForm, edits: &mut JsonEdits) {
-    let images: Vec<(&FormPart, ImageFieldName)> = images(form).collect();
+    let images: Vec<(&FormPart, ImageFieldNameSyntax)> = images(form).collect();
     let is_list = images.len() > 1;
     for (part, name) in images {
         match name {
-            ImageFieldName::Plain if is_list => edits.replace(part.written_name.clone(), LIST),
-            ImageFieldName::Indexed(_) => edits.replace(part.written_name.clone(), LIST),
-            ImageFieldName::Plain | ImageFieldName::List => {}
+            ImageFieldNameSyntax::Plain if is_list => {
+                edits.replace(part.written_name.clone(), LIST)
+            }
+            ImageFieldNameSyntax::Indexed(_) => edits.replace(part.written_name.clone(), LIST),
+            ImageFieldNameSyntax::Plain | ImageFieldNameSyntax::List => {}
         }
     }
 }
@@ -82,7 +84,8 @@ pub fn name_as_list(form: &MultipartForm, edits: &mut JsonEdits) {
 pub fn field_of_image(form: &MultipartForm, index: Option<usize>) -> &str {
     let mut images = images(form);
     match (index, images.next()) {
-        (_, None) | (None, Some((_, ImageFieldName::Plain | ImageFieldName::Indexed(_)))) => {
+        (_, None)
+        | (None, Some((_, ImageFieldNameSyntax::Plain | ImageFieldNameSyntax::Indexed(_)))) => {
             "image"
         }
         (None | Some(0), Some((first, _))) => &first.name,
@@ -92,7 +95,7 @@ pub fn field_of_image(form: &MultipartForm, index: Option<usize>) -> &str {
     }
 }
 
-fn images(form: &MultipartForm) -> impl Iterator<Item = (&FormPart, ImageFieldName)> {
+fn images(form: &MultipartForm) -> impl Iterator<Item = (&FormPart, ImageFieldNameSyntax)> {
     let parts = form.parts().iter();
-    parts.filter_map(|part| Some((part, ImageFieldName::of(&part.name)?)))
+    parts.filter_map(|part| Some((part, ImageFieldNameSyntax::of(&part.name)?)))
 }

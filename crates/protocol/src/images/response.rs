@@ -23,7 +23,7 @@ pub enum ImageDelivery {
 }
 
 /// An image that the response does not contain in the requested format.
-pub struct MismatchedImage<'a> {
+pub struct ImageToConvert<'a> {
     item: DocumentNode<'a>,
     /// The image's URL; `None` if the response contains its base64 instead.
     pub url: Option<Cow<'a, str>>,
@@ -41,7 +41,7 @@ impl ImageDelivery {
     }
 
     /// The images of `answer` that are present only in the other format.
-    pub fn mismatched_images(self, answer: &JsonDocument) -> Vec<MismatchedImage<'_>> {
+    pub fn mismatched_images(self, answer: &JsonDocument) -> Vec<ImageToConvert<'_>> {
         let text = |item: DocumentNode<'_>, name: &str| {
             let text = item
                 .get(name)
@@ -56,11 +56,11 @@ impl ImageDelivery {
         items
             .filter_map(
                 |item| match (self, text(item, "url"), text(item, "b64_json")) {
-                    (Self::Base64, true, false) => Some(MismatchedImage {
+                    (Self::Base64, true, false) => Some(ImageToConvert {
                         item,
                         url: item.get("url").and_then(DocumentNode::as_str),
                     }),
-                    (Self::Url, false, true) => Some(MismatchedImage { item, url: None }),
+                    (Self::Url, false, true) => Some(ImageToConvert { item, url: None }),
                     _ => None,
                 },
             )
@@ -68,7 +68,7 @@ impl ImageDelivery {
     }
 }
 
-impl MismatchedImage<'_> {
+impl ImageToConvert<'_> {
     /// Replaces the image's URL by its base64, which is given as a JSON string.
     pub fn inline(&self, edits: &mut JsonEdits, base64: Bytes) {
         if let Some(url) = self.item.get("url") {

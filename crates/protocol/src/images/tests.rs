@@ -31,12 +31,16 @@ fn document(json: &Value) -> JsonDocument {
     JsonDocument::parse(Bytes::from(json.to_string()), &JsonLimits::default()).unwrap()
 }
 
-fn json_with(form: &MultipartForm, files: FileEncoding, rewrite: ImageRequestRewrite<'_>) -> Value {
+fn json_with(
+    form: &MultipartForm,
+    files: FileRepresentation,
+    rewrite: ImageRequestRewrite<'_>,
+) -> Value {
     serde_json::from_slice(&encode_json(form, files, rewrite).unwrap()).unwrap()
 }
 
 #[test]
-fn a_form_is_written_as_the_json_that_says_the_same() {
+fn a_form_is_converted_to_the_equivalent_json() {
     let form = form(&[
         ("model", b"m"),
         ("prompt", "a \"gate\" \u{2014} ä\n".as_bytes()),
@@ -49,7 +53,7 @@ fn a_form_is_written_as_the_json_that_says_the_same() {
         ("tags[]", b"x"),
     ]);
     assert_eq!(
-        json_with(&form, FileEncoding::DataUrls, AS_IT_IS),
+        json_with(&form, FileRepresentation::DataUrls, AS_IT_IS),
         json!({
             "model": "m", "prompt": "a \"gate\" \u{2014} ä\n", "n": 2, "stream": true,
             "response_format": "url", "tags": ["x"],
@@ -62,7 +66,7 @@ fn a_form_is_written_as_the_json_that_says_the_same() {
         model: Some("theirs"),
         keep_response_format: false,
     };
-    let described = json_with(&form, FileEncoding::StandIns, rewrite);
+    let described = json_with(&form, FileRepresentation::StandIns, rewrite);
     assert_eq!(described["model"], "theirs");
     assert_eq!(
         described["images"][1]["image_url"],
@@ -88,7 +92,7 @@ fn only_what_reads_as_a_number_or_a_truth_value_becomes_one() {
         ("background", "opaque", json!("opaque")),
     ] {
         let form = form(&[("image!", PNG), (name, text.as_bytes())]);
-        let json = json_with(&form, FileEncoding::StandIns, AS_IT_IS);
+        let json = json_with(&form, FileRepresentation::StandIns, AS_IT_IS);
         assert_eq!(json[name], value, "{name}={text}");
     }
 }
@@ -140,7 +144,7 @@ fn fields_that_two_readers_could_read_differently_are_refused_by_name() {
         (&[("image!", b""), ("prompt", b"\xFF")], "prompt"),
     ];
     for (fields, param) in cases {
-        let unfit = encode_json(&form(fields), FileEncoding::StandIns, AS_IT_IS).unwrap_err();
+        let unfit = encode_json(&form(fields), FileRepresentation::StandIns, AS_IT_IS).unwrap_err();
         assert_eq!(unfit.param, param, "{fields:?}: {}", unfit.message);
     }
     let nested = form(&[("image!", b""), ("metadata[a]", b"x")]);
@@ -174,7 +178,7 @@ fn json_is_written_as_a_form_and_reads_back_the_same() {
     assert_eq!(form.value(&form.parts()[0]), PNG);
     assert_eq!(form.parts()[1].content_type.as_deref(), Some("image/jpeg"));
     assert_eq!(form.value(form.part("mask").unwrap()), PNG);
-    let json = json_with(&form, FileEncoding::DataUrls, AS_IT_IS);
+    let json = json_with(&form, FileRepresentation::DataUrls, AS_IT_IS);
     assert_eq!(json["prompt"], request["prompt"]);
     assert_eq!((&json["model"], &json["n"]), (&json!("theirs"), &json!(2)));
 }
@@ -307,7 +311,7 @@ fn several_images_are_a_list_under_each_of_their_names() {
         ["image[0]!", "image[1]!"],
     ] {
         let form = form(&[("model", b"m"), (names[0], PNG), (names[1], b"two")]);
-        let json = json_with(&form, FileEncoding::DataUrls, AS_IT_IS);
+        let json = json_with(&form, FileRepresentation::DataUrls, AS_IT_IS);
         let images = json["images"].as_array().unwrap();
         assert_eq!(images.len(), 2, "{names:?}");
         assert!(images[1]["image_url"].as_str().unwrap().ends_with("dHdv"));

@@ -1,6 +1,6 @@
 //! Converts an image edit from a form to JSON.
 
-use super::field_name::{ImageFieldName, is_member_of_field};
+use super::field_name::{ImageFieldNameSyntax, is_member_of_field};
 use super::media::{encode_onto, encoded_len, type_of};
 use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
 use crate::form::{FormPart, MultipartForm};
@@ -16,7 +16,7 @@ const TEXT_BYTES_MAX: usize = 20_971_520;
 
 /// How files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileEncoding {
+pub enum FileRepresentation {
     /// As data URLs with their content.
     DataUrls,
     /// As data URLs without content, for filters that only need the structure.
@@ -27,7 +27,7 @@ pub enum FileEncoding {
 #[derive(Default)]
 struct EditFormFields<'f> {
     images: Vec<&'f FormPart>,
-    images_named: Option<ImageFieldName>,
+    images_named: Option<ImageFieldNameSyntax>,
     mask: Option<&'f FormPart>,
     background: Option<&'f FormPart>,
     /// Names without `[]`, each with its parts; a list has several.
@@ -41,7 +41,7 @@ struct EditFormFields<'f> {
 pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
     let nested = form.parts().iter().find(|part| {
         let name = part.name.strip_suffix("[]").unwrap_or(&part.name);
-        name.contains(['[', ']']) && ImageFieldName::of(&part.name).is_none()
+        name.contains(['[', ']']) && ImageFieldNameSyntax::of(&part.name).is_none()
     });
     match nested {
         None => Ok(()),
@@ -61,7 +61,7 @@ pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
 /// A field is ambiguous (for example because it is repeated), or the form has no image.
 pub fn encode_json(
     form: &MultipartForm,
-    files: FileEncoding,
+    files: FileRepresentation,
     rewrite: ImageRequestRewrite<'_>,
 ) -> Result<Bytes, UnconvertibleField> {
     let members = EditFormFields::of(form)?;
@@ -89,7 +89,7 @@ impl<'f> EditFormFields<'f> {
     fn of(form: &'f MultipartForm) -> Result<Self, UnconvertibleField> {
         let mut members = Self::default();
         for part in form.parts() {
-            let image = ImageFieldName::of(&part.name);
+            let image = ImageFieldNameSyntax::of(&part.name);
             match (part.name.as_str(), part.is_file) {
                 (_, true) if let Some(name) = image => members.add_image(part, name)?,
                 ("mask", true) => once(&mut members.mask, part)?,
@@ -143,13 +143,13 @@ impl<'f> EditFormFields<'f> {
     fn add_image(
         &mut self,
         part: &'f FormPart,
-        name: ImageFieldName,
+        name: ImageFieldNameSyntax,
     ) -> Result<(), UnconvertibleField> {
         let next = match *self.images_named.get_or_insert(match name {
-            ImageFieldName::Indexed(_) => ImageFieldName::Indexed(0),
+            ImageFieldNameSyntax::Indexed(_) => ImageFieldNameSyntax::Indexed(0),
             same => same,
         }) {
-            ImageFieldName::Indexed(_) => ImageFieldName::Indexed(self.images.len()),
+            ImageFieldNameSyntax::Indexed(_) => ImageFieldNameSyntax::Indexed(self.images.len()),
             same => same,
         };
         match (name == next, next) {
@@ -157,7 +157,9 @@ impl<'f> EditFormFields<'f> {
                 self.images.push(part);
                 Ok(())
             }
-            (false, ImageFieldName::Indexed(index)) if name != ImageFieldName::Plain => {
+            (false, ImageFieldNameSyntax::Indexed(index))
+                if name != ImageFieldNameSyntax::Plain =>
+            {
                 let message = format!(
                     "form field `{}` is out of order: expected `image[{index}]`",
                     part.name
@@ -200,19 +202,19 @@ fn twice(part: &FormPart) -> UnconvertibleField {
 /// Writes a JSON object, member by member.
 struct ImageEditJsonWriter<'f> {
     form: &'f MultipartForm,
-    files: FileEncoding,
+    files: FileRepresentation,
     out: Vec<u8>,
 }
 
 impl<'f> ImageEditJsonWriter<'f> {
-    fn new(form: &'f MultipartForm, files: FileEncoding) -> Self {
+    fn new(form: &'f MultipartForm, files: FileRepresentation) -> Self {
         /// The maximum size of a member without its value, and of a data URL's prefix.
         const ROOM: usize = 128;
         let room: usize = form
             .parts()
             .iter()
             .map(|part| match (part.is_file, files) {
-                (true, FileEncoding::StandIns) => ROOM,
+                (true, FileRepresentation::StandIns) => ROOM,
                 (_, _) => encoded_len(part.value.len()) + ROOM,
             })
             .sum();
@@ -274,14 +276,14 @@ impl<'f> ImageEditJsonWriter<'f> {
 }
 
 /// Writes `{"image_url": "data:…"}`.
-fn reference(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileEncoding) {
+fn reference(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileRepresentation) {
     out.extend_from_slice(b"{\"image_url\":");
     data_url(out, form, part, files);
     out.push(b'}');
 }
 
-fn data_url(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileEncoding) {
-    if files == FileEncoding::StandIns {
+fn data_url(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileRepresentation) {
+    if files == FileRepresentation::StandIns {
         return out.extend_from_slice(b"\"data:image/png;base64,\"");
     }
     let content = &form.body()[part.value.clone()];

@@ -7,7 +7,7 @@ use super::{JsonLimits, number, text};
 
 /// Scans the whole body; the first entry of the tape is the outermost value.
 pub(super) fn scan(body: &[u8], limits: &JsonLimits) -> Result<Vec<TapeEntry>, JsonError> {
-    let mut scanner = JsonScanner {
+    let mut scanner = JsonTapeBuilder {
         body,
         at: 0,
         tape: Vec::with_capacity((body.len() / BYTES_PER_ENTRY).clamp(8, FIRST_ENTRIES)),
@@ -29,7 +29,7 @@ const FIRST_ENTRIES: usize = 1024;
 /// No container is open.
 const NONE: u32 = u32::MAX;
 
-struct JsonScanner<'a> {
+struct JsonTapeBuilder<'a> {
     body: &'a [u8],
     at: usize,
     tape: Vec<TapeEntry>,
@@ -40,7 +40,7 @@ struct JsonScanner<'a> {
     limits: &'a JsonLimits,
 }
 
-impl JsonScanner<'_> {
+impl JsonTapeBuilder<'_> {
     fn refuse_other_encodings(&self) -> Result<(), JsonError> {
         let reason = match self.body {
             [] => JsonErrorKind::Empty,
@@ -233,7 +233,7 @@ impl JsonScanner<'_> {
 }
 
 /// Builds errors, with the pointer that follows from the tape.
-impl JsonScanner<'_> {
+impl JsonTapeBuilder<'_> {
     fn missing(&self, wanted: ExpectedToken, found: Option<u8>) -> JsonError {
         match found {
             Some(found) => self.unexpected(wanted, found),

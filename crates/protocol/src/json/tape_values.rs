@@ -21,7 +21,7 @@ pub struct TapeAdapter;
 pub struct NumberText<'a>(&'a str);
 
 /// A property name as a value, for `propertyNames`.
-pub struct PropertyNameBuffer(JsonDocument);
+pub struct PropertyNameDocument(JsonDocument);
 
 /// The maximum number of values in an error: a violation shows the value at fault, not the whole body.
 const EXCERPT_VALUES: usize = 200;
@@ -31,14 +31,14 @@ const EXCERPT_CHARS: usize = 400;
 impl Json for TapeAdapter {
     type Node<'a> = DocumentNode<'a>;
     type PreparedKey = Box<str>;
-    type StringBuffer = PropertyNameBuffer;
+    type StringBuffer = PropertyNameDocument;
 
     fn prepare_key(key: &str) -> Box<str> {
         key.into()
     }
 
     fn with_string_node<T>(
-        buffer: &mut PropertyNameBuffer,
+        buffer: &mut PropertyNameDocument,
         string: &str,
         f: impl FnOnce(DocumentNode<'_>) -> T,
     ) -> T {
@@ -179,7 +179,7 @@ impl JsonNumber for NumberText<'_> {
     }
 }
 
-impl Default for PropertyNameBuffer {
+impl Default for PropertyNameDocument {
     fn default() -> Self {
         Self(JsonDocument::of_name(""))
     }

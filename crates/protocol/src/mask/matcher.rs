@@ -36,7 +36,7 @@ struct PrefixGroup {
 type SecretBytes = Box<[u8]>;
 
 /// The result of comparing text with the forms of a secret.
-enum SecretComparison {
+enum SecretMatchResult {
     /// A match, which ends at this offset.
     Match(usize),
     /// The text ends before the secret does.
@@ -144,7 +144,7 @@ impl SecretMatcher {
             .map_or(window, |at| window + at + 1);
         let begins = |start: &usize| {
             let mut secrets = self.secrets();
-            secrets.any(|secret| matches!(compare(text, *start, secret), SecretComparison::Begun))
+            secrets.any(|secret| matches!(compare(text, *start, secret), SecretMatchResult::Begun))
         };
         (may_begin..text.len())
             .find(begins)
@@ -188,21 +188,21 @@ fn around<'t>(
             return None;
         }
         match compare(text, escape.end, &secret[place + 1..]) {
-            SecretComparison::Match(end) => Some(run_start(text, escape.start - place)..end),
-            SecretComparison::Begun | SecretComparison::Differs => None,
+            SecretMatchResult::Match(end) => Some(run_start(text, escape.start - place)..end),
+            SecretMatchResult::Begun | SecretMatchResult::Differs => None,
         }
     })
 }
 
 /// Compares the text from `at` with `secret`, of which each byte may be escaped.
-fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretComparison {
+fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretMatchResult {
     for &wanted in secret {
         let Some(&byte) = text.get(at) else {
-            return SecretComparison::Begun;
+            return SecretMatchResult::Begun;
         };
         if byte != b'\\' {
             if byte != wanted {
-                return SecretComparison::Differs;
+                return SecretMatchResult::Differs;
             }
             at += 1;
             continue;
@@ -212,11 +212,11 @@ fn compare(text: &[u8], mut at: usize, secret: &[u8]) -> SecretComparison {
             Some((byte, end)) if byte == wanted => at = end,
             // A backslash of the secret, single or doubled.
             _ if wanted == b'\\' => at += (run_end - at).min(2),
-            None if may_go_on(text, at, run_end) => return SecretComparison::Begun,
-            _ => return SecretComparison::Differs,
+            None if may_go_on(text, at, run_end) => return SecretMatchResult::Begun,
+            _ => return SecretMatchResult::Differs,
         }
     }
-    SecretComparison::Match(at)
+    SecretMatchResult::Match(at)
 }
 
 /// The ASCII character that the backslashes of `at..run_end` escape, and the end of its escape.

@@ -191,7 +191,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_reason_says_what_was_expected_and_what_was_received() {
+    fn a_reason_states_what_was_expected_and_what_was_received() {
         for (rule, value, reason) in [
             (
                 json!({"type": ["null", "number"]}),

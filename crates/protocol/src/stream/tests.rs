@@ -201,7 +201,7 @@ fn the_model_is_found_where_each_protocol_names_it() {
 }
 
 #[test]
-fn a_failure_is_told_from_words_about_failures() {
+fn an_error_event_is_distinguished_from_content_about_errors() {
     let table = [
         (Protocol::Chat, None, r#"{"error":{"message":"no"}}"#, true),
         (Protocol::Chat, Some("error"), r#"{"message":"no"}"#, true),
@@ -269,7 +269,7 @@ fn a_failure_is_told_from_words_about_failures() {
 }
 
 /// Whether a stream that ends after these events is whole, and whether it is over.
-fn standing(protocol: Protocol, choices: u64, stream: &str) -> (bool, bool) {
+fn stream_progress(protocol: Protocol, choices: u64, stream: &str) -> (bool, bool) {
     const EVENT_BYTES_MAX: usize = 256;
     let mut progress = StreamProgress::new(protocol, choices);
     let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
@@ -388,6 +388,10 @@ fn a_stream_is_whole_behind_its_last_event_or_an_error() {
             (true, true),
         ),
     ] {
-        assert_eq!(standing(protocol, choices, &stream), expected, "{stream}");
+        assert_eq!(
+            stream_progress(protocol, choices, &stream),
+            expected,
+            "{stream}"
+        );
     }
 }

@@ -22,7 +22,7 @@ fn usage(counts: [Option<u64>; 6]) -> TokenUsage {
 }
 
 fn metered(protocol: Protocol, events: &[&str]) -> Option<TokenUsage> {
-    let mut meter = UsageMeter::new(protocol);
+    let mut meter = StreamUsageMeter::new(protocol);
     for data in events {
         meter.event(None, data.as_bytes());
     }

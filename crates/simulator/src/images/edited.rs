@@ -1,11 +1,11 @@
 //! The result of an image edit, as a whole response or as a stream of events.
 
 use super::edit_request::ImageTokenUsage;
-use crate::endpoint_result::StreamedResponse;
+use crate::endpoint_result::EventStreamSource;
 use crate::event::sse;
 use crate::json::{JsonObject, JsonText, object};
 use crate::request_record::ResponseEnd;
-use crate::stream::EventStream;
+use crate::stream::EventSender;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -43,9 +43,9 @@ impl ImagePayload {
 }
 
 #[async_trait]
-impl StreamedResponse for EditedImages {
+impl EventStreamSource for EditedImages {
     /// Sends the partial images, and then a completion event for each image.
-    async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
+    async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         for index in 0..self.partial_images {
             let event = |base64: &str| {
                 let mut json = self.event("image_edit.partial_image", base64);

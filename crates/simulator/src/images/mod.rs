@@ -8,7 +8,7 @@ pub use edit_request::ImageEditRequest;
 pub use edited::EditedImages;
 
 use super::api_error::ApiError;
-use super::endpoint_result::EndpointResult;
+use super::endpoint_result::SuccessfulResponse;
 use super::request_context::RequestContext;
 use super::{clock, media};
 use edited::ImagePayload;
@@ -21,7 +21,10 @@ const MAX_PARTIAL_IMAGES: u64 = 3;
 ///
 /// # Errors
 /// `400` for what the real provider refuses, `404` for files that the account does not have.
-pub fn edit(request: &ImageEditRequest, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn edit(
+    request: &ImageEditRequest,
+    call: &RequestContext,
+) -> Result<SuccessfulResponse, ApiError> {
     request.check(call)?;
     call.resources.check_named(call.account, request.json())?;
     let count = request.number("n", 1, 1..=MAX_IMAGES)?;
@@ -54,8 +57,8 @@ pub fn edit(request: &ImageEditRequest, call: &RequestContext) -> Result<Endpoin
         usage: (!call.directives.no_usage).then(|| request.usage(size, count)),
     };
     Ok(if request.is_set("stream") {
-        EndpointResult::Stream(Box::new(edit))
+        SuccessfulResponse::Stream(Box::new(edit))
     } else {
-        EndpointResult::Whole(edit.json())
+        SuccessfulResponse::Whole(edit.json())
     })
 }

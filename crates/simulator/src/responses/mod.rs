@@ -10,7 +10,7 @@ pub use stream::ResponseStream;
 use self::object::{CodeInterpreterCall, ResponseObject, ResponseStatus};
 use self::store::{BackgroundResponse, StoredResponse};
 use super::api_error::ApiError;
-use super::endpoint_result::EndpointResult;
+use super::endpoint_result::SuccessfulResponse;
 use super::model_output::ModelOutput;
 use super::model_request::{self, ModelRequest, ToolDefinition};
 use super::request_context::RequestContext;
@@ -26,7 +26,7 @@ pub fn create(
     raw: &Bytes,
     call: &RequestContext,
     store: &ResponseStore,
-) -> Result<EndpointResult, ApiError> {
+) -> Result<SuccessfulResponse, ApiError> {
     let ask = read(body)?;
     if let Some(previous) = body.get("previous_response_id").and_then(Value::as_str)
         && !store.holds(call.account, previous)
@@ -72,9 +72,9 @@ pub fn create(
     }
     if model_request::is_set(body, "stream") {
         let performance = ResponseStream::new(response, finished, in_background);
-        return Ok(EndpointResult::Stream(Box::new(performance)));
+        return Ok(SuccessfulResponse::Stream(Box::new(performance)));
     }
-    Ok(EndpointResult::Whole(if in_background {
+    Ok(SuccessfulResponse::Whole(if in_background {
         response.json(ResponseStatus::Queued)
     } else {
         finished

@@ -2,7 +2,7 @@
 
 use crate::clock;
 use crate::json::{JsonObject, JsonText, NULL, object};
-use crate::model_output::{ModelOutput, OutputContent, OutputTokens};
+use crate::model_output::{ModelOutput, OutputContent, TokenCounts};
 use serde_json::{Value, json};
 
 /// The content of a response object.
@@ -15,7 +15,7 @@ pub struct ResponseObject<'r> {
     /// Unix seconds.
     pub created_at: u64,
     pub reply: ModelOutput,
-    pub usage: Option<OutputTokens>,
+    pub usage: Option<TokenCounts>,
 }
 
 /// Code that ran before the reply.
@@ -181,7 +181,7 @@ impl ResponseStatus {
     }
 }
 
-fn usage_json(usage: OutputTokens) -> JsonText {
+fn usage_json(usage: TokenCounts) -> JsonText {
     object! {
         "input_tokens": usage.input,
         "input_tokens_details": object! {"cached_tokens": 0_u64, "cache_write_tokens": 0_u64},

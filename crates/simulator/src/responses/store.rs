@@ -16,7 +16,7 @@ const MAX_BYTES: usize = 128 << 20;
 
 /// The stored responses; the oldest are removed first.
 #[derive(Default)]
-pub struct ResponseStore(Mutex<StoredResponses>);
+pub struct ResponseStore(Mutex<ResponseTable>);
 
 /// A stored response.
 pub struct StoredResponse {
@@ -39,7 +39,7 @@ pub struct BackgroundResponse {
 }
 
 #[derive(Default)]
-struct StoredResponses {
+struct ResponseTable {
     responses: HashMap<String, StoredResponse>,
     /// Keys in the order of storing, with those that were deleted.
     order: VecDeque<String>,
@@ -126,12 +126,12 @@ impl ResponseStore {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, StoredResponses> {
+    fn lock(&self) -> MutexGuard<'_, ResponseTable> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl StoredResponses {
+impl ResponseTable {
     fn remove(&mut self, id: &str) -> Option<StoredResponse> {
         let stored = self.responses.remove(id)?;
         self.bytes -= stored.bytes();

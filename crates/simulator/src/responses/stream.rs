@@ -1,12 +1,12 @@
 //! A response as a stream: every event from `response.created` to the last one, with sequence numbers.
 
 use super::object::{ResponseObject, ResponseStatus, output_text};
-use crate::endpoint_result::StreamedResponse;
+use crate::endpoint_result::EventStreamSource;
 use crate::event::sse;
 use crate::json::{JsonObject, JsonText, NULL, object};
 use crate::model_output::{ModelOutput, OutputContent};
 use crate::request_record::ResponseEnd;
-use crate::stream::{ContentDelta, EventStream};
+use crate::stream::{ContentDelta, EventSender};
 use async_trait::async_trait;
 use bytes::Bytes;
 
@@ -25,9 +25,9 @@ pub struct ResponseStream {
 }
 
 #[async_trait]
-impl StreamedResponse for ResponseStream {
+impl EventStreamSource for ResponseStream {
     /// Sends the response as a stream.
-    async fn send(&self, stream: &mut EventStream) -> Result<(), ResponseEnd> {
+    async fn send(&self, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         let created = self.queued.as_ref().unwrap_or(&self.begun);
         lifecycle("response.created", created, stream).await?;
         if let Some(queued) = &self.queued {
@@ -87,7 +87,7 @@ impl ResponseStream {
         }
     }
 
-    async fn play_text(&self, text: &str, stream: &mut EventStream) -> Result<(), ResponseEnd> {
+    async fn play_text(&self, text: &str, stream: &mut EventSender) -> Result<(), ResponseEnd> {
         self.part("response.content_part.added", "", stream).await?;
         for piece in self.reply.pieces() {
             stream
@@ -109,7 +109,7 @@ impl ResponseStream {
         &self,
         name: &str,
         arguments: &str,
-        stream: &mut EventStream,
+        stream: &mut EventSender,
     ) -> Result<(), ResponseEnd> {
         for piece in self.reply.pieces() {
             stream
@@ -143,7 +143,7 @@ impl ResponseStream {
         &self,
         kind: &str,
         text: &str,
-        stream: &mut EventStream,
+        stream: &mut EventSender,
     ) -> Result<(), ResponseEnd> {
         let mut event = self.within_item(kind, stream.sequence());
         event.member("content_index", &0_u64);
@@ -170,7 +170,7 @@ async fn item(
     kind: &str,
     index: u64,
     item: &JsonText,
-    stream: &mut EventStream,
+    stream: &mut EventSender,
 ) -> Result<(), ResponseEnd> {
     let event = object! {
         "type": kind, "sequence_number": stream.sequence(), "output_index": index, "item": item,
@@ -181,7 +181,7 @@ async fn item(
 async fn lifecycle(
     kind: &str,
     response: &JsonText,
-    stream: &mut EventStream,
+    stream: &mut EventSender,
 ) -> Result<(), ResponseEnd> {
     let event = object! {"type": kind, "sequence_number": stream.sequence(), "response": response};
     stream.event(sse(Some(kind), &event)).await

@@ -62,14 +62,14 @@ async fn header_and_default_directives_apply() {
         .headers_mut()
         .insert("x-simulate", "status=418".parse().unwrap());
     assert_eq!(send(&simulator, with_header).await.status, 418);
-    let told = send(
+    let reported = send(
         &simulator,
         request("PUT", "/_simulate/directives", "status=503"),
     )
     .await
     .json();
-    assert_eq!(told["directives"], "status=503");
-    assert_eq!(told["known"].as_array().unwrap().len(), KNOWN.len());
+    assert_eq!(reported["directives"], "status=503");
+    assert_eq!(reported["known"].as_array().unwrap().len(), KNOWN.len());
     assert_eq!(post(&simulator, path, &body).await.status, 503);
     send(&simulator, request("DELETE", "/_simulate/directives", "")).await;
     assert_eq!(post(&simulator, path, &body).await.status, 200);

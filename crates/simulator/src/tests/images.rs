@@ -51,8 +51,8 @@ async fn an_edit_is_answered_with_a_png_and_its_usage() {
     let image = image(&data[0]["b64_json"]);
     assert!(image.starts_with(b"\x89PNG\r\n\x1a\n"));
     assert_eq!(image[16..24], [0, 0, 4, 0, 0, 0, 6, 0]);
-    let told = ["size", "quality", "background", "output_format"].map(|name| &json[name]);
-    assert_eq!(told, ["1024x1536", "low", "opaque", "png"]);
+    let reported = ["size", "quality", "background", "output_format"].map(|name| &json[name]);
+    assert_eq!(reported, ["1024x1536", "low", "opaque", "png"]);
     let usage = &json["usage"];
     let number = |name: &str| usage[name].as_u64().unwrap();
     assert_eq!(

@@ -12,7 +12,7 @@ mod tools;
 mod video;
 mod video_operations;
 
-use super::{Simulator, SimulatorOptions};
+use super::{Simulator, SimulatorDefaults};
 use crate::http_response::{BodyChunk, SimulatedBody, SimulatedResponse};
 use bytes::Bytes;
 use http::{HeaderMap, Request};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 /// A simulator with default options.
 fn simulator() -> Simulator {
-    Simulator::new(SimulatorOptions::default())
+    Simulator::new(SimulatorDefaults::default())
 }
 
 /// A response that was read to its end.

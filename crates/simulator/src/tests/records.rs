@@ -2,7 +2,7 @@
 
 use super::{get, ordinary, post, request, send, simulator, with};
 use crate::http_response::SimulatedBody;
-use crate::{Simulator, SimulatorOptions};
+use crate::{Simulator, SimulatorDefaults};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -75,7 +75,7 @@ async fn all_records_are_listed_until_cleared() {
 }
 
 #[tokio::test]
-async fn the_ending_tells_complete_from_cut() {
+async fn the_record_distinguishes_complete_from_cut_responses() {
     let simulator = simulator();
     for (directives, ended) in [
         ("", "complete"),
@@ -166,9 +166,9 @@ async fn a_stream_not_yet_taken_to_its_end_is_not_complete() {
 
 #[tokio::test]
 async fn without_recording_nothing_is_kept() {
-    let simulator = Simulator::new(SimulatorOptions {
+    let simulator = Simulator::new(SimulatorDefaults {
         record: false,
-        ..SimulatorOptions::default()
+        ..SimulatorDefaults::default()
     });
     let [(path, body), ..] = ordinary();
     assert_eq!(post(&simulator, path, &body).await.status, 200);

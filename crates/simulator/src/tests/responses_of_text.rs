@@ -74,7 +74,7 @@ async fn the_objects_have_every_member_their_protocol_requires() {
 }
 
 #[tokio::test]
-async fn a_token_limit_shortens_the_answer_and_says_so() {
+async fn a_token_limit_shortens_the_output_and_sets_the_finish_reason() {
     let limits = [
         (
             json!({"max_completion_tokens": 5}),

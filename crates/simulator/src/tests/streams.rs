@@ -169,7 +169,7 @@ async fn a_cut_short_response_ends_as_incomplete() {
 }
 
 #[tokio::test]
-async fn every_choice_of_a_chat_stream_is_told_apart() {
+async fn every_choice_of_a_chat_stream_has_its_own_index() {
     let [(path, body), ..] = ordinary();
     let seen = post(&simulator(), path, &with(&stream(&body), &json!({"n": 2}))).await;
     let of = |index: u64| {

@@ -202,7 +202,7 @@ async fn frames_take_the_place_of_the_duration_and_echoes_come_back() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_task_of_family_b_tells_its_times_at_eight_hours_ahead() {
+async fn a_family_b_task_reports_times_in_utc_plus_eight() {
     let simulator = simulator();
     let [_, b] = FAMILIES;
     let path = b.made(&simulator, "queue=1500ms;run=2500ms").await;
@@ -361,8 +361,8 @@ async fn creates_and_queries_can_be_counted() {
             get(&simulator, &path).await;
         }
     }
-    let told: Vec<_> = tasks(&simulator).await;
-    let told: Vec<_> = told
+    let reported: Vec<_> = tasks(&simulator).await;
+    let reported: Vec<_> = reported
         .iter()
         .map(|task| {
             (
@@ -371,7 +371,7 @@ async fn creates_and_queries_can_be_counted() {
             )
         })
         .collect();
-    assert_eq!(told, [("a", 3), ("b", 3)]);
+    assert_eq!(reported, [("a", 3), ("b", 3)]);
     let records = get(&simulator, "/_simulate/requests").await.json();
     let records = records.as_array().unwrap();
     for (endpoint, count) in [

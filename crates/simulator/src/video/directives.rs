@@ -1,6 +1,6 @@
 //! The directives for video tasks: their duration, their end, and faults in responses about them.
 
-use crate::directive_value::{DirectiveError, DirectiveValue};
+use crate::directive_value::{DirectiveError, RawDirective};
 use std::time::Duration;
 
 /// The status of a running task if `unknown_status` has no value.
@@ -34,7 +34,7 @@ impl TaskDirectives {
     ///
     /// # Errors
     /// [`DirectiveError::Unknown`] if the name is not one of a video directive.
-    pub fn set(&mut self, value: DirectiveValue) -> Result<(), DirectiveError> {
+    pub fn set(&mut self, value: RawDirective) -> Result<(), DirectiveError> {
         match value.name {
             "queue" => self.queue = Some(value.duration()?),
             "run" => self.run = Some(value.duration()?),
@@ -65,7 +65,7 @@ impl TaskDirectives {
     }
 }
 
-fn end(value: DirectiveValue) -> Result<TaskEnd, DirectiveError> {
+fn end(value: RawDirective) -> Result<TaskEnd, DirectiveError> {
     Ok(match value.value {
         "succeeded" => TaskEnd::Succeeded,
         "failed" => TaskEnd::Failed,

@@ -8,9 +8,9 @@ use super::directives::TaskEnd;
 use super::paths::SimulatedFamily;
 use super::plan::TaskPlan;
 use super::task::{VideoTask, VideoTaskState};
-use super::tasks::TaskRetention;
+use super::tasks::KeepOrRemove;
 use crate::api_error::ApiError;
-use crate::endpoint_result::EndpointResult;
+use crate::endpoint_result::SuccessfulResponse;
 use crate::json::{JsonObject, object};
 use crate::request_context::RequestContext;
 use crate::{media, model_request, query as uri_query};
@@ -31,7 +31,7 @@ const ECHOED_FIELDS: [&str; 5] = [
 ];
 
 /// Creates a task.
-pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     if model_request::text_at(body, "model").is_empty() {
         return Err(missing("model"));
     }
@@ -73,14 +73,14 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, Api
         plan,
         call.account,
     ));
-    Ok(EndpointResult::Whole(json.end()))
+    Ok(SuccessfulResponse::Whole(json.end()))
 }
 
 /// Responds to a query of one task.
 ///
 /// # Errors
 /// `404` for a task that this account does not have.
-pub fn query(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn query(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     let found = call
         .tasks
         .read(call.account, SimulatedFamily::A, id, |task| {
@@ -88,11 +88,11 @@ pub fn query(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError
             (task_json(task, call).end(), task.plan.slow_query)
         });
     let (json, late) = found.ok_or_else(|| unknown(id))?;
-    Ok(EndpointResult::Late(json, late))
+    Ok(SuccessfulResponse::Late(json, late))
 }
 
 /// Lists the tasks that match the filters in the query, page by page.
-pub fn list(call: &RequestContext) -> EndpointResult {
+pub fn list(call: &RequestContext) -> SuccessfulResponse {
     let query = call.head.uri.query().unwrap_or_default();
     let values = |name| uri_query::values(query, name).collect::<Vec<_>>();
     let lets_through = |name, found: &str| {
@@ -113,22 +113,22 @@ pub fn list(call: &RequestContext) -> EndpointResult {
     let total = items.len();
     let shown = items.into_iter().skip((page - 1).saturating_mul(size));
     let shown: Vec<_> = shown.take(size).collect();
-    EndpointResult::Whole(object! {"items": shown, "total": total})
+    SuccessfulResponse::Whole(object! {"items": shown, "total": total})
 }
 
 /// Cancels a queued task, or deletes one that has ended.
 ///
 /// # Errors
 /// `403` if the task is running or cancelled, `404` if this account does not have it.
-pub fn delete(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn delete(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     let changed = call
         .tasks
         .change(call.account, SimulatedFamily::A, id, |task| {
             match task.cancel() {
-                Ok(()) => Ok(TaskRetention::Keep),
+                Ok(()) => Ok(KeepOrRemove::Keep),
                 Err(VideoTaskState::Ended(
                     TaskEnd::Succeeded | TaskEnd::Failed | TaskEnd::Expired,
-                )) => Ok(TaskRetention::Remove),
+                )) => Ok(KeepOrRemove::Remove),
                 Err(
                     VideoTaskState::Queued | VideoTaskState::Running | VideoTaskState::Ended(_),
                 ) => {
@@ -142,7 +142,7 @@ pub fn delete(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiErro
             }
         });
     changed.unwrap_or_else(|| Err(unknown(id)))?;
-    Ok(EndpointResult::Whole(object! {}))
+    Ok(SuccessfulResponse::Whole(object! {}))
 }
 
 fn task_json(task: &VideoTask, call: &RequestContext) -> JsonObject {

@@ -8,9 +8,9 @@ use super::directives::TaskEnd;
 use super::paths::SimulatedFamily;
 use super::plan::TaskPlan;
 use super::task::{VideoTask, VideoTaskState};
-use super::tasks::TaskRetention;
+use super::tasks::KeepOrRemove;
 use crate::api_error::ApiError;
-use crate::endpoint_result::EndpointResult;
+use crate::endpoint_result::SuccessfulResponse;
 use crate::json::{JsonObject, JsonText, object};
 use crate::request_context::RequestContext;
 use crate::{clock, media, model_request, query as uri_query};
@@ -25,7 +25,7 @@ const INPUT_SECONDS: u64 = 5;
 const DIRECT_IMAGES: [&str; 3] = ["img_url", "first_frame_url", "head_frame"];
 
 /// Creates a task.
-pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     let is_async = call.head.headers.get("x-dashscope-async");
     if !is_async.is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"enable")) {
         let message = "current user api does not support synchronous calls";
@@ -69,13 +69,13 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<EndpointResult, Api
         plan,
         call.account,
     ));
-    Ok(EndpointResult::Whole(
+    Ok(SuccessfulResponse::Whole(
         object! {"output": output.end(), "request_id": call.request_id},
     ))
 }
 
 /// Responds to a query of one task; a task that this account does not have has the status `UNKNOWN`, without an error.
-pub fn query(id: &str, call: &RequestContext) -> EndpointResult {
+pub fn query(id: &str, call: &RequestContext) -> SuccessfulResponse {
     let found = call
         .tasks
         .read(call.account, SimulatedFamily::B, id, |task| {
@@ -87,11 +87,11 @@ pub fn query(id: &str, call: &RequestContext) -> EndpointResult {
         let json = object! {"request_id": call.request_id, "output": output};
         (json, Duration::ZERO)
     });
-    EndpointResult::Late(json, late)
+    SuccessfulResponse::Late(json, late)
 }
 
 /// Lists the account's tasks, page by page.
-pub fn list(call: &RequestContext) -> EndpointResult {
+pub fn list(call: &RequestContext) -> SuccessfulResponse {
     let query = call.head.uri.query().unwrap_or_default();
     let statuses: Vec<_> = uri_query::values(query, "status").collect();
     let items = call.tasks.list(call.account, SimulatedFamily::B, |task| {
@@ -110,7 +110,7 @@ pub fn list(call: &RequestContext) -> EndpointResult {
     let total = items.len();
     let shown = items.into_iter().skip((page - 1).saturating_mul(size));
     let shown: Vec<_> = shown.take(size).collect();
-    EndpointResult::Whole(object! {
+    SuccessfulResponse::Whole(object! {
         "request_id": call.request_id, "data": shown,
         "page_no": page, "page_size": size, "total": total,
     })
@@ -120,18 +120,18 @@ pub fn list(call: &RequestContext) -> EndpointResult {
 ///
 /// # Errors
 /// `400` if it is no longer pending, `404` if this account does not have it.
-pub fn cancel(id: &str, call: &RequestContext) -> Result<EndpointResult, ApiError> {
+pub fn cancel(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, ApiError> {
     let cancelled = call
         .tasks
         .change(call.account, SimulatedFamily::B, id, |task| {
-            task.cancel().map(|()| TaskRetention::Keep).map_err(|_| {
+            task.cancel().map(|()| KeepOrRemove::Keep).map_err(|_| {
                 let message =
                     "Failed to cancel the task, please confirm if the task is in PENDING status.";
                 ApiError::invalid(message).code("UnsupportedOperation")
             })
         });
     cancelled.unwrap_or_else(|| Err(ApiError::not_found("The task does not exist.")))?;
-    Ok(EndpointResult::Whole(
+    Ok(SuccessfulResponse::Whole(
         object! {"request_id": call.request_id},
     ))
 }

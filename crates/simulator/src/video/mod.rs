@@ -14,7 +14,7 @@ pub use paths::{SimulatedFamily, VideoOperation};
 pub use tasks::VideoTaskStore;
 
 use super::api_error::ApiError;
-use crate::endpoint_result::EndpointResult;
+use crate::endpoint_result::SuccessfulResponse;
 use crate::request_context::RequestContext;
 use serde_json::Value;
 
@@ -27,7 +27,7 @@ pub fn respond(
     operation: VideoOperation,
     body: impl FnOnce() -> Result<Value, ApiError>,
     call: &RequestContext,
-) -> Result<EndpointResult, ApiError> {
+) -> Result<SuccessfulResponse, ApiError> {
     match (family, operation) {
         (SimulatedFamily::A, VideoOperation::Create) => family_a::create(&body()?, call),
         (SimulatedFamily::A, VideoOperation::List) => Ok(family_a::list(call)),

@@ -2,7 +2,7 @@
 
 use super::directives::TaskEnd;
 use crate::directive::Directives;
-use crate::options::SimulatorOptions;
+use crate::options::SimulatorDefaults;
 use std::time::Duration;
 
 /// The course of a task, decided when it is created.
@@ -28,7 +28,7 @@ impl TaskPlan {
     /// The plan that `directives` ask for, with the defaults of `options`.
     pub fn of(
         directives: &Directives,
-        options: &SimulatorOptions,
+        options: &SimulatorDefaults,
         expires_after: Duration,
     ) -> Self {
         let task = &directives.task;

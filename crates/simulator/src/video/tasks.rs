@@ -15,7 +15,7 @@ const MAX_TASKS: usize = 10_000;
 pub struct VideoTaskStore(Mutex<VideoTaskTable>);
 
 /// Whether a task is kept after a change.
-pub enum TaskRetention {
+pub enum KeepOrRemove {
     Keep,
     Remove,
 }
@@ -60,11 +60,11 @@ impl VideoTaskStore {
         account: &str,
         family: SimulatedFamily,
         id: &str,
-        change: impl FnOnce(&mut VideoTask) -> Result<TaskRetention, ApiError>,
+        change: impl FnOnce(&mut VideoTask) -> Result<KeepOrRemove, ApiError>,
     ) -> Option<Result<(), ApiError>> {
         let mut table = self.lock();
         let after = change(table.own(account, family, id)?);
-        if matches!(after, Ok(TaskRetention::Remove)) {
+        if matches!(after, Ok(KeepOrRemove::Remove)) {
             table.tasks.remove(id);
         }
         Some(after.map(|_| ()))

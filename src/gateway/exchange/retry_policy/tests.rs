@@ -1,10 +1,10 @@
 //! Every row of the retry table, and whether SDKs may retry.
 
-use super::AttemptEnd::{
+use super::AttemptFailureClass::{
     self, Broken, ClientError, CutShort, Drained, ErrorEvent, ForeignBody, Redirect, ServerError,
     StaleConnection, TimedOut, Unreadable, Unsent,
 };
-use super::CallerReply::{
+use super::FinalReplyKind::{
     self, AccountRefused, InvalidResponse, OutcomeUnknown, PaidFailure, ProviderError,
 };
 use super::NextAttempt::{Candidate, FreshConnection, Stop};
@@ -25,16 +25,16 @@ const BLAMES: [ErrorClass; 6] = [
 ];
 const UNPAID: [RetrySafety; 3] = [Free, Stored, Background];
 
-fn verdict(safety: RetrySafety, end: AttemptEnd) -> RetryDecision {
+fn decision(safety: RetrySafety, end: AttemptFailureClass) -> RetryDecision {
     let on_timeout = true;
-    RetryPolicy { safety, on_timeout }.verdict(end)
+    RetryPolicy { safety, on_timeout }.decision(end)
 }
 
 fn is(
     safety: RetrySafety,
-    end: AttemptEnd,
+    end: AttemptFailureClass,
     next: NextAttempt,
-    reply: CallerReply,
+    reply: FinalReplyKind,
     sdk_may_retry: bool,
 ) {
     let expected = RetryDecision {
@@ -42,10 +42,10 @@ fn is(
         reply,
         sdk_may_retry,
     };
-    assert_eq!(verdict(safety, end), expected, "{safety:?} {end:?}");
+    assert_eq!(decision(safety, end), expected, "{safety:?} {end:?}");
 }
 
-fn all_ends() -> Vec<AttemptEnd> {
+fn all_ends() -> Vec<AttemptFailureClass> {
     let mut ends = vec![
         Unsent,
         StaleConnection,
@@ -71,7 +71,7 @@ fn all_ends() -> Vec<AttemptEnd> {
 #[test]
 fn a_paid_request_fails_over_only_when_nothing_was_sent() {
     // No connection, a failed TLS handshake, or no byte of the request written.
-    is(Paid, Unsent, Candidate, CallerReply::Fault, true);
+    is(Paid, Unsent, Candidate, FinalReplyKind::Fault, true);
     // 429, or a 4xx with a code that lets another channel be tried.
     for error_class in [RateLimited, ModelNotFound] {
         is(
@@ -104,11 +104,11 @@ fn a_paid_request_fails_over_only_when_nothing_was_sent() {
     }
     is(Paid, CutShort, Stop, PaidFailure, false);
     // 200 without a readable id.
-    is(Paid, Unreadable, Stop, CallerReply::Fault, false);
+    is(Paid, Unreadable, Stop, FinalReplyKind::Fault, false);
     is(Paid, ForeignBody, Stop, InvalidResponse, false);
-    is(Paid, Redirect, Stop, CallerReply::Fault, false);
-    let goes_on = |end: &AttemptEnd| verdict(Paid, *end).next != Stop;
-    let on: Vec<AttemptEnd> = all_ends().into_iter().filter(goes_on).collect();
+    is(Paid, Redirect, Stop, FinalReplyKind::Fault, false);
+    let goes_on = |end: &AttemptFailureClass| decision(Paid, *end).next != Stop;
+    let on: Vec<AttemptFailureClass> = all_ends().into_iter().filter(goes_on).collect();
     assert_eq!(on.len(), 5, "{on:?}");
 }
 
@@ -125,9 +125,9 @@ fn errors_of_the_provider_fail_over_unless_the_request_is_paid() {
             }
         }
         for end in [Redirect, ForeignBody] {
-            is(safety, end, Candidate, CallerReply::Fault, true);
+            is(safety, end, Candidate, FinalReplyKind::Fault, true);
         }
-        is(safety, Unreadable, Stop, CallerReply::Fault, true);
+        is(safety, Unreadable, Stop, FinalReplyKind::Fault, true);
     }
 }
 
@@ -142,14 +142,14 @@ fn a_request_that_may_be_processing_is_retried_only_when_free() {
         (CutShort, Stop, Stop, Stop),
     ] {
         for (safety, next) in [(Free, free), (Stored, stored), (Background, background)] {
-            is(safety, end, next, CallerReply::Fault, true);
+            is(safety, end, next, FinalReplyKind::Fault, true);
         }
     }
     let patient = RetryPolicy {
         safety: Free,
         on_timeout: false,
     };
-    assert_eq!(patient.verdict(TimedOut).next, Stop);
+    assert_eq!(patient.decision(TimedOut).next, Stop);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn a_streamed_body_is_sent_once() {
             | ServerError(RefusedCredential | RefusedAccount)
             | ErrorEvent(RefusedCredential | RefusedAccount) => AccountRefused,
             ClientError(_) | ServerError(_) | ErrorEvent(_) => ProviderError,
-            _ => CallerReply::Fault,
+            _ => FinalReplyKind::Fault,
         };
         is(Streamed, end, next, reply, true);
     }
@@ -171,18 +171,20 @@ fn a_streamed_body_is_sent_once() {
 fn only_paid_requests_forbid_sdk_retries() {
     for safety in [Free, Stored, Background, Streamed, Paid] {
         for end in all_ends() {
-            let verdict = verdict(safety, end);
+            let decision = decision(safety, end);
             assert!(
-                verdict.sdk_may_retry || safety == Paid,
+                decision.sdk_may_retry || safety == Paid,
                 "{safety:?} {end:?}"
             );
-            let fault = verdict.fault(Fault::new(FaultKind::Upstream, "try again"));
-            assert_eq!(fault.may_charge_twice, !verdict.sdk_may_retry);
-            let (kind, asks_again) = match verdict.reply {
+            let fault = decision.fault(Fault::new(FaultKind::Upstream, "try again"));
+            assert_eq!(fault.may_charge_twice, !decision.sdk_may_retry);
+            let (kind, asks_again) = match decision.reply {
                 OutcomeUnknown => (FaultKind::OutcomeUnknown, false),
                 InvalidResponse => (FaultKind::UnreadableResponse, false),
                 PaidFailure => (FaultKind::Upstream, false),
-                CallerReply::Fault | ProviderError | AccountRefused => (FaultKind::Upstream, true),
+                FinalReplyKind::Fault | ProviderError | AccountRefused => {
+                    (FaultKind::Upstream, true)
+                }
             };
             assert_eq!(fault.kind, kind, "{safety:?} {end:?}");
             assert_eq!(

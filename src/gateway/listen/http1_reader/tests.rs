@@ -25,7 +25,7 @@ fn inspected() -> (DuplexStream, Stream, Http1Inspection) {
     let (client, server) = duplex(1 << 20);
     let reader = Http1Reader::default();
     let inspection = reader.inspection.clone();
-    let stream = InterceptedStream::boxed(Box::new(server), reader);
+    let stream = InterceptedConnection::boxed(Box::new(server), reader);
     (client, stream, inspection)
 }
 
@@ -128,6 +128,6 @@ fn received_bytes_are_not_printed() {
     let (_client, server) = duplex(1);
     let mut reader = Http1Reader::default();
     reader.early.extend_from_slice(b"sk-secret");
-    let stream = InterceptedStream::boxed(Box::new(server), reader);
+    let stream = InterceptedConnection::boxed(Box::new(server), reader);
     assert!(!format!("{stream:?}").contains("secret"));
 }

@@ -38,7 +38,7 @@ pub(super) struct HeaderFieldSummary {
 
 /// Totals of a header block's fields so far.
 #[derive(Debug, Default)]
-pub(super) struct HeaderList {
+pub(super) struct FieldBlockTotals {
     pub fields: usize,
     pub bytes: usize,
     /// The first error of the block as a request head.
@@ -136,7 +136,7 @@ impl HeaderFieldSummary {
     }
 }
 
-impl HeaderList {
+impl FieldBlockTotals {
     pub fn add(&mut self, field: &HeaderFieldSummary) {
         self.fields += 1;
         self.bytes += field.bytes;

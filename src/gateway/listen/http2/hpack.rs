@@ -1,6 +1,6 @@
 //! Decodes HPACK (RFC 7541) as far as the inspection needs it: the kind and size of each field, not its text.
 
-use super::field::{FieldNameKind, HeaderFieldSummary, HeaderList, inspect};
+use super::field::{FieldBlockTotals, FieldNameKind, HeaderFieldSummary, inspect};
 use super::huffman;
 use super::static_table::STATIC_TABLE;
 use std::collections::VecDeque;
@@ -30,7 +30,7 @@ pub(super) struct CompressionError;
 
 /// Decodes the header blocks of one connection in order, in fragments of any size.
 #[derive(Debug)]
-pub(super) struct HpackDecoder {
+pub(super) struct HpackFieldInspector {
     table: VecDeque<HeaderFieldSummary>,
     table_bytes: usize,
     table_bytes_max: usize,
@@ -59,12 +59,12 @@ enum HpackPosition {
 }
 
 /// A string, or the number of its bytes to skip.
-enum HpackString {
+enum HpackStringResult {
     Decoded,
     Skipped(usize),
 }
 
-impl HpackDecoder {
+impl HpackFieldInspector {
     /// Header lists above `list_bytes_max` bytes are rejected in any case.
     pub fn new(list_bytes_max: usize) -> Self {
         Self {
@@ -83,7 +83,7 @@ impl HpackDecoder {
     pub fn decode(
         &mut self,
         fragment: &[u8],
-        list: &mut HeaderList,
+        list: &mut FieldBlockTotals,
     ) -> Result<(), CompressionError> {
         if self.tail.is_empty() {
             let used = self.decode_all(fragment, list)?;
@@ -108,7 +108,7 @@ impl HpackDecoder {
     fn decode_all(
         &mut self,
         input: &[u8],
-        list: &mut HeaderList,
+        list: &mut FieldBlockTotals,
     ) -> Result<usize, CompressionError> {
         let mut rest = input;
         loop {
@@ -129,7 +129,7 @@ impl HpackDecoder {
     fn decode_one(
         &mut self,
         rest: &mut &[u8],
-        list: &mut HeaderList,
+        list: &mut FieldBlockTotals,
     ) -> Result<Option<()>, CompressionError> {
         match self.next {
             HpackPosition::Representation => self.representation(rest, list),
@@ -138,8 +138,8 @@ impl HpackDecoder {
                     return Ok(None);
                 };
                 let (name, name_bytes) = match text {
-                    HpackString::Decoded => (FieldNameKind::of(&self.text), self.text.len()),
-                    HpackString::Skipped(bytes) => (FieldNameKind::Regular, bytes),
+                    HpackStringResult::Decoded => (FieldNameKind::of(&self.text), self.text.len()),
+                    HpackStringResult::Skipped(bytes) => (FieldNameKind::Regular, bytes),
                 };
                 self.next = HpackPosition::Value {
                     indexed,
@@ -157,8 +157,8 @@ impl HpackDecoder {
                     return Ok(None);
                 };
                 let field = match text {
-                    HpackString::Decoded => inspect(name, name_bytes, &self.text),
-                    HpackString::Skipped(bytes) => {
+                    HpackStringResult::Decoded => inspect(name, name_bytes, &self.text),
+                    HpackStringResult::Skipped(bytes) => {
                         HeaderFieldSummary::skipped(name, name_bytes, bytes)
                     }
                 };
@@ -175,7 +175,7 @@ impl HpackDecoder {
     fn representation(
         &mut self,
         rest: &mut &[u8],
-        list: &mut HeaderList,
+        list: &mut FieldBlockTotals,
     ) -> Result<Option<()>, CompressionError> {
         let Some(first) = rest.first() else {
             return Ok(None);
@@ -243,7 +243,7 @@ impl HpackDecoder {
     }
 
     /// Decodes the next string into `self.text`; `None` if it is incomplete.
-    fn string(&mut self, rest: &mut &[u8]) -> Result<Option<HpackString>, CompressionError> {
+    fn string(&mut self, rest: &mut &[u8]) -> Result<Option<HpackStringResult>, CompressionError> {
         let mut after = *rest;
         let Some(first) = after.first() else {
             return Ok(None);
@@ -255,7 +255,7 @@ impl HpackDecoder {
         if length > self.string_bytes_max {
             self.skip = length;
             *rest = after;
-            return Ok(Some(HpackString::Skipped(length)));
+            return Ok(Some(HpackStringResult::Skipped(length)));
         }
         let Some((encoded, after)) = after.split_at_checked(length) else {
             return Ok(None);
@@ -266,7 +266,7 @@ impl HpackDecoder {
             false => self.text.extend_from_slice(encoded),
         }
         *rest = after;
-        Ok(Some(HpackString::Decoded))
+        Ok(Some(HpackStringResult::Decoded))
     }
 }
 

@@ -21,7 +21,7 @@ const LENGTH_MAX: u32 = 30;
 /// Codes up to this many bits, which nearly all text uses, are found in one lookup.
 const SHORT: u32 = 8;
 
-struct HuffmanCode {
+struct HuffmanDecodeTable {
     /// By the first [`SHORT`] bits: the octet and the length of its code; length 0 if the code is longer.
     short: [(u8, u8); 1 << SHORT],
     /// By length: the first code, the number of codes, and the index of their octets in `octets`.
@@ -29,9 +29,9 @@ struct HuffmanCode {
     octets: Vec<u8>,
 }
 
-static CODE: LazyLock<HuffmanCode> = LazyLock::new(HuffmanCode::new);
+static CODE: LazyLock<HuffmanDecodeTable> = LazyLock::new(HuffmanDecodeTable::new);
 
-impl HuffmanCode {
+impl HuffmanDecodeTable {
     fn new() -> Self {
         let mut code = Self {
             short: [(0, 0); 1 << SHORT],

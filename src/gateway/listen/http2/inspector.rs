@@ -3,8 +3,8 @@
 //! Valid blocks pass unchanged. To the others the inspector appends fields for which the library or the gateway rejects
 //! that one request. It cannot drop a block, since all blocks of a connection share the HPACK state.
 
-use super::field::{FIELDS_MAX, HeaderList};
-use super::hpack::{CompressionError, HpackDecoder};
+use super::field::{FIELDS_MAX, FieldBlockTotals};
+use super::hpack::{CompressionError, HpackFieldInspector};
 
 /// The field that is appended to a malformed head. A client that sends this field gets its own request rejected.
 pub(in crate::gateway) const MALFORMED: &str = "headgate-malformed";
@@ -37,9 +37,9 @@ pub(super) struct Http2Inspector {
     partial: Vec<u8>,
     /// Frames of the open header block, kept until its end.
     pending_frames: Vec<u8>,
-    block: Option<OpenHeaderBlock>,
+    block: Option<UnfinishedHeaderBlock>,
     newest_stream: u32,
-    hpack: HpackDecoder,
+    hpack: HpackFieldInspector,
     list_bytes_max: usize,
     /// The library will end the connection because of a frame that has passed.
     is_over: bool,
@@ -54,10 +54,10 @@ enum FrameSegment {
 
 /// A header block whose last frame has not arrived.
 #[derive(Debug)]
-struct OpenHeaderBlock {
+struct UnfinishedHeaderBlock {
     stream: u32,
     is_trailers: bool,
-    list: HeaderList,
+    list: FieldBlockTotals,
     continuations: u32,
     /// The block exceeds a limit: its frames pass at once, and it is rejected at its end.
     is_passing: bool,
@@ -72,7 +72,7 @@ impl Http2Inspector {
             pending_frames: Vec::new(),
             block: None,
             newest_stream: 0,
-            hpack: HpackDecoder::new(list_bytes_max),
+            hpack: HpackFieldInspector::new(list_bytes_max),
             list_bytes_max,
             is_over: false,
             refused_lists: 0,
@@ -205,20 +205,20 @@ impl Http2Inspector {
         self.pending_frames.shrink_to(PARTIAL_BYTES);
     }
 
-    fn open(&mut self, stream: u32) -> OpenHeaderBlock {
+    fn open(&mut self, stream: u32) -> UnfinishedHeaderBlock {
         let is_trailers = stream <= self.newest_stream;
         self.newest_stream = self.newest_stream.max(stream);
-        OpenHeaderBlock {
+        UnfinishedHeaderBlock {
             stream,
             is_trailers,
-            list: HeaderList::default(),
+            list: FieldBlockTotals::default(),
             continuations: 0,
             is_passing: false,
         }
     }
 
     /// The fields to append to a block that is to be rejected.
-    fn refusal_of(&mut self, block: &OpenHeaderBlock) -> Option<Vec<u8>> {
+    fn refusal_of(&mut self, block: &UnfinishedHeaderBlock) -> Option<Vec<u8>> {
         let list = &block.list;
         let is_large =
             block.is_passing || list.fields > FIELDS_MAX || list.bytes >= self.list_bytes_max;

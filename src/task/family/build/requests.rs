@@ -2,7 +2,7 @@
 
 use super::FamilyErrors;
 use crate::task::definition::{FieldMappingConfig, MediaMappingConfig, RequestMappingConfig};
-use crate::task::family::body_builder::{BodyBuilder, TargetPointer, ValueTemplate};
+use crate::task::family::body_builder::{JsonBodyBuilder, RequestBodyPointer, ValueTemplate};
 use crate::task::family::json_fragment::JsonFragment;
 use crate::task::family::{AllowedValues, FieldMapping, RequestMapping};
 use serde_json::Value;
@@ -107,7 +107,7 @@ impl FamilyErrors {
                     );
                 }
                 let choices = self.choices(&at, allowed, map);
-                match TargetPointer::parse(to) {
+                match RequestBodyPointer::parse(to) {
                     Some(to) => return FieldMapping::Put { to, value, choices },
                     None => self.add(
                         &at,
@@ -159,7 +159,7 @@ impl FamilyErrors {
     fn places(&mut self, rules: &RequestMapping, fields: &[String], medias: &[String]) {
         let fragment = JsonFragment::text("");
         let mut body = rules.base.fill(&fragment);
-        let mut of_medias: Vec<&TargetPointer> = Vec::new();
+        let mut of_medias: Vec<&RequestBodyPointer> = Vec::new();
         let all = std::iter::once((&rules.model, "/request/model", false))
             .chain(
                 rules
@@ -180,7 +180,11 @@ impl FamilyErrors {
                 continue;
             };
             let shared = is_media && of_medias.contains(&to);
-            if !shared && body.put(to, BodyBuilder::Json(b"0"[..].into())).is_err() {
+            if !shared
+                && body
+                    .put(to, JsonBodyBuilder::Json(b"0"[..].into()))
+                    .is_err()
+            {
                 self.add(
                     at,
                     "duplicate place: another field or `base` writes it, too",

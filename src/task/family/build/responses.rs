@@ -2,12 +2,12 @@
 
 use super::FamilyErrors;
 use crate::task::definition::{
-    ErrorMappingConfig, NativeMappingConfig, ResponseMappingConfig, StatusMappingConfig,
+    ErrorMappingConfig, NativeFieldsConfig, ResponseMappingConfig, StatusMappingConfig,
     TimeFormatConfig, TimeUnitConfig, UnknownStatusConfig, ValueSourcesConfig,
 };
-use crate::task::family::source::{ValueSource, ValueSources};
+use crate::task::family::source::{PointerExpression, ValueSourceList};
 use crate::task::family::{
-    ErrorMapping, NativeMapping, ResponseMapping, StatusMapping, UsageMapping,
+    ErrorMapping, NativeFieldPointers, ResponseFieldSources, StatusMapping, UsageMapping,
 };
 use crate::task::state::TaskState;
 use crate::task::time::{self, TimeFormat};
@@ -29,7 +29,7 @@ impl FamilyErrors {
         }
     }
 
-    pub(super) fn response(&mut self, config: &ResponseMappingConfig) -> ResponseMapping {
+    pub(super) fn response(&mut self, config: &ResponseMappingConfig) -> ResponseFieldSources {
         let ResponseMappingConfig {
             video_url,
             video_duration,
@@ -43,7 +43,7 @@ impl FamilyErrors {
         if video_url.0.is_empty() {
             self.add("/response/video_url", "missing place for `video_url`", None);
         }
-        ResponseMapping {
+        ResponseFieldSources {
             video_url: self.sources("/response/video_url", video_url),
             video_duration: self.sources("/response/video_duration", video_duration),
             resolution: self.sources("/response/resolution", resolution),
@@ -94,17 +94,17 @@ impl FamilyErrors {
         }
     }
 
-    pub(super) fn native(&mut self, config: &NativeMappingConfig) -> NativeMapping {
-        let NativeMappingConfig {
+    pub(super) fn native(&mut self, config: &NativeFieldsConfig) -> NativeFieldPointers {
+        let NativeFieldsConfig {
             model,
             ids_in_request,
             ids_in_response,
         } = config;
         let mut optional = |at: &str, config: &ValueSourcesConfig| match config.0.is_empty() {
-            true => ValueSources::default(),
+            true => ValueSourceList::default(),
             false => self.pointers(at, config),
         };
-        NativeMapping {
+        NativeFieldPointers {
             model: optional("/native/model", model),
             ids_in_request: optional("/native/ids_in_request", ids_in_request),
             ids_in_response: optional("/native/ids_in_response", ids_in_response),
@@ -112,7 +112,7 @@ impl FamilyErrors {
     }
 
     /// Sources that are all plain pointers, because the values there are replaced.
-    pub(super) fn pointers(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSources {
+    pub(super) fn pointers(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSourceList {
         let sources = self.sources(at, config);
         let is_plain = sources.pointers().count() == config.0.len();
         if config.0.is_empty()
@@ -124,15 +124,15 @@ impl FamilyErrors {
         sources
     }
 
-    pub(super) fn sources(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSources {
+    pub(super) fn sources(&mut self, at: &str, config: &ValueSourcesConfig) -> ValueSourceList {
         let mut sources = Vec::new();
         for (index, text) in config.0.iter().enumerate() {
-            match ValueSource::parse(text) {
+            match PointerExpression::parse(text) {
                 Ok(source) => sources.push(source),
                 Err(reason) if config.0.len() == 1 => self.add(at, reason, None),
                 Err(reason) => self.add(&format!("{at}/{index}"), reason, None),
             }
         }
-        ValueSources::new(sources)
+        ValueSourceList::new(sources)
     }
 }

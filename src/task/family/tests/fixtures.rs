@@ -1,16 +1,16 @@
 //! Tests of every case in `tests/fixtures/families`: an input, and the expected output.
 
 use super::*;
-use crate::task::generic::GenericRequest;
+use crate::task::generic::GenericVideoRequest;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn every_request_goes_to_the_provider_as_its_fixture_says() {
+fn every_request_is_mapped_as_in_its_fixture() {
     for (name, family) in families() {
         for FamilyTestCase { path, incoming } in cases(&name, "requests", "caller") {
             let document = JsonDocument::parse(incoming.into(), &JsonLimits::default()).unwrap();
-            let mapped = GenericRequest::read(&document).and_then(|request| {
+            let mapped = GenericVideoRequest::read(&document).and_then(|request| {
                 family.request(&request, "provider-model", UnsupportedFieldPolicy::Refuse)
             });
             match (mapped, outgoing(&path, "refused")) {
@@ -43,15 +43,15 @@ fn every_request_goes_to_the_provider_as_its_fixture_says() {
 }
 
 #[test]
-fn every_answer_goes_to_the_caller_as_its_fixture_says() {
+fn every_response_is_mapped_as_in_its_fixture() {
     for (name, family) in families() {
         for FamilyTestCase { path, incoming } in cases(&name, "answers", "provider") {
             let response = JsonDocument::parse(incoming.into(), &JsonLimits::default()).unwrap();
             let task = task(&name);
             let status = family.status(&response, &task, now_ms()).unwrap();
-            let told: Value = serde_json::from_slice(&status.render("task_1", &task)).unwrap();
+            let reported: Value = serde_json::from_slice(&status.render("task_1", &task)).unwrap();
             assert_eq!(
-                Some(told),
+                Some(reported),
                 encode_json(&path, "caller"),
                 "{}",
                 path.display()
@@ -71,9 +71,14 @@ fn every_answer_in_the_familys_own_shape_keeps_all_bytes_but_those_of_its_fixtur
                 let status = is_query.then(|| family.status(&response, &task, now_ms()).unwrap());
                 let seal = |upstream: &str| format!("task_of_{upstream}");
                 let edits = family.native(&response, "task_1", &task, status.as_ref(), &seal);
-                let told = edits.apply(response.body()).to_bytes();
-                let told = String::from_utf8(told.to_vec()).unwrap();
-                assert_eq!(Some(told), outgoing(&path, "caller"), "{}", path.display());
+                let reported = edits.apply(response.body()).to_bytes();
+                let reported = String::from_utf8(reported.to_vec()).unwrap();
+                assert_eq!(
+                    Some(reported),
+                    outgoing(&path, "caller"),
+                    "{}",
+                    path.display()
+                );
             }
         }
     }

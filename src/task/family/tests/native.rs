@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_answer_is_changed_to_say_another_state_in_the_familys_own_word() {
+fn a_native_response_gets_the_familys_word_for_a_changed_state() {
     for (name, response, expected) in [
         (
             "family-a",

@@ -1,7 +1,7 @@
 //! Tests of generic creates mapped to both families, field by field.
 
 use super::*;
-use crate::task::generic::{FieldError, GenericRequest};
+use crate::task::generic::{FieldError, GenericVideoRequest};
 
 fn mapped(
     family: &VideoFamily,
@@ -9,7 +9,7 @@ fn mapped(
     unsupported: UnsupportedFieldPolicy,
 ) -> Result<MappedRequest, FieldError> {
     let document = document(body);
-    let request = GenericRequest::read(&document)?;
+    let request = GenericVideoRequest::read(&document)?;
     family.request(&request, "provider-model", unsupported)
 }
 
@@ -17,7 +17,7 @@ fn mapped(
 fn the_prompt_comes_before_media_and_texts_stay_as_they_are_written() {
     let body = br#"{"model":"demo","medias":[{"role":"first_frame","url":"https:\/\/m\/1"}],"prompt":"\u00fc --rs 720p"}"#;
     let document = JsonDocument::parse(body.to_vec().into(), &JsonLimits::default()).unwrap();
-    let request = GenericRequest::read(&document).unwrap();
+    let request = GenericVideoRequest::read(&document).unwrap();
     let family = family("family-a");
     let mapped = family
         .request(&request, "provider-model", UnsupportedFieldPolicy::Refuse)
@@ -64,7 +64,7 @@ fn a_callback_url_is_ignored_by_a_family_that_calls_nobody() {
 }
 
 #[test]
-fn what_is_found_wrong_with_the_mapped_request_is_told_in_the_callers_words() {
+fn violations_of_the_mapped_request_name_the_callers_fields() {
     let body = json!({
         "model": "demo", "prompt": "a cat", "duration": 99,
         "medias": [{"role": "first_frame", "url": "u"}, {"role": "last_frame", "url": "v"}],

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_ratio_that_the_provider_does_not_say_is_the_one_that_was_asked_for() {
+fn a_ratio_missing_from_the_response_is_the_requested_one() {
     let a = |ratio: Value| json!({"status": "running", "ratio": ratio});
     let b = |ratio: Value| json!({"output": {"task_status": "RUNNING"}, "usage": {"ratio": ratio}});
     for (name, response, requested, ratio) in [

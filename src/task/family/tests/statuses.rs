@@ -85,16 +85,16 @@ fn an_unknown_status_runs_for_a_day_and_has_expired_then() {
 }
 
 #[test]
-fn an_unknown_status_is_told_in_what_a_header_can_carry() {
+fn an_unknown_status_word_is_limited_to_valid_header_characters() {
     let word = format!("odd\r\nx: ü {}", "y".repeat(100));
     let response = json!({"id": "up-1", "status": word});
     let status = status_at("family-a", &response, &task("family-a"), now_ms());
-    let told = status.upstream_word.unwrap();
-    assert_eq!(told, format!("oddx:{}", "y".repeat(59)));
+    let reported = status.upstream_word.unwrap();
+    assert_eq!(reported, format!("oddx:{}", "y".repeat(59)));
 }
 
 #[test]
-fn an_answer_that_says_nothing_of_the_task_is_unreadable() {
+fn a_response_without_a_task_status_is_unreadable() {
     let table = [
         (
             "family-a",

@@ -42,11 +42,11 @@ fn verdicts(schema: &Value, body: &str) -> (Vec<String>, Vec<String>) {
         theirs.is_valid(&value),
         "{schema} {body}"
     );
-    let told = |error: jsonschema::ValidationError<'_>| {
+    let reported = |error: jsonschema::ValidationError<'_>| {
         format!("{} {}: {error}", error.instance_path(), error.schema_path())
     };
-    let mut of_document: Vec<String> = ours.iter_errors(document.root()).map(told).collect();
-    let mut of_value: Vec<String> = theirs.iter_errors(&value).map(told).collect();
+    let mut of_document: Vec<String> = ours.iter_errors(document.root()).map(reported).collect();
+    let mut of_value: Vec<String> = theirs.iter_errors(&value).map(reported).collect();
     // serde_json sorts the members of objects, a document keeps the order of its body.
     of_document.sort();
     of_value.sort();
