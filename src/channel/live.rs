@@ -36,7 +36,7 @@ pub struct ChannelLoad {
     in_flight: AtomicU32,
     /// The time of the last success, in milliseconds of [`MonotonicTime`]; 0 for never.
     last_success_ms: AtomicU64,
-    minute: Mutex<MinuteCounts>,
+    minute: Mutex<MinuteLimitUsage>,
     turn: AtomicU32,
 }
 
@@ -49,7 +49,7 @@ pub enum ReachedLimit {
 }
 
 #[derive(Debug, Default)]
-struct MinuteCounts {
+struct MinuteLimitUsage {
     requests: SlidingWindow,
     tokens: SlidingWindow,
 }

@@ -1,6 +1,6 @@
 //! Definitions of the built-in video families.
 
-use crate::task::definition::VideoFamilyConfig;
+use crate::task::definition::VideoFamilyDefinitionConfig;
 use crate::task::families::SHIPPED;
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 ///
 /// # Panics
 /// Never: a test reads them.
-pub fn shipped() -> BTreeMap<String, VideoFamilyConfig> {
+pub fn shipped() -> BTreeMap<String, VideoFamilyDefinitionConfig> {
     let read = |(name, text): (&str, &str)| {
         let value: serde_json::Value =
             serde_saphyr::from_str(text).expect("a shipped family is YAML");

@@ -8,7 +8,7 @@ use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::one_or_more::OneOrMore;
 use crate::scalar::{ByteSize, HumanDuration, Secret};
-use crate::task::definition::VideoFamilyConfig;
+use crate::task::definition::VideoFamilyDefinitionConfig;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub struct GatewayConfig {
     pub egress: EgressConfig,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
-    pub families: BTreeMap<String, VideoFamilyConfig>,
+    pub families: BTreeMap<String, VideoFamilyDefinitionConfig>,
     /// Keys that encrypt task ids, of at least 32 characters; the first one encrypts, all decrypt.
     #[serde(default)]
     pub task_keys: Vec<Secret>,
@@ -198,13 +198,13 @@ pub struct CallerLimitsConfig {
     pub connections: Option<u32>,
     /// Additional limits by platform model, counted separately for each model. `*` matches any
     /// characters; an exact name takes precedence over patterns, a longer pattern over a shorter one.
-    pub models: BTreeMap<String, ModelLimitsConfig>,
+    pub models: BTreeMap<String, CallerModelLimitsConfig>,
 }
 
 /// Limits of a caller for a model.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
-pub struct ModelLimitsConfig {
+pub struct CallerModelLimitsConfig {
     /// Requests in any 60 s.
     #[schemars(range(min = 1))]
     pub requests_per_minute: Option<u64>,

@@ -1,6 +1,6 @@
 //! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
-use super::kind::{FilterKind, FilterPrerequisite, FilterProvision};
+use super::kind::{FilterDescriptor, FilterPrerequisite, FilterProvision};
 use super::settlement::Settlement;
 use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView};
 use super::{
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// A filter with the kind that it was built from.
 #[derive(Clone)]
 pub struct NamedFilter {
-    pub kind: &'static FilterKind,
+    pub kind: &'static FilterDescriptor,
     pub filter: Arc<dyn Filter>,
 }
 
@@ -74,7 +74,7 @@ impl RequestChain {
     }
 
     /// The first filter with this provision.
-    pub fn provider_of(&self, provision: FilterProvision) -> Option<&'static FilterKind> {
+    pub fn provider_of(&self, provision: FilterProvision) -> Option<&'static FilterDescriptor> {
         let mut kinds = self.filters.iter().map(|named| named.kind);
         kinds.find(|kind| kind.provides(provision))
     }

@@ -7,9 +7,9 @@ use crate::protocol::fault::{Fault, FaultKind};
 use serde_json::Value;
 
 /// Networks from a filter's settings; never empty.
-pub struct ClientNetworks(Vec<Network>);
+pub struct ClientNetworkList(Vec<Network>);
 
-impl ClientNetworks {
+impl ClientNetworkList {
     /// Parses the settings of a filter.
     ///
     /// # Errors
@@ -51,7 +51,7 @@ mod tests {
     #[test]
     fn addresses_of_both_families_are_in_the_list_or_not() {
         let settings = json!(["10.0.0.0/8", "2001:db8::/32", "192.0.2.7"]);
-        let ClientNetworks(listed) = ClientNetworks::read(&settings).unwrap();
+        let ClientNetworkList(listed) = ClientNetworkList::read(&settings).unwrap();
         for (address, expected) in [
             ("10.1.2.3", true),
             ("::ffff:10.1.2.3", true),
@@ -74,7 +74,7 @@ mod tests {
             (json!(["office"]), "/0"),
             (json!([]), ""),
         ] {
-            let invalid = ClientNetworks::read(&settings).err().unwrap();
+            let invalid = ClientNetworkList::read(&settings).err().unwrap();
             assert_eq!(invalid.pointer, pointer, "{settings}");
         }
     }

@@ -1,12 +1,12 @@
 //! `deny_ip`: rejects requests from the listed networks with 403.
 
-use super::client_networks::{ClientNetworks, address_refused};
-use super::kind::{ChainSide, FilterKind, FilterPlacement, settings_schema};
+use super::client_networks::{ClientNetworkList, address_refused};
+use super::kind::{ChainSide, FilterDescriptor, FilterPlacement, settings_schema};
 use super::view::RequestView;
 use super::{Filter, HookResult};
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "deny_ip",
     summary: "Replies 403 to requests whose client's address is in one of the listed networks.",
     side: ChainSide::Request,
@@ -15,13 +15,13 @@ pub const KIND: FilterKind = FilterKind {
     bare: false,
     build: |settings, _| {
         Ok(Arc::new(DenyIpFilter {
-            networks: ClientNetworks::read(settings)?,
+            networks: ClientNetworkList::read(settings)?,
         }))
     },
 };
 
 struct DenyIpFilter {
-    networks: ClientNetworks,
+    networks: ClientNetworkList,
 }
 
 impl Filter for DenyIpFilter {
@@ -46,7 +46,7 @@ mod tests {
 
     #[tokio::test]
     async fn deny_ip_is_the_complement_of_allow_ip() {
-        let networks = ClientNetworks::read(&json!(["10.0.0.0/8", "fd00::/8"])).unwrap();
+        let networks = ClientNetworkList::read(&json!(["10.0.0.0/8", "fd00::/8"])).unwrap();
         let deny = DenyIpFilter { networks };
         for (peer, is_denied) in [
             (Some("10.1.2.3:80"), true),

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Fetches files. An implementation connects only to addresses that [`EgressPolicy`] permits, to exactly the address
 /// that it checked, and sends no credentials.
-pub trait FileFetcher: Send + Sync {
+pub trait ResponseFileFetcher: Send + Sync {
     /// Fetches the file at `url`.
     fn fetch<'a>(
         &'a self,

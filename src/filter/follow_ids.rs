@@ -1,7 +1,9 @@
 //! `follow_ids`: routes a request that refers to ids to the channel that created them.
 
 use super::body::RequestBody;
-use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision};
+use super::kind::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
+};
 use super::view::{RequestView, RouteDestination};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::catalog::caller::{Caller, Callers};
@@ -13,7 +15,7 @@ use crate::protocol::multipart;
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "follow_ids",
     summary: "Routes a request to the channel that created the ids it refers to: `{id}` in the path, or responses, conversations, files and containers in the body; replies 404 for ids that were not issued to this caller.",
     side: ChainSide::Request,

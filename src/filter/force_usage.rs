@@ -1,6 +1,8 @@
 //! `force_usage`: requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.
 
-use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings};
+use super::kind::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+};
 use super::view::{EventAction, EventView, RequestView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::Protocol;
@@ -9,7 +11,7 @@ use crate::protocol::json::{JsonDocument, JsonLimits, ValueKind};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "force_usage",
     summary: "Requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.",
     side: ChainSide::Request,

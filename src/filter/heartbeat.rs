@@ -1,7 +1,7 @@
 //! `heartbeat`: keep-alive comments for callers and proxies that close an idle stream.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,
+    ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
 };
 use super::{Filter, FilterDeclaration};
 use crate::scalar::HumanDuration;
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "heartbeat",
     summary: "Sends keep-alive comments on a stream while its provider sends nothing, every 15 s or `interval`.",
     side: ChainSide::Response,

@@ -17,7 +17,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// A filter type: its name, its settings, its placement in a chain, and how it is built.
-pub struct FilterKind {
+pub struct FilterDescriptor {
     pub name: &'static str,
     /// One sentence for the reference pages and for editors.
     pub summary: &'static str,
@@ -99,7 +99,7 @@ pub struct BuildContext<'a> {
     pub warnings: &'a RefCell<Vec<InvalidSettings>>,
 }
 
-impl FilterKind {
+impl FilterDescriptor {
     /// Whether later filters can rely on this.
     pub fn provides(&self, provision: FilterProvision) -> bool {
         self.placement.provides.contains(&provision)
@@ -176,7 +176,7 @@ pub struct InvalidSettings {
     pub hint: Option<String>,
 }
 
-/// The JSON Schema of a settings type, for [`FilterKind::settings`].
+/// The JSON Schema of a settings type, for [`FilterDescriptor::settings`].
 pub fn settings_schema<T: JsonSchema>() -> Value {
     schemars::schema_for!(T).to_value()
 }

@@ -1,7 +1,7 @@
 //! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision,
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
 use super::view::RequestView;
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "list_models",
     summary: "Replies with the models this caller may use, or with the model `{id}`; in the format of the messages protocol if its version header is sent.",
     side: ChainSide::Request,

@@ -4,7 +4,9 @@ mod inline;
 mod request;
 mod response;
 
-use super::kind::{ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings};
+use super::kind::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+};
 use super::view::{AttemptView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::egress::EgressPolicy;
@@ -12,7 +14,7 @@ use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "map_images",
     summary: "Converts image edits to the format of the channel, JSON or multipart; handles `response_format`, and adds missing fields to responses.",
     side: ChainSide::Request,

@@ -9,8 +9,8 @@ mod response;
 mod schema_check;
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings, read_settings,
-    settings_schema,
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    read_settings, settings_schema,
 };
 use super::view::{AttemptView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "map_task",
     summary: "Creates, queries or cancels a video task at a provider of any family; task ids are encrypted, so that every gateway with the same `task_keys` serves them, for their caller only.",
     side: ChainSide::Request,

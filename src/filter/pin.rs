@@ -1,8 +1,8 @@
 //! `pin`: sets the channel for ids that the gateway did not issue, and for requests without a channel.
 
 use super::kind::{
-    BuildContext, ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, InvalidSettings,
-    read_settings, settings_schema,
+    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    InvalidSettings, read_settings, settings_schema,
 };
 use super::view::RequestView;
 use super::{Filter, HookResult};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "pin",
     summary: "Sets the channel, for all callers or by caller, for ids that were created without this gateway and for `first_channel`: `pin: channel`, or `pin: {caller: channel}`.",
     side: ChainSide::Request,

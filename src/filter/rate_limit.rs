@@ -4,7 +4,7 @@ mod headers;
 mod reservation;
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision,
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
 use super::settlement::Settlement;
@@ -25,7 +25,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "rate_limit",
     summary: "Enforces the `limits` of callers: replies 429 above them, and sends rate limit headers.",
     side: ChainSide::Request,
@@ -36,10 +36,10 @@ pub const KIND: FilterKind = FilterKind {
         hint: Some("put `rate_limit` last, so that refused requests do not count"),
         ..FilterPlacement::ANYWHERE
     },
-    settings: Some(settings_schema::<RateLimitConfig>),
+    settings: Some(settings_schema::<TokenEstimateConfig>),
     bare: true,
     build: |settings, context| {
-        let RateLimitConfig {
+        let TokenEstimateConfig {
             default_output_tokens,
         } = read_settings_or_default(settings)?;
         Ok(Arc::new(RateLimitFilter {
@@ -53,14 +53,14 @@ pub const KIND: FilterKind = FilterKind {
 /// Settings of `rate_limit`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-struct RateLimitConfig {
+struct TokenEstimateConfig {
     /// Estimated output tokens of a request that sets no maximum, at least 1. Set it near the usual length of
     /// such responses. Default: 1024.
     #[schemars(range(min = 1))]
     default_output_tokens: u64,
 }
 
-impl Default for RateLimitConfig {
+impl Default for TokenEstimateConfig {
     fn default() -> Self {
         Self {
             default_output_tokens: 1024,

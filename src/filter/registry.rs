@@ -1,6 +1,6 @@
 //! The list of all filters. A new filter needs its file and one line here.
 
-use super::kind::{FilterKind, FilterProvision};
+use super::kind::{FilterDescriptor, FilterProvision};
 
 /// Calls the macro `$then` with the names of all filters, in alphabetical order.
 macro_rules! filters {
@@ -39,14 +39,14 @@ macro_rules! filters {
 macro_rules! list_kinds {
     ($($filter:ident)*) => {
         /// All filters, in alphabetical order.
-        pub const FILTERS: &[FilterKind] = &[$(super::$filter::KIND),*];
+        pub const FILTERS: &[FilterDescriptor] = &[$(super::$filter::KIND),*];
     };
 }
 
 filters!(list_kinds);
 
 /// The filter with this name.
-pub fn find(name: &str) -> Option<&'static FilterKind> {
+pub fn find(name: &str) -> Option<&'static FilterDescriptor> {
     FILTERS.iter().find(|kind| kind.name == name)
 }
 

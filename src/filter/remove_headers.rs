@@ -1,7 +1,7 @@
 //! `remove_headers`: removes request headers for the provider, or response headers for the caller.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings, settings_schema,
+    ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings, settings_schema,
 };
 use super::set_headers::header_name;
 use super::view::{RequestView, ResponseView};
@@ -9,7 +9,7 @@ use super::{Filter, HookResult};
 use http::HeaderName;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "remove_headers",
     summary: "Removes the listed headers.",
     side: ChainSide::Either,

@@ -1,7 +1,7 @@
 //! `require_json`: 415 unless the body is uncompressed `application/json`, or a form if the route accepts forms.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings_or_default,
+    ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings_or_default,
     settings_schema,
 };
 use super::view::RequestView;
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "require_json",
     summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits.",
     side: ChainSide::Request,

@@ -1,7 +1,7 @@
 //! `require_version`: 400 unless the messages protocol's version header is a date.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, read_settings_or_default, settings_schema,
+    ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
 };
 use super::view::RequestView;
 use super::{Filter, HookResult};
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "require_version",
     summary: "Requires a version header with a date `YYYY-MM-DD` (`anthropic-version`, or the one in `header`); any date is forwarded.",
     side: ChainSide::Request,

@@ -2,7 +2,7 @@
 
 use super::captures;
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings, settings_schema,
+    ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings, settings_schema,
 };
 use super::view::RequestView;
 use super::{Filter, HookResult};
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "rewrite_path",
     summary: "Rewrites the path that is appended to the channel's `base_url`, by `{match: regex, to: /path/$1}`.",
     side: ChainSide::Request,

@@ -1,8 +1,8 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
 use super::kind::{
-    ChainSide, FilterKind, FilterPlacement, FilterPrerequisite, FilterProvision, InvalidSettings,
-    ModelEndpoint,
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
+    InvalidSettings, ModelEndpoint,
 };
 use super::schema_fault::{self, VIOLATIONS_MAX};
 use super::view::{AttemptView, RequestView, RouteDestination};
@@ -17,7 +17,7 @@ use crate::protocol::schema::CompiledSchema;
 use bytes::Bytes;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "route_model",
     summary: "Selects the channels that serve the `model` of the body, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
     side: ChainSide::Request,

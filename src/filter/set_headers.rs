@@ -2,7 +2,7 @@
 
 use super::captures;
 use super::kind::{
-    BuildContext, ChainSide, FilterKind, FilterPlacement, InvalidSettings, read_settings,
+    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings,
     settings_schema,
 };
 use super::view::{RequestView, ResponseView};
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub const KIND: FilterKind = FilterKind {
+pub const KIND: FilterDescriptor = FilterDescriptor {
     name: "set_headers",
     summary: "Sets headers: `name: value`, or `name: {source: path, match: regex, value: $1}` with captures of the path or of another header.",
     side: ChainSide::Either,

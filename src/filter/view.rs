@@ -1,7 +1,7 @@
 //! What filters see of an exchange: the request, an attempt, the response, an event. Never a connection.
 
 use super::body::RequestBody;
-use super::fetch::FileFetcher;
+use super::fetch::ResponseFileFetcher;
 use super::state::FilterState;
 use super::stream_info::StreamInfo;
 use crate::catalog::caller::Caller;
@@ -42,14 +42,14 @@ pub struct RequestView {
     /// Edits of the body, as spans of the caller's bytes.
     pub edits: JsonEdits,
     /// Headers to set and remove for the provider, applied after the caller's headers were filtered.
-    pub header_edits: HeaderEdits,
+    pub header_edits: UpstreamHeaderEdits,
     /// Path for the provider, if `rewrite_path` changed it.
     pub upstream_path: Option<String>,
     pub destination: Option<RouteDestination>,
     /// The channel of `pin`: for requests that name no id and no model, and for ids that the gateway did not issue.
     pub pinned: Option<Arc<Channel>>,
     /// Fetches files that a response names by URL; `None` if nothing may be sent (dry run).
-    pub fetch: Option<Arc<dyn FileFetcher>>,
+    pub fetch: Option<Arc<dyn ResponseFileFetcher>>,
     /// Headers of the response to the caller, also of a local reply. They replace headers of the same name.
     pub response_headers: HeaderMap,
     pub info: StreamInfo,
@@ -61,7 +61,7 @@ pub struct RequestView {
 
 /// Upstream headers that the operator's settings set and remove, in the configured order.
 #[derive(Default)]
-pub struct HeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
+pub struct UpstreamHeaderEdits(Vec<(HeaderName, Option<HeaderValue>)>);
 
 /// The destination of a request.
 #[derive(Clone, Debug)]
@@ -161,7 +161,7 @@ impl RouteDestination {
     }
 }
 
-impl HeaderEdits {
+impl UpstreamHeaderEdits {
     pub fn set(&mut self, name: &HeaderName, value: HeaderValue) {
         self.0.push((name.clone(), Some(value)));
     }
@@ -213,7 +213,7 @@ impl RequestView {
             takes_form: false,
             body: RequestBody::Absent,
             edits: JsonEdits::default(),
-            header_edits: HeaderEdits::default(),
+            header_edits: UpstreamHeaderEdits::default(),
             upstream_path: None,
             destination: None,
             pinned: None,

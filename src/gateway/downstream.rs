@@ -27,7 +27,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
-pub use wait_times::WaitTimeRecorder;
+pub use wait_times::ExchangeWaitRecorder;
 
 /// Delay before an HTTP/2 stream is reset: a reset would discard response data that is not sent yet, and h2 does not
 /// report when it is sent.
@@ -46,7 +46,7 @@ pub struct Downstream {
     unsent: Option<UnsentBody>,
     pub bytes_in: u64,
     pub bytes_out: u64,
-    pub wait_times: WaitTimeRecorder,
+    pub wait_times: ExchangeWaitRecorder,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Downstream {
             unsent: None,
             bytes_in: 0,
             bytes_out: 0,
-            wait_times: WaitTimeRecorder::default(),
+            wait_times: ExchangeWaitRecorder::default(),
         }
     }
 

@@ -37,9 +37,9 @@ fn is_withheld_from_providers(name: &str) -> bool {
 }
 
 /// The caller's key, from either header that `authenticate` reads.
-pub struct PresentedKey<'h>([Option<&'h [u8]>; 2]);
+pub struct CallerKeyToStrip<'h>([Option<&'h [u8]>; 2]);
 
-impl<'h> PresentedKey<'h> {
+impl<'h> CallerKeyToStrip<'h> {
     /// Minimum length of a key in bytes: a shorter one could match the end of any value.
     const BYTES_MIN: usize = 6;
 
@@ -92,7 +92,7 @@ fn is_forwarded_to_callers(name: &str) -> bool {
 /// The headers of an upstream request, derived from the caller's.
 pub fn request_headers_for_provider(from_caller: &HeaderMap) -> HeaderMap {
     let nominated = ConnectionHeaderTokens::by(from_caller);
-    let key = PresentedKey::of(from_caller);
+    let key = CallerKeyToStrip::of(from_caller);
     let mut headers = HeaderMap::with_capacity(from_caller.len() + 6);
     for (name, value) in from_caller {
         let text = name.as_str();
@@ -141,7 +141,7 @@ pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
 /// The query of an upstream request: the caller's query without parameters that carry credentials. The other parameters
 /// stay unchanged.
 pub fn query_for_provider<'q>(query: &'q str, from_caller: &HeaderMap) -> Cow<'q, str> {
-    let key = PresentedKey::of(from_caller);
+    let key = CallerKeyToStrip::of(from_caller);
     let mut folded = Vec::new();
     let mut is_kept = |member: &str| {
         let name = member.split_once('=').map_or(member, |(name, _)| name);

@@ -21,7 +21,7 @@ use crate::reload::Reloader;
 use crate::serve::HttpApp;
 use crate::snapshot::server::{self, ServerTls, ServerTlsPaths, read_tls};
 use accept::{AcceptContext, ListenerService};
-use app_service::HttpAppService;
+use app_service::HttpAppAdapter;
 use async_trait::async_trait;
 use client_stream::BufferSizes;
 use connections::ConnectionService;
@@ -153,7 +153,7 @@ impl ServerRuntime {
         socket: ListenSocket,
         limits: HttpAppServerLimits,
     ) {
-        let app = HttpAppService::new(app, limits.body_bytes_max, self.drain_state.clone());
+        let app = HttpAppAdapter::new(app, limits.body_bytes_max, self.drain_state.clone());
         let admission = AcceptContext {
             app: Arc::new(app),
             connection_permits: Arc::new(Semaphore::new(limits.connections)),

@@ -1,5 +1,6 @@
 //! Configuration reload: builds a new snapshot and swaps it in; an invalid file changes nothing.
 
+mod file_digests;
 pub mod running;
 pub mod watch;
 
@@ -11,6 +12,7 @@ use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot
 use crate::state::StateStore;
 use crate::state::settings::StoreSettings;
 use arc_swap::ArcSwap;
+use file_digests::FileDigests;
 use running::{ListenerAddresses, RunningSettings};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -22,6 +24,8 @@ pub struct Reloader {
     shared: SharedState,
     metrics: Arc<Metrics>,
     current: ArcSwap<Snapshot>,
+    /// The files that the snapshot in use was built from, besides `routes.yaml`.
+    files: Mutex<FileDigests>,
     running: Mutex<RunningSettings>,
     /// Allows one load at a time; the error of the last load, if it was refused.
     last: Mutex<Option<RefusedReload>>,
@@ -42,7 +46,7 @@ pub struct RefusedReload {
 /// The outcome of a load.
 #[derive(Clone, Debug)]
 pub enum ReloadOutcome {
-    /// The file has the same content as the configuration in use.
+    /// `routes.yaml` and the files that it names have the same content as those of the configuration in use.
     Unchanged {
         /// As in [`ReloadOutcome::Swapped`].
         needing_restart: Vec<&'static str>,
@@ -85,6 +89,7 @@ impl Reloader {
             shared,
             metrics,
             running: Mutex::new(running),
+            files: Mutex::new(FileDigests::of(&snapshot.files)),
             current: ArcSwap::from_pointee(snapshot),
             last: Mutex::new(None),
             replaced: Mutex::default(),
@@ -182,7 +187,11 @@ impl Reloader {
         let old = self.current();
         let needing_restart = self.lock_running().needing_restart(&snapshot);
         let revision = snapshot.revision.clone();
-        let unchanged = revision == old.revision && snapshot.files.is_empty();
+        let files = FileDigests::of(&snapshot.files);
+        let mut loaded = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let unchanged = revision == old.revision && *loaded == files;
+        *loaded = files;
+        drop(loaded);
         for setting in needing_restart.iter().filter(|_| !unchanged) {
             tracing::warn!(setting, "this setting has changed; restart to apply it");
         }

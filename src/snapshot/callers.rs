@@ -5,7 +5,7 @@ use super::router::Router;
 use crate::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
 use crate::catalog::limits::CallerLimits;
 use crate::catalog::model::Catalog;
-use crate::config::routes::{CallerConfig, CallerLimitsConfig, ModelLimitsConfig};
+use crate::config::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::filter::kind::FilterProvision;
 use crate::filter::registry;
 use crate::protocol::nearest::nearest;
@@ -100,7 +100,7 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
         connections,
         models,
     } = config;
-    let everywhere = ModelLimitsConfig {
+    let everywhere = CallerModelLimitsConfig {
         requests_per_minute: *requests_per_minute,
         tokens_per_minute: *tokens_per_minute,
         concurrent: *concurrent,
@@ -119,9 +119,9 @@ fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> 
 
 /// The entry of the model's own name, else that of the longest pattern that matches.
 fn most_exact<'c>(
-    models: &'c BTreeMap<String, ModelLimitsConfig>,
+    models: &'c BTreeMap<String, CallerModelLimitsConfig>,
     model: &str,
-) -> Option<&'c ModelLimitsConfig> {
+) -> Option<&'c CallerModelLimitsConfig> {
     let fitting = || {
         let patterns = models.iter();
         patterns
@@ -132,8 +132,8 @@ fn most_exact<'c>(
     models.get(model).or_else(fitting)
 }
 
-fn amounts(config: &ModelLimitsConfig) -> [(LimitKind, Option<u64>); 5] {
-    let ModelLimitsConfig {
+fn amounts(config: &CallerModelLimitsConfig) -> [(LimitKind, Option<u64>); 5] {
+    let CallerModelLimitsConfig {
         requests_per_minute,
         tokens_per_minute,
         concurrent,
@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn the_most_specific_model_pattern_applies() {
-        let of = |concurrent| ModelLimitsConfig {
+        let of = |concurrent| CallerModelLimitsConfig {
             concurrent: Some(concurrent),
-            ..ModelLimitsConfig::default()
+            ..CallerModelLimitsConfig::default()
         };
         let models = BTreeMap::from([
             ("*".to_string(), of(1)),

@@ -6,7 +6,7 @@ use crate::config::hint::did_you_mean;
 use crate::config::pointer::child;
 use crate::protocol::Protocol;
 use crate::scalar::Secret;
-use crate::task::definition::VideoFamilyConfig;
+use crate::task::definition::VideoFamilyDefinitionConfig;
 use crate::task::families::SHIPPED;
 use crate::task::family::VideoFamily;
 use crate::task::id::{TaskIdKey, TaskIdKeyRing};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 /// Builds the built-in families, those of the file over them, and the key ring.
 pub(crate) fn build(
-    configs: &BTreeMap<String, VideoFamilyConfig>,
+    configs: &BTreeMap<String, VideoFamilyDefinitionConfig>,
     keys: &[Secret],
     problems: &mut ProblemCollector<'_>,
 ) -> TaskSettings {
@@ -45,7 +45,7 @@ pub(crate) fn build(
 pub(crate) struct FamilyLookup<'a> {
     pub built: &'a TaskSettings,
     /// The families in the file: a declared family that could not be built was reported already.
-    pub declared: &'a BTreeMap<String, VideoFamilyConfig>,
+    pub declared: &'a BTreeMap<String, VideoFamilyDefinitionConfig>,
 }
 
 impl FamilyLookup<'_> {
@@ -106,10 +106,10 @@ impl FamilyLookup<'_> {
 
 /// All families, with the sections that each takes from a built-in one.
 fn complete(
-    configs: &BTreeMap<String, VideoFamilyConfig>,
-    shipped: &BTreeMap<String, VideoFamilyConfig>,
+    configs: &BTreeMap<String, VideoFamilyDefinitionConfig>,
+    shipped: &BTreeMap<String, VideoFamilyDefinitionConfig>,
     problems: &mut ProblemCollector<'_>,
-) -> BTreeMap<String, VideoFamilyConfig> {
+) -> BTreeMap<String, VideoFamilyDefinitionConfig> {
     let mut families = shipped.clone();
     for (name, config) in configs {
         // A family with a built-in name changes that family, unless `like` names another one.

@@ -8,7 +8,7 @@ use crate::catalog::model::Catalog;
 use crate::config::channels::{ChannelConfig, ProviderCredentialConfig};
 use crate::config::pointer::child;
 use crate::config::routes::{CallerConfig, RouteConfig};
-use crate::filter::kind::{FilterKind, FilterProvision};
+use crate::filter::kind::{FilterDescriptor, FilterProvision};
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::protocol::secret_shape;
@@ -253,7 +253,7 @@ impl UnusedSettingsCheck<'_> {
     fn routes_with(
         &self,
         provision: FilterProvision,
-    ) -> impl Iterator<Item = (&Route, &'static FilterKind)> {
+    ) -> impl Iterator<Item = (&Route, &'static FilterDescriptor)> {
         let routes = self.router.routes().iter().map(|route| &**route);
         routes.filter_map(move |route| Some((route, route.request.provider_of(provision)?)))
     }

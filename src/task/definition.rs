@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 /// A family of video providers: how tasks are created, queried and mapped.
 #[derive(Clone, Debug, Default, Deserialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, default)]
-pub struct VideoFamilyConfig {
+pub struct VideoFamilyDefinitionConfig {
     /// A built-in family whose sections are used where this one has none. Default: none.
     pub extends: Option<String>,
     /// Native protocol of the family. Requests mapped from the generic protocol are validated against its
@@ -274,7 +274,7 @@ fn default_final_cache_ttl() -> HumanDuration {
     HumanDuration::seconds(60 * 60)
 }
 
-impl VideoFamilyConfig {
+impl VideoFamilyDefinitionConfig {
     /// This family with the sections of another one where it has none.
     pub fn or(self, base: &Self) -> Self {
         let base = base.clone();

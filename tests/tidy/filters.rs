@@ -3,7 +3,7 @@
 use super::documents::{build, keys, yaml_blocks};
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::filter::chain::NamedFilter;
-use headgate::filter::kind::{ChainSide, FilterKind};
+use headgate::filter::kind::{ChainSide, FilterDescriptor};
 use headgate::filter::registry::FILTERS;
 use headgate::snapshot::Snapshot;
 use regex::Regex;
@@ -181,12 +181,12 @@ fn every_page_begins_with_its_filters_name() {
     assert_none("a page is found by its filter's name", &offenders);
 }
 
-fn fixture(kind: &FilterKind) -> String {
+fn fixture(kind: &FilterDescriptor) -> String {
     format!("tests/fixtures/filters/{}.yaml", kind.name)
 }
 
 fn defines_a_filter(file: &TextFile) -> bool {
-    file.path.starts_with("src/filter/") && file.text.contains("pub const KIND: FilterKind")
+    file.path.starts_with("src/filter/") && file.text.contains("pub const KIND: FilterDescriptor")
 }
 
 /// The names of files without folder and extension, except for an index.
@@ -202,7 +202,7 @@ fn stems(files: impl IntoIterator<Item = TextFile>, extension: &str) -> BTreeSet
     names.collect()
 }
 
-fn uses(snapshot: &Snapshot, kind: &FilterKind) -> bool {
+fn uses(snapshot: &Snapshot, kind: &FilterDescriptor) -> bool {
     let named = |filters: &[NamedFilter]| filters.iter().any(|named| named.kind.name == kind.name);
     snapshot
         .router
@@ -216,7 +216,7 @@ fn uses(snapshot: &Snapshot, kind: &FilterKind) -> bool {
 }
 
 /// The names of settings, including those of nested objects.
-fn settings_of(kind: &FilterKind) -> BTreeSet<String> {
+fn settings_of(kind: &FilterDescriptor) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     if let Some(schema) = kind.settings {
         gather_properties(&schema(), &mut names);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// The state of one of a caller's limits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RateLimitHeaders {
+pub struct RateLimitStatus {
     pub limit: u64,
     pub remaining: u64,
     /// The time until the whole limit is free again.
@@ -20,7 +20,7 @@ pub enum RateLimitUnit {
     Tokens,
 }
 
-impl RateLimitHeaders {
+impl RateLimitStatus {
     /// The names and values of the headers; `now` is in Unix milliseconds.
     ///
     /// The messages protocol has its own names and points in time; other protocols have chat's names and durations.
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn each_protocol_has_its_header_names() {
-        let allowance = RateLimitHeaders {
+        let allowance = RateLimitStatus {
             limit: 60,
             remaining: 7,
             reset: Duration::from_millis(61_500),

@@ -2,7 +2,7 @@
 
 mod reason;
 
-use super::json::tape_values::TapeAdapter;
+use super::json::tape_values::JsonSchemaTapeAdapter;
 use super::json::{DocumentNode, JsonDocument};
 use super::nearest::nearest;
 use jsonschema::error::ValidationErrorKind as Kind;
@@ -14,7 +14,7 @@ const WORDS: &str = "errorMessage";
 
 /// A compiled JSON Schema; draft 2020-12, unless it declares another.
 pub struct CompiledSchema {
-    validator: Validator<TapeAdapter>,
+    validator: Validator<JsonSchemaTapeAdapter>,
     /// The schema as written, for its messages.
     source: Value,
 }
@@ -49,7 +49,7 @@ impl CompiledSchema {
     /// # Errors
     /// What is wrong with the schema, and where.
     pub fn compile(schema: &Value) -> Result<Self, InvalidSchema> {
-        jsonschema::options_for::<TapeAdapter>()
+        jsonschema::options_for::<JsonSchemaTapeAdapter>()
             .build(schema)
             .map(|validator| Self {
                 validator,

@@ -29,12 +29,12 @@ pub struct ResourceStore(Mutex<Vec<StoredResource>>);
 struct StoredResource {
     account: String,
     kind: ResourceKind,
-    entry: ResourceObject,
+    entry: SimulatedResource,
     /// The items of a conversation, the files of a container.
-    parts: Vec<ResourceObject>,
+    parts: Vec<SimulatedResource>,
 }
 
-struct ResourceObject {
+struct SimulatedResource {
     id: String,
     json: JsonText,
     content: Bytes,
@@ -49,7 +49,7 @@ pub struct UploadBody {
 }
 
 impl StoredResource {
-    fn part(&self, id: &str) -> Result<(usize, &ResourceObject), ApiError> {
+    fn part(&self, id: &str) -> Result<(usize, &SimulatedResource), ApiError> {
         let mut parts = self.parts.iter().enumerate();
         let found = parts.find(|(_, part)| part.id == id);
         found.ok_or_else(|| unknown(self.kind, id))
@@ -72,7 +72,7 @@ fn put(
     resources: &mut Vec<StoredResource>,
     account: &str,
     kind: ResourceKind,
-    entry: ResourceObject,
+    entry: SimulatedResource,
 ) {
     resources.push(StoredResource {
         account: account.to_owned(),
@@ -229,7 +229,7 @@ fn new_entry(
     form: UploadBody,
     dialect: ApiDialect,
     ids: &IdGenerator,
-) -> ResourceObject {
+) -> SimulatedResource {
     let created_at = clock::unix_seconds();
     let (id, json) = match (kind, dialect) {
         (ResourceKind::Files, ApiDialect::Messages) => {
@@ -267,7 +267,7 @@ fn new_entry(
             (id, json)
         }
     };
-    ResourceObject {
+    SimulatedResource {
         id,
         json,
         content: form.content,
@@ -279,7 +279,7 @@ fn new_parts(
     id: &str,
     form: UploadBody,
     ids: &IdGenerator,
-) -> Vec<ResourceObject> {
+) -> Vec<SimulatedResource> {
     if kind == ResourceKind::Containers {
         let part = ids.next("cfile_");
         let json = object! {
@@ -287,7 +287,7 @@ fn new_parts(
             "created_at": clock::unix_seconds(), "bytes": form.content.len(),
             "path": format!("/mnt/data/{}", form.filename), "source": "user",
         };
-        return vec![ResourceObject {
+        return vec![SimulatedResource {
             id: part,
             json,
             content: form.content,
@@ -302,7 +302,7 @@ fn new_parts(
                 "role": model_request::text_at(item, "role"),
                 "content": item.get("content").cloned().unwrap_or_default(),
             };
-            ResourceObject {
+            SimulatedResource {
                 id,
                 json,
                 content: Bytes::new(),
@@ -311,7 +311,7 @@ fn new_parts(
         .collect()
 }
 
-fn list<'e>(entries: impl Iterator<Item = &'e ResourceObject>) -> JsonText {
+fn list<'e>(entries: impl Iterator<Item = &'e SimulatedResource>) -> JsonText {
     let (ids, data): (Vec<&str>, Vec<&JsonText>) = entries
         .map(|entry| (entry.id.as_str(), &entry.json))
         .unzip();

@@ -1,7 +1,7 @@
 //! Fetches the images that a response refers to by URL, and inserts them as base64.
 
 use crate::catalog::egress::EgressPolicy;
-use crate::filter::fetch::{FetchLimits, FetchedFile, FileFetcher};
+use crate::filter::fetch::{FetchLimits, FetchedFile, ResponseFileFetcher};
 use crate::protocol::images::{ImageToConvert, encode_onto, type_of};
 use crate::protocol::json::edit::JsonEdits;
 use bytes::Bytes;
@@ -22,7 +22,7 @@ const WITHIN: Duration = Duration::from_secs(30);
 /// Inserts the images into a response whose caller asked for base64. Returns whether all of them were inserted.
 pub(super) async fn inline(
     mismatched: &[ImageToConvert<'_>],
-    fetch: Option<&dyn FileFetcher>,
+    fetch: Option<&dyn ResponseFileFetcher>,
     egress: &EgressPolicy,
     edits: &mut JsonEdits,
     request_id: &str,

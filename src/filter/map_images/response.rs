@@ -4,7 +4,7 @@ use super::inline::inline;
 use crate::catalog::egress::EgressPolicy;
 use crate::filter::view::{RequestView, ResponseView};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::images::{self, ImageDelivery, complete};
+use crate::protocol::images::{self, RequestedImageDelivery, complete};
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind};
 use crate::protocol::redact::redact;
@@ -21,7 +21,8 @@ const RESPONSE_FORMAT: HeaderValue = HeaderValue::from_static(images::RESPONSE_F
 pub(super) fn name_ignored_for_streams(request: &mut RequestView) {
     let streams_urls = request.body.document().is_some_and(|asked| {
         let streams = asked.root().get("stream").and_then(DocumentNode::as_bool);
-        streams == Some(true) && ImageDelivery::requested_by(asked) == Some(ImageDelivery::Url)
+        streams == Some(true)
+            && RequestedImageDelivery::requested_by(asked) == Some(RequestedImageDelivery::Url)
     });
     if streams_urls {
         request.response_headers.insert(IGNORED, RESPONSE_FORMAT);
@@ -60,11 +61,13 @@ pub(super) async fn finish(
     }
     let mut edits = JsonEdits::default();
     complete(&mut edits, &document, asked, unix_ms() / 1000);
-    let is_as_asked = match ImageDelivery::requested_by(asked) {
+    let is_as_asked = match RequestedImageDelivery::requested_by(asked) {
         None => true,
-        Some(ImageDelivery::Url) => ImageDelivery::Url.mismatched_images(&document).is_empty(),
-        Some(ImageDelivery::Base64) => {
-            let mismatched = ImageDelivery::Base64.mismatched_images(&document);
+        Some(RequestedImageDelivery::Url) => RequestedImageDelivery::Url
+            .mismatched_images(&document)
+            .is_empty(),
+        Some(RequestedImageDelivery::Base64) => {
+            let mismatched = RequestedImageDelivery::Base64.mismatched_images(&document);
             let fetch = request.fetch.as_deref();
             inline(&mismatched, fetch, egress, &mut edits, &request.id).await
         }

@@ -2,7 +2,7 @@
 
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::protocol::rate_limit_headers::{RateLimitHeaders, RateLimitUnit, duration_text};
+use crate::protocol::rate_limit_headers::{RateLimitStatus, RateLimitUnit, duration_text};
 use crate::state::admission::{AdmissionLimit, LimitKind, LimitStatus};
 use http::{HeaderName, HeaderValue};
 use std::time::Duration;
@@ -72,12 +72,12 @@ fn tightest(
     counted: RateLimitUnit,
     limits: &[AdmissionLimit],
     limit_statuses: &[LimitStatus],
-) -> Option<RateLimitHeaders> {
+) -> Option<RateLimitStatus> {
     limits
         .iter()
         .zip(limit_statuses)
         .filter(|(limit, _)| header_unit(limit.measure) == Some(counted))
-        .map(|(limit, status)| RateLimitHeaders {
+        .map(|(limit, status)| RateLimitStatus {
             limit: limit.most,
             remaining: status.remaining,
             reset: status.reset,

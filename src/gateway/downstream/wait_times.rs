@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 /// The wait times of an exchange so far.
 #[derive(Default)]
-pub struct WaitTimeRecorder {
+pub struct ExchangeWaitRecorder {
     upstream: WaitTime,
     client: WaitTime,
     /// Length of the current wait for the provider, which may span several futures.
@@ -26,7 +26,7 @@ enum WaitSide {
     Client,
 }
 
-impl WaitTimeRecorder {
+impl ExchangeWaitRecorder {
     /// Waits for the provider. `answered` returns whether the result ends the current wait.
     pub async fn upstream<T>(
         &mut self,
@@ -88,13 +88,13 @@ impl WaitTimeRecorder {
 
 /// A wait in progress. It ends when the guard is dropped, whether the future completed or was cancelled.
 struct WaitGuard<'w> {
-    wait_times: &'w mut WaitTimeRecorder,
+    wait_times: &'w mut ExchangeWaitRecorder,
     side: WaitSide,
     began: Instant,
 }
 
 impl<'w> WaitGuard<'w> {
-    fn begin(wait_times: &'w mut WaitTimeRecorder, side: WaitSide) -> Self {
+    fn begin(wait_times: &'w mut ExchangeWaitRecorder, side: WaitSide) -> Self {
         let began = Instant::now();
         if let Some(last_ended) = wait_times.last_ended {
             wait_times.between = wait_times.between.max(began - last_ended);
@@ -132,7 +132,7 @@ impl Drop for WaitGuard<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::WaitTimeRecorder;
+    use super::ExchangeWaitRecorder;
     use crate::observe::wait_times::{WaitTime, WaitTimes};
     use std::time::{Duration, Instant};
     use tokio::time::sleep;
@@ -143,7 +143,7 @@ mod tests {
     #[tokio::test]
     async fn time_is_attributed_to_upstream_client_and_gateway() {
         let began = Instant::now();
-        let mut wait_times = WaitTimeRecorder::default();
+        let mut wait_times = ExchangeWaitRecorder::default();
         wait_times.upstream(sleep(SHORT), |()| true).await;
         std::thread::sleep(SHORT);
         wait_times.upstream(sleep(SHORT), |()| false).await;
@@ -164,7 +164,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_ready_future_counts_as_no_wait() {
-        let mut wait_times = WaitTimeRecorder::default();
+        let mut wait_times = ExchangeWaitRecorder::default();
         for _ in 0..100 {
             wait_times.upstream(async {}, |()| true).await;
             wait_times.client(async {}).await;

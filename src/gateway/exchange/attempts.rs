@@ -14,7 +14,7 @@ use crate::channel::unusable::NoUsableChannel;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::deadline::in_time;
-use crate::gateway::downstream::{UpstreamWaitInterruption, WaitTimeRecorder};
+use crate::gateway::downstream::{ExchangeWaitRecorder, UpstreamWaitInterruption};
 use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::client::{SendError, SendProgress};
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
@@ -69,7 +69,7 @@ pub(super) struct Attempts<'e> {
     pub(super) request: &'e mut RequestView,
     pub(super) record: &'e mut ExchangeRecord,
     pub(super) policy: RetryPolicy,
-    pub(super) wait_times: WaitTimeRecorder,
+    pub(super) wait_times: ExchangeWaitRecorder,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
     /// Progress of the current attempt.

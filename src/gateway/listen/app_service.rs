@@ -21,14 +21,14 @@ const BODY_DEADLINE: Duration = Duration::from_secs(60);
 const ANSWER_DEADLINE: Duration = Duration::from_secs(24 * 3600);
 
 /// Adapts an [`HttpApp`] to Pingora's HTTP application.
-pub struct HttpAppService<A> {
+pub struct HttpAppAdapter<A> {
     app: A,
     body_bytes_max: u64,
     options: HttpServerOptions,
     drain_state: Arc<DrainState>,
 }
 
-impl<A> HttpAppService<A> {
+impl<A> HttpAppAdapter<A> {
     /// Requests with bodies above `body_bytes_max` bytes get 413.
     pub fn new(app: A, body_bytes_max: u64, drain_state: Arc<DrainState>) -> Self {
         let mut options = HttpServerOptions::default();
@@ -43,7 +43,7 @@ impl<A> HttpAppService<A> {
 }
 
 #[async_trait]
-impl<A: HttpApp> HttpServerApp for HttpAppService<A> {
+impl<A: HttpApp> HttpServerApp for HttpAppAdapter<A> {
     async fn process_new_http(
         self: &Arc<Self>,
         mut session: ServerSession,
@@ -78,7 +78,7 @@ impl From<Fault> for ClientGoneError {
     }
 }
 
-impl<A: HttpApp> HttpAppService<A> {
+impl<A: HttpApp> HttpAppAdapter<A> {
     async fn respond(&self, downstream: &mut Downstream) -> Result<(), ClientGoneError> {
         let body = match downstream
             .read_body(self.body_bytes_max, BODY_DEADLINE, None)

@@ -7,7 +7,9 @@ use super::dial::{self, UpstreamConnectionPool};
 use super::wire::{read_head, write_request};
 use crate::catalog::egress::{EgressPolicy, EgressTarget};
 use crate::channel::address_cache::AddressCache;
-use crate::filter::fetch::{FetchError, FetchFuture, FetchLimits, FetchedFile, FileFetcher};
+use crate::filter::fetch::{
+    FetchError, FetchFuture, FetchLimits, FetchedFile, ResponseFileFetcher,
+};
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
 use http::uri::{Scheme, Uri};
@@ -33,7 +35,7 @@ pub struct HttpFileFetcher {
 }
 
 /// A parsed URL.
-struct FetchTarget {
+struct FetchUrl {
     is_https: bool,
     host: Arc<str>,
     port: u16,
@@ -44,7 +46,7 @@ struct FetchTarget {
 /// The response of a server.
 enum FetchResponse {
     File(FetchedFile),
-    Redirect(FetchTarget),
+    Redirect(FetchUrl),
 }
 
 impl HttpFileFetcher {
@@ -62,7 +64,7 @@ impl HttpFileFetcher {
         egress: &EgressPolicy,
         bytes_max: usize,
     ) -> Result<FetchedFile, FetchError> {
-        let mut target = FetchTarget::parse(url)?;
+        let mut target = FetchUrl::parse(url)?;
         for _ in 0..=REDIRECTS_MAX {
             let mut session = self.connect(&target, egress).await?;
             let answered = request_file(&mut session, &target, bytes_max).await;
@@ -77,7 +79,7 @@ impl HttpFileFetcher {
 
     async fn connect(
         &self,
-        target: &FetchTarget,
+        target: &FetchUrl,
         egress: &EgressPolicy,
     ) -> Result<HttpSession, FetchError> {
         let found = self.addresses.of(&target.host).await;
@@ -107,7 +109,7 @@ impl HttpFileFetcher {
     }
 }
 
-impl FileFetcher for HttpFileFetcher {
+impl ResponseFileFetcher for HttpFileFetcher {
     fn fetch<'a>(
         &'a self,
         url: &'a str,
@@ -126,7 +128,7 @@ impl FileFetcher for HttpFileFetcher {
     }
 }
 
-impl FetchTarget {
+impl FetchUrl {
     fn parse(url: &str) -> Result<Self, FetchError> {
         let uri: Uri = url.parse().map_err(|_| unfetched("not a URL"))?;
         let is_https = match uri.scheme() {
@@ -211,7 +213,7 @@ impl FetchTarget {
 
 async fn request_file(
     session: &mut HttpSession,
-    target: &FetchTarget,
+    target: &FetchUrl,
     bytes_max: usize,
 ) -> Result<FetchResponse, FetchError> {
     let head = Box::new(target.head()?);
@@ -265,7 +267,7 @@ fn broken(fault: Fault) -> FetchError {
 
 #[cfg(test)]
 mod tests {
-    use super::FetchTarget;
+    use super::FetchUrl;
 
     #[test]
     fn a_url_is_taken_apart_or_refused() {
@@ -279,7 +281,7 @@ mod tests {
             ("http://127.0.0.1:81", "127.0.0.1", 81, "/"),
             ("https://[::1]/", "::1", 443, "/"),
         ] {
-            let target = FetchTarget::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
+            let target = FetchUrl::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
             assert_eq!(
                 (&*target.host, target.port, &*target.path_and_query),
                 (host, port, path)
@@ -293,13 +295,13 @@ mod tests {
             "https://u:p@x.example/",
             "data:image/png;base64,AA==",
         ] {
-            assert!(FetchTarget::parse(url).is_err(), "{url}");
+            assert!(FetchUrl::parse(url).is_err(), "{url}");
         }
     }
 
     #[test]
     fn a_redirect_leads_to_a_path_or_to_a_url() {
-        let from = FetchTarget::parse("https://x.example/a").unwrap();
+        let from = FetchUrl::parse("https://x.example/a").unwrap();
         for (location, host, path) in [
             ("/b?c#d", "x.example", "/b?c"),
             ("https://y.example/b", "y.example", "/b"),

@@ -19,7 +19,7 @@ use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
 use super::{StateStore, StoreFuture, StoreUnavailable};
 use bytes::Bytes;
 use file::{FileWrite, StateDatabase, StateFileError};
-use reader::StateFileReader;
+use reader::StateReaderThread;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -31,7 +31,7 @@ pub struct SqliteStore {
     counts: Arc<Mutex<LimitCounters>>,
     limiter: Mutex<PerSecondLimiter>,
     queue: Arc<WriteQueue>,
-    reader: StateFileReader,
+    reader: StateReaderThread,
     tally: Arc<StoreCounters>,
     clock: Clock,
 }
@@ -50,7 +50,7 @@ impl SqliteStore {
         let counts = Arc::new(Mutex::new(counts));
         let queue = Arc::new(WriteQueue::default());
         let tally = Arc::new(StoreCounters::new(true));
-        let reader = StateFileReader::start(
+        let reader = StateReaderThread::start(
             StateDatabase::open(path)?,
             path.to_path_buf(),
             tally.clone(),

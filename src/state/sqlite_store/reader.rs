@@ -18,7 +18,7 @@ const WAITING_MAX: usize = 1_000;
 const MAX_WAIT: Duration = Duration::from_secs(1);
 
 /// A handle that sends reads to the reader thread.
-pub struct StateFileReader {
+pub struct StateReaderThread {
     request_sender: SyncSender<ReadRequest>,
     tally: Arc<StoreCounters>,
 }
@@ -38,7 +38,7 @@ enum ReadRequest {
 
 type ReadResponder<T> = oneshot::Sender<Result<Option<T>, StoreUnavailable>>;
 
-impl StateFileReader {
+impl StateReaderThread {
     /// Starts the thread, which ends when the last handle is dropped.
     ///
     /// # Errors

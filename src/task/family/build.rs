@@ -6,7 +6,7 @@ mod responses;
 use super::call::{ID, RequestTemplate, TaskCreateCall};
 use super::{TaskCancelCall, TaskQueryCall, VideoFamily};
 use crate::task::definition::{
-    TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, VideoFamilyConfig,
+    TaskCancelConfig, TaskCreateConfig, TaskQueryConfig, VideoFamilyDefinitionConfig,
 };
 use crate::task::state::TaskState;
 use http::uri::PathAndQuery;
@@ -26,7 +26,10 @@ pub struct InvalidFamily {
 impl VideoFamily {
     /// # Errors
     /// All errors in the definition.
-    pub fn new(name: &str, config: &VideoFamilyConfig) -> Result<Self, Vec<InvalidFamily>> {
+    pub fn new(
+        name: &str,
+        config: &VideoFamilyDefinitionConfig,
+    ) -> Result<Self, Vec<InvalidFamily>> {
         let mut faults = FamilyErrors::default();
         let built = faults.family(name, config);
         match built {
@@ -58,7 +61,7 @@ impl FamilyErrors {
         section.as_ref()
     }
 
-    fn family(&mut self, name: &str, config: &VideoFamilyConfig) -> Option<VideoFamily> {
+    fn family(&mut self, name: &str, config: &VideoFamilyDefinitionConfig) -> Option<VideoFamily> {
         let create = self.section("create", &config.create);
         let create = create.map(|create| self.create(create));
         let query = self.section("query", &config.query);

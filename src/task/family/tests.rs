@@ -10,7 +10,7 @@ mod statuses;
 
 use super::*;
 use crate::protocol::json::{JsonDocument, JsonLimits};
-use crate::task::definition::VideoFamilyConfig;
+use crate::task::definition::VideoFamilyDefinitionConfig;
 use crate::task::families::shipped;
 use crate::task::id::TaskId;
 use crate::task::status::TaskStatus;
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 const CREATED: u64 = 1_780_732_800;
 const HOUR_MS: u64 = 3_600_000;
 
-fn config(yaml: &str) -> VideoFamilyConfig {
+fn config(yaml: &str) -> VideoFamilyDefinitionConfig {
     let value: Value = serde_saphyr::from_str(yaml).unwrap();
     serde_json::from_value(value).unwrap()
 }

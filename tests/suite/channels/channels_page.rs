@@ -236,7 +236,15 @@ async fn success_rate_and_latency_are_those_of_the_attempts_on_a_model() {
     for _ in 0..8 {
         assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     }
-    let page = page(&gateway).await;
+    let attempts = |page: &Value, channel: &str| {
+        named(named(page, "channels", channel), "models", "demo-large")["attempts"].clone()
+    };
+    // An attempt is counted when its response has ended, which may be after the caller has it.
+    let page = eventually("all attempts", async || {
+        let page = page(&gateway).await;
+        (attempts(&page, "busy") == 8 && attempts(&page, "openai") == 2).then_some(page)
+    })
+    .await;
     let shown = |channel: &str, name: &str| {
         named(named(&page, "channels", channel), "models", name).clone()
     };

@@ -20,12 +20,12 @@ const ACK: u8 = 1;
 pub struct Http2Frames<S> {
     stream: S,
     pub sent: usize,
-    ended: BTreeMap<u32, StreamEnd>,
+    ended: BTreeMap<u32, StreamEndState>,
 }
 
 /// How the peer ended a stream or the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum StreamEnd {
+pub enum StreamEndState {
     /// A response with this status.
     Status(u16),
     /// RST_STREAM without a response.
@@ -87,14 +87,14 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
     }
 
     /// Reads until a stream has ended or has a response.
-    pub async fn ended(&mut self, stream: u32) -> StreamEnd {
+    pub async fn ended(&mut self, stream: u32) -> StreamEndState {
         loop {
             if let Some(ended) = self.ended.get(&stream) {
                 return *ended;
             }
             let read = timeout(PATIENCE, self.read_frame()).await;
             if !read.expect("nothing came") {
-                return StreamEnd::Connection;
+                return StreamEndState::Connection;
             }
         }
     }
@@ -115,11 +115,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Http2Frames<S> {
             HEADERS => drop(
                 self.ended
                     .entry(stream)
-                    .or_insert(StreamEnd::Status(status_of(&payload))),
+                    .or_insert(StreamEndState::Status(status_of(&payload))),
             ),
             RST_STREAM => {
                 let reason = u32::from_be_bytes(payload[..4].try_into().unwrap());
-                self.ended.entry(stream).or_insert(StreamEnd::Reset(reason));
+                self.ended
+                    .entry(stream)
+                    .or_insert(StreamEndState::Reset(reason));
             }
             SETTINGS if head[4] & ACK == 0 => {
                 let ack = frame(SETTINGS, ACK, 0, b"");

@@ -3,7 +3,8 @@
 use crate::harness::certificates::Authority;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::http2_frames::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, Http2Frames, StreamEnd, frame, literal,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, Http2Frames, StreamEndState, frame,
+    literal,
 };
 use crate::harness::request::ANN;
 use crate::harness::{Gateway, Simulator, config};
@@ -89,8 +90,8 @@ fn get_models() -> Vec<u8> {
 #[tokio::test]
 async fn a_malformed_head_is_refused_and_the_connection_lives_on() {
     let world = Http2Setup::start().await;
-    let bad_request = StreamEnd::Status(400);
-    let reset = StreamEnd::Reset(PROTOCOL_ERROR);
+    let bad_request = StreamEndState::Status(400);
+    let reset = StreamEndState::Reset(PROTOCOL_ERROR);
     let path = |path: &'static str| request(&[(":path", Some(path))], &[]);
     let authority = |authority: &'static str| request(&[(":authority", Some(authority))], &[]);
     let added = |name: &'static str, value: &'static str| request(&[], &[(name, value)]);
@@ -166,12 +167,19 @@ async fn a_malformed_head_is_refused_and_the_connection_lives_on() {
         let text = block.escape_ascii().to_string();
         // Some are refused by the HTTP/2 library, and some of these by an earlier check.
         let ended = connection.ended(1).await;
-        let refused = matches!(ended, StreamEnd::Status(400) | StreamEnd::Reset(_));
+        let refused = matches!(
+            ended,
+            StreamEndState::Status(400) | StreamEndState::Reset(_)
+        );
         assert!(refused, "{ended:?} and not {expected:?}: {text}");
         connection
             .send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &get_models()))
             .await;
-        assert_eq!(connection.ended(3).await, StreamEnd::Status(200), "{text}");
+        assert_eq!(
+            connection.ended(3).await,
+            StreamEndState::Status(200),
+            "{text}"
+        );
     }
     assert_eq!(world.simulator.records().await.len(), 0);
 }
@@ -184,7 +192,7 @@ async fn a_refused_target_is_named_and_logged() {
     connection
         .send(&frame(HEADERS, END_HEADERS | END_STREAM, 1, &block))
         .await;
-    assert_eq!(connection.ended(1).await, StreamEnd::Status(400));
+    assert_eq!(connection.ended(1).await, StreamEndState::Status(400));
     let line = world.gateway.log_line(|line| line["status"] == 400).await;
     assert!(
         line.to_string()
@@ -226,15 +234,22 @@ async fn trailers_that_change_the_message_are_refused_and_others_are_not() {
         let ended = connection.ended(1).await;
         let text = trailers.escape_ascii().to_string();
         match refused {
-            true => assert!(matches!(ended, StreamEnd::Reset(_)), "{ended:?} {text}"),
-            false => assert_eq!(ended, StreamEnd::Status(200), "{text}"),
+            true => assert!(
+                matches!(ended, StreamEndState::Reset(_)),
+                "{ended:?} {text}"
+            ),
+            false => assert_eq!(ended, StreamEndState::Status(200), "{text}"),
         }
         let asked = world.simulator.records().await.len() - before;
         assert_eq!(asked, usize::from(!refused), "{text}");
         connection
             .send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &get_models()))
             .await;
-        assert_eq!(connection.ended(3).await, StreamEnd::Status(200), "{text}");
+        assert_eq!(
+            connection.ended(3).await,
+            StreamEndState::Status(200),
+            "{text}"
+        );
     }
 }
 
@@ -268,7 +283,7 @@ async fn a_header_list_beyond_its_bounds_is_answered_431_and_logged() {
         connection.send(&bytes).await;
         assert_eq!(
             connection.ended(1).await,
-            StreamEnd::Status(expected),
+            StreamEndState::Status(expected),
             "{}",
             block.len()
         );
@@ -276,7 +291,7 @@ async fn a_header_list_beyond_its_bounds_is_answered_431_and_logged() {
             .send(&frame(HEADERS, END_HEADERS | END_STREAM, 3, &get_models()))
             .await;
         if expected == 431 {
-            assert_eq!(connection.ended(3).await, StreamEnd::Status(200));
+            assert_eq!(connection.ended(3).await, StreamEndState::Status(200));
             world.gateway.log_line(|line| line["status"] == 431).await;
         }
     }
@@ -294,7 +309,7 @@ async fn a_header_block_without_an_end_is_closed_at_the_header_timeout() {
         let mut connection = world.connect(WINDOW).await;
         connection.send(&begun).await;
         let began = Instant::now();
-        assert_eq!(connection.ended(1).await, StreamEnd::Connection);
+        assert_eq!(connection.ended(1).await, StreamEndState::Connection);
         assert!(
             began.elapsed() < Duration::from_secs(10),
             "{:?}",

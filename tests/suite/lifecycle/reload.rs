@@ -160,6 +160,25 @@ async fn a_schema_that_changes_is_used_from_then_on() {
 }
 
 #[tokio::test]
+async fn a_reload_of_unchanged_files_reports_that_nothing_changed() {
+    let world = TestSetup::start().await;
+    let first = world.gateway.page("POST", "/reload").await.json();
+    assert_eq!(first["result"], "unchanged", "{first}");
+    let mut config = config::standard(&world.simulator.url());
+    config["channels"]["openai"]["weight"] = 2.into();
+    world
+        .gateway
+        .folder
+        .replace("routes.yaml", format!("{config:#}"));
+    // The file is loaded by this request, or has been by the watch.
+    let second = world.gateway.page("POST", "/reload").await.json();
+    assert_ne!(second["revision"], first["revision"], "{second}");
+    let third = world.gateway.page("POST", "/reload").await.json();
+    assert_eq!(third["result"], "unchanged", "{third}");
+    assert_eq!(third["revision"], second["revision"], "{third}");
+}
+
+#[tokio::test]
 async fn an_exchange_keeps_the_configuration_it_began_with() {
     let world = TestSetup::start().await;
     let mut reply = world

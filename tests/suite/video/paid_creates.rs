@@ -3,7 +3,7 @@
 //! `cargo test --test suite paid_creates:: -- --nocapture` prints the table.
 
 use crate::harness::video::{FAMILY_A, FAMILY_B, GENERIC, count, create, video_config};
-use crate::harness::{Gateway, Simulator, config};
+use crate::harness::{Gateway, Simulator, config, eventually};
 use serde_json::{Value, json};
 
 /// The routes of a create, each with the model, its channel and the version in that channel's URL.
@@ -164,12 +164,17 @@ async fn a_paid_create_that_failed_counts_under_the_name_of_its_failure() {
             let base_url = format!("http://{}/~{directives}/api/{version}", bad.address);
             let gateway = gateway(&good, channel, &base_url).await;
             create(&gateway, path, model).await;
-            let metrics = gateway.metrics().await;
-            let count = |labels: &[_]| metrics.sum("headgate_attempts_total", labels);
             let shown = format!("{directives}, {path}, {model}");
-            let first = ("channel", "first");
-            assert_eq!(count(&[first, ("outcome", outcome)]), 1.0, "{shown}");
-            assert_eq!(count(&[first]), 1.0, "{shown}");
+            // An attempt is counted when its response has ended, which may be after the caller has it.
+            let counted = eventually(&shown, async || {
+                let metrics = gateway.metrics().await;
+                let count = |labels: &[_]| metrics.sum("headgate_attempts_total", labels);
+                let first = ("channel", "first");
+                let of_outcome = count(&[first, ("outcome", outcome)]);
+                (count(&[first]) > 0.0).then_some((of_outcome, count(&[first])))
+            })
+            .await;
+            assert_eq!(counted, (1.0, 1.0), "{shown}");
         }
     }
 }

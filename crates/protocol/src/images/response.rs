@@ -17,7 +17,7 @@ const NO_DETAILS: &str = r#"{"image_tokens":0,"text_tokens":0}"#;
 
 /// How the caller wants to receive images.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImageDelivery {
+pub enum RequestedImageDelivery {
     Url,
     Base64,
 }
@@ -29,7 +29,7 @@ pub struct ImageToConvert<'a> {
     pub url: Option<Cow<'a, str>>,
 }
 
-impl ImageDelivery {
+impl RequestedImageDelivery {
     /// The format that the request asks for; `None` if it does not say.
     pub fn requested_by(request: &JsonDocument) -> Option<Self> {
         let format = request.root().get(RESPONSE_FORMAT)?.as_str()?;

@@ -276,7 +276,7 @@ fn images_in_a_mismatched_format_are_found() {
         &json!({"data": [{"url": "https://x.example/1"}, {"b64_json": "AAAA"},
         {"url": "https://x.example/2", "b64_json": ""}, {"url": "u", "b64_json": "b"}, {}]}),
     );
-    let urls = |wanted: ImageDelivery| {
+    let urls = |wanted: RequestedImageDelivery| {
         let found = wanted.mismatched_images(&answer);
         found
             .iter()
@@ -284,22 +284,22 @@ fn images_in_a_mismatched_format_are_found() {
             .collect::<Vec<_>>()
     };
     let url = |n: u8| Some(format!("https://x.example/{n}"));
-    assert_eq!(urls(ImageDelivery::Base64), [url(1), url(2)]);
-    assert_eq!(urls(ImageDelivery::Url), [None]);
+    assert_eq!(urls(RequestedImageDelivery::Base64), [url(1), url(2)]);
+    assert_eq!(urls(RequestedImageDelivery::Url), [None]);
     let mut edits = JsonEdits::default();
-    for unlike in ImageDelivery::Base64.mismatched_images(&answer) {
+    for unlike in RequestedImageDelivery::Base64.mismatched_images(&answer) {
         unlike.inline(&mut edits, "\"QQ==\"".into());
     }
     let answer: Value = serde_json::from_slice(&edits.apply(answer.body()).to_bytes()).unwrap();
     assert_eq!(answer["data"][0], json!({"b64_json": "QQ=="}));
     assert_eq!(answer["data"][2], json!({"b64_json": "QQ=="}));
     for (format, wanted) in [
-        ("url", Some(ImageDelivery::Url)),
-        ("b64_json", Some(ImageDelivery::Base64)),
+        ("url", Some(RequestedImageDelivery::Url)),
+        ("b64_json", Some(RequestedImageDelivery::Base64)),
         ("x", None),
     ] {
         let request = document(&json!({"response_format": format}));
-        assert_eq!(ImageDelivery::requested_by(&request), wanted);
+        assert_eq!(RequestedImageDelivery::requested_by(&request), wanted);
     }
 }
 

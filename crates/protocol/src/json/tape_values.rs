@@ -1,6 +1,6 @@
 //! Implements the value traits of `jsonschema`, so that validators read a document in place.
 //!
-//! `jsonschema::options_for::<TapeAdapter>().build(&schema)?.validate(document.root())`
+//! `jsonschema::options_for::<JsonSchemaTapeAdapter>().build(&schema)?.validate(document.root())`
 
 use std::borrow::Cow;
 
@@ -15,30 +15,30 @@ use super::tape::{StringFlags, TapeEntry, TapeEntryKind};
 use super::{ArrayElements, DocumentNode, JsonDocument, ObjectMembers, ValueKind};
 
 /// The value representation that validators are built for.
-pub struct TapeAdapter;
+pub struct JsonSchemaTapeAdapter;
 
 /// A number as written.
 pub struct NumberText<'a>(&'a str);
 
 /// A property name as a value, for `propertyNames`.
-pub struct PropertyNameDocument(JsonDocument);
+pub struct PropertyNameStringBuffer(JsonDocument);
 
 /// The maximum number of values in an error: a violation shows the value at fault, not the whole body.
 const EXCERPT_VALUES: usize = 200;
 /// The maximum length of one string in an error, in characters.
 const EXCERPT_CHARS: usize = 400;
 
-impl Json for TapeAdapter {
+impl Json for JsonSchemaTapeAdapter {
     type Node<'a> = DocumentNode<'a>;
     type PreparedKey = Box<str>;
-    type StringBuffer = PropertyNameDocument;
+    type StringBuffer = PropertyNameStringBuffer;
 
     fn prepare_key(key: &str) -> Box<str> {
         key.into()
     }
 
     fn with_string_node<T>(
-        buffer: &mut PropertyNameDocument,
+        buffer: &mut PropertyNameStringBuffer,
         string: &str,
         f: impl FnOnce(DocumentNode<'_>) -> T,
     ) -> T {
@@ -47,7 +47,7 @@ impl Json for TapeAdapter {
     }
 }
 
-impl<'a> JsonNode<'a, TapeAdapter> for DocumentNode<'a> {
+impl<'a> JsonNode<'a, JsonSchemaTapeAdapter> for DocumentNode<'a> {
     type Object = DocumentNode<'a>;
     type Array = DocumentNode<'a>;
     type Number = NumberText<'a>;
@@ -109,7 +109,7 @@ impl<'a> JsonNode<'a, TapeAdapter> for DocumentNode<'a> {
     }
 }
 
-impl<'a> Object<'a, TapeAdapter> for DocumentNode<'a> {
+impl<'a> Object<'a, JsonSchemaTapeAdapter> for DocumentNode<'a> {
     type Node = Self;
     type MemberName = Cow<'a, str>;
     type MembersIter = ObjectMembers<'a>;
@@ -127,7 +127,7 @@ impl<'a> Object<'a, TapeAdapter> for DocumentNode<'a> {
     }
 }
 
-impl<'a> Array<'a, TapeAdapter> for DocumentNode<'a> {
+impl<'a> Array<'a, JsonSchemaTapeAdapter> for DocumentNode<'a> {
     type Node = Self;
     type ElementsIter = ArrayElements<'a>;
 
@@ -179,7 +179,7 @@ impl JsonNumber for NumberText<'_> {
     }
 }
 
-impl Default for PropertyNameDocument {
+impl Default for PropertyNameStringBuffer {
     fn default() -> Self {
         Self(JsonDocument::of_name(""))
     }

@@ -21,16 +21,16 @@ static FINISH_REASON: LazyLock<Finder<'static>> =
 #[derive(Debug)]
 pub struct StreamProgress {
     protocol: Protocol,
-    end: StreamEnd,
+    end: StreamEndState,
     /// The choices of a chat stream, if the request asked for more than one.
     choices: Option<ChoiceBitmap>,
     /// The meaning of an oversize event that has not ended.
-    oversize: Option<StreamEnd>,
+    oversize: Option<StreamEndState>,
 }
 
 /// How much of a stream's end has been received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd)]
-enum StreamEnd {
+enum StreamEndState {
     Missing,
     /// The response is complete, but more events may follow.
     Finished,
@@ -52,7 +52,7 @@ impl StreamProgress {
     pub fn new(protocol: Protocol, choices: u64) -> Self {
         Self {
             protocol,
-            end: StreamEnd::Missing,
+            end: StreamEndState::Missing,
             choices: (choices > 1).then(ChoiceBitmap::default),
             oversize: None,
         }
@@ -71,21 +71,24 @@ impl StreamProgress {
             self.oversize = Some(end);
             return false;
         }
-        let is_first = self.end != StreamEnd::Failure;
+        let is_first = self.end != StreamEndState::Failure;
         if end > self.end {
             self.end = end;
         }
-        end == StreamEnd::Failure && is_first
+        end == StreamEndState::Failure && is_first
     }
 
     /// Whether the last event of a successful stream has been received.
     pub fn has_last_event(&self) -> bool {
-        self.end == StreamEnd::LastEvent
+        self.end == StreamEndState::LastEvent
     }
 
     /// Whether the last event, or an error instead, has been received.
     pub fn is_over(&self) -> bool {
-        matches!(self.end, StreamEnd::LastEvent | StreamEnd::Failure)
+        matches!(
+            self.end,
+            StreamEndState::LastEvent | StreamEndState::Failure
+        )
     }
 
     /// Whether a stream may end here in its protocol; `partial` is a last event without its blank line, which clients
@@ -94,27 +97,27 @@ impl StreamProgress {
         let is_done = |partial: &SseEvent| {
             self.protocol == Protocol::Chat && partial.data().trim_ascii_end() == b"[DONE]"
         };
-        self.end != StreamEnd::Missing || partial.is_some_and(is_done)
+        self.end != StreamEndState::Missing || partial.is_some_and(is_done)
     }
 
-    fn end_by(&mut self, name: Option<&[u8]>, data: &[u8]) -> StreamEnd {
+    fn end_by(&mut self, name: Option<&[u8]>, data: &[u8]) -> StreamEndState {
         if data.is_empty() {
-            return StreamEnd::Missing;
+            return StreamEndState::Missing;
         }
         if self.protocol == Protocol::Chat && !data.starts_with(b"[DONE]") {
             if may_fail(name, data) && classify(self.protocol, name, data) == EventClass::Error {
-                return StreamEnd::Failure;
+                return StreamEndState::Failure;
             }
             return match self.finishes(data) {
-                true => StreamEnd::Finished,
-                false => StreamEnd::Missing,
+                true => StreamEndState::Finished,
+                false => StreamEndState::Missing,
             };
         }
         // The event of a partial image never ends a stream, and may have megabytes of data.
         if self.protocol == Protocol::ImageEdit && name.is_some() && !may_fail(name, data) {
-            return StreamEnd::of(classify(self.protocol, name, b"{}"));
+            return StreamEndState::of(classify(self.protocol, name, b"{}"));
         }
-        StreamEnd::of(classify(self.protocol, name, data))
+        StreamEndState::of(classify(self.protocol, name, data))
     }
 
     /// Whether a chat chunk finishes all choices that were begun. A chunk that finishes none costs one search.
@@ -134,7 +137,7 @@ impl StreamProgress {
     }
 }
 
-impl StreamEnd {
+impl StreamEndState {
     fn of(class: EventClass) -> Self {
         match class {
             EventClass::Terminal { failed: false } => Self::LastEvent,
@@ -164,7 +167,7 @@ fn may_fail(name: Option<&[u8]>, data: &[u8]) -> bool {
 }
 
 /// Classifies an oversize event by the name or type near its start. Without one it may have been the last event.
-fn end_of_oversize(protocol: Protocol, raw: &[u8]) -> StreamEnd {
+fn end_of_oversize(protocol: Protocol, raw: &[u8]) -> StreamEndState {
     let head = &raw[..raw.len().min(NAMED_WITHIN)];
     let mut lines = head.split(|byte| matches!(byte, b'\n' | b'\r'));
     let name = lines.find_map(|line| {
@@ -175,9 +178,9 @@ fn end_of_oversize(protocol: Protocol, raw: &[u8]) -> StreamEnd {
     });
     match name {
         Some(name) if protocol != Protocol::Chat => {
-            StreamEnd::of(classify(protocol, Some(name), b"{}"))
+            StreamEndState::of(classify(protocol, Some(name), b"{}"))
         }
-        _ => StreamEnd::Finished,
+        _ => StreamEndState::Finished,
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) struct Http2Inspector {
 }
 
 /// Kind and length of the segment at the start of the received bytes.
-enum FrameSegment {
+enum FrameOrPassthrough {
     Uninspected(usize),
     HeaderFrame(usize),
 }
@@ -87,7 +87,7 @@ impl Http2Inspector {
             return in_place;
         }
         if self.partial.is_empty() {
-            while let Some(FrameSegment::Uninspected(bytes)) =
+            while let Some(FrameOrPassthrough::Uninspected(bytes)) =
                 self.next_piece(&received[in_place..])
             {
                 in_place += bytes;
@@ -102,12 +102,12 @@ impl Http2Inspector {
         let mut used = 0;
         while let Some(piece) = self.next_piece(&rest[used..]) {
             match piece {
-                FrameSegment::Uninspected(bytes) => {
+                FrameOrPassthrough::Uninspected(bytes) => {
                     ready.extend_from_slice(&rest[used..used + bytes]);
                     self.passed(bytes);
                     used += bytes;
                 }
-                FrameSegment::HeaderFrame(bytes) => {
+                FrameOrPassthrough::HeaderFrame(bytes) => {
                     self.header_frame(&rest[used..used + bytes], ready);
                     used += bytes;
                 }
@@ -135,7 +135,7 @@ impl Http2Inspector {
     }
 
     /// The segment at the start of `bytes`; `None` if it is incomplete.
-    fn next_piece(&mut self, bytes: &[u8]) -> Option<FrameSegment> {
+    fn next_piece(&mut self, bytes: &[u8]) -> Option<FrameOrPassthrough> {
         if bytes.is_empty() || self.is_over {
             return None;
         }
@@ -146,11 +146,11 @@ impl Http2Inspector {
             let frame = FRAME_HEAD_BYTES + payload;
             let is_inspected = matches!(head[3], HEADERS | CONTINUATION) || self.block.is_some();
             if is_inspected && payload <= FRAME_BYTES_MAX {
-                return (bytes.len() >= frame).then_some(FrameSegment::HeaderFrame(frame));
+                return (bytes.len() >= frame).then_some(FrameOrPassthrough::HeaderFrame(frame));
             }
             self.pass = frame;
         }
-        Some(FrameSegment::Uninspected(self.pass.min(bytes.len())))
+        Some(FrameOrPassthrough::Uninspected(self.pass.min(bytes.len())))
     }
 
     fn passed(&mut self, bytes: usize) {

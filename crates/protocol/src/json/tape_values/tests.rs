@@ -34,7 +34,7 @@ fn verdicts(schema: &Value, body: &str) -> (Vec<String>, Vec<String>) {
     .unwrap();
     let value: Value = serde_json::from_str(body).unwrap();
     let theirs = jsonschema::options().build(schema).unwrap();
-    let ours = jsonschema::options_for::<TapeAdapter>()
+    let ours = jsonschema::options_for::<JsonSchemaTapeAdapter>()
         .build(schema)
         .unwrap();
     assert_eq!(
@@ -108,7 +108,7 @@ fn a_number_beyond_all_doubles_is_a_large_whole_number() {
     let document =
         JsonDocument::parse(Bytes::from_static(b"1e400"), &JsonLimits::default()).unwrap();
     for (schema, valid) in table {
-        let validator = jsonschema::options_for::<TapeAdapter>()
+        let validator = jsonschema::options_for::<JsonSchemaTapeAdapter>()
             .build(&schema)
             .unwrap();
         assert_eq!(validator.is_valid(document.root()), valid, "{schema}");
@@ -119,7 +119,7 @@ fn a_number_beyond_all_doubles_is_a_large_whole_number() {
 fn a_violation_shows_an_excerpt_of_a_large_body() {
     let body = format!("[\"{}\",{}0]", "x".repeat(100_000), "[1],".repeat(100_000));
     let document = JsonDocument::parse(Bytes::from(body), &JsonLimits::default()).unwrap();
-    let validator = jsonschema::options_for::<TapeAdapter>()
+    let validator = jsonschema::options_for::<JsonSchemaTapeAdapter>()
         .build(&json!({"type": "object"}))
         .unwrap();
     let error = validator.validate(document.root()).unwrap_err();
