@@ -95,8 +95,8 @@ impl ChannelLease {
     /// Reports success if this request is a half-open trial: the response was committed. Other requests report when
     /// they end.
     pub fn report_committed(&mut self) {
-        let is_probe = |permits: &HealthScopePermit| {
-            matches!(permits.health, Some((_, HealthPermit::HalfOpenTrial)))
+        let is_probe = |used: &HealthScopePermit| {
+            matches!(used.health, Some((_, HealthPermit::HalfOpenTrial)))
         };
         if self.permits.iter().any(is_probe) {
             self.record_success(MonotonicTime::now());
@@ -112,8 +112,8 @@ impl ChannelLease {
 
     /// The trial is over: a later report of this lease counts like that of any other request.
     fn end_trial(&mut self) {
-        for permits in &mut self.permits {
-            if let Some((_, permit)) = &mut permits.health {
+        for used in &mut self.permits {
+            if let Some((_, permit)) = &mut used.health {
                 *permit = HealthPermit::Normal;
             }
         }
@@ -122,12 +122,12 @@ impl ChannelLease {
 
     fn record_success(&self, now: MonotonicTime) {
         self.load.record_success(now);
-        for permits in &self.permits {
-            if let Some((health, permit)) = &permits.health
+        for used in &self.permits {
+            if let Some((health, permit)) = &used.health
                 && health.record_success(now, *permit)
             {
                 self.channels
-                    .record_recovery(&self.candidate, permits.scope, self.key);
+                    .record_recovery(&self.candidate, used.scope, self.key);
             }
         }
     }
@@ -147,14 +147,14 @@ impl ChannelLease {
         if reason.concerns_credential() && self.channels.is_sole_candidate(channel, self.key, now) {
             policy = policy_of_sole_credential(policy);
         }
-        for permits in &self.permits {
-            let (Some(fingerprint), true) = (permits.fingerprint, permits.scope == scope) else {
-                if let Some((health, permit)) = &permits.health {
+        for used in &self.permits {
+            let (Some(fingerprint), true) = (used.fingerprint, used.scope == scope) else {
+                if let Some((health, permit)) = &used.health {
                     health.release_trial(*permit);
                 }
                 continue;
             };
-            let (health, permit) = match &permits.health {
+            let (health, permit) = match &used.health {
                 Some((health, permit)) => (health.clone(), *permit),
                 None => (
                     self.channels.health_or_new(fingerprint),
@@ -173,7 +173,7 @@ impl ChannelLease {
     fn fingerprint(&self, scope: HealthScope) -> Option<u64> {
         self.permits
             .iter()
-            .find(|permits| permits.scope == scope)?
+            .find(|used| used.scope == scope)?
             .fingerprint
     }
 }
@@ -182,8 +182,8 @@ impl Drop for ChannelLease {
     fn drop(&mut self) {
         self.load.end();
         if !self.is_reported {
-            for permits in &self.permits {
-                if let Some((health, permit)) = &permits.health {
+            for used in &self.permits {
+                if let Some((health, permit)) = &used.health {
                     health.release_trial(*permit);
                 }
             }

@@ -5,7 +5,7 @@ use super::live::{AdminAddressSource, LiveChannelStatuses};
 use crate::catalog::model::Candidate;
 use crate::filter::body_reading::RequestBodyFormat;
 use crate::filter::chain::NamedFilter;
-use crate::filter::kind::FilterProvision;
+use crate::filter::descriptor::FilterProvision;
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
 use crate::gateway::preview::{

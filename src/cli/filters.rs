@@ -1,7 +1,7 @@
 //! `headgate filters`: lists every filter, its chain and what it does.
 
 use super::CommandError;
-use crate::filter::kind::ChainSide;
+use crate::filter::descriptor::ChainSide;
 use crate::filter::registry::FILTERS;
 
 pub fn run() -> Result<(), CommandError> {

@@ -1,12 +1,12 @@
 //! `allow_ip`: allows requests from the listed networks only; 403 for all others.
 
 use super::client_networks::{ClientNetworkList, address_refused};
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement, settings_schema};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement, settings_schema};
 use super::view::RequestView;
 use super::{Filter, HookResult};
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "allow_ip",
     summary: "Allows requests whose client's address is in one of the listed networks; replies 403 to all others.",
     side: ChainSide::Request,

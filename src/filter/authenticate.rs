@@ -1,6 +1,6 @@
 //! `authenticate`: identifies the caller by its API key, before the body is read.
 
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement, FilterProvision};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement, FilterProvision};
 use super::view::RequestView;
 use super::{Filter, HookResult};
 use crate::catalog::caller::{Caller, Callers};
@@ -10,7 +10,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use http::{HeaderMap, HeaderName, header};
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "authenticate",
     summary: "Authenticates the caller by `Authorization: Bearer`, and by `x-api-key` on messages; replies 401 otherwise.",
     side: ChainSide::Request,

@@ -1,6 +1,6 @@
 //! Templates with capture groups of a regular expression, checked when the configuration is read.
 
-use super::kind::InvalidSettings;
+use super::descriptor::InvalidSettings;
 use crate::protocol::nearest::nearest;
 use regex::Regex;
 

@@ -1,6 +1,6 @@
 //! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
-use super::kind::{FilterDescriptor, FilterPrerequisite, FilterProvision};
+use super::descriptor::{FilterDescriptor, FilterPrerequisite, FilterProvision};
 use super::settlement::Settlement;
 use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView};
 use super::{

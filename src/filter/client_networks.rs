@@ -1,6 +1,6 @@
 //! Networks that a filter's settings list, and the error for a client address that is not allowed.
 
-use super::kind::{InvalidSettings, read_settings};
+use super::descriptor::{InvalidSettings, read_settings};
 use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::network::{NETWORK_HINT, Network};
 use crate::protocol::fault::{Fault, FaultKind};

@@ -1,12 +1,12 @@
 //! `deny_ip`: rejects requests from the listed networks with 403.
 
 use super::client_networks::{ClientNetworkList, address_refused};
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement, settings_schema};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement, settings_schema};
 use super::view::RequestView;
 use super::{Filter, HookResult};
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "deny_ip",
     summary: "Replies 403 to requests whose client's address is in one of the listed networks.",
     side: ChainSide::Request,

@@ -1,6 +1,6 @@
 //! `first_channel`: routes a request that names neither model nor id to the pinned or the first usable channel.
 
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement, FilterProvision};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement, FilterProvision};
 use super::view::{RequestView, RouteDestination};
 use super::{Filter, HookResult};
 use crate::catalog::channel::Channel;
@@ -10,7 +10,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "first_channel",
     summary: "Routes a request without a channel to the channel of `pin`, or to the first one (by tier, weight, name) that speaks the protocol and serves a model the caller may use.",
     side: ChainSide::Request,

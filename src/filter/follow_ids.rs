@@ -1,7 +1,7 @@
 //! `follow_ids`: routes a request that refers to ids to the channel that created them.
 
 use super::body::RequestBody;
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
 };
 use super::view::{RequestView, RouteDestination};
@@ -15,7 +15,7 @@ use crate::protocol::multipart;
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "follow_ids",
     summary: "Routes a request to the channel that created the ids it refers to: `{id}` in the path, or responses, conversations, files and containers in the body; replies 404 for ids that were not issued to this caller.",
     side: ChainSide::Request,

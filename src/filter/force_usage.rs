@@ -1,6 +1,6 @@
 //! `force_usage`: requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
 };
 use super::view::{EventAction, EventView, RequestView};
@@ -11,7 +11,7 @@ use crate::protocol::json::{JsonDocument, JsonLimits, ValueKind};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "force_usage",
     summary: "Requests usage for chat streams, and removes the usage chunk for callers who did not ask for it.",
     side: ChainSide::Request,

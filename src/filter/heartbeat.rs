@@ -1,6 +1,6 @@
 //! `heartbeat`: keep-alive comments for callers and proxies that close an idle stream.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
 };
 use super::{Filter, FilterDeclaration};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "heartbeat",
     summary: "Sends keep-alive comments on a stream while its provider sends nothing, every 15 s or `interval`.",
     side: ChainSide::Response,

@@ -1,6 +1,6 @@
 //! `keep_own`: filters a list response down to the entries that were issued to the caller.
 
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
 use super::view::ResponseView;
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -11,7 +11,7 @@ use bytes::{Bytes, BytesMut};
 use http::header;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "keep_own",
     summary: "Filters a list response (`data`) down to the entries whose `id` was issued to this caller.",
     side: ChainSide::Response,

@@ -1,6 +1,8 @@
 //! `limit_body`: the largest request body, and optionally the largest file in it; 413 above.
 
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement, read_settings, settings_schema};
+use super::descriptor::{
+    ChainSide, FilterDescriptor, FilterPlacement, read_settings, settings_schema,
+};
 use super::view::RequestView;
 use super::{Filter, FilterDeclaration, HookResult};
 use crate::protocol::fault::{Fault, FaultKind};
@@ -14,7 +16,7 @@ use serde_json::json;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "limit_body",
     summary: "Limits the size of the request body, as in `limit_body: 32MiB`, and of each file in it; replies 413 above it, before the body is read if `content-length` is over the limit.",
     side: ChainSide::Request,

@@ -1,6 +1,6 @@
 //! `list_models`: replies with the models that the caller may use, in the format of the caller's protocol.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "list_models",
     summary: "Replies with the models this caller may use, or with the model `{id}`; in the format of the messages protocol if its version header is sent.",
     side: ChainSide::Request,

@@ -4,7 +4,7 @@ mod inline;
 mod request;
 mod response;
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
 };
 use super::view::{AttemptView, RequestView, ResponseView};
@@ -14,7 +14,7 @@ use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "map_images",
     summary: "Converts image edits to the format of the channel, JSON or multipart; handles `response_format`, and adds missing fields to responses.",
     side: ChainSide::Request,

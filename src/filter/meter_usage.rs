@@ -1,6 +1,6 @@
 //! `meter_usage`: reads the token usage that the provider reports in JSON responses and streams.
 
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
 use super::stream_info::UsageReport;
 use super::view::{EventView, RequestView, ResponseBodyKind, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
@@ -8,7 +8,7 @@ use crate::protocol::usage::{self, StreamUsageMeter};
 use bytes::Bytes;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "meter_usage",
     summary: "Reads the token usage that the provider reports, for metrics and the access log.",
     side: ChainSide::Response,

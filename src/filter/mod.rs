@@ -11,8 +11,8 @@ pub mod body_stream;
 mod captures;
 pub mod chain;
 mod client_networks;
+pub mod descriptor;
 pub mod fetch;
-pub mod kind;
 mod schema_fault;
 pub mod settlement;
 pub mod state;
@@ -104,7 +104,7 @@ pub trait Filter: Send + Sync {
 /// What a filter requires of its routes, according to its settings.
 #[derive(Clone, Copy, Default)]
 pub struct FilterDeclaration {
-    /// With these settings the filter does not read the body, although its kind has [`kind::FilterPrerequisite::Body`].
+    /// With these settings the filter does not read the body, although its kind has [`descriptor::FilterPrerequisite::Body`].
     pub ignores_body: bool,
     /// The filter reads the body of a request that has one, although its kind does not need a body.
     pub reads_body: bool,

@@ -1,6 +1,6 @@
 //! `normalise`: rewrites outdated spellings to the ones that all providers accept.
 
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite};
 use super::view::RequestView;
 use super::{Filter, HookResult};
 use crate::protocol::Protocol;
@@ -9,7 +9,7 @@ use crate::protocol::json::edit::JsonEdits;
 use bytes::Bytes;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "normalise",
     summary: "Rewrites a string `tool_choice` of messages to an object, and cache retention `in-memory` to `in_memory`.",
     side: ChainSide::Request,

@@ -1,12 +1,12 @@
 //! `pass_sse`: stops proxies in front of the gateway from buffering or caching event streams.
 
 use super::Filter;
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
 use super::view::{ResponseBodyKind, ResponseView};
 use http::{HeaderName, HeaderValue, header};
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "pass_sse",
     summary: "Sets the response headers that stop proxies from buffering or caching event streams.",
     side: ChainSide::Response,

@@ -1,6 +1,6 @@
 //! `pin`: sets the channel for ids that the gateway did not issue, and for requests without a channel.
 
-use super::kind::{
+use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
     InvalidSettings, read_settings, settings_schema,
 };
@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "pin",
     summary: "Sets the channel, for all callers or by caller, for ids that were created without this gateway and for `first_channel`: `pin: channel`, or `pin: {caller: channel}`.",
     side: ChainSide::Request,

@@ -3,7 +3,7 @@
 mod headers;
 mod reservation;
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     read_settings_or_default, settings_schema,
 };
@@ -25,7 +25,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "rate_limit",
     summary: "Enforces the `limits` of callers: replies 429 above them, and sends rate limit headers.",
     side: ChainSide::Request,

@@ -1,6 +1,6 @@
 //! The list of all filters. A new filter needs its file and one line here.
 
-use super::kind::{FilterDescriptor, FilterProvision};
+use super::descriptor::{FilterDescriptor, FilterProvision};
 
 /// Calls the macro `$then` with the names of all filters, in alphabetical order.
 macro_rules! filters {
@@ -39,7 +39,7 @@ macro_rules! filters {
 macro_rules! list_kinds {
     ($($filter:ident)*) => {
         /// All filters, in alphabetical order.
-        pub const FILTERS: &[FilterDescriptor] = &[$(super::$filter::KIND),*];
+        pub const FILTERS: &[FilterDescriptor] = &[$(super::$filter::DESCRIPTOR),*];
     };
 }
 

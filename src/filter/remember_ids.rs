@@ -1,6 +1,6 @@
 //! `remember_ids`: stores which channel created the ids in a response.
 
-use super::kind::{ChainSide, FilterDescriptor, FilterPlacement};
+use super::descriptor::{ChainSide, FilterDescriptor, FilterPlacement};
 use super::view::{EventView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::model::Candidate;
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use http::Method;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "remember_ids",
     summary: "Stores which channel created the response, conversation, file or container of a response, for `follow_ids`; removes what was deleted.",
     side: ChainSide::Response,

@@ -1,6 +1,6 @@
 //! `remove_headers`: removes request headers for the provider, or response headers for the caller.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings, settings_schema,
 };
 use super::set_headers::header_name;
@@ -9,7 +9,7 @@ use super::{Filter, HookResult};
 use http::HeaderName;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "remove_headers",
     summary: "Removes the listed headers.",
     side: ChainSide::Either,

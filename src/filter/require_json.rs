@@ -1,6 +1,6 @@
 //! `require_json`: 415 unless the body is uncompressed `application/json`, or a form if the route accepts forms.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings_or_default,
     settings_schema,
 };
@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_json",
     summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits.",
     side: ChainSide::Request,

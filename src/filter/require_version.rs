@@ -1,6 +1,6 @@
 //! `require_version`: 400 unless the messages protocol's version header is a date.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
 };
 use super::view::RequestView;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_version",
     summary: "Requires a version header with a date `YYYY-MM-DD` (`anthropic-version`, or the one in `header`); any date is forwarded.",
     side: ChainSide::Request,

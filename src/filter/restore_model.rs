@@ -1,6 +1,6 @@
 //! `restore_model`: replaces the channel's model name in responses with the platform model.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, read_settings_or_default, settings_schema,
 };
 use super::view::{EventAction, EventView, RequestView, ResponseView};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use std::ops::Range;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "restore_model",
     summary: "Replaces the channel's model name in JSON responses with the platform model, and in streams with `{streams: true}`.",
     side: ChainSide::Response,

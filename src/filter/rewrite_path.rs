@@ -1,7 +1,7 @@
 //! `rewrite_path`: rewrites the path that is sent to the provider.
 
 use super::captures;
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings, settings_schema,
 };
 use super::view::RequestView;
@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "rewrite_path",
     summary: "Rewrites the path that is appended to the channel's `base_url`, by `{match: regex, to: /path/$1}`.",
     side: ChainSide::Request,

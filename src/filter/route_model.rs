@@ -1,6 +1,6 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     InvalidSettings, ModelEndpoint,
 };
@@ -17,7 +17,7 @@ use crate::protocol::schema::CompiledSchema;
 use bytes::Bytes;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "route_model",
     summary: "Selects the channels that serve the `model` of the body, and replaces it with the channel's model name; replies 404 for unknown models, with similar names, and 403 for models this caller may not use.",
     side: ChainSide::Request,

@@ -1,7 +1,7 @@
 //! `set_headers`: sets request headers for the provider, or response headers for the caller.
 
 use super::captures;
-use super::kind::{
+use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings,
     settings_schema,
 };
@@ -16,7 +16,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "set_headers",
     summary: "Sets headers: `name: value`, or `name: {source: path, match: regex, value: $1}` with captures of the path or of another header.",
     side: ChainSide::Either,

@@ -1,6 +1,6 @@
 //! `validate`: the body against its JSON Schema; one error names every field at fault, up to eight.
 
-use super::kind::{
+use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
     read_settings_or_default, settings_schema,
 };
@@ -19,7 +19,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub const KIND: FilterDescriptor = FilterDescriptor {
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "validate",
     summary: "Validates the body against the JSON Schema of the protocol, or `schema`, and against the schema of the model's `profile`; replies 400 with each invalid field.",
     side: ChainSide::Request,

@@ -1,7 +1,6 @@
 //! The listening process: sockets, TLS, and the services that accept connections.
 
 mod accept;
-pub mod app_service;
 pub(super) mod caller_connections;
 mod client_stream;
 mod client_tls;
@@ -11,6 +10,7 @@ mod head_scan;
 pub(super) mod http1_inspection;
 pub(super) mod http1_reader;
 pub(super) mod http2;
+pub mod http_app_adapter;
 mod proxy_header;
 
 use super::Gateway;
@@ -21,11 +21,11 @@ use crate::reload::Reloader;
 use crate::serve::HttpApp;
 use crate::snapshot::server::{self, ServerTls, ServerTlsPaths, read_tls};
 use accept::{AcceptContext, ListenerService};
-use app_service::HttpAppAdapter;
 use async_trait::async_trait;
 use client_stream::BufferSizes;
 use connections::ConnectionService;
 use drain_state::DrainState;
+use http_app_adapter::HttpAppAdapter;
 use pingora_core::listeners::tls::TlsSettings;
 use pingora_core::server::configuration::ServerConf;
 use pingora_core::server::{RunArgs, Server, ShutdownSignal, ShutdownSignalWatch};

@@ -282,16 +282,18 @@ async fn a_terminal_status_is_noted_in_the_store() {
     assert_eq!(provider.asked(), 2, "the last was told by the note");
 }
 
+fn cache_for_an_hour(family: &mut VideoFamily) {
+    family.query.cache_ttl = Duration::from_secs(3600);
+    family.query.final_cache_ttl = Duration::from_secs(3600);
+}
+
 #[tokio::test]
 async fn status_now_queries_the_provider() {
     let (polls, provider) = (
         Arc::new(TaskStatusFetcher::default()),
         FakeProvider::default(),
     );
-    let status_query = question(memory(), |family| {
-        family.query.cache_ttl = Duration::from_secs(3600);
-        family.query.final_cache_ttl = Duration::from_secs(3600);
-    });
+    let status_query = question(memory(), cache_for_an_hour);
     let now = async |word: &str| {
         let report = polls
             .status_now(&status_query, provider.responds(word))
@@ -339,10 +341,7 @@ async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
         Arc::new(TaskStatusFetcher::default()),
     );
     let provider = FakeProvider::default();
-    let status_query = question(state, |family| {
-        family.query.cache_ttl = Duration::from_secs(3600);
-        family.query.final_cache_ttl = Duration::from_secs(3600);
-    });
+    let status_query = question(state, cache_for_an_hour);
     let poll = async |polls: &Arc<TaskStatusFetcher>, word: &str| {
         state_of(
             &polls
@@ -367,10 +366,7 @@ async fn status_now_updates_the_cache_for_all_polls() {
         Arc::new(TaskStatusFetcher::default()),
         FakeProvider::default(),
     );
-    let status_query = question(memory(), |family| {
-        family.query.cache_ttl = Duration::from_secs(3600);
-        family.query.final_cache_ttl = Duration::from_secs(3600);
-    });
+    let status_query = question(memory(), cache_for_an_hour);
     let poll = async |word: &str| {
         state_of(
             &polls

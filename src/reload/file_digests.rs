@@ -1,9 +1,9 @@
-//! Digests of the files that a configuration was built from, which show whether a reload changes anything.
+//! Digests of the files of a configuration: they show whether a file has changed, and whether a reload changes anything.
 
 use crate::config::revision_of;
 use std::path::{Path, PathBuf};
 
-/// The files of one build with the digest of each; none for a file that could not be read.
+/// Files with the digest of each; none for a file that cannot be read. Other files in the same folders do not matter.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FileDigests(Vec<(PathBuf, Option<String>)>);
 

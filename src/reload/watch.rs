@@ -1,6 +1,7 @@
 //! Watches the folders of the configuration and its files, and reloads on a change. Symlink swaps are detected, too.
 
 use super::Reloader;
+use super::file_digests::FileDigests;
 use notify::{RecursiveMode, Watcher};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -34,7 +35,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
     let mut watched = BTreeSet::new();
     watch_folders(&mut watcher, &reloader, &mut watched)?;
     // The first check finds changes between the first load and the start of the watch.
-    let mut seen = contents(&reloader);
+    let mut seen = FileDigests::of(&files(&reloader));
     if reloader.revision_on_disk().as_deref() != Some(&*reloader.current().revision) {
         reloader.reload();
     }
@@ -44,7 +45,7 @@ pub fn start(reloader: Arc<Reloader>) -> notify::Result<()> {
             while Instant::now() < until && changes.recv_timeout(SETTLED).is_ok() {}
             loop {
                 // Read before the load, so that a change during the load is detected afterwards.
-                let found = contents(&reloader);
+                let found = FileDigests::of(&files(&reloader));
                 if found == seen {
                     break;
                 }
@@ -102,18 +103,6 @@ fn files(reloader: &Reloader) -> Vec<PathBuf> {
             .flat_map(|refusal| refusal.files),
     );
     files
-}
-
-/// The content of the files: other files in the same folders change too, and do not matter.
-fn contents(reloader: &Reloader) -> Vec<Option<Vec<u8>>> {
-    files(reloader)
-        .iter()
-        .map(|file: &PathBuf| read(file))
-        .collect()
-}
-
-fn read(file: &Path) -> Option<Vec<u8>> {
-    std::fs::read(file).ok()
 }
 
 #[cfg(test)]

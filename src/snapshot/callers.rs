@@ -6,7 +6,7 @@ use crate::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
 use crate::catalog::limits::CallerLimits;
 use crate::catalog::model::Catalog;
 use crate::config::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
-use crate::filter::kind::FilterProvision;
+use crate::filter::descriptor::FilterProvision;
 use crate::filter::registry;
 use crate::protocol::nearest::nearest;
 use crate::state::admission::LimitKind;

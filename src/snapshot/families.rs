@@ -112,7 +112,7 @@ fn complete(
 ) -> BTreeMap<String, VideoFamilyDefinitionConfig> {
     let mut families = shipped.clone();
     for (name, config) in configs {
-        // A family with a built-in name changes that family, unless `like` names another one.
+        // A family with a built-in name changes that family, unless `extends` names another one.
         let extends = config.extends.as_deref().unwrap_or(name);
         let base = shipped.get(extends);
         if base.is_none() && config.extends.is_some() {

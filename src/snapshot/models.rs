@@ -5,7 +5,7 @@ use super::channels::ChannelWithModels;
 use super::schema_cache::built_in_profiles;
 use crate::catalog::model::{Candidate, Catalog, Model, ModelRequestSchema};
 use crate::config::routes::ModelPropertiesConfig;
-use crate::filter::kind::SchemaLookup;
+use crate::filter::descriptor::SchemaLookup;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::scalar::one_or_more::OneOrMore;

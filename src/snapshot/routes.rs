@@ -12,7 +12,7 @@ use crate::catalog::model::Catalog;
 use crate::config::pointer::child;
 use crate::config::routes::{ChainStepConfig, RouteConfig};
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
-use crate::filter::kind::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
+use crate::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
 use crate::filter::registry;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;

@@ -1,7 +1,7 @@
 //! Compiles request schemas from the configuration's folder or from the program's built-in files.
 
 use crate::config::secrets::io_words;
-use crate::filter::kind::{InvalidSettings, SchemaLookup};
+use crate::filter::descriptor::{InvalidSettings, SchemaLookup};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::nearest::nearest;
 use crate::protocol::schema::{CompiledSchema, InvalidSchema};

@@ -8,7 +8,7 @@ use crate::catalog::model::Catalog;
 use crate::config::channels::{ChannelConfig, ProviderCredentialConfig};
 use crate::config::pointer::child;
 use crate::config::routes::{CallerConfig, RouteConfig};
-use crate::filter::kind::{FilterDescriptor, FilterProvision};
+use crate::filter::descriptor::{FilterDescriptor, FilterProvision};
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
 use crate::protocol::secret_shape;

@@ -1,7 +1,8 @@
 //! Health of a state store: whether it is reachable, and counts of failed and dropped operations.
 
+use super::lock::lock;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// The operations of a state store, as labels for logs and metrics.
@@ -145,8 +146,4 @@ impl StoreCounters {
             dropped: read(&self.dropped),
         }
     }
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -2,23 +2,23 @@
 
 use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use super::affinity::{AffinityCache, IdOwnership};
-use super::clock::Clock;
 use super::health::StoreHealthReport;
-use super::limit_counters::LimitCounters;
+use super::local_limits::LocalLimits;
+use super::lock::lock;
 use super::note_cache::{NOTE_BYTES_MAX, SmallTextCache};
-use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use super::per_second_limiter::PerSecondDecision;
 use super::{StateStore, StoreFuture};
+#[cfg(test)]
+use super::{clock::Clock, limit_counters::LimitCounters};
 use bytes::Bytes;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// A state store that only this process uses.
 #[derive(Default)]
 pub struct MemoryStore {
     affinity: Mutex<AffinityCache>,
-    counts: Mutex<LimitCounters>,
-    limiter: Mutex<PerSecondLimiter>,
+    limits: LocalLimits,
     notes: Mutex<SmallTextCache>,
-    clock: Clock,
     /// The name of the configured store that could not be opened, if this one replaces it.
     configured: Option<&'static str>,
 }
@@ -28,7 +28,7 @@ impl MemoryStore {
     #[cfg(test)]
     pub fn with_clock(clock: Clock) -> Self {
         Self {
-            clock,
+            limits: LocalLimits::new(LimitCounters::default(), clock),
             ..Self::default()
         }
     }
@@ -43,7 +43,7 @@ impl MemoryStore {
 
     #[cfg(test)]
     pub fn counters(&self) -> usize {
-        lock(&self.counts).len()
+        lock(&self.limits.counters).len()
     }
 }
 
@@ -66,11 +66,11 @@ impl StateStore for MemoryStore {
     }
 
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
-        StoreFuture::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
+        self.limits.admit(demand)
     }
 
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
-        lock(&self.counts).settle(&ticket, tokens_used);
+        self.limits.settle(&ticket, tokens_used);
     }
 
     fn take_per_second<'a>(
@@ -78,8 +78,7 @@ impl StateStore for MemoryStore {
         budget_key: &'a str,
         per_second: u16,
     ) -> StoreFuture<'a, PerSecondDecision> {
-        let now_ms = self.clock.now().steady_ms;
-        StoreFuture::Ready(Ok(lock(&self.limiter).take(budget_key, per_second, now_ms)))
+        self.limits.take_per_second(budget_key, per_second)
     }
 
     fn put_note(&self, key: &str, text: &Bytes) {
@@ -98,9 +97,4 @@ impl StateStore for MemoryStore {
             None => StoreHealthReport::up("memory"),
         }
     }
-}
-
-/// Locks `mutex`. A panic of another thread does not invalidate the data, so poisoning is ignored.
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

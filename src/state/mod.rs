@@ -8,6 +8,8 @@ pub mod clock;
 pub mod health;
 mod limit_counters;
 mod limit_kind;
+mod local_limits;
+mod lock;
 pub mod memory;
 pub mod note_cache;
 mod open;

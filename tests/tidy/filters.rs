@@ -3,7 +3,7 @@
 use super::documents::{build, keys, yaml_blocks};
 use super::tree::{TextFile, assert_none, files_below, read, root, sources};
 use headgate::filter::chain::NamedFilter;
-use headgate::filter::kind::{ChainSide, FilterDescriptor};
+use headgate::filter::descriptor::{ChainSide, FilterDescriptor};
 use headgate::filter::registry::FILTERS;
 use headgate::snapshot::Snapshot;
 use regex::Regex;
@@ -186,7 +186,8 @@ fn fixture(kind: &FilterDescriptor) -> String {
 }
 
 fn defines_a_filter(file: &TextFile) -> bool {
-    file.path.starts_with("src/filter/") && file.text.contains("pub const KIND: FilterDescriptor")
+    file.path.starts_with("src/filter/")
+        && file.text.contains("pub const DESCRIPTOR: FilterDescriptor")
 }
 
 /// The names of files without folder and extension, except for an index.

@@ -25,15 +25,18 @@ fn fail(
     permit: HealthPermit,
     reason: FailureReason,
 ) -> Option<Duration> {
+    fail_with(health, now, permit, &failure(reason, None))
+}
+
+/// The length of the cool-down that a failure under [`POLICY`] starts, without jitter.
+fn fail_with(
+    health: &HealthTracker,
+    now: u64,
+    permit: HealthPermit,
+    failure: &AttemptFailure,
+) -> Option<Duration> {
     health
-        .record_failure(
-            MonotonicTime(now),
-            permit,
-            &POLICY,
-            &failure(reason, None),
-            "req_1",
-            0.0,
-        )
+        .record_failure(MonotonicTime(now), permit, &POLICY, failure, "req_1", 0.0)
         .map(|cooled| cooled.span)
 }
 
@@ -110,13 +113,11 @@ fn each_further_cool_down_is_twice_as_long_up_to_the_longest() {
 fn retry_after_sets_the_length_of_the_cool_down() {
     let health = HealthTracker::default();
     let retry_after = Some(Duration::from_secs(30));
-    health.record_failure(
-        MonotonicTime(0),
+    fail_with(
+        &health,
+        0,
         HealthPermit::Normal,
-        &POLICY,
         &failure(FailureReason::RateLimited, retry_after),
-        "req_1",
-        0.0,
     );
     assert_eq!(health.try_use(MonotonicTime(29_999)), None);
     assert_eq!(
@@ -124,15 +125,13 @@ fn retry_after_sets_the_length_of_the_cool_down() {
         Some(HealthPermit::HalfOpenTrial)
     );
     let retry_after = Some(Duration::from_secs(1_000_000));
-    let cooled = health.record_failure(
-        MonotonicTime(30_000),
+    let cooled = fail_with(
+        &health,
+        30_000,
         HealthPermit::HalfOpenTrial,
-        &POLICY,
         &failure(FailureReason::RateLimited, retry_after),
-        "req_1",
-        0.0,
     );
-    assert_eq!(cooled.unwrap().span, RETRY_AFTER_MAX);
+    assert_eq!(cooled, Some(RETRY_AFTER_MAX));
 }
 
 #[test]
@@ -243,13 +242,11 @@ fn a_probe_ends_a_cool_down_unless_retry_after_or_a_refused_credential_set_it() 
         (FailureReason::RefusedCredential, None, false),
     ] {
         let health = HealthTracker::default();
-        health.record_failure(
-            MonotonicTime(0),
+        fail_with(
+            &health,
+            0,
             HealthPermit::Normal,
-            &POLICY,
             &failure(reason, retry_after),
-            "req_1",
-            0.0,
         );
         assert_eq!(
             health.record_probe_success(MonotonicTime(10)),
@@ -313,13 +310,11 @@ fn a_stale_success_does_not_end_a_later_cool_down() {
         FailureReason::ConnectionClosed,
     );
     let retry_after = Some(Duration::from_secs(300));
-    health.record_failure(
-        MonotonicTime(0),
+    fail_with(
+        &health,
+        0,
         HealthPermit::Normal,
-        &POLICY,
         &failure(FailureReason::RateLimited, retry_after),
-        "req_1",
-        0.0,
     );
     assert!(!health.record_success(MonotonicTime(10), HealthPermit::LastResort));
     assert_eq!(health.try_use(MonotonicTime(299_999)), None);

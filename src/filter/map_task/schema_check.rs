@@ -2,7 +2,7 @@
 
 use super::MapTaskFilter;
 use crate::catalog::model::Model;
-use crate::filter::kind::{BuildContext, InvalidSettings};
+use crate::filter::descriptor::{BuildContext, InvalidSettings};
 use crate::filter::schema_fault::{self, VIOLATIONS_MAX};
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;

@@ -2,7 +2,7 @@
 
 use super::USE_DEPTH_MAX;
 use crate::config::routes::{ChainStepConfig, RouteConfig};
-use crate::filter::kind::{FilterProvision, ModelEndpoint};
+use crate::filter::descriptor::{FilterProvision, ModelEndpoint};
 use crate::filter::registry;
 use crate::protocol::Protocol;
 use std::collections::BTreeMap;

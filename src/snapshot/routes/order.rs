@@ -3,7 +3,7 @@
 use super::super::ProblemCollector;
 use super::super::router::MethodPathPattern;
 use super::{BuiltFilter, all_have_parameter};
-use crate::filter::kind::{FilterPlacement, FilterProvision};
+use crate::filter::descriptor::{FilterPlacement, FilterProvision};
 use crate::filter::registry::{self, FILTERS};
 
 /// Reports filters of the list at `at` whose order cannot work.

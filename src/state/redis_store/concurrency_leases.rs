@@ -1,6 +1,6 @@
 //! The concurrency leases that this gateway has in Redis. A lease expires there unless the gateway renews it.
 
-use crate::state::memory::lock;
+use crate::state::lock::lock;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Mutex;

@@ -3,7 +3,7 @@
 use super::scripts::LuaScripts;
 use crate::state::StoreUnavailable;
 use crate::state::health::StoreCounters;
-use crate::state::memory::lock;
+use crate::state::lock::lock;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, Pipeline, ServerErrorKind};
 use redis::{Cmd, RedisError};

@@ -6,7 +6,7 @@ use super::scripts::LuaScripts;
 use crate::state::admission::AdmissionTicket;
 use crate::state::affinity::IdOwnership;
 use crate::state::health::{StoreCounters, StoreOperation};
-use crate::state::memory::lock;
+use crate::state::lock::lock;
 use crate::state::note_cache::NOTE_KEPT;
 use bytes::Bytes;
 use redis::{Cmd, Pipeline};

@@ -13,9 +13,10 @@ use super::calendar::period;
 use super::clock::Clock;
 use super::health::{StoreCounters, StoreHealthReport};
 use super::limit_counters::LimitCounters;
-use super::memory::lock;
+use super::local_limits::LocalLimits;
+use super::lock::lock;
 use super::note_cache::NOTE_BYTES_MAX;
-use super::per_second_limiter::{PerSecondDecision, PerSecondLimiter};
+use super::per_second_limiter::PerSecondDecision;
 use super::{StateStore, StoreFuture, StoreUnavailable};
 use bytes::Bytes;
 use file::{FileWrite, StateDatabase, StateFileError};
@@ -28,16 +29,14 @@ use writer::{StateFileWriter, WriteQueue};
 /// State in memory and in a file. Two processes may share the file, for example during an upgrade.
 pub struct SqliteStore {
     affinity: Mutex<AffinityCache>,
-    counts: Arc<Mutex<LimitCounters>>,
-    limiter: Mutex<PerSecondLimiter>,
+    limits: LocalLimits,
     queue: Arc<WriteQueue>,
     reader: StateReaderThread,
     tally: Arc<StoreCounters>,
-    clock: Clock,
 }
 
 impl SqliteStore {
-    /// Opens the file, and creates it if it does not exist; ids that were not used for `keep` are removed from it.
+    /// Opens the file, and creates it if it does not exist; ids that were not used for `id_ttl` are removed from it.
     ///
     /// # Errors
     /// The file cannot be created or used.
@@ -47,7 +46,7 @@ impl SqliteStore {
         for (counter, since, tokens) in file.budgets(clock.now().unix_ms)? {
             counts.restore(counter, since, tokens);
         }
-        let counts = Arc::new(Mutex::new(counts));
+        let limits = LocalLimits::new(counts, clock);
         let queue = Arc::new(WriteQueue::default());
         let tally = Arc::new(StoreCounters::new(true));
         let reader = StateReaderThread::start(
@@ -60,18 +59,16 @@ impl SqliteStore {
             file,
             id_ttl,
             queue: queue.clone(),
-            counts: counts.clone(),
+            counts: limits.counters.clone(),
             tally: tally.clone(),
         };
         writer.start()?;
         Ok(Self {
             affinity: Mutex::default(),
-            counts,
-            limiter: Mutex::default(),
+            limits,
             queue,
             reader,
             tally,
-            clock,
         })
     }
 
@@ -143,11 +140,11 @@ impl StateStore for SqliteStore {
     }
 
     fn admit<'a>(&'a self, demand: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
-        StoreFuture::Ready(Ok(lock(&self.counts).admit(demand, self.clock.now())))
+        self.limits.admit(demand)
     }
 
     fn settle(&self, ticket: AdmissionTicket, tokens_used: u64) {
-        lock(&self.counts).settle(&ticket, tokens_used);
+        self.limits.settle(&ticket, tokens_used);
         let budgets = ticket
             .limits
             .iter()
@@ -166,8 +163,7 @@ impl StateStore for SqliteStore {
         budget_key: &'a str,
         per_second: u16,
     ) -> StoreFuture<'a, PerSecondDecision> {
-        let now_ms = self.clock.now().steady_ms;
-        StoreFuture::Ready(Ok(lock(&self.limiter).take(budget_key, per_second, now_ms)))
+        self.limits.take_per_second(budget_key, per_second)
     }
 
     fn put_note(&self, key: &str, text: &Bytes) {

@@ -4,7 +4,7 @@ use super::file::{BudgetTotal, FileWrite, StateDatabase, is_broken};
 use crate::state::calendar::unix_ms;
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::limit_counters::LimitCounters;
-use crate::state::memory::lock;
+use crate::state::lock::lock;
 use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
