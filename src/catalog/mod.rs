@@ -8,3 +8,4 @@ pub mod images;
 pub mod limits;
 pub mod model;
 pub mod network;
+pub mod public_url;

@@ -61,6 +61,10 @@ pub struct ServerConfig {
     /// Address of the admin pages, `host:port`. They have no authentication: use an address that only operators
     /// reach. Default: 127.0.0.1:9091.
     pub admin: String,
+    /// URL under which providers and callers reach this gateway, such as `https://gate.example.com`; a path is a prefix
+    /// of the gateway's own paths. Needed for URLs that the gateway hands out: media files and callbacks. Default:
+    /// none, which turns both off.
+    pub public_url: Option<String>,
     /// TLS of the gateway's listener; HTTP/2 is offered with it. Default: plain HTTP.
     pub tls: Option<ServerTlsConfig>,
     /// Worker threads, 1 to 1024. Lower it where the gateway shares a machine, or where a container may use
@@ -277,6 +281,7 @@ impl Default for ServerConfig {
         Self {
             listen: "127.0.0.1:8080".into(),
             admin: "127.0.0.1:9091".into(),
+            public_url: None,
             tls: None,
             workers: None,
             access_log: AccessLogConfig::default(),

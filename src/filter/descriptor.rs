@@ -4,6 +4,7 @@ use super::Filter;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
+use crate::catalog::public_url::PublicUrl;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
@@ -89,6 +90,8 @@ pub struct BuildContext<'a> {
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
     pub egress: &'a Arc<EgressPolicy>,
+    /// The URL that others reach this gateway by; `None` if it is not configured.
+    pub public_url: Option<&'a PublicUrl>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     /// Protocol of the route whose chain is built.
     pub protocol: Option<Protocol>,

@@ -198,6 +198,7 @@ mod tests {
     use crate::state::admission::AdmissionTicket;
     use crate::state::health::StoreHealthReport;
     use crate::state::per_second_limiter::PerSecondDecision;
+    use crate::state::records::RecordStore;
     use bytes::Bytes;
     use http::{HeaderMap, Method};
 
@@ -211,6 +212,10 @@ mod tests {
 
         fn health(&self) -> StoreHealthReport {
             StoreHealthReport::down("redis")
+        }
+
+        fn records(&self) -> &dyn RecordStore {
+            unreachable!("limits use no records")
         }
 
         fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}

@@ -80,6 +80,8 @@ pub struct AttemptView {
     pub edits: JsonEdits,
     /// Replaces the caller's method, path and body, for providers with another protocol.
     pub request_override: UpstreamRequestOverride,
+    /// Members of the JSON object that is sent, set after all filters ran, whichever of them made the body.
+    pub body_members: Vec<(&'static str, Bytes)>,
 }
 
 /// Parts of an upstream request that replace the caller's.

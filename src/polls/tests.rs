@@ -4,6 +4,7 @@ use super::*;
 use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use crate::state::health::StoreHealthReport;
 use crate::state::memory::MemoryStore;
+use crate::state::records::RecordStore;
 use crate::state::{StoreFuture, StoreUnavailable};
 use crate::subrequest::SubrequestResponse;
 use crate::task::families::shipped;
@@ -200,6 +201,10 @@ impl StateStore for FailingStore {
 
     fn health(&self) -> StoreHealthReport {
         StoreHealthReport::down("redis")
+    }
+
+    fn records(&self) -> &dyn RecordStore {
+        unreachable!("polls use no records")
     }
 
     fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}

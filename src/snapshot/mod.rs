@@ -167,6 +167,7 @@ fn build_loaded(
         errors: 0,
     };
     let spool = server.spool.clone();
+    let public_url = server::build_public_url(&server, &mut problems);
     let server = server::build(&server, &folder, &mut problems);
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
@@ -192,6 +193,7 @@ fn build_loaded(
         tasks: &tasks,
         polls: &shared.polls,
         egress: &egress,
+        public_url: public_url.as_ref(),
         endpoints: &routes::endpoints(&routes, &chains),
     }
     .build(&routes, &mut problems);

@@ -9,6 +9,7 @@ use super::{ProblemCollector, channels};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
+use crate::catalog::public_url::PublicUrl;
 use crate::config::pointer::child;
 use crate::config::routes::{ChainStepConfig, RouteConfig};
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
@@ -38,6 +39,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
     pub egress: &'a Arc<EgressPolicy>,
+    pub public_url: Option<&'a PublicUrl>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
 }
 
@@ -273,6 +275,7 @@ impl RouteBuilder<'_> {
             tasks: self.tasks,
             polls: self.polls,
             egress: self.egress,
+            public_url: self.public_url,
             endpoints: self.endpoints,
             protocol: purpose.protocol,
             side: purpose.side,

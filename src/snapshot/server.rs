@@ -1,7 +1,8 @@
 //! Builds and checks `server`: listeners, certificates, limits and name servers.
 
-use super::{ProblemCollector, client_address, pem};
+use super::{ProblemCollector, client_address, origin, pem};
 use crate::catalog::client_address::ClientAddressResolver;
+use crate::catalog::public_url::PublicUrl;
 use crate::config::routes::{
     AccessLogConfig, DnsConfig, ServerConfig, ServerLimitsConfig, ServerTlsConfig,
 };
@@ -93,6 +94,7 @@ pub(crate) fn build(
     let ServerConfig {
         listen,
         admin,
+        public_url: _,
         tls,
         workers,
         access_log,
@@ -119,6 +121,22 @@ pub(crate) fn build(
         limits: build_limits(limits),
         dns,
         client_addresses: Arc::new(client_address::build(addresses, problems)),
+    }
+}
+
+/// Builds `server.public_url`, which a reload may change; reports a problem.
+pub(crate) fn build_public_url(
+    config: &ServerConfig,
+    problems: &mut ProblemCollector<'_>,
+) -> Option<PublicUrl> {
+    let url = config.public_url.as_deref()?;
+    match origin::parse(url) {
+        Ok(_) => Some(PublicUrl::new(url)),
+        Err(reason) => {
+            let hint = "write the URL that others reach this gateway by, such as `https://gate.example.com`";
+            problems.error("/server/public_url", reason, Some(hint));
+            None
+        }
     }
 }
 

@@ -16,6 +16,7 @@ pub enum StoreOperation {
     TakePerSecond,
     PutNote,
     GetNote,
+    Record,
 }
 
 /// A snapshot of a store's health.
@@ -53,7 +54,7 @@ pub struct StoreCounters {
 }
 
 impl StoreOperation {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Remember,
         Self::ChannelOf,
         Self::Forget,
@@ -62,6 +63,7 @@ impl StoreOperation {
         Self::TakePerSecond,
         Self::PutNote,
         Self::GetNote,
+        Self::Record,
     ];
 
     /// The name in logs and metrics.
@@ -75,6 +77,7 @@ impl StoreOperation {
             Self::TakePerSecond => "admit_query",
             Self::PutNote => "set_final_status",
             Self::GetNote => "get_final_status",
+            Self::Record => "record",
         }
     }
 }

@@ -7,6 +7,8 @@ use super::local_limits::LocalLimits;
 use super::lock::lock;
 use super::note_cache::{NOTE_BYTES_MAX, SmallTextCache};
 use super::per_second_limiter::PerSecondDecision;
+use super::records::RecordStore;
+use super::records::memory::MemoryRecords;
 use super::{StateStore, StoreFuture};
 #[cfg(test)]
 use super::{clock::Clock, limit_counters::LimitCounters};
@@ -18,6 +20,7 @@ use std::sync::{Arc, Mutex};
 pub struct MemoryStore {
     affinity: Mutex<AffinityCache>,
     limits: LocalLimits,
+    records: MemoryRecords,
     notes: Mutex<SmallTextCache>,
     /// The name of the configured store that could not be opened, if this one replaces it.
     configured: Option<&'static str>,
@@ -28,7 +31,8 @@ impl MemoryStore {
     #[cfg(test)]
     pub fn with_clock(clock: Clock) -> Self {
         Self {
-            limits: LocalLimits::new(LimitCounters::default(), clock),
+            limits: LocalLimits::new(LimitCounters::default(), clock.clone()),
+            records: MemoryRecords::with_clock(clock),
             ..Self::default()
         }
     }
@@ -89,6 +93,10 @@ impl StateStore for MemoryStore {
 
     fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
         StoreFuture::Ready(Ok(lock(&self.notes).get(key)))
+    }
+
+    fn records(&self) -> &dyn RecordStore {
+        &self.records
     }
 
     fn health(&self) -> StoreHealthReport {

@@ -14,6 +14,7 @@ pub mod memory;
 pub mod note_cache;
 mod open;
 pub mod per_second_limiter;
+pub mod records;
 mod redis_store;
 pub mod settings;
 pub mod sliding_window;
@@ -23,6 +24,7 @@ use admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use bytes::Bytes;
 use health::StoreHealthReport;
 use per_second_limiter::PerSecondDecision;
+use records::RecordStore;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -67,6 +69,9 @@ pub trait StateStore: Send + Sync {
 
     /// The last text that was stored under a key.
     fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>>;
+
+    /// Durable records, whose operations are awaited.
+    fn records(&self) -> &dyn RecordStore;
 
     /// What happens while the store is unreachable: to requests with limits when [`StateStore::admit`] fails, and to
     /// uses that [`StateStore::take_per_second`] would have counted.

@@ -88,15 +88,8 @@ impl TaskIdKeyRing {
     }
 
     /// The id of the task for its caller. Equal tasks have equal ids.
-    ///
-    /// # Panics
-    /// Never: AES-SIV seals texts of any length that fits into memory.
     pub fn seal(&self, task: &TaskId) -> String {
-        let sealed = self
-            .first
-            .cipher()
-            .encrypt([PURPOSE], &fields::encode(task));
-        let sealed = sealed.expect("one header is far below the limit of AES-SIV");
+        let sealed = self.seal_bytes(PURPOSE, &fields::encode(task));
         let mut id = PREFIX.to_owned();
         URL_SAFE_NO_PAD.encode_string(sealed, &mut id);
         id
@@ -112,11 +105,8 @@ impl TaskIdKeyRing {
         }
         let sealed = id.strip_prefix(PREFIX).ok_or(UnknownTask)?;
         let sealed = URL_SAFE_NO_PAD.decode(sealed).map_err(|_| UnknownTask)?;
-        let keys = std::iter::once(&self.first).chain(&self.others);
-        let opened = keys
-            .filter_map(|key| key.cipher().decrypt([PURPOSE], &sealed).ok())
-            .next();
-        fields::decode(&opened.ok_or(UnknownTask)?).ok_or(UnknownTask)
+        let opened = self.open_bytes(PURPOSE, &sealed).ok_or(UnknownTask)?;
+        fields::decode(&opened).ok_or(UnknownTask)
     }
 
     /// Opens an id of this caller. For ids of other callers the error is the same as for unknown ids.
@@ -126,6 +116,21 @@ impl TaskIdKeyRing {
     pub fn open_for(&self, caller: &str, id: &str) -> Result<TaskId, UnknownTask> {
         let task = self.open(id)?;
         (task.caller == caller).then_some(task).ok_or(UnknownTask)
+    }
+
+    /// Encrypts and authenticates with the first key, for `purpose`.
+    ///
+    /// # Panics
+    /// Never: AES-SIV seals texts of any length that fits into memory.
+    pub(super) fn seal_bytes(&self, purpose: &[u8], plain: &[u8]) -> Vec<u8> {
+        let sealed = self.first.cipher().encrypt([purpose], plain);
+        sealed.expect("one header is far below the limit of AES-SIV")
+    }
+
+    /// What [`Self::seal_bytes`] sealed for `purpose`, with any of the keys; `None` for anything else.
+    pub(super) fn open_bytes(&self, purpose: &[u8], sealed: &[u8]) -> Option<Vec<u8>> {
+        let mut keys = std::iter::once(&self.first).chain(&self.others);
+        keys.find_map(|key| key.cipher().decrypt([purpose], sealed).ok())
     }
 }
 

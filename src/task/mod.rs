@@ -8,6 +8,7 @@ pub mod id;
 pub mod state;
 pub mod status;
 pub mod time;
+pub mod token;
 
 use family::VideoFamily;
 use id::TaskIdKeyRing;

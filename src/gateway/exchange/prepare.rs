@@ -8,9 +8,11 @@ use crate::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
 use crate::gateway::header_policy;
 use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
-use crate::protocol::fault::Fault;
+use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::{BodySegments, JsonEdits};
+use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::snapshot::router::Route;
+use bytes::Bytes;
 use http::Method;
 
 /// Builds the request for `candidate`.
@@ -40,6 +42,7 @@ pub(in crate::gateway) async fn prepare(
         headers,
         edits: request.edits.clone(),
         request_override: UpstreamRequestOverride::default(),
+        body_members: Vec::new(),
     };
     let filtered = offload(
         request.body.len(),
@@ -48,16 +51,22 @@ pub(in crate::gateway) async fn prepare(
     filtered.await?;
     let AttemptView {
         headers,
-        edits,
+        mut edits,
         request_override,
+        body_members,
         ..
     } = attempt;
     let method = request_override
         .method
         .unwrap_or_else(|| request.method.clone());
     let body = match request_override.body {
-        Some(body) => whole(BodySegments::from(body), &method),
-        None => caller_body(&request.body, &edits, &method),
+        Some(body) => whole(with_members(body, &body_members)?, &method),
+        None => {
+            if let Some(document) = request.body.document() {
+                insert_members(&mut edits, document, &body_members);
+            }
+            caller_body(&request.body, &edits, &method)
+        }
     };
     let channel = target.channel;
     let path = match request_override.path {
@@ -77,6 +86,33 @@ fn caller_body(body: &RequestBody, edits: &JsonEdits, method: &Method) -> Prepar
         (RequestBody::Streamed(stream), _) => PreparedBody::Streamed(stream.clone()),
         (_, Some(bytes)) => whole(edits.apply(bytes), method),
         (_, None) => PreparedBody::Absent,
+    }
+}
+
+/// A body that a filter made, with the members that other filters set.
+fn with_members(body: Bytes, members: &[(&'static str, Bytes)]) -> Result<BodySegments, Fault> {
+    if members.is_empty() {
+        return Ok(BodySegments::from(body));
+    }
+    let document = JsonDocument::parse(body, &JsonLimits::default()).map_err(|error| {
+        Fault::new(
+            FaultKind::Internal,
+            "internal error: the request to the provider could not be made",
+        )
+        .source(error)
+    })?;
+    let mut edits = JsonEdits::default();
+    insert_members(&mut edits, &document, members);
+    Ok(edits.apply(document.body()))
+}
+
+fn insert_members(
+    edits: &mut JsonEdits,
+    document: &JsonDocument,
+    members: &[(&'static str, Bytes)],
+) {
+    for (name, value) in members {
+        edits.insert_member(document.root(), name, value.clone());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Names of Redis keys. All keys of a caller share a hash tag, so that one cluster node has all keys of a script.
 
 use crate::state::admission::AdmissionLimit;
+use crate::state::records::RecordKind;
 use std::fmt::Write;
 
 /// Builds the names of keys.
@@ -41,6 +42,11 @@ impl RedisKeys {
     /// The key of a note.
     pub fn note(&self, key: &str) -> String {
         self.of(key, "note")
+    }
+
+    /// The beginning of the keys of one kind of records.
+    pub fn records(&self, kind: RecordKind) -> String {
+        self.of(kind.name(), "records")
     }
 
     fn of(&self, caller: &str, what: &str) -> String {

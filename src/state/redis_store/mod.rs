@@ -4,6 +4,7 @@ mod concurrency_leases;
 mod connector;
 mod keys;
 mod outbox;
+mod records;
 mod scripts;
 
 use super::admission::{
@@ -13,6 +14,7 @@ use super::admission::{
 use super::health::{StoreCounters, StoreHealthReport, StoreOperation};
 use super::note_cache::NOTE_BYTES_MAX;
 use super::per_second_limiter::PerSecondDecision;
+use super::records::RecordStore;
 use super::settings::RedisSettings;
 use super::{OnStoreFailure, StateStore, StoreFuture, StoreUnavailable};
 use bytes::Bytes;
@@ -168,6 +170,10 @@ impl StateStore for RedisStore {
 
     fn on_store_failure(&self) -> OnStoreFailure {
         self.on_store_failure
+    }
+
+    fn records(&self) -> &dyn RecordStore {
+        &*self.inner
     }
 
     fn health(&self) -> StoreHealthReport {

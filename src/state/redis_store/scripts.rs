@@ -18,6 +18,7 @@ pub struct LuaScripts {
     settle: Script,
     renew: Script,
     pace: Script,
+    records: Script,
 }
 
 impl LuaScripts {
@@ -28,11 +29,18 @@ impl LuaScripts {
             settle: script(include_str!("settle.lua")),
             renew: script(include_str!("renew.lua")),
             pace: script(include_str!("pace.lua")),
+            records: script(include_str!("records.lua")),
         }
     }
 
-    pub fn all(&self) -> [&Script; 4] {
-        [&self.admit, &self.settle, &self.renew, &self.pace]
+    pub fn all(&self) -> [&Script; 5] {
+        [
+            &self.admit,
+            &self.settle,
+            &self.renew,
+            &self.pace,
+            &self.records,
+        ]
     }
 
     /// Charges `demand` to its limits; `keys` are the keys of those limits, `lease` is the name of the lease.
@@ -82,6 +90,11 @@ impl LuaScripts {
         let mut command = call(&self.pace, std::slice::from_ref(&key));
         command.arg(per_second.max(1));
         command
+    }
+
+    /// An operation on records, without its arguments; `name` begins the keys of their kind.
+    pub fn records(&self, name: &str) -> Cmd {
+        call(&self.records, std::slice::from_ref(&name))
     }
 
     /// Renews the leases under one key.

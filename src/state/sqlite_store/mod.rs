@@ -5,6 +5,8 @@
 
 mod file;
 mod reader;
+mod record_table;
+mod records;
 mod writer;
 
 use super::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
@@ -17,10 +19,12 @@ use super::local_limits::LocalLimits;
 use super::lock::lock;
 use super::note_cache::NOTE_BYTES_MAX;
 use super::per_second_limiter::PerSecondDecision;
+use super::records::RecordStore;
 use super::{StateStore, StoreFuture, StoreUnavailable};
 use bytes::Bytes;
 use file::{FileWrite, StateDatabase, StateFileError};
 use reader::StateReaderThread;
+use records::SqliteRecords;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,6 +34,7 @@ use writer::{StateFileWriter, WriteQueue};
 pub struct SqliteStore {
     affinity: Mutex<AffinityCache>,
     limits: LocalLimits,
+    records: SqliteRecords,
     queue: Arc<WriteQueue>,
     reader: StateReaderThread,
     tally: Arc<StoreCounters>,
@@ -49,6 +54,7 @@ impl SqliteStore {
         let limits = LocalLimits::new(counts, clock);
         let queue = Arc::new(WriteQueue::default());
         let tally = Arc::new(StoreCounters::new(true));
+        let records = SqliteRecords::open(path, tally.clone())?;
         let reader = StateReaderThread::start(
             StateDatabase::open(path)?,
             path.to_path_buf(),
@@ -66,6 +72,7 @@ impl SqliteStore {
         Ok(Self {
             affinity: Mutex::default(),
             limits,
+            records,
             queue,
             reader,
             tally,
@@ -177,6 +184,10 @@ impl StateStore for SqliteStore {
 
     fn get_note<'a>(&'a self, key: &'a str) -> StoreFuture<'a, Option<Bytes>> {
         StoreFuture::Later(Box::pin(self.reader.get_note(key)))
+    }
+
+    fn records(&self) -> &dyn RecordStore {
+        &self.records
     }
 
     fn health(&self) -> StoreHealthReport {

@@ -238,7 +238,9 @@ async fn a_note_is_found_by_its_key(store: &dyn StateStore) {
 
 #[tokio::test]
 async fn memory_store_fulfils_the_contract() {
-    all(&MemoryStore::default()).await;
+    let store = MemoryStore::default();
+    all(&store).await;
+    super::records::all(&store).await;
 }
 
 #[tokio::test]

@@ -2,6 +2,8 @@
 
 mod clocks;
 mod contract;
+mod records;
+mod redis_records;
 mod redis_server;
 mod redis_store;
 mod scripts;

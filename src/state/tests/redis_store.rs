@@ -60,8 +60,9 @@ async fn redis_store_fulfils_the_contract() {
     assert!(store.health().up);
     assert_eq!(store.on_store_failure(), OnStoreFailure::Deny);
     super::contract::all(&*store).await;
+    super::records::all(&*store).await;
     let health = store.health();
-    assert_eq!((health.failed, health.dropped), ([0; 8], [0; 8]));
+    assert_eq!((health.failed, health.dropped), ([0; 9], [0; 9]));
 }
 
 #[tokio::test]
@@ -83,6 +84,7 @@ async fn redis_store_fulfils_the_contract_with_tls_and_a_password() {
     let store = open(secure.clone());
     assert!(store.health().up);
     super::contract::all(&*store).await;
+    super::records::all(&*store).await;
 
     let by_url = format!("rediss://:pa%3Ass%40word@127.0.0.1:{}/3", server.port);
     let by_url = RedisSettings {
@@ -123,8 +125,8 @@ async fn the_documented_redis_permissions_are_sufficient() {
     command(
         &server,
         "ACL SETUSER gate on >pw ~test:* +get +getex +set +del +zrem +evalsha +script|load +ping +time +select \
-         +hgetall +hget +hmget +hset +hdel +hincrby +zadd +zcard +zremrangebyscore +pexpire +pexpireat \
-         +lindex +lpush +ltrim",
+         +hgetall +hget +hmget +hset +hdel +hincrby +incr +zadd +zcard +zcount +zrangebylex +zrangebyscore \
+         +zremrangebyscore +pexpire +pexpireat +lindex +lpush +ltrim",
     );
     let store = open(RedisSettings {
         user: Some("gate".into()),
@@ -132,8 +134,9 @@ async fn the_documented_redis_permissions_are_sufficient() {
         ..site(&server.url())
     });
     super::contract::all(&*store).await;
+    super::records::all(&*store).await;
     let health = store.health();
-    assert_eq!((health.failed, health.dropped), ([0; 8], [0; 8]));
+    assert_eq!((health.failed, health.dropped), ([0; 9], [0; 9]));
 }
 
 #[tokio::test]
@@ -281,6 +284,7 @@ async fn a_redis_that_comes_late_is_used_once_it_is_there() {
     server.restart();
     wait_until_back(&*store).await;
     super::contract::all(&*store).await;
+    super::records::all(&*store).await;
 }
 
 #[tokio::test]

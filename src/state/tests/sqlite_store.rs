@@ -1,6 +1,8 @@
 //! Tests of the SQLite store only: restarts, killed processes, two processes at once, broken disks.
 
 use super::*;
+use crate::state::health::StoreOperation;
+use crate::state::records::RecordKind;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
@@ -29,6 +31,50 @@ async fn writes_survive_reopening() {
     );
     assert_eq!(channel_of(&*store, &ann, "resp_2").await, None);
     refused(&*store, &budget, 1).await;
+}
+
+#[tokio::test]
+async fn records_fulfil_the_contract() {
+    let folder = TempFolder::new();
+    let store = folder.store();
+    assert!(store.records().is_durable());
+    super::records::all(&*store).await;
+}
+
+#[tokio::test]
+async fn records_survive_reopening_and_are_shared_by_two_processes() {
+    let folder = TempFolder::new();
+    let (old, new) = (folder.store(), folder.store());
+    let ann = caller();
+    let first = super::records::content(&ann, "1");
+    let version = super::records::inserted(old.records(), "k", &first).await;
+    let replaced = new.records().replace(
+        RecordKind::Delivery,
+        "k",
+        version,
+        super::records::content(&ann, "2"),
+    );
+    assert!(replaced.get().await.unwrap().is_some());
+    drop((old, new));
+    let record = super::records::get(folder.store().records(), "k").await;
+    assert_eq!(record.unwrap().content.value, "2");
+}
+
+#[tokio::test]
+async fn records_of_a_locked_file_fail_in_time_and_work_afterwards() {
+    let folder = TempFolder::new();
+    let store = folder.store();
+    let file = rusqlite::Connection::open(folder.path().join("state.sqlite")).unwrap();
+    file.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let records = store.records();
+    let found = records.get(RecordKind::Delivery, "k").get().await;
+    assert!(found.is_err());
+    assert!(store.health().failed[StoreOperation::Record as usize] > 0);
+    file.execute_batch("COMMIT").unwrap();
+    eventually("the records are back", async || {
+        records.get(RecordKind::Delivery, "k").get().await.is_ok()
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -71,6 +117,8 @@ async fn child_that_is_killed() {
     for n in 0..u32::MAX {
         store.remember(&ann, &format!("resp_{n}"), &Arc::from("primary"));
         store.flush(MAX_WAIT);
+        let content = super::records::content(&ann, "");
+        super::records::insert(store.records(), &format!("key {n}"), &content).await;
         println!("\nwritten {n}");
     }
 }
@@ -109,6 +157,8 @@ async fn what_was_written_survives_kill_minus_9() {
                 Some("primary"),
                 "{id}"
             );
+            let record = super::records::get(store.records(), &format!("key {n}")).await;
+            assert!(record.is_some(), "key {n}");
         }
         let file = rusqlite::Connection::open(&path).unwrap();
         let sound: String = file
@@ -141,6 +191,7 @@ async fn memory_serves_where_no_file_can_be_made() {
     let health = store.health();
     assert_eq!((health.store, health.up), ("sqlite", false));
     super::contract::all(&*store).await;
+    super::records::all(&*store).await;
 }
 
 #[tokio::test]

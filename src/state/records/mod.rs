@@ -1,0 +1,134 @@
+//! Durable records: small values under keys. Every operation is awaited, and every change names the version it replaces.
+//!
+//! Unlike the other state, which is queued, a change is stored when its operation returns: in the file, or in Redis.
+//! Features that must not lose or double work build on it, each with a [`RecordKind`] of its own.
+
+pub mod memory;
+
+use super::StoreFuture;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Largest value of a record, in bytes; larger content belongs to the media store.
+pub const RECORD_BYTES_MAX: usize = 128 << 10;
+/// How long an operation may take before it fails with [`StoreUnavailable`](super::StoreUnavailable).
+pub const OPERATION_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// What a record is about. Each kind has keys of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum RecordKind {
+    /// An `Idempotency-Key` of a caller on a route.
+    IdempotencyKey,
+    /// A paid create, from before its first byte is sent.
+    PaidCreate,
+    /// A subscription to the status changes of a task.
+    Subscription,
+    /// One event that waits for its delivery to a caller.
+    Delivery,
+    /// An object of the media store.
+    MediaObject,
+    /// A file that was copied to another channel.
+    FileCopy,
+}
+
+/// What is stored under a key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RecordContent {
+    pub value: Bytes,
+    /// The caller whom the record counts for.
+    pub owner: Arc<str>,
+    /// Unix milliseconds; from then on the record does not exist.
+    pub expires_ms: u64,
+    /// Unix milliseconds from which [`RecordStore::due`] returns the record; `None` for never.
+    pub due_ms: Option<u64>,
+}
+
+/// A stored record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    pub key: Arc<str>,
+    /// Changes with each replacement.
+    pub version: u64,
+    pub content: RecordContent,
+}
+
+/// The result of an insertion.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InsertResult {
+    Inserted {
+        version: u64,
+    },
+    /// The key has a record, which stays as it is.
+    Exists(Record),
+    /// The owner has as many records of this kind as it may have.
+    OwnerFull,
+}
+
+/// Operations on durable records.
+///
+/// # Errors
+/// All of them fail with [`StoreUnavailable`](super::StoreUnavailable) if the store is unreachable, full, or slower than
+/// [`OPERATION_TIMEOUT`]. A change that failed so may have been stored.
+pub trait RecordStore: Send + Sync {
+    /// Whether records survive the end of the process.
+    fn is_durable(&self) -> bool;
+
+    /// Stores a record under a key that has none. `owner_max` limits the records of this kind that the owner may have.
+    fn insert<'a>(
+        &'a self,
+        kind: RecordKind,
+        key: &'a str,
+        content: RecordContent,
+        owner_max: u32,
+    ) -> StoreFuture<'a, InsertResult>;
+
+    /// Replaces the record if it still has `version`; returns its new version, or `None` if it changed or is gone.
+    fn replace<'a>(
+        &'a self,
+        kind: RecordKind,
+        key: &'a str,
+        version: u64,
+        content: RecordContent,
+    ) -> StoreFuture<'a, Option<u64>>;
+
+    /// Removes the record if it still has `version`; returns whether it was removed.
+    fn remove<'a>(&'a self, kind: RecordKind, key: &'a str, version: u64) -> StoreFuture<'a, bool>;
+
+    /// The record under a key.
+    fn get<'a>(&'a self, kind: RecordKind, key: &'a str) -> StoreFuture<'a, Option<Record>>;
+
+    /// Records that are due at `now_ms`, the earliest first, at most `limit`.
+    fn due(&self, kind: RecordKind, now_ms: u64, limit: usize) -> StoreFuture<'_, Vec<Record>>;
+
+    /// Records in the order of their keys, from the first after `after`, at most `limit`.
+    fn list<'a>(
+        &'a self,
+        kind: RecordKind,
+        after: &'a str,
+        limit: usize,
+    ) -> StoreFuture<'a, Vec<Record>>;
+}
+
+impl RecordKind {
+    pub const ALL: [Self; 6] = [
+        Self::IdempotencyKey,
+        Self::PaidCreate,
+        Self::Subscription,
+        Self::Delivery,
+        Self::MediaObject,
+        Self::FileCopy,
+    ];
+
+    /// The name in stores.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IdempotencyKey => "idempotency_key",
+            Self::PaidCreate => "paid_create",
+            Self::Subscription => "subscription",
+            Self::Delivery => "delivery",
+            Self::MediaObject => "media_object",
+            Self::FileCopy => "file_copy",
+        }
+    }
+}
