@@ -7,11 +7,11 @@ use headgate::protocol::Protocol;
 use serde_json::{Value, json};
 use std::time::SystemTime;
 
-/// A gateway whose first channel is `busy` with `directives`, before the healthy `openai`.
+/// A gateway whose first channel is `busy` with `directives`, before the healthy `openai`; and their simulator.
 pub(super) async fn with_busy_channel(
     directives: &str,
     change: impl FnOnce(&mut Value),
-) -> Gateway {
+) -> (Gateway, Simulator) {
     let simulator = Simulator::start().await;
     let mut config = config::standard(&simulator.url());
     let url = simulator.url_obeying(directives);
@@ -19,9 +19,7 @@ pub(super) async fn with_busy_channel(
     config["channels"]["busy"] = channel(&url, &["chat"], json!({"bearer": "sk-busy-canary-1"}));
     change(&mut config);
     let gateway = Gateway::start(&config).await;
-    // The simulator must live as long as the test.
-    std::mem::forget(simulator);
-    gateway
+    (gateway, simulator)
 }
 
 async fn page(gateway: &Gateway) -> Value {
@@ -74,7 +72,7 @@ fn without_times(entry: &Value) -> Value {
 
 #[tokio::test]
 async fn a_channel_that_was_not_used_yet_is_healthy_and_has_no_rates() {
-    let gateway = with_busy_channel("", |_| {}).await;
+    let (gateway, _simulator) = with_busy_channel("", |_| {}).await;
     let page = page(&gateway).await;
     let expected = json!({
         "name": "busy", "tier": 0, "weight": 1, "retired": false, "usable": true, "status": "healthy",
@@ -96,7 +94,7 @@ async fn a_channel_that_was_not_used_yet_is_healthy_and_has_no_rates() {
 
 #[tokio::test]
 async fn a_cool_down_of_one_model_is_shown_with_reason_and_times_and_leaves_the_others_alone() {
-    let gateway = with_busy_channel("status=429;retry_after=600", |_| {}).await;
+    let (gateway, _simulator) = with_busy_channel("status=429;retry_after=600", |_| {}).await;
     let began = DateTime::<Utc>::from(SystemTime::now());
     let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_eq!(answer.status, 200);
@@ -158,7 +156,7 @@ async fn a_cool_down_of_one_model_is_shown_with_reason_and_times_and_leaves_the_
 
 #[tokio::test]
 async fn a_model_that_no_channel_can_serve_now_is_not_available_and_the_others_are() {
-    let gateway = with_busy_channel("status=429;retry_after=600", |config| {
+    let (gateway, _simulator) = with_busy_channel("status=429;retry_after=600", |config| {
         let channels = config["channels"].as_object_mut().unwrap();
         channels.retain(|name, _| name == "busy");
     })
@@ -179,7 +177,7 @@ async fn a_model_that_no_channel_can_serve_now_is_not_available_and_the_others_a
 
 #[tokio::test]
 async fn a_model_is_half_open_after_its_cool_down_and_healthy_after_a_success() {
-    let gateway = with_busy_channel("status=500;times=1", |config| {
+    let (gateway, _simulator) = with_busy_channel("status=500;times=1", |config| {
         config["channels"]["busy"]["health"] =
             json!({"consecutive_failures": 1, "cool_down": "100ms"});
     })
@@ -223,7 +221,7 @@ async fn a_model_is_half_open_after_its_cool_down_and_healthy_after_a_success() 
 
 #[tokio::test]
 async fn success_rate_and_latency_are_those_of_the_attempts_on_a_model() {
-    let gateway = with_busy_channel("status=500;times=2", |config| {
+    let (gateway, _simulator) = with_busy_channel("status=500;times=2", |config| {
         config["channels"]["busy"]["health"] = json!({"consecutive_failures": 0});
         let url = &mut config["channels"]["openai"]["base_url"];
         *url = url
@@ -269,7 +267,7 @@ async fn success_rate_and_latency_are_those_of_the_attempts_on_a_model() {
 
 #[tokio::test]
 async fn a_refused_credential_is_unhealthy_and_shown_by_its_index() {
-    let gateway = with_busy_channel("status=401", |config| {
+    let (gateway, _simulator) = with_busy_channel("status=401", |config| {
         let busy = config["channels"]["busy"].as_object_mut().unwrap();
         busy.remove("credential");
         let keys = json!([{"bearer": "sk-busy-canary-1"}, {"bearer": "sk-busy-canary-2"}]);
@@ -313,7 +311,7 @@ async fn a_refused_credential_is_unhealthy_and_shown_by_its_index() {
 
 #[tokio::test]
 async fn the_page_names_the_limit_that_a_channel_has_reached() {
-    let gateway = with_busy_channel("pace=20ms;events=100", |config| {
+    let (gateway, _simulator) = with_busy_channel("pace=20ms;events=100", |config| {
         config["channels"]["busy"]["limits"] = json!({"concurrent": 1, "requests_per_minute": 2});
     })
     .await;
@@ -347,7 +345,7 @@ async fn the_page_names_the_limit_that_a_channel_has_reached() {
 #[tokio::test]
 async fn a_removed_channel_disappears_from_the_metrics() {
     let mut kept = Value::Null;
-    let gateway = with_busy_channel("", |config| kept = config.clone()).await;
+    let (gateway, _simulator) = with_busy_channel("", |config| kept = config.clone()).await;
     assert_eq!(usable(&gateway, "busy").await, [1.0]);
     kept["channels"].as_object_mut().unwrap().remove("busy");
     gateway.folder.write("routes.yaml", kept.to_string());

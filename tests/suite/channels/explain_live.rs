@@ -19,7 +19,7 @@ fn explain(args: &[&str]) -> Output {
 
 #[tokio::test]
 async fn explain_asks_the_running_gateway_what_is_usable_now() {
-    let gateway = with_busy_channel("status=429;retry_after=600", |_| {}).await;
+    let (gateway, _simulator) = with_busy_channel("status=429;retry_after=600", |_| {}).await;
     assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
     let file = gateway.folder.path().join("routes.yaml");
     let file = file.to_str().unwrap();
@@ -61,7 +61,7 @@ async fn explain_asks_the_running_gateway_what_is_usable_now() {
 
 #[tokio::test]
 async fn explain_reports_an_unreachable_gateway() {
-    let gateway = with_busy_channel("", |_| {}).await;
+    let (gateway, _simulator) = with_busy_channel("", |_| {}).await;
     let file = gateway.folder.path().join("routes.yaml");
     let (file, body) = (file.to_str().unwrap(), body_of(Protocol::Chat).to_string());
     let kept = tokio::net::TcpSocket::new_v4().unwrap();
