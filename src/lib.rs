@@ -16,6 +16,8 @@ pub mod subrequest;
 
 pub mod polls;
 
+pub mod journal;
+
 pub mod filter;
 
 pub mod config;

@@ -5,6 +5,7 @@ use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
+use crate::journal::CreateJournal;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
@@ -47,6 +48,8 @@ pub enum ChainSide {
 pub struct FilterPlacement {
     /// Filters that must be placed before this one.
     pub after: &'static [&'static str],
+    /// Filters that must be placed after this one.
+    pub before: &'static [&'static str],
     /// What must be known before this filter's hooks run, and so which filters must be placed before it.
     pub needs: &'static [FilterPrerequisite],
     /// What is known after this filter ran.
@@ -86,14 +89,19 @@ pub struct BuildContext<'a> {
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
     pub state: &'a Arc<dyn StateStore>,
+    /// Whether the configured state survives the end of the process.
+    pub state_survives: bool,
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
+    pub journal: &'a Arc<CreateJournal>,
     pub egress: &'a Arc<EgressPolicy>,
     /// The URL that others reach this gateway by; `None` if it is not configured.
     pub public_url: Option<&'a PublicUrl>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
-    /// Protocol of the route whose chain is built.
+    /// Name of the route whose chain is built.
+    pub route: &'a str,
+    /// Its protocol.
     pub protocol: Option<Protocol>,
     pub side: ChainSide,
     /// Whether every path of the route has a `{parameter}` of this name.
@@ -117,6 +125,7 @@ impl FilterPlacement {
     /// For a filter without requirements and provisions.
     pub const ANYWHERE: Self = Self {
         after: &[],
+        before: &[],
         needs: &[],
         provides: &[],
         reason: "",

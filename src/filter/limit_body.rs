@@ -125,7 +125,7 @@ impl LimitBodyFilter {
 
 /// The name of the first file above `most` bytes.
 fn large_file(form: &MultipartForm, most: u64) -> Option<String> {
-    let is_large = |part: &&FormPart| part.is_file && part.value.len() as u64 > most;
+    let is_large = |part: &&FormPart| part.is_file() && part.value.len() as u64 > most;
     Some(form.parts().iter().find(is_large)?.name.clone())
 }
 

@@ -13,6 +13,7 @@ macro_rules! filters {
             follow_ids
             force_usage
             heartbeat
+            idempotency
             keep_own
             limit_body
             list_models

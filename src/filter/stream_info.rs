@@ -5,6 +5,7 @@ use crate::protocol::error_class::ErrorClass;
 use crate::protocol::usage::TokenUsage;
 use crate::state::admission::LimitKind;
 use crate::subrequest::UpstreamRequestIdSlot;
+use http::HeaderValue;
 use std::sync::OnceLock;
 
 /// What the exchange and its filters learned. Data that only one filter uses is in
@@ -24,8 +25,18 @@ pub struct StreamInfo {
     pub credential: Option<usize>,
     /// A provider may have processed the request, so tokens may have been used.
     pub may_have_cost: bool,
+    /// What became of the request at the provider, as far as the gateway knows.
+    pub processing: UpstreamProcessing,
+    /// The provider's request id of the last attempt.
+    pub upstream_request_id: Option<HeaderValue>,
+    /// What became of the caller's `Idempotency-Key`, if it sent one.
+    pub idempotency: Option<IdempotencyOutcome>,
+    /// How the record of a paid create ended: a name of [`CreateEnd`](crate::journal::CreateEnd).
+    pub create_end: Option<&'static str>,
     /// Number of events of the stream so far.
     pub events: u64,
+    /// Whether the stream ended with the last event of its protocol.
+    pub is_stream_whole: bool,
     /// Error class of the error event that ended the stream.
     pub stream_error: Option<ErrorClass>,
 }
@@ -41,6 +52,35 @@ pub enum UsageReport {
     Counted(TokenUsage),
 }
 
+/// What a provider did with a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UpstreamProcessing {
+    /// It received nothing, or reports that it processed nothing.
+    #[default]
+    Unsent,
+    /// It refused the request, with a 4xx status.
+    Refused,
+    /// It may have accepted the request.
+    Unknown,
+    /// It accepted the request.
+    Accepted,
+}
+
+/// What became of an `Idempotency-Key`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum IdempotencyOutcome {
+    /// The key is new, or free again.
+    First,
+    /// The caller got the recorded answer.
+    Replayed,
+    KeyReused,
+    KeyInUse,
+    AnswerNotKept,
+    OutcomeUnknown,
+    /// The key could not be stored.
+    NotStored,
+}
+
 /// Outcome of the check against the caller's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuotaDecision {
@@ -50,6 +90,21 @@ pub enum QuotaDecision {
     Refused(LimitKind),
     /// The store was unreachable, and the request continued without a check.
     Unchecked,
+}
+
+impl IdempotencyOutcome {
+    /// The value in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Replayed => "replayed",
+            Self::KeyReused => "key_reused",
+            Self::KeyInUse => "key_in_use",
+            Self::AnswerNotKept => "answer_not_kept",
+            Self::OutcomeUnknown => "outcome_unknown",
+            Self::NotStored => "not_stored",
+        }
+    }
 }
 
 impl UsageReport {

@@ -52,6 +52,8 @@ pub struct RequestView {
     pub fetch: Option<Arc<dyn ResponseFileFetcher>>,
     /// Headers of the response to the caller, also of a local reply. They replace headers of the same name.
     pub response_headers: HeaderMap,
+    /// Whether the exchange continues without its caller once the request is being sent.
+    pub detaches: bool,
     pub info: StreamInfo,
     /// Values that filters keep for their later hooks.
     pub state: FilterState,
@@ -221,6 +223,7 @@ impl RequestView {
             pinned: None,
             fetch: None,
             response_headers: HeaderMap::new(),
+            detaches: false,
             info: StreamInfo::default(),
             state: FilterState::default(),
             subrequests: None,

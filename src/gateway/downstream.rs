@@ -1,12 +1,14 @@
 //! The caller's side of an exchange: reads the body, writes the response, and notices when the caller leaves.
 
 mod body_buffer;
+mod caller_watch;
+pub mod detachment;
 pub mod early_reply;
 mod spool;
 pub mod upload;
 mod wait_times;
 
-use super::deadline::{DeadlineElapsed, in_time};
+use super::deadline::in_time;
 use super::fault_from;
 use super::listen::drain_state::DrainState;
 use super::listen::http1_inspection::Http1Inspection;
@@ -16,16 +18,15 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::spooling::SpoolPolicy;
 use body_buffer::SpoolingBodyBuffer;
 use bytes::Bytes;
+pub use caller_watch::UpstreamWaitInterruption;
+use detachment::Detachment;
 use early_reply::{ConnectionAfterExchange, Http2EarlyReply, UnsentBody, discard_h1, send_body};
 use http::{HeaderMap, HeaderValue, StatusCode, Version, header};
 use pingora_core::apps::{HttpPersistentSettings, ReusedHttpStream};
 use pingora_core::protocols::http::ServerSession;
 use pingora_http::ResponseHeader;
 use pingora_timeout::fast_timeout::fast_timeout;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 pub use wait_times::ExchangeWaitRecorder;
 
@@ -44,6 +45,10 @@ pub struct Downstream {
     /// Whether a complete reply was sent, except for the part that [`Downstream::refuse`] left in `unsent`.
     replied: bool,
     unsent: Option<UnsentBody>,
+    /// Whether the exchange continues without the caller.
+    pub detachment: Detachment,
+    /// Whether the caller left an exchange that continues. Nothing is written to it any more.
+    pub has_caller_left: bool,
     pub bytes_in: u64,
     pub bytes_out: u64,
     pub wait_times: ExchangeWaitRecorder,
@@ -53,26 +58,6 @@ pub struct Downstream {
 enum RequestBodyState {
     Unread,
     Read,
-}
-
-/// Why the wait for a provider ended without a response.
-#[derive(Debug)]
-pub enum UpstreamWaitInterruption {
-    ClientGone,
-    /// A streamed body is malformed, too large or too slow, or the caller left before its end.
-    BadBody(Box<Fault>),
-    /// The process ends, and its drain deadline has passed.
-    Ending,
-}
-
-impl From<UpstreamWaitInterruption> for Fault {
-    fn from(interrupted: UpstreamWaitInterruption) -> Self {
-        match interrupted {
-            UpstreamWaitInterruption::ClientGone => fault_from::gone(),
-            UpstreamWaitInterruption::BadBody(fault) => *fault,
-            UpstreamWaitInterruption::Ending => fault_from::ending(),
-        }
-    }
 }
 
 impl Downstream {
@@ -90,6 +75,8 @@ impl Downstream {
             body,
             replied: false,
             unsent: None,
+            detachment: Detachment::default(),
+            has_caller_left: false,
             bytes_in: 0,
             bytes_out: 0,
             wait_times: ExchangeWaitRecorder::default(),
@@ -190,62 +177,6 @@ impl Downstream {
             .map_err(fault_from::downstream_read)
     }
 
-    /// Waits for `work`, until the caller leaves.
-    ///
-    /// # Errors
-    /// The reason of the interruption; `work` is dropped, which cancels it.
-    pub async fn until_client_gone<T>(
-        &mut self,
-        work: impl Future<Output = T>,
-    ) -> Result<T, UpstreamWaitInterruption> {
-        let mut wait_times = std::mem::take(&mut self.wait_times);
-        let done = wait_times.upstream(pin!(self.race(work)), |_| true).await;
-        self.wait_times = wait_times;
-        done
-    }
-
-    /// Like [`Downstream::until_client_gone`], for `max_wait` at most.
-    ///
-    /// # Errors
-    /// The reason of the interruption.
-    pub async fn until_client_gone_within<T>(
-        &mut self,
-        max_wait: Duration,
-        work: impl Future<Output = T>,
-    ) -> Result<Result<T, DeadlineElapsed>, UpstreamWaitInterruption> {
-        let mut wait_times = std::mem::take(&mut self.wait_times);
-        // The next wait after an elapsed deadline continues the same wait for the provider.
-        let ends_wait = |done: &_| !matches!(done, Ok(Err(DeadlineElapsed)));
-        let work = self.race(in_time(max_wait, work));
-        let done = wait_times.upstream(pin!(work), ends_wait).await;
-        self.wait_times = wait_times;
-        done
-    }
-
-    /// Like [`Downstream::until_client_gone`], for work that measures its own wait times.
-    ///
-    /// # Errors
-    /// The reason of the interruption.
-    pub async fn race<T>(
-        &mut self,
-        work: impl Future<Output = T>,
-    ) -> Result<T, UpstreamWaitInterruption> {
-        // Input is idle only after the body was read. Before, the body's reader notices that the caller left.
-        let body_read = self.body == RequestBodyState::Read;
-        let drain_state = &self.drain_state;
-        // The task that runs the exchange is woken when the drain deadline passes.
-        let over = poll_fn(|_| match drain_state.is_over() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        });
-        tokio::select! {
-            biased;
-            () = over => Err(UpstreamWaitInterruption::Ending),
-            done = work => Ok(done),
-            _ = self.session.read_body_or_idle(true), if body_read => Err(UpstreamWaitInterruption::ClientGone),
-        }
-    }
-
     /// Sends a complete local reply.
     ///
     /// # Errors
@@ -253,7 +184,7 @@ impl Downstream {
     pub async fn reply(&mut self, reply: LocalReply) -> Result<(), Fault> {
         let body = self.write_reply_head(reply).await?;
         self.write(body, true).await?;
-        self.replied = true;
+        self.replied = !self.has_caller_left;
         if self.body == RequestBodyState::Unread && !self.session.is_http2() {
             discard_h1(&mut self.session).await;
         }
@@ -297,6 +228,9 @@ impl Downstream {
         status: StatusCode,
         headers: HeaderMap,
     ) -> Result<(), Fault> {
+        if self.has_caller_left {
+            return Ok(());
+        }
         if self.body == RequestBodyState::Unread {
             self.session.set_keepalive(None);
         }
@@ -316,10 +250,11 @@ impl Downstream {
             );
         }
         let head = ResponseHeader::from(parts);
-        self.wait_times
+        let written = self
+            .wait_times
             .client(self.session.write_response_header(Box::new(head)))
-            .await
-            .map_err(fault_from::downstream_write)
+            .await;
+        self.unless_detached(written)
     }
 
     /// Sends a piece of the response body. A chunked HTTP/1.1 response is flushed at once.
@@ -327,11 +262,29 @@ impl Downstream {
     /// # Errors
     /// [`FaultKind::ClientGone`], or [`FaultKind::WriteTimeout`].
     pub async fn write(&mut self, data: Bytes, end: bool) -> Result<(), Fault> {
+        if self.has_caller_left {
+            return Ok(());
+        }
         self.bytes_out += data.len() as u64;
-        self.wait_times
+        let written = self
+            .wait_times
             .client(self.session.write_response_body(data, end))
-            .await
-            .map_err(fault_from::downstream_write)
+            .await;
+        self.unless_detached(written)
+    }
+
+    /// A failed write ends the exchange, unless it continues without its caller.
+    fn unless_detached(
+        &mut self,
+        written: Result<(), Box<pingora_error::Error>>,
+    ) -> Result<(), Fault> {
+        match written {
+            Err(_) if self.detachment.is_armed() => {
+                self.has_caller_left = true;
+                Ok(())
+            }
+            written => written.map_err(fault_from::downstream_write),
+        }
     }
 
     /// Returns the connection for the next request, if it can carry one.

@@ -78,7 +78,20 @@ impl Exchange<'_> {
             Ok(settlement) => settlement,
             Err(fault) => self.fail(fault).await,
         };
+        let settlement = match self.downstream.has_caller_left {
+            false => settlement,
+            true => self.leave_caller(),
+        };
         self.settle(settlement);
+    }
+
+    /// The settlement of an exchange that continued after its caller had left.
+    fn leave_caller(&mut self) -> Settlement {
+        self.record.broken = true;
+        if !self.downstream.is_committed() {
+            self.record.status = None;
+        }
+        Settlement::ClientCancelled
     }
 
     /// Closes the connection, or returns it for reuse.

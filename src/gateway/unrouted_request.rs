@@ -145,6 +145,7 @@ impl<'a> UnroutedRequest<'a> {
             usage: None,
             response_id: None,
             upstream_request_id: None,
+            idempotency: None,
             fault: Some(fault),
         });
     }

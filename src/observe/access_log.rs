@@ -50,6 +50,8 @@ pub struct AccessLogEntry<'a> {
     pub response_id: Option<&'a str>,
     /// The provider's request id in the last attempt.
     pub upstream_request_id: Option<&'a HeaderValue>,
+    /// What became of the caller's idempotency key.
+    pub idempotency: Option<&'static str>,
     pub fault: Option<&'a Fault>,
 }
 
@@ -111,6 +113,8 @@ struct AccessLogJson<'a> {
     response_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     upstream_request_id: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    idempotency: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -203,6 +207,7 @@ impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
             upstream_request_id: line
                 .upstream_request_id
                 .map(|value| short(value.as_bytes())),
+            idempotency: line.idempotency,
             error_code: line.fault.map(|fault| fault.kind.code()),
             error_message: line.fault.map(|fault| field(&fault.message)),
             error_detail: line

@@ -1,6 +1,7 @@
 //! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
 
 use super::channel_metrics::ChannelMetrics;
+use super::create_metrics::CreateMetrics;
 use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
 use super::registration::{raise, registered};
@@ -48,6 +49,7 @@ pub struct Metrics {
     revision: GaugeVec,
     log_dropped: IntCounter,
     pub channels: ChannelMetrics,
+    pub creates: CreateMetrics,
     pub polls: PollMetrics,
     time: WaitTimeMetrics,
     state: StateMetrics,
@@ -186,6 +188,7 @@ impl Metrics {
             ),
             channels: ChannelMetrics::new(&registry),
             time: WaitTimeMetrics::new(&registry),
+            creates: CreateMetrics::new(&registry),
             polls: PollMetrics::new(&registry),
             state: StateMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),

@@ -3,6 +3,7 @@
 pub mod access_log;
 pub mod bounded;
 pub mod channel_metrics;
+mod create_metrics;
 pub mod line_writer;
 pub mod metrics;
 mod poll_metrics;

@@ -26,6 +26,7 @@ use crate::config::problem::{
 use crate::config::routes::GatewayConfig;
 use crate::config::{self, LoadedConfig, document::ConfigDocument};
 use crate::filter::registry::FILTERS;
+use crate::journal::CreateJournal;
 use crate::polls::TaskStatusFetcher;
 use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
@@ -67,6 +68,8 @@ pub struct SharedState {
     pub state: Arc<dyn StateStore>,
     /// The poller of video tasks, with its cache.
     pub polls: Arc<TaskStatusFetcher>,
+    /// The journal of paid creates, with those in flight.
+    pub journal: Arc<CreateJournal>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -120,6 +123,7 @@ impl Default for SharedState {
         Self {
             state: Arc::new(MemoryStore::default()),
             polls: Arc::default(),
+            journal: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -189,9 +193,11 @@ fn build_loaded(
         callers: &callers,
         catalog: &catalog,
         state: &shared.state,
+        state_survives: state != StoreSettings::Memory,
         schemas: &schemas,
         tasks: &tasks,
         polls: &shared.polls,
+        journal: &shared.journal,
         egress: &egress,
         public_url: public_url.as_ref(),
         endpoints: &routes::endpoints(&routes, &chains),

@@ -15,6 +15,7 @@ use crate::config::routes::{ChainStepConfig, RouteConfig};
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
 use crate::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
 use crate::filter::registry;
+use crate::journal::CreateJournal;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
@@ -35,9 +36,12 @@ pub(crate) struct RouteBuilder<'a> {
     pub callers: &'a Arc<Callers>,
     pub catalog: &'a Arc<Catalog>,
     pub state: &'a Arc<dyn StateStore>,
+    /// Whether the configured state survives the end of the process.
+    pub state_survives: bool,
     pub schemas: &'a dyn SchemaLookup,
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
+    pub journal: &'a Arc<CreateJournal>,
     pub egress: &'a Arc<EgressPolicy>,
     pub public_url: Option<&'a PublicUrl>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
@@ -54,6 +58,7 @@ struct BuiltFilter {
 #[derive(Clone, Copy)]
 struct ChainContext<'a> {
     side: ChainSide,
+    route: &'a str,
     protocol: Option<Protocol>,
     patterns: &'a [MethodPathPattern],
 }
@@ -110,6 +115,7 @@ impl RouteBuilder<'_> {
         let patterns = patterns(config, at, problems);
         let purpose = |side| ChainContext {
             side,
+            route: name,
             protocol: *protocol,
             patterns: &patterns,
         };
@@ -271,12 +277,15 @@ impl RouteBuilder<'_> {
             callers: self.callers,
             catalog: self.catalog,
             state: self.state,
+            state_survives: self.state_survives,
             schemas: self.schemas,
             tasks: self.tasks,
             polls: self.polls,
+            journal: self.journal,
             egress: self.egress,
             public_url: self.public_url,
             endpoints: self.endpoints,
+            route: purpose.route,
             protocol: purpose.protocol,
             side: purpose.side,
             has_parameter: &|name| all_have_parameter(purpose.patterns, name),

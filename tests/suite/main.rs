@@ -9,6 +9,7 @@ mod images;
 mod lifecycle;
 mod limits;
 mod observability;
+mod paid;
 mod security;
 mod text;
 mod video;

@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("catalog", &["protocol", "scalar", "state", "task"]),
     ("subrequest", &["protocol", "catalog"]),
     ("polls", &["protocol", "state", "task", "subrequest"]),
+    ("journal", &["state"]),
     (
         "filter",
         &[
@@ -24,13 +25,15 @@ const ARROWS: &[(&str, &[&str])] = &[
             "state",
             "subrequest",
             "polls",
+            "journal",
         ],
     ),
     ("config", &["protocol", "scalar", "task"]),
     (
         "snapshot",
         &[
-            "protocol", "scalar", "task", "catalog", "state", "polls", "filter", "config",
+            "protocol", "scalar", "task", "catalog", "state", "polls", "journal", "filter",
+            "config",
         ],
     ),
     (
@@ -118,6 +121,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         &[
             "state",
             "polls",
+            "journal",
             "channel",
             "gateway",
             "admin",

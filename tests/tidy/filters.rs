@@ -102,7 +102,10 @@ fn every_page_names_all_settings_and_its_examples_are_part_of_the_fixture() {
 #[test]
 fn nobody_knows_a_filter_by_its_name() {
     /// Texts in other files that are equal to a filter's name by coincidence.
-    const OTHER_MEANINGS: &[(&str, &str)] = &[("crates/protocol/src/error_class.rs", "rate_limit")];
+    const OTHER_MEANINGS: &[(&str, &str)] = &[
+        ("crates/protocol/src/error_class.rs", "rate_limit"),
+        ("crates/protocol/src/credential_names.rs", "idempotency"),
+    ];
     let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
     let named = Regex::new(&format!(r#"["`]({})["`]"#, names.join("|"))).unwrap();
     // It names the filters whose settings had other names.
@@ -121,7 +124,7 @@ fn nobody_knows_a_filter_by_its_name() {
                 let own = stem.strip_prefix(name).unwrap_or_default();
                 own.starts_with(['.', '/']) || OTHER_MEANINGS.contains(&(file.path.as_str(), name))
             };
-            let is_documented = ["//", "after: ", "summary: "];
+            let is_documented = ["//", "after: ", "before: ", "summary: "];
             if is_documented
                 .iter()
                 .any(|reported| code.starts_with(reported))

@@ -178,6 +178,9 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::UpgradeRequired
         | FaultKind::UnknownModel
         | FaultKind::UnknownId
+        | FaultKind::KeyReused
+        | FaultKind::KeyInUse
+        | FaultKind::AnswerNotKept
         | FaultKind::Gone
         | FaultKind::NotCancellable
         | FaultKind::TooLarge
@@ -213,6 +216,9 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::MethodNotAllowed
         | FaultKind::UpgradeRequired
         | FaultKind::NotCancellable
+        | FaultKind::KeyReused
+        | FaultKind::KeyInUse
+        | FaultKind::AnswerNotKept
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
         | FaultKind::ClientGone
@@ -244,6 +250,7 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         | FaultKind::Invalid
         | FaultKind::Missing
         | FaultKind::BadHeader
+        | FaultKind::KeyReused
         | FaultKind::UnsupportedMedia
         | FaultKind::ClientGone
         | FaultKind::WriteTimeout => "InvalidParameter",
@@ -253,6 +260,7 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         FaultKind::MethodNotAllowed | FaultKind::UpgradeRequired | FaultKind::NotCancellable => {
             "UnsupportedOperation"
         }
+        FaultKind::KeyInUse | FaultKind::AnswerNotKept => "Conflict",
         FaultKind::UnknownModel => "ModelNotFound",
         FaultKind::TooLarge => "BadRequest.TooLarge",
         FaultKind::RequestTimeout => "RequestTimeOut",

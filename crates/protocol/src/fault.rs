@@ -33,6 +33,12 @@ pub enum FaultKind {
     UnknownModel,
     /// The id is unknown, or belongs to another caller.
     UnknownId,
+    /// The idempotency key was used for another request.
+    KeyReused,
+    /// The first request with the idempotency key is under way.
+    KeyInUse,
+    /// The first request with the idempotency key succeeded, and its response is not stored.
+    AnswerNotKept,
     /// The id belongs to a channel that was removed.
     Gone,
     /// The task cannot be cancelled, or no longer.
@@ -100,10 +106,11 @@ impl FaultKind {
             Self::NoRoute | Self::UnknownModel | Self::UnknownId => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
-            Self::NotCancellable => 409,
+            Self::NotCancellable | Self::KeyInUse | Self::AnswerNotKept => 409,
             Self::Gone => 410,
             Self::TooLarge => 413,
             Self::UnsupportedMedia => 415,
+            Self::KeyReused => 422,
             Self::UpgradeRequired => 426,
             Self::TooManyRequests | Self::TooManyTokens | Self::OverBudget => 429,
             Self::HeadTooLarge => 431,
@@ -131,6 +138,9 @@ impl FaultKind {
             Self::UpgradeRequired => "upgrade_required",
             Self::UnknownModel => "model_not_found",
             Self::UnknownId => "id_not_found",
+            Self::KeyReused => "idempotency_key_reused",
+            Self::KeyInUse => "idempotency_key_in_use",
+            Self::AnswerNotKept => "answer_not_kept",
             Self::Gone => "id_gone",
             Self::NotCancellable => "task_not_cancellable",
             Self::RequestTimeout => "request_timeout",
@@ -168,12 +178,15 @@ impl FaultKind {
             | Self::UpgradeRequired
             | Self::UnknownModel
             | Self::UnknownId
+            | Self::KeyReused
+            | Self::AnswerNotKept
             | Self::Gone
             | Self::NotCancellable
             | Self::TooLarge
             | Self::UnsupportedMedia
             | Self::OverBudget => false,
             Self::RequestTimeout
+            | Self::KeyInUse
             | Self::TooManyRequests
             | Self::TooManyTokens
             | Self::Overloaded

@@ -41,8 +41,8 @@ pub struct FormPart {
     pub name: String,
     /// The range of the name in the header, with its quotes.
     pub written_name: Range<usize>,
-    /// Whether the part is a file: its headers contain a file name.
-    pub is_file: bool,
+    /// The parameters `filename` and `filename*` as written, in order; `None` if the part is no file.
+    pub file_name: Option<String>,
     /// The Content-Type as written; `None` if the part has none.
     pub content_type: Option<String>,
     /// From the part's delimiter to the next one: the range to remove in order to omit the part.
@@ -195,7 +195,7 @@ fn part(
     let PartHeaders {
         name,
         written_name,
-        is_file,
+        file_name,
         content_type,
         rewrites,
     } = read;
@@ -205,12 +205,18 @@ fn part(
     let part = FormPart {
         name,
         written_name: within(written_name),
-        is_file,
+        file_name,
         content_type,
         value: value..whole.end - 2,
         whole,
     };
     Ok((part, rewrites.collect()))
+}
+
+impl FormPart {
+    pub fn is_file(&self) -> bool {
+        self.file_name.is_some()
+    }
 }
 
 impl std::fmt::Debug for MultipartForm {

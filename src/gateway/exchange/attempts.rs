@@ -11,9 +11,11 @@ use crate::channel::clock::MonotonicTime;
 use crate::channel::lease::ChannelLease;
 use crate::channel::outcome::{AttemptOutcome, FailureReason, HealthScope};
 use crate::channel::unusable::NoUsableChannel;
+use crate::filter::stream_info::UpstreamProcessing;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::deadline::in_time;
+use crate::gateway::downstream::detachment::Detachment;
 use crate::gateway::downstream::{ExchangeWaitRecorder, UpstreamWaitInterruption};
 use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::client::{SendError, SendProgress};
@@ -23,7 +25,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::upstream_request_id;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
-use http::{HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue, StatusCode};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +72,7 @@ pub(super) struct Attempts<'e> {
     pub(super) record: &'e mut ExchangeRecord,
     pub(super) policy: RetryPolicy,
     pub(super) wait_times: ExchangeWaitRecorder,
+    detachment: Detachment,
     candidates: Arc<[Candidate]>,
     tried: Vec<Arc<str>>,
     /// Progress of the current attempt.
@@ -85,6 +88,8 @@ impl Exchange<'_> {
         &mut self,
         candidates: Arc<[Candidate]>,
     ) -> Result<LeasedResponse, Fault> {
+        let detachment = Detachment::new(self.request.detaches);
+        self.downstream.detachment = detachment.clone();
         let mut attempts = Attempts {
             gateway: self.gateway,
             snapshot: &self.snapshot,
@@ -93,6 +98,7 @@ impl Exchange<'_> {
             record: &mut self.record,
             policy: self.retry_policy,
             wait_times: std::mem::take(&mut self.downstream.wait_times),
+            detachment,
             candidates,
             tried: Vec::new(),
             progress: SendProgress::Unsent,
@@ -136,6 +142,9 @@ impl Attempts<'_> {
     /// The error after the caller or the end of the process interrupted the attempts.
     fn interruption_fault(&mut self, interrupted: UpstreamWaitInterruption) -> Fault {
         self.request.info.may_have_cost |= self.progress == SendProgress::Sent;
+        if self.request.info.processing == UpstreamProcessing::Unsent {
+            self.request.info.processing = processing_of(self.progress);
+        }
         let is_drained = matches!(interrupted, UpstreamWaitInterruption::Ending);
         let fault = Fault::from(interrupted);
         let end = AttemptFailureClass::of_fault(fault.kind, self.progress);
@@ -213,8 +222,9 @@ impl Attempts<'_> {
         self.record.attempts += 1;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
-        self.record.upstream_request_id = None;
+        self.request.info.upstream_request_id = None;
         self.request.info.credential = lease.key;
+        self.request.info.processing = UpstreamProcessing::Unsent;
         if self.route.failover.report_attempts {
             let attempts = HeaderValue::from(self.record.attempts);
             self.request.response_headers.insert(ATTEMPTS, attempts);
@@ -225,10 +235,12 @@ impl Attempts<'_> {
                 let id = upstream_request_id::of_headers(response.headers());
                 self.record_upstream_id(id.cloned(), &lease);
                 self.request.info.may_have_cost |= response.status.is_success();
+                self.request.info.processing = processing_by(response.status);
                 self.evaluate(response, lease).await
             }
             Err(error) => {
                 self.request.info.may_have_cost |= error.progress == SendProgress::Sent;
+                self.request.info.processing = processing_of(error.progress);
                 self.record_failed_attempt(error, &mut lease)
             }
         };
@@ -262,6 +274,7 @@ impl Attempts<'_> {
                 == NextAttempt::FreshConnection,
             ..prepared.await.map_err(SendError::unsent)?
         };
+        self.detachment.arm();
         let upstream = &self.gateway.upstream;
         let sending = upstream.send(target, &prepared, &mut self.progress);
         let sent = self.wait_times.upstream(pin!(sending), |_| true).await;
@@ -295,7 +308,7 @@ impl Attempts<'_> {
 
     /// Stores the provider's request id for the log, unless it contains the channel's credential.
     pub(super) fn record_upstream_id(&mut self, id: Option<HeaderValue>, lease: &ChannelLease) {
-        self.record.upstream_request_id = id.filter(|id| !lease.reveals(id.as_bytes()));
+        self.request.info.upstream_request_id = id.filter(|id| !lease.reveals(id.as_bytes()));
     }
 
     /// Records the outcome of an attempt: for the channel's health, in the metrics, and in the log if it failed.
@@ -320,7 +333,8 @@ impl Attempts<'_> {
             status = failure.status.map(|status| status.as_u16()),
             detail,
             upstream_request_id = self
-                .record
+                .request
+                .info
                 .upstream_request_id
                 .as_ref()
                 .map(|id| String::from_utf8_lossy(id.as_bytes()))
@@ -336,6 +350,23 @@ impl FallbackReply {
             Self::Failed { reason, .. } => Some(*reason),
             Self::Responded(kept) => kept.reason,
         }
+    }
+}
+
+/// What a provider did with a request to which it did not respond.
+fn processing_of(progress: SendProgress) -> UpstreamProcessing {
+    match progress {
+        SendProgress::Unsent => UpstreamProcessing::Unsent,
+        SendProgress::Sent => UpstreamProcessing::Unknown,
+    }
+}
+
+/// What a provider did with a request, by the status of its response.
+fn processing_by(status: StatusCode) -> UpstreamProcessing {
+    match (status.is_success(), status.is_client_error()) {
+        (true, _) => UpstreamProcessing::Accepted,
+        (_, true) => UpstreamProcessing::Refused,
+        _ => UpstreamProcessing::Unknown,
     }
 }
 

@@ -103,7 +103,7 @@ impl Attempts<'_> {
         }
         response.put_back(&body);
         let (status, body) = (response.status, body.bytes);
-        if self.record.upstream_request_id.is_none() {
+        if self.request.info.upstream_request_id.is_none() {
             self.record_upstream_id(upstream_request_id::of_body(&body), &lease);
         }
         let error_class = match error_class::of_response(status.as_u16(), &body) {

@@ -2,17 +2,16 @@
 
 use crate::catalog::model::Candidate;
 use crate::filter::settlement::Settlement;
+use crate::filter::stream_info::IdempotencyOutcome;
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::downstream::Downstream;
 use crate::observe::access_log::AccessLogEntry;
 use crate::observe::metrics::FinishedExchange;
-use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
-use crate::protocol::upstream_request_id;
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::Route;
-use http::{HeaderValue, StatusCode, header};
+use http::{StatusCode, header};
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
 
@@ -29,8 +28,6 @@ pub(in crate::gateway) struct ExchangeRecord {
     pub candidate: Option<Candidate>,
     /// Index of the channel's credential in the last attempt.
     pub key: Option<usize>,
-    /// The provider's request id in the last attempt.
-    pub upstream_request_id: Option<HeaderValue>,
     pub fault: Option<Fault>,
     /// The response broke off, so that the connection must be closed.
     pub broken: bool,
@@ -47,20 +44,8 @@ impl ExchangeRecord {
             attempts: 0,
             candidate: None,
             key: None,
-            upstream_request_id: None,
             fault: None,
             broken: false,
-        }
-    }
-
-    /// Records the request id from a body of a video provider, which puts it there and not into a header.
-    pub fn record_upstream_id_in_body(&mut self, protocol: Option<Protocol>, body: &[u8]) {
-        let is_named = matches!(
-            protocol,
-            Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-        );
-        if is_named && self.upstream_request_id.is_none() {
-            self.upstream_request_id = upstream_request_id::of_body(body);
         }
     }
 
@@ -95,6 +80,7 @@ impl ExchangeRecord {
             wait_times,
             usage: request.info.usage.counted(),
         });
+        gateway.metrics.creates.count(&route.name, &request.info);
         if let Some(caller) = &request.caller {
             gateway.metrics.quota(&caller.name, request.info.quota);
         }
@@ -132,7 +118,12 @@ impl ExchangeRecord {
             wait_times: Some(wait_times),
             usage: request.info.usage.counted(),
             response_id: request.info.response_id.as_deref(),
-            upstream_request_id: self.upstream_request_id.as_ref().or(subrequest_id.as_ref()),
+            upstream_request_id: request
+                .info
+                .upstream_request_id
+                .as_ref()
+                .or(subrequest_id.as_ref()),
+            idempotency: request.info.idempotency.map(IdempotencyOutcome::name),
             fault: self.fault.as_ref(),
         });
     }

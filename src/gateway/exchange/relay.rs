@@ -18,8 +18,10 @@ use crate::gateway::upstream::bounded_body::BodyEnd;
 use crate::gateway::upstream::client::SendProgress;
 use crate::gateway::upstream::response::UpstreamResponse;
 use crate::gateway::{header_policy, reply};
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
+use crate::protocol::upstream_request_id;
 use bytes::{Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use std::pin::pin;
@@ -300,8 +302,7 @@ impl Exchange<'_> {
         candidate: &Candidate,
         body: Bytes,
     ) {
-        self.record
-            .record_upstream_id_in_body(self.request.protocol, &body);
+        self.record_upstream_id_in_body(&body);
         let mut view = ResponseView {
             request: &mut self.request,
             candidate: Some(candidate),
@@ -310,6 +311,18 @@ impl Exchange<'_> {
             kind: ResponseBodyKind::Json,
         };
         self.route.response.observe_body(&mut view, body);
+    }
+
+    /// Records the request id from a body of a video provider, which puts it there and not into a header.
+    fn record_upstream_id_in_body(&mut self, body: &[u8]) {
+        let is_named = matches!(
+            self.request.protocol,
+            Some(Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
+        );
+        let recorded = &mut self.request.info.upstream_request_id;
+        if is_named && recorded.is_none() {
+            *recorded = upstream_request_id::of_body(body);
+        }
     }
 
     /// Up to `bytes_max` of the body, and whether that is the whole body.

@@ -79,6 +79,7 @@ impl Exchange<'_> {
                             .break_off(ended_early(), &stream, partial, rewritten)
                             .await;
                     }
+                    self.request.info.is_stream_whole = self.request.info.stream_error.is_none();
                     let rest = match partial {
                         Some(partial) if rewritten => partial.raw,
                         _ => Bytes::new(),
@@ -88,6 +89,7 @@ impl Exchange<'_> {
                 // The stream is complete: providers, and proxies in front of them, may close the connection as they
                 // like.
                 Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
+                    self.request.info.is_stream_whole = true;
                     return self.downstream.write(Bytes::new(), true).await;
                 }
                 Err(fault) => {

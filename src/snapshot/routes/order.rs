@@ -78,6 +78,11 @@ impl FilterOrderCheck<'_> {
         for earlier in providers.chain(named).filter(|earlier| *earlier > index) {
             self.report(earlier, index, placement.reason, placement.hint, problems);
         }
+        let followers = placement.before.iter();
+        let followers = followers.filter_map(|name| self.position_of(name));
+        for later in followers.filter(|later| *later < index) {
+            self.report(index, later, placement.reason, placement.hint, problems);
+        }
     }
 
     /// The limits must be checked before a filter replies to every request, because no later filter receives a body.

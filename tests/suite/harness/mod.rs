@@ -12,6 +12,7 @@ pub mod http2_frames;
 pub mod http2_provider;
 pub mod images;
 pub mod name_server;
+pub mod paid;
 pub mod process;
 #[path = "../../../src/state/tests/redis_server.rs"]
 pub mod redis_server;

@@ -14,7 +14,8 @@ pub struct PartHeaders {
     pub name: String,
     /// The range of the name in the headers, with its quotes.
     pub written_name: Range<usize>,
-    pub is_file: bool,
+    /// The parameters `filename` and `filename*` as written, in order.
+    pub file_name: Option<String>,
     pub content_type: Option<String>,
     /// Replacements for bytes of the headers that not all parsers read in the same way.
     pub rewrites: Vec<(Range<usize>, String)>,
@@ -77,7 +78,7 @@ impl PartHeaders {
         }
         let ContentDisposition {
             name,
-            is_file,
+            file_name,
             escaped,
         } = disposition.ok_or(FormErrorKind::NoDisposition)?;
         let Range { start, end } = place_in(text, name);
@@ -86,7 +87,7 @@ impl PartHeaders {
         Ok(Self {
             name: name.to_owned(),
             written_name: start - quotes..end + quotes,
-            is_file,
+            file_name,
             content_type,
             rewrites: escaped.into_iter().map(plain).collect(),
         })
@@ -123,7 +124,7 @@ fn unfolded(text: &str) -> Result<(Cow<'_, str>, Vec<usize>), FormErrorKind> {
 /// A parsed `form-data; name="…"; filename="…"`.
 struct ContentDisposition<'t> {
     name: &'t str,
-    is_file: bool,
+    file_name: Option<String>,
     /// A file name with escaped quotes, which end the name to some parsers.
     escaped: Option<&'t str>,
 }
@@ -136,10 +137,15 @@ impl<'t> ContentDisposition<'t> {
         }
         let mut seen: Vec<String> = Vec::new();
         let (mut name, mut escaped) = (None, None);
+        let mut file_name: Option<String> = None;
         loop {
             let (parameter, value, behind) = parameter(rest)?;
             if seen.contains(&parameter) {
                 return Err(FormErrorKind::BadDisposition);
+            }
+            if matches!(parameter.as_str(), "filename" | "filename*") {
+                let written = file_name.get_or_insert_default();
+                written.extend([&parameter, "=", value, ";"]);
             }
             match parameter.as_str() {
                 "name" => name = Some(plain_name(value)?),
@@ -162,9 +168,7 @@ impl<'t> ContentDisposition<'t> {
         }
         Ok(Self {
             name: name.ok_or(FormErrorKind::BadDisposition)?,
-            is_file: seen
-                .iter()
-                .any(|name| matches!(name.as_str(), "filename" | "filename*")),
+            file_name,
             escaped,
         })
     }

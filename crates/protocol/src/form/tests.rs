@@ -23,8 +23,8 @@ fn parts_are_found_with_their_places() {
     let [model, image] = form.parts() else {
         panic!("{form:?}")
     };
-    assert_eq!((model.name.as_str(), model.is_file), ("model", false));
-    assert_eq!((image.name.as_str(), image.is_file), ("image[]", true));
+    assert_eq!((model.name.as_str(), model.is_file()), ("model", false));
+    assert_eq!((image.name.as_str(), image.is_file()), ("image[]", true));
     assert_eq!(image.content_type.as_deref(), Some("image/png"));
     assert_eq!(form.value(model), "m");
     assert_eq!(form.value(image), "\r\n\x01--\r\n");
@@ -187,7 +187,11 @@ fn the_head_of_a_part_has_one_meaning() {
     ] {
         let form = parse(&with_head(&head)).unwrap_or_else(|found| panic!("{head}: {found}"));
         assert_eq!(form.parts()[0].name, "n", "{head}");
-        assert_eq!(form.parts()[0].is_file, head.contains("filename"), "{head}");
+        assert_eq!(
+            form.parts()[0].is_file(),
+            head.contains("filename"),
+            "{head}"
+        );
     }
     let disposition = |rest: &str| format!("Content-Disposition: {rest}");
     for (head, reason) in [
@@ -307,7 +311,7 @@ proptest! {
         prop_assert_eq!(form.parts().len(), parts.len());
         for (part, (name, is_file, value)) in form.parts().iter().zip(&parts) {
             prop_assert_eq!(&part.name, name);
-            prop_assert_eq!(part.is_file, *is_file);
+            prop_assert_eq!(part.is_file(), *is_file);
             prop_assert_eq!(&body[part.value.clone()], &value[..]);
         }
         let at = at.index(parts.len());

@@ -90,7 +90,7 @@ impl<'f> EditFormFields<'f> {
         let mut members = Self::default();
         for part in form.parts() {
             let image = ImageFieldNameSyntax::of(&part.name);
-            match (part.name.as_str(), part.is_file) {
+            match (part.name.as_str(), part.is_file()) {
                 (_, true) if let Some(name) = image => members.add_image(part, name)?,
                 ("mask", true) => once(&mut members.mask, part)?,
                 ("background", true) => once(&mut members.background, part)?,
@@ -213,7 +213,7 @@ impl<'f> ImageEditJsonWriter<'f> {
         let room: usize = form
             .parts()
             .iter()
-            .map(|part| match (part.is_file, files) {
+            .map(|part| match (part.is_file(), files) {
                 (true, FileRepresentation::StandIns) => ROOM,
                 (_, _) => encoded_len(part.value.len()) + ROOM,
             })

@@ -1,0 +1,81 @@
+//! The errors of `idempotency`.
+
+use crate::journal::JournalError;
+use crate::protocol::fault::{Fault, FaultKind};
+use std::time::Duration;
+
+/// Suggested to a duplicate whose first request is still under way.
+const IN_USE_RETRY: Duration = Duration::from_secs(5);
+const PARAM: &str = "idempotency-key";
+
+pub(super) fn invalid_key(length: usize) -> Fault {
+    Fault::new(
+        FaultKind::BadHeader,
+        format!("the header `Idempotency-Key` must have 1 to 255 visible ASCII characters, not {length} bytes with others among them or more; send for example a UUID"),
+    )
+    .param(PARAM)
+}
+
+pub(super) fn repeated_key() -> Fault {
+    Fault::new(
+        FaultKind::BadHeader,
+        "the header `Idempotency-Key` is repeated; send it once",
+    )
+    .param(PARAM)
+}
+
+pub(super) fn key_reused() -> Fault {
+    Fault::new(
+        FaultKind::KeyReused,
+        "this `Idempotency-Key` was used for a request with another body; send each new request with a new key",
+    )
+    .param(PARAM)
+}
+
+pub(super) fn key_in_use() -> Fault {
+    Fault::new(
+        FaultKind::KeyInUse,
+        "the first request with this `Idempotency-Key` is still being processed; send the same request with the same key again later",
+    )
+    .param(PARAM)
+    .retry_after(IN_USE_RETRY)
+}
+
+pub(super) fn answer_not_kept(request_id: &str) -> Fault {
+    Fault::new(
+        FaultKind::AnswerNotKept,
+        format!("the first request with this `Idempotency-Key`, {request_id}, succeeded, and its response was too large to be kept; the request was not sent again"),
+    )
+    .param(PARAM)
+}
+
+pub(super) fn outcome_unknown(request_id: &str) -> Fault {
+    let mut fault = Fault::new(
+        FaultKind::OutcomeUnknown,
+        format!("outcome unknown: the provider may have processed and billed the first request with this `Idempotency-Key`, {request_id}; it was not sent again; check by that request id before you send it with a new key"),
+    )
+    .param(PARAM);
+    fault.may_charge_twice = true;
+    fault
+}
+
+/// The create may not be sent, since nobody would know of it later.
+pub(super) fn not_stored(error: JournalError) -> Fault {
+    match error {
+        JournalError::TakenOver => key_in_use(),
+        JournalError::Full => Fault::new(
+            FaultKind::Overloaded,
+            "this API key has reached its number of stored requests; the request was not sent; try again later",
+        )
+        .detail(error.to_string()),
+        JournalError::Ending => Fault::new(
+            FaultKind::Ending,
+            "the gateway is restarting; the request was not sent; try again",
+        ),
+        JournalError::Store(_) | JournalError::Unreadable(_) => Fault::new(
+            FaultKind::Overloaded,
+            "the gateway cannot store that it sends this request, and did not send it; try again",
+        )
+        .source(error),
+    }
+}

@@ -1,0 +1,55 @@
+//! What identifies a key, and what makes two requests equal.
+
+use crate::filter::body::RequestBody;
+use crate::journal::{CreateRequest, Fingerprint};
+use crate::protocol::form::MultipartForm;
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+
+/// The name under which a key is stored: unique for caller, route and text, and without the text.
+pub(super) fn record_key(create: &CreateRequest, key: &str) -> Arc<str> {
+    let mut hasher = Sha256::new();
+    for text in [&*create.caller, &*create.route, key] {
+        add(&mut hasher, text.as_bytes());
+    }
+    hex(hasher).into()
+}
+
+/// Equal for equal bodies: the same bytes of JSON, or the same parts of a form in the same order, whatever the boundary
+/// between them.
+pub(super) fn of_body(body: &RequestBody) -> Fingerprint {
+    let mut hasher = Sha256::new();
+    match body.form() {
+        Some(form) => {
+            hasher.update(b"form");
+            add_parts(&mut hasher, form);
+        }
+        None => {
+            hasher.update(b"body");
+            hasher.update(body.bytes().map_or(&b""[..], |bytes| bytes));
+        }
+    }
+    Fingerprint(hex(hasher))
+}
+
+fn add_parts(hasher: &mut Sha256, form: &MultipartForm) {
+    for part in form.parts() {
+        add(hasher, part.name.as_bytes());
+        for optional in [&part.file_name, &part.content_type] {
+            hasher.update([u8::from(optional.is_some())]);
+            add(hasher, optional.as_deref().unwrap_or_default().as_bytes());
+        }
+        add(hasher, &form.value(part));
+    }
+}
+
+/// Adds a text with its length, so that no two lists of texts look alike.
+fn add(hasher: &mut Sha256, text: &[u8]) {
+    hasher.update((text.len() as u64).to_be_bytes());
+    hasher.update(text);
+}
+
+fn hex(hasher: Sha256) -> String {
+    let digest = hasher.finalize();
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}

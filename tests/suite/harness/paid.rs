@@ -1,0 +1,125 @@
+//! Paid creates in every shape, with an `Idempotency-Key`.
+
+use super::images::{self, image_config};
+use super::video::{self, FAMILY_A, FAMILY_B, GENERIC, create_body, video_config};
+use super::{Gateway, Request, Simulator, WholeResponse};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// A route of a paid create, with a request for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CreateShape {
+    GenericForA,
+    GenericForB,
+    FamilyA,
+    FamilyB,
+    ImageJson,
+    ImageForm,
+}
+
+impl CreateShape {
+    pub const ALL: [Self; 6] = [
+        Self::GenericForA,
+        Self::GenericForB,
+        Self::FamilyA,
+        Self::FamilyB,
+        Self::ImageJson,
+        Self::ImageForm,
+    ];
+
+    /// A create; creates with another `prompt` are other requests.
+    pub fn request(self, prompt: &str) -> Request {
+        let video = |path: &str, model: &str| {
+            let body = create_body(path, model).to_string();
+            Request::post(path, body.replace("a gate", prompt))
+        };
+        match self {
+            Self::GenericForA => video(GENERIC, "demo-video-a"),
+            Self::GenericForB => video(GENERIC, "demo-video-b"),
+            Self::FamilyA => video(FAMILY_A, "demo-video-a"),
+            Self::FamilyB => video(FAMILY_B, "demo-video-b"),
+            Self::ImageJson => {
+                let image = format!("data:image/png;base64,{}", images::PNG_BASE64);
+                let body = json!({"model": images::MODEL, "prompt": prompt, "images": [{"image_url": image}]});
+                Request::post(images::PATH, body.to_string())
+            }
+            Self::ImageForm => images::form(&[
+                ("model", images::MODEL.as_bytes()),
+                ("prompt", prompt.as_bytes()),
+                ("image[]!", images::PNG),
+            ]),
+        }
+    }
+
+    /// A create with this key.
+    pub fn keyed(self, key: &str) -> Request {
+        self.request("a gate").header("Idempotency-Key", key)
+    }
+
+    /// A configuration with its route, and with the filter `idempotency` with these settings.
+    pub fn config(self, simulator: &Simulator, settings: &Value) -> Value {
+        let mut config = match self {
+            Self::ImageJson | Self::ImageForm => image_config(simulator, "", json!({})),
+            _ => video_config(simulator, ""),
+        };
+        for channel in config["channels"].as_object_mut().unwrap().values_mut() {
+            channel["timeouts"] = json!({"first_byte": "3s", "idle": "3s"});
+            channel["health"] = json!({"consecutive_failures": 0});
+        }
+        for route in config["routes"].as_array_mut().unwrap() {
+            let chain = route["request"].as_array_mut().unwrap();
+            if let Some(at) = chain.iter().position(|filter| filter == "validate") {
+                chain.insert(at + 1, json!({"idempotency": settings}));
+            }
+        }
+        config
+    }
+
+    /// A gateway with its route.
+    pub async fn gateway(self, simulator: &Simulator, settings: Value) -> Gateway {
+        Gateway::start(&self.config(simulator, &settings)).await
+    }
+
+    /// How many creates the provider has received.
+    pub async fn received(self, simulator: &Simulator) -> usize {
+        match self {
+            Self::ImageJson | Self::ImageForm => video::count(simulator, "edit").await,
+            _ => video::creates(simulator).await,
+        }
+    }
+}
+
+/// The code of an error in any shape.
+pub fn error_code(answer: &WholeResponse) -> String {
+    let body = answer.json();
+    let code = body.pointer("/error/code").or_else(|| body.get("code"));
+    code.and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+pub fn is_replayed(answer: &WholeResponse) -> bool {
+    answer.headers.get("idempotent-replayed") == Some("true")
+}
+
+/// The answers to `count` requests that are sent at once, each on a connection of its own.
+pub async fn ask_at_once(gateway: &Gateway, request: &Request, count: usize) -> Vec<WholeResponse> {
+    let address = gateway.address;
+    let asks = (0..count).map(|_| {
+        let request = request.clone();
+        tokio::spawn(async move {
+            let mut connection = super::Connection::to(address).await;
+            connection.ask(&request).await
+        })
+    });
+    let mut answers = Vec::new();
+    for ask in asks.collect::<Vec<_>>() {
+        answers.push(ask.await.unwrap());
+    }
+    answers
+}
+
+/// Sends a request, and leaves after a while.
+pub async fn ask_and_leave(gateway: &Gateway, request: &Request, after: Duration) {
+    let mut connection = gateway.connect().await;
+    connection.send(&request.bytes()).await.unwrap();
+    tokio::time::sleep(after).await;
+}

@@ -1,0 +1,251 @@
+//! Tests of duplicates: which requests are equal, and what each of them gets.
+
+use crate::harness::images::{self, MODEL, PNG};
+use crate::harness::paid::{CreateShape, ask_and_leave, ask_at_once, error_code, is_replayed};
+use crate::harness::request::BOB;
+use crate::harness::{Request, Simulator, eventually};
+use serde_json::json;
+use std::time::Duration;
+
+#[tokio::test]
+async fn a_hundred_concurrent_creates_with_one_key_make_one_in_every_shape() {
+    for shape in CreateShape::ALL {
+        let simulator = Simulator::start().await;
+        let gateway = shape.gateway(&simulator, json!({})).await;
+        let request = shape.keyed("one-key").simulate("delay=300ms");
+        let answers = ask_at_once(&gateway, &request, 100).await;
+        let received = shape.received(&simulator).await;
+        println!("{shape:?}: {} answers, {received} create", answers.len());
+        assert_eq!(received, 1, "{shape:?}");
+        for answer in &answers {
+            assert_eq!(answer.status, 200, "{shape:?}: {}", answer.text());
+            assert_eq!(answer.body, answers[0].body, "{shape:?}");
+            let content_type = answer.headers.get("content-type");
+            assert_eq!(content_type, answers[0].headers.get("content-type"));
+        }
+        let replayed = answers.iter().filter(|answer| is_replayed(answer)).count();
+        assert_eq!(replayed, 99, "{shape:?}");
+    }
+}
+
+#[tokio::test]
+async fn another_request_under_the_same_key_is_422_in_every_shape() {
+    for shape in CreateShape::ALL {
+        let simulator = Simulator::start().await;
+        let gateway = shape.gateway(&simulator, json!({})).await;
+        assert_eq!(gateway.ask(&shape.keyed("key")).await.status, 200);
+        let other = shape.request("a lock").header("Idempotency-Key", "key");
+        let answer = gateway.ask(&other).await;
+        assert_eq!(answer.status, 422, "{shape:?}: {}", answer.text());
+        let code = match shape {
+            CreateShape::FamilyB => "InvalidParameter",
+            _ => "idempotency_key_reused",
+        };
+        assert_eq!(error_code(&answer), code, "{shape:?}");
+        assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
+        assert_eq!(shape.received(&simulator).await, 1, "{shape:?}");
+        let line = gateway.log_of(&answer).await;
+        assert_eq!(line["idempotency"], "key_reused", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_belongs_to_its_caller_and_its_route() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::FamilyA;
+    let gateway = shape.gateway(&simulator, json!({})).await;
+    let request = shape.keyed("shared");
+    for request in [
+        request.clone(),
+        request.key(BOB),
+        CreateShape::GenericForA.keyed("shared"),
+    ] {
+        let answer = gateway.ask(&request).await;
+        assert_eq!((answer.status, is_replayed(&answer)), (200, false));
+    }
+    assert_eq!(shape.received(&simulator).await, 3);
+    let records = simulator.records().await;
+    for record in &records {
+        let sent = record["headers"].to_string();
+        assert!(!sent.contains("idempotency"), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_has_1_to_255_visible_characters_and_is_sent_once() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::FamilyA;
+    let gateway = shape.gateway(&simulator, json!({})).await;
+    let longest = "k".repeat(255);
+    for (keys, status) in [
+        (vec!["a"], 200),
+        (vec![&*longest], 200),
+        (vec!["\"quoted-uuid\""], 200),
+        (vec![""], 400),
+        (vec!["with space"], 400),
+        (vec!["k\u{e4}y"], 400),
+        (vec!["first", "second"], 400),
+        (vec!["same", "same"], 400),
+    ] {
+        let mut request = shape.request("a gate");
+        for key in &keys {
+            request = request.header("Idempotency-Key", key);
+        }
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, status, "{keys:?}: {}", answer.text());
+        if status == 400 {
+            assert_eq!(error_code(&answer), "invalid_header", "{keys:?}");
+        }
+    }
+    let too_long = shape.keyed(&"k".repeat(256));
+    assert_eq!(gateway.ask(&too_long).await.status, 400);
+    assert_eq!(shape.received(&simulator).await, 3);
+}
+
+#[tokio::test]
+async fn forms_are_equal_by_their_parts_whatever_their_boundary() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::ImageForm;
+    let gateway = shape.gateway(&simulator, json!({})).await;
+    let fields: &[(&str, &[u8])] = &[
+        ("model", MODEL.as_bytes()),
+        ("prompt", b"a gate"),
+        ("image[]!", PNG),
+    ];
+    let swapped: &[(&str, &[u8])] = &[fields[1], fields[0], fields[2]];
+    let written = images::written(fields, MODEL);
+    let text = |from: &str, to: &str| replaced(&written, from.as_bytes(), to.as_bytes());
+    let with_boundary = |boundary: &str, body: Vec<u8>| {
+        Request::post(images::PATH, body)
+            .without("content-type")
+            .header(
+                "Content-Type",
+                &format!("multipart/form-data; boundary={boundary}"),
+            )
+            .header("Idempotency-Key", "form")
+    };
+    let first = with_boundary("gate-7f", written.clone());
+    assert_eq!(gateway.ask(&first).await.status, 200);
+    for (name, request, status) in [
+        ("the same", first.clone(), 200),
+        (
+            "another boundary",
+            with_boundary("other-9", text("gate-7f", "other-9")),
+            200,
+        ),
+        (
+            "another order",
+            with_boundary("gate-7f", images::written(swapped, MODEL)),
+            422,
+        ),
+        (
+            "another file name",
+            with_boundary("gate-7f", text("a.png", "b.png")),
+            422,
+        ),
+        (
+            "another type",
+            with_boundary("gate-7f", text("image/png", "image/jpg")),
+            422,
+        ),
+        (
+            "other content",
+            with_boundary("gate-7f", text("a gate", "a Gate")),
+            422,
+        ),
+    ] {
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, status, "{name}: {}", answer.text());
+        assert_eq!(is_replayed(&answer), status == 200, "{name}");
+    }
+    assert_eq!(shape.received(&simulator).await, 1);
+}
+
+#[tokio::test]
+async fn a_duplicate_waits_only_so_long() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::GenericForA;
+    let gateway = shape.gateway(&simulator, json!({"wait": "200ms"})).await;
+    let request = shape.keyed("slow").simulate("delay=2s");
+    let first = tokio::spawn({
+        let (address, request) = (gateway.address, request.clone());
+        async move {
+            let mut connection = crate::harness::Connection::to(address).await;
+            connection.ask(&request).await
+        }
+    });
+    let arrived = async || (shape.received(&simulator).await == 1).then_some(());
+    eventually("the create", arrived).await;
+    let answer = gateway.ask(&request).await;
+    assert_eq!(answer.status, 409, "{}", answer.text());
+    assert_eq!(error_code(&answer), "idempotency_key_in_use");
+    assert_eq!(answer.headers.get("retry-after"), Some("5"));
+    assert_eq!(answer.headers.get("x-should-retry"), None);
+    assert_eq!(first.await.unwrap().status, 200);
+    let answer = gateway.ask(&request).await;
+    assert!(is_replayed(&answer), "{}", answer.text());
+    assert_eq!(shape.received(&simulator).await, 1);
+}
+
+#[tokio::test]
+async fn a_replay_takes_nothing_from_the_limits_and_is_authenticated() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::FamilyB;
+    let mut config = shape.config(&simulator, &json!({}));
+    config["callers"][0]["limits"] = json!({"requests_per_minute": 1});
+    for route in config["routes"].as_array_mut().unwrap() {
+        let chain = route["request"].as_array_mut().unwrap();
+        if let Some(at) = chain
+            .iter()
+            .position(|filter| filter.get("map_task").is_some())
+            && chain.len() > 2
+        {
+            chain.insert(at, json!("rate_limit"));
+        }
+    }
+    let gateway = crate::harness::Gateway::start(&config).await;
+    for nth in 0..3 {
+        let answer = gateway.ask(&shape.keyed("paid")).await;
+        assert_eq!((answer.status, is_replayed(&answer)), (200, nth > 0));
+    }
+    for _ in 0..2 {
+        // A refusal by the limits frees its key.
+        let answer = gateway.ask(&shape.keyed("refused")).await;
+        assert_eq!((answer.status, is_replayed(&answer)), (429, false));
+    }
+    let stranger = gateway.ask(&shape.keyed("paid").key("sk-nobody")).await;
+    assert_eq!(stranger.status, 401);
+    assert_eq!(shape.received(&simulator).await, 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_not_kept_and_not_bought_again() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::ImageJson;
+    let gateway = shape.gateway(&simulator, json!({})).await;
+    let request = shape.keyed("large").simulate("body_bytes=100000");
+    assert_eq!(gateway.ask(&request).await.status, 200);
+    let answer = gateway.ask(&request).await;
+    assert_eq!(answer.status, 409, "{}", answer.text());
+    assert_eq!(error_code(&answer), "answer_not_kept");
+    assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
+    // Also where nobody received it.
+    let request = shape
+        .keyed("left")
+        .simulate("body_bytes=100000;delay=300ms");
+    ask_and_leave(&gateway, &request, Duration::from_millis(150)).await;
+    assert_eq!(error_code(&gateway.ask(&request).await), "answer_not_kept");
+    assert_eq!(shape.received(&simulator).await, 2);
+}
+
+fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {
+    let mut replaced = Vec::new();
+    let mut rest = bytes;
+    while let Some(at) = memchr::memmem::find(rest, from) {
+        replaced.extend_from_slice(&rest[..at]);
+        replaced.extend_from_slice(to);
+        rest = &rest[at + from.len()..];
+    }
+    replaced.extend_from_slice(rest);
+    replaced
+}

@@ -1,0 +1,70 @@
+//! Tests of streamed image edits with a key: recorded as their events, or unknown.
+
+use crate::harness::images::json_body;
+use crate::harness::paid::{CreateShape, error_code, is_replayed};
+use crate::harness::{Request, Simulator, eventually};
+use serde_json::json;
+
+fn stream(key: &str, directives: &str) -> Request {
+    let mut body = json_body();
+    body["stream"] = json!(true);
+    body["partial_images"] = json!(2);
+    let request = Request::post(crate::harness::images::PATH, body.to_string());
+    request.header("Idempotency-Key", key).simulate(directives)
+}
+
+#[tokio::test]
+async fn a_stream_is_replayed_as_the_same_bytes() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::ImageJson;
+    let gateway = shape.gateway(&simulator, json!({})).await;
+    let request = stream("whole", "pace=20ms");
+    let first = gateway.ask(&request).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    assert!(
+        first.text().contains("image_edit.completed"),
+        "{}",
+        first.text()
+    );
+    let again = gateway.ask(&request).await;
+    assert!(is_replayed(&again), "{}", again.text());
+    assert_eq!(again.body, first.body);
+    let content_type = again.headers.get("content-type");
+    assert_eq!(content_type, first.headers.get("content-type"));
+    assert_eq!(shape.received(&simulator).await, 1);
+}
+
+#[tokio::test]
+async fn a_stream_continues_without_its_caller_and_is_replayed() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::ImageJson;
+    let gateway = shape.gateway(&simulator, json!({})).await;
+    let request = stream("left", "pace=100ms");
+    let reply = gateway.open(&request).await;
+    assert_eq!(reply.status, 200);
+    drop(reply);
+    let answer = gateway.ask(&request).await;
+    assert!(is_replayed(&answer), "{}", answer.text());
+    assert!(answer.text().contains("image_edit.completed"));
+    assert_eq!(shape.received(&simulator).await, 1);
+}
+
+#[tokio::test]
+async fn a_stream_without_its_last_event_is_an_unknown_outcome_and_a_large_one_is_not_kept() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::ImageJson;
+    let gateway = shape.gateway(&simulator, json!({})).await;
+    for (directives, code) in [
+        ("cut_after=1", "outcome_unknown"),
+        ("end_after_events=1", "outcome_unknown"),
+        ("error_event_after=1", "outcome_unknown"),
+        ("body_bytes=60000", "answer_not_kept"),
+    ] {
+        let request = stream(directives, directives);
+        gateway.open(&request).await.rest().await;
+        let answered = async || Some(gateway.ask(&request).await);
+        let answer = eventually("a reply", answered).await;
+        assert_eq!(error_code(&answer), code, "{directives}: {}", answer.text());
+    }
+    assert_eq!(shape.received(&simulator).await, 4);
+}
