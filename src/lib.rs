@@ -18,6 +18,8 @@ pub mod polls;
 
 pub mod journal;
 
+pub mod callbacks;
+
 pub mod filter;
 
 pub mod config;

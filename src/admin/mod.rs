@@ -1,5 +1,6 @@
 //! The admin pages on their own listener: metrics, health checks, channels, the configuration in use, reload.
 
+mod callbacks_page;
 mod channels_page;
 mod config_page;
 
@@ -41,21 +42,31 @@ impl HttpApp for AdminApp {
                 let page = channels_page::page(&snapshot, &self.channels, MonotonicTime::now());
                 AppResponse::json(StatusCode::OK, &page)
             }
-            // A web page in an operator's browser must not be able to reload.
-            (&Method::POST, "/reload") if request.headers().contains_key(header::ORIGIN) => {
+            (&Method::GET, "/callbacks") => callbacks_page::page(&self.reloader).await,
+            // A web page in an operator's browser must not be able to change anything.
+            (&Method::POST, "/reload" | "/callbacks/redrive")
+                if request.headers().contains_key(header::ORIGIN) =>
+            {
                 AppResponse::full(
                     StatusCode::FORBIDDEN,
                     TEXT,
-                    "requests with an Origin header are refused: a web page must not reload the configuration; use curl -X POST\n",
+                    "requests with an Origin header are refused: a web page must not reload the configuration or redrive dead letters; use curl -X POST\n",
                 )
             }
             (&Method::POST, "/reload") => self.reload().await,
-            (_, "/reload") => only("POST"),
-            (_, "/metrics" | "/healthz" | "/readyz" | "/config" | "/channels") => only("GET"),
+            (&Method::POST, "/callbacks/redrive") => {
+                let query = request.uri().query().unwrap_or_default();
+                let id = query.strip_prefix("id=");
+                callbacks_page::redrive(&self.reloader, id).await
+            }
+            (_, "/reload" | "/callbacks/redrive") => only("POST"),
+            (_, "/metrics" | "/healthz" | "/readyz" | "/config" | "/channels" | "/callbacks") => {
+                only("GET")
+            }
             _ => AppResponse::full(
                 StatusCode::NOT_FOUND,
                 TEXT,
-                "unknown path; the admin pages are GET /metrics, /healthz, /readyz, /config, /channels and POST /reload\n",
+                "unknown path; the admin pages are GET /metrics, /healthz, /readyz, /config, /channels, /callbacks and POST /reload, /callbacks/redrive\n",
             ),
         }
     }
@@ -70,6 +81,8 @@ impl AdminApp {
         metrics.available_models(channels.available_models(catalog, now));
         metrics.refused_credentials(channels.refused_credentials(catalog, now));
         self.metrics.polls.update(self.reloader.polls().counters());
+        let callbacks = self.reloader.callbacks().counters();
+        self.metrics.callbacks.update(callbacks);
         let page = self
             .metrics
             .render(self.access_log.dropped(), &self.reloader.state().health());

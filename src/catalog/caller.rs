@@ -1,6 +1,7 @@
 //! Callers: their keys, the models they may use, and their limits.
 
 use super::limits::CallerLimits;
+use super::webhook_secret::WebhookSecret;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -16,6 +17,8 @@ pub struct KeyDigest([u8; 32]);
 pub struct Caller {
     pub name: Arc<str>,
     pub limits: CallerLimits,
+    /// Each of them signs the deliveries to this caller; without any they are not signed.
+    pub webhook_secrets: Vec<WebhookSecret>,
     models: Vec<ModelPattern>,
 }
 
@@ -69,6 +72,7 @@ impl Caller {
         Self {
             name: name.into(),
             limits: CallerLimits::default(),
+            webhook_secrets: Vec::new(),
             models: models
                 .iter()
                 .map(|model| ModelPattern::new(model))

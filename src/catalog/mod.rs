@@ -9,3 +9,4 @@ pub mod limits;
 pub mod model;
 pub mod network;
 pub mod public_url;
+pub mod webhook_secret;

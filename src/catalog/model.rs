@@ -3,6 +3,7 @@
 use super::channel::Channel;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
+use crate::task::id::{TaskId, credential_fingerprint};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -105,6 +106,19 @@ impl Candidate {
             channel,
             model: None,
             key: None,
+        }
+    }
+}
+
+impl Candidate {
+    /// The channel of a task, with the credential that created it, or any if that one is not configured now.
+    pub fn of_task(channel: Arc<Channel>, task: &TaskId) -> Self {
+        let key = channel.credentials.iter().position(|credential| {
+            credential_fingerprint(credential.secret.expose()) == task.credential
+        });
+        Self {
+            key,
+            ..Self::bound_to(channel)
         }
     }
 }

@@ -1,7 +1,8 @@
-//! `headgate key`: generates keys for callers and keys for task ids.
+//! `headgate key`: generates keys for callers, keys for task ids and webhook secrets.
 
 use super::CommandError;
 use crate::catalog::caller::KeyDigest;
+use crate::catalog::webhook_secret::WebhookSecret;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 
@@ -13,12 +14,16 @@ pub enum KeyCommand {
     Digest,
     /// Prints a new key for `task_keys`.
     Task,
+    /// Prints a new secret for `webhook_secrets` of a caller.
+    Webhook,
 }
 
 /// The number of random bytes in a caller's key.
 const KEY_BYTES: usize = 24;
 /// The number of random bytes in a key for task ids.
 const TASK_KEY_BYTES: usize = 48;
+/// The number of random bytes in a webhook secret.
+const WEBHOOK_KEY_BYTES: usize = 32;
 
 pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
     match command {
@@ -39,6 +44,15 @@ pub fn run(command: &KeyCommand) -> Result<(), CommandError> {
                 "Set it as an environment variable and refer to it: `task_keys: [\"${{HEADGATE_TASK_KEY}}\"]`. Anyone who has it can read and forge task ids."
             );
         }
+        KeyCommand::Webhook => {
+            println!(
+                "{}",
+                WebhookSecret::of(random_bytes::<WEBHOOK_KEY_BYTES>()?)
+            );
+            eprintln!(
+                "Give it to the caller, set it as an environment variable and refer to it in the caller's `webhook_secrets`. Anyone who has it can forge deliveries."
+            );
+        }
     }
     Ok(())
 }
@@ -50,11 +64,15 @@ pub fn new_task_key() -> Result<String, CommandError> {
 
 /// `BYTES` random bytes, encoded as text.
 fn random<const BYTES: usize>() -> Result<String, CommandError> {
+    Ok(URL_SAFE_NO_PAD.encode(random_bytes::<BYTES>()?))
+}
+
+fn random_bytes<const BYTES: usize>() -> Result<[u8; BYTES], CommandError> {
     let mut random = [0; BYTES];
     getrandom::fill(&mut random).map_err(|error| {
         CommandError::new(format!(
             "error: the system's random number generator failed: {error}"
         ))
     })?;
-    Ok(URL_SAFE_NO_PAD.encode(random))
+    Ok(random)
 }

@@ -1,4 +1,4 @@
-//! Fetches `/channels` from the admin pages of a running gateway.
+//! Fetches admin pages of a running gateway.
 
 use super::CommandError;
 use crate::catalog::model::Candidate;
@@ -42,7 +42,7 @@ impl FromStr for AdminAddressSource {
 ///
 /// # Errors
 /// The text is not such an address; the error is a message for the terminal.
-fn address(text: &str) -> Result<String, String> {
+pub fn address(text: &str) -> Result<String, String> {
     let bare = text.strip_prefix("http://").unwrap_or(text);
     let bare = bare.strip_suffix('/').unwrap_or(bare);
     let port = bare.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
@@ -66,7 +66,7 @@ impl LiveChannelStatuses {
                 "error: `server.admin` has port 0, so its port is not known; give the address with --live http://HOST:PORT",
             ));
         }
-        let answer = get(address, "/channels").map_err(|error| {
+        let answer = fetch(address, "GET", "/channels").map_err(|error| {
             CommandError::new(format!(
                 "error: cannot reach the admin pages at http://{address}: {error}\n  start the gateway, or give the address of its admin pages with --live http://HOST:PORT"
             ))
@@ -123,12 +123,36 @@ impl LiveChannelStatuses {
     }
 }
 
+/// The JSON of an admin page.
+///
+/// # Errors
+/// There is no response in time, or it is an error.
+pub fn page(address: &str, method: &str, path: &str) -> Result<Value, CommandError> {
+    let answer = fetch(address, method, path).map_err(|error| {
+        CommandError::new(format!(
+            "error: cannot reach the admin pages at http://{address}: {error}\n  start the gateway, or give the address of its admin pages with --admin HOST:PORT"
+        ))
+    })?;
+    let page = body(&answer).and_then(|body| serde_json::from_slice(body).ok());
+    page.ok_or_else(|| {
+        let text = String::from_utf8_lossy(&answer);
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.lines().next().unwrap_or_default();
+        CommandError::new(format!(
+            "error: http://{address}{path}: {status}: {}",
+            body.trim()
+        ))
+    })
+}
+
 /// Sends a request and reads the whole response, head and body.
-fn get(address: &str, path: &str) -> io::Result<Vec<u8>> {
+fn fetch(address: &str, method: &str, path: &str) -> io::Result<Vec<u8>> {
     let until = Instant::now() + MAX_WAIT;
     let mut stream = connect(address, until)?;
     stream.set_write_timeout(Some(MAX_WAIT))?;
-    let request = format!("GET {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    );
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     let mut piece = [0; 16 << 10];

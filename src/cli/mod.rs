@@ -1,5 +1,6 @@
 //! The command line: parses arguments and runs the commands.
 
+mod callback;
 mod check;
 #[cfg(feature = "simulator")]
 mod demo;
@@ -46,9 +47,12 @@ enum CliCommand {
     Filters,
     /// Prints the definitions of the built-in video families.
     Families(families::FamiliesArgs),
-    /// Generates API keys for callers and keys for task ids.
+    /// Generates API keys for callers, keys for task ids and webhook secrets.
     #[command(subcommand)]
     Key(key::KeyCommand),
+    /// Lists and redrives deliveries to callers that failed for good.
+    #[command(subcommand)]
+    Callback(callback::CallbackCommand),
     /// Runs a simulated provider.
     #[cfg(feature = "simulator")]
     Simulate(simulate::SimulateArgs),
@@ -69,7 +73,8 @@ impl CliCommand {
             | Self::Schema
             | Self::Filters
             | Self::Families(_)
-            | Self::Key(_) => false,
+            | Self::Key(_)
+            | Self::Callback(_) => false,
         }
     }
 }
@@ -89,6 +94,7 @@ pub fn main() -> ExitCode {
         CliCommand::Filters => filters::run(),
         CliCommand::Families(args) => families::run(&args),
         CliCommand::Key(command) => key::run(&command),
+        CliCommand::Callback(command) => callback::run(&command),
         #[cfg(feature = "simulator")]
         CliCommand::Simulate(args) => simulate::run(&args),
         #[cfg(feature = "simulator")]

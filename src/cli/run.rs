@@ -98,6 +98,7 @@ pub fn gateway(
         process.drain_state(),
     );
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
+    process.add_callbacks(Arc::new(gateway.for_callbacks()));
     let folder = args.config.parent().unwrap_or(Path::new(""));
     process
         .add_gateway(

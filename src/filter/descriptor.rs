@@ -1,6 +1,7 @@
 //! What the registry knows of a filter: its name, its settings, its placement and how it is built.
 
 use super::Filter;
+use crate::callbacks::CallbackQueue;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
@@ -82,6 +83,8 @@ pub enum FilterProvision {
     Limits,
     /// A local reply to every request.
     Reply,
+    /// Identification of the sender by a token in the path, in place of a caller's key.
+    PathToken,
 }
 
 /// What the configuration provides for building filters.
@@ -95,6 +98,7 @@ pub struct BuildContext<'a> {
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
     pub journal: &'a Arc<CreateJournal>,
+    pub callbacks: &'a Arc<CallbackQueue>,
     pub egress: &'a Arc<EgressPolicy>,
     /// The URL that others reach this gateway by; `None` if it is not configured.
     pub public_url: Option<&'a PublicUrl>,

@@ -16,7 +16,13 @@ pub trait ResponseFileFetcher: Send + Sync {
         egress: &'a EgressPolicy,
         bounds: FetchLimits,
     ) -> FetchFuture<'a>;
+
+    /// Resolves the host of a URL that a caller named, and checks that the policy permits one of its addresses.
+    fn check<'a>(&'a self, url: &'a str, egress: &'a EgressPolicy) -> UrlCheckFuture<'a>;
 }
+
+/// A check in progress.
+pub type UrlCheckFuture<'a> = Pin<Box<dyn Future<Output = Result<(), FetchError>> + Send + 'a>>;
 
 /// A fetch in progress.
 pub type FetchFuture<'a> =

@@ -31,6 +31,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     summary: "Creates, queries or cancels a video task at a provider of any family; task ids are encrypted, so that every gateway with the same `task_keys` serves them, for their caller only.",
     side: ChainSide::Request,
     placement: FilterPlacement {
+        after: &["callbacks"],
         needs: &[
             FilterPrerequisite::Body,
             FilterPrerequisite::Caller,

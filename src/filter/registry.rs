@@ -8,6 +8,7 @@ macro_rules! filters {
         $then! {
             allow_ip
             authenticate
+            callbacks
             deny_ip
             first_channel
             follow_ids
@@ -24,6 +25,7 @@ macro_rules! filters {
             pass_sse
             pin
             rate_limit
+            receive_callback
             remember_ids
             remove_headers
             require_json

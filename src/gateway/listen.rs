@@ -14,6 +14,7 @@ pub mod http_app_adapter;
 mod proxy_header;
 
 use super::Gateway;
+use super::callback_service::CallbackService;
 use super::probe::Prober;
 use crate::channel::address_cache::AddressCache;
 use crate::channel::live::ChannelStates;
@@ -184,6 +185,13 @@ impl ServerRuntime {
         let prober = Prober::new(reloader, channels, addresses, self.drain_state.clone());
         self.server
             .add_service(background_service("prober", prober));
+    }
+
+    /// Queries tasks and delivers events in the background.
+    pub fn add_callbacks(&mut self, gateway: Arc<Gateway>) {
+        let service = CallbackService::new(gateway);
+        self.server
+            .add_service(background_service("callback worker", service));
     }
 
     /// Runs until the process ends.

@@ -1,5 +1,6 @@
 //! The Pingora service: listeners, the exchange, and its two sides. No other module names Pingora.
 
+pub mod callback_service;
 mod chunk_grammar;
 mod deadline;
 mod downstream;
@@ -71,6 +72,23 @@ impl Gateway {
             drain_state,
             caller_connections: Arc::default(),
             client_addresses,
+        }
+    }
+
+    /// A gateway with connections of its own, for the worker of callbacks: an HTTP/2 connection is driven by the thread
+    /// that opened it, and callers' requests must not depend on the worker's thread.
+    pub fn for_callbacks(&self) -> Self {
+        Self {
+            reloader: self.reloader.clone(),
+            upstream: UpstreamClient::new(self.addresses()),
+            fetcher: Arc::new(HttpFileFetcher::new(self.addresses())),
+            channels: self.channels.clone(),
+            budget: RetryBudget::default(),
+            metrics: self.metrics.clone(),
+            access_log: self.access_log.clone(),
+            drain_state: self.drain_state.clone(),
+            caller_connections: Arc::default(),
+            client_addresses: self.client_addresses.clone(),
         }
     }
 

@@ -12,6 +12,7 @@ use super::listen::http1_reader::Http1Reader;
 use super::unrouted_request::UnroutedRequest;
 use super::{Gateway, fault_from, head, reply, request_id, websocket_refusal};
 use crate::filter::view::RequestView;
+use crate::observe::token_path::without_token;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::Snapshot;
 use crate::snapshot::router::RouteMatch;
@@ -286,7 +287,7 @@ fn unknown_path(snapshot: &Snapshot, method: &Method, path: &str) -> Fault {
             )
         }
     };
-    let message = format!("unknown path `{}`; {advice}", shown(path));
+    let message = format!("unknown path `{}`; {advice}", shown(without_token(path)));
     Fault::new(FaultKind::NoRoute, message)
 }
 

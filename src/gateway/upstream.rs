@@ -5,6 +5,7 @@ pub(super) mod client;
 mod connection;
 mod dial;
 pub(super) mod fetch;
+mod post_event;
 pub(super) mod request;
 pub(super) mod response;
 mod response_bytes;

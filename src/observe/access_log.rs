@@ -3,6 +3,7 @@
 use super::bounded::{FIELD_BYTES_MAX, SHORT_BYTES_MAX, bounded, cleaned};
 use super::line_writer::{LineWriter, LogSink};
 use super::timestamp::rfc3339;
+use super::token_path::without_token;
 use super::wait_times::WaitTimes;
 use crate::catalog::client_address::DownstreamClient;
 use crate::protocol::fault::Fault;
@@ -182,7 +183,7 @@ impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
             route: line.route,
             protocol: line.protocol,
             method: bounded(line.method, SHORT_BYTES_MAX),
-            path: field(line.path),
+            path: field(without_token(line.path)),
             model: line.model,
             channel: line.channel,
             channel_model: line.channel_model,

@@ -1,5 +1,6 @@
 //! Prometheus metrics. Label values come from the configuration or from fixed sets; everything else is `other`.
 
+use super::callback_metrics::CallbackMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::create_metrics::CreateMetrics;
 use super::poll_metrics::PollMetrics;
@@ -51,6 +52,7 @@ pub struct Metrics {
     pub channels: ChannelMetrics,
     pub creates: CreateMetrics,
     pub polls: PollMetrics,
+    pub callbacks: CallbackMetrics,
     time: WaitTimeMetrics,
     state: StateMetrics,
     process: ProcessMetrics,
@@ -190,6 +192,7 @@ impl Metrics {
             time: WaitTimeMetrics::new(&registry),
             creates: CreateMetrics::new(&registry),
             polls: PollMetrics::new(&registry),
+            callbacks: CallbackMetrics::new(&registry),
             state: StateMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
             series: RwLock::default(),

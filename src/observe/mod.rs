@@ -2,6 +2,7 @@
 
 pub mod access_log;
 pub mod bounded;
+mod callback_metrics;
 pub mod channel_metrics;
 mod create_metrics;
 pub mod line_writer;
@@ -13,4 +14,5 @@ mod registration;
 mod state_metrics;
 pub mod timestamp;
 mod token_metrics;
+pub mod token_path;
 pub mod wait_times;

@@ -4,16 +4,20 @@
 //! long time after its end, and each account has a query budget.
 
 mod counters;
+mod ended_tasks;
 mod poll_result;
 mod report;
 mod single_flight;
 mod status_cache;
+mod task_key;
 #[cfg(test)]
 mod tests;
 
 pub use counters::{PollCounters, PollOutcome};
+pub use ended_tasks::EndedTasks;
 pub use poll_result::{PollResult, PolledStatus, QueryError};
 pub use report::StatusReport;
+pub use task_key::task_key;
 
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
@@ -25,11 +29,9 @@ use crate::task::family::VideoFamily;
 use crate::task::id::TaskId;
 use bytes::Bytes;
 use poll_result::QueryResult;
-use sha2::{Digest, Sha256};
 use single_flight::{FlightRole, SingleFlight};
 use status_cache::StatusCache;
 use std::collections::HashMap;
-use std::fmt::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::time::{sleep, timeout};
@@ -49,6 +51,7 @@ pub struct TaskStatusFetcher {
     /// Counts queries here while the state store is unreachable.
     local_limiter: Mutex<PerSecondLimiter>,
     counters: PollCounters,
+    ended: EndedTasks,
 }
 
 /// A poll for a task by the caller who owns it.
@@ -71,7 +74,7 @@ impl TaskStatusFetcher {
         status_query: CallerStatusPoll,
         subrequest: SubrequestFuture,
     ) -> PollResult {
-        let key = key(&status_query.task);
+        let key = task_key(&status_query.task);
         let query = status_query.family.query.clone();
         let fresh = self.statuses().fresh(&key, &query, Instant::now());
         if let Some(polled) = fresh {
@@ -108,7 +111,7 @@ impl TaskStatusFetcher {
         status_query: &CallerStatusPoll,
         subrequest: SubrequestFuture,
     ) -> QueryResult {
-        let key = key(&status_query.task);
+        let key = task_key(&status_query.task);
         let known = self.statuses().last(&key);
         if let Some(known) = known.filter(|known| known.state.is_terminal()) {
             self.counters.count(PollOutcome::Fresh);
@@ -138,14 +141,19 @@ impl TaskStatusFetcher {
             state,
         } = status_query;
         match StatusReport::read(family, task, response, unix_ms()) {
-            Ok(report) => drop(self.store(&key(task), &**state, Ok(Arc::new(report)))),
+            Ok(report) => drop(self.store(&task_key(task), &**state, Ok(Arc::new(report)))),
             Err(_) => self.invalidate(task),
         }
     }
 
     /// Removes the cached status of a task, unless the task has ended.
     pub fn invalidate(&self, task: &TaskId) {
-        self.statuses().invalidate(&key(task));
+        self.statuses().invalidate(&task_key(task));
+    }
+
+    /// The tasks that were found to have ended.
+    pub fn ended_tasks(&self) -> &EndedTasks {
+        &self.ended
     }
 
     /// Counts of polls by outcome.
@@ -221,6 +229,7 @@ impl TaskStatusFetcher {
             && cached.state.is_terminal()
         {
             state.put_note(key, &cached.to_note());
+            self.ended.put(key);
         }
         cached
     }
@@ -350,18 +359,6 @@ impl PolledStatus {
     fn until(report: Arc<StatusReport>, poll_after: Duration) -> Self {
         Self { report, poll_after }
     }
-}
-
-/// The cache key of a task, the same for every caller and gateway.
-fn key(task: &TaskId) -> Arc<str> {
-    let hash = Sha256::new().chain_update(&task.channel).chain_update([0]);
-    let hash = hash.chain_update(&task.upstream).finalize();
-    let mut key = String::with_capacity(5 + 2 * hash.len());
-    key.push_str("task-");
-    for byte in hash {
-        write!(key, "{byte:02x}").expect("writing to a String does not fail");
-    }
-    key.into()
 }
 
 fn budget_exhausted_fault(wait: Duration) -> Fault {

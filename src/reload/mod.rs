@@ -4,6 +4,7 @@ mod file_digests;
 pub mod running;
 pub mod watch;
 
+use crate::callbacks::CallbackQueue;
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::observe::metrics::Metrics;
@@ -127,8 +128,13 @@ impl Reloader {
     }
 
     /// The poller of video tasks.
-    pub fn polls(&self) -> &TaskStatusFetcher {
+    pub fn polls(&self) -> &Arc<TaskStatusFetcher> {
         &self.shared.polls
+    }
+
+    /// Work for the worker of callbacks.
+    pub fn callbacks(&self) -> &Arc<CallbackQueue> {
+        &self.shared.callbacks
     }
 
     pub fn path(&self) -> &Path {

@@ -5,10 +5,12 @@ use super::router::Router;
 use crate::catalog::caller::{Caller, Callers, KeyDigest, ModelPattern};
 use crate::catalog::limits::CallerLimits;
 use crate::catalog::model::Catalog;
+use crate::catalog::webhook_secret::WebhookSecret;
 use crate::config::routes::{CallerConfig, CallerLimitsConfig, CallerModelLimitsConfig};
 use crate::filter::descriptor::FilterProvision;
 use crate::filter::registry;
 use crate::protocol::nearest::nearest;
+use crate::scalar::Secret;
 use crate::state::admission::LimitKind;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -51,9 +53,10 @@ pub(crate) fn build(
             &format!("{at}/limits/models"),
             problems,
         );
-        let caller = Caller::new(&config.name, &config.models);
-        let limits = limits(&caller.name, &config.limits, catalog);
-        if !callers.insert(digest, Arc::new(caller.with_limits(limits))) {
+        let mut caller = Caller::new(&config.name, &config.models);
+        caller.limits = limits(&caller.name, &config.limits, catalog);
+        caller.webhook_secrets = webhook_secrets(&config.webhook_secrets, &at, problems);
+        if !callers.insert(digest, Arc::new(caller)) {
             problems.error(
                 &format!("{at}/key_sha256"),
                 "another caller has the same key",
@@ -88,6 +91,27 @@ pub(crate) fn check_enforced(
             );
         }
     }
+}
+
+/// The secrets of a caller; reports those that cannot be used.
+fn webhook_secrets(
+    configs: &[Secret],
+    at: &str,
+    problems: &mut ProblemCollector<'_>,
+) -> Vec<WebhookSecret> {
+    let secrets = configs.iter().enumerate().filter_map(|(index, text)| {
+        let secret = WebhookSecret::parse(text.expose());
+        secret
+            .map_err(|invalid| {
+                problems.error(
+                    &format!("{at}/webhook_secrets/{index}"),
+                    invalid.to_string(),
+                    Some("`headgate key webhook` prints a secret"),
+                );
+            })
+            .ok()
+    });
+    secrets.collect()
 }
 
 fn limits(caller: &Arc<str>, config: &CallerLimitsConfig, catalog: &Catalog) -> CallerLimits {

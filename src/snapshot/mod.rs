@@ -18,7 +18,9 @@ pub mod spooling;
 mod state;
 mod usability;
 
+use crate::callbacks::CallbackQueue;
 use crate::catalog::caller::Callers;
+use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::config::problem::{
     ConfigProblem, InvalidConfig, OmittedProblems, PROBLEMS_MAX, Severity,
@@ -52,6 +54,8 @@ pub struct Snapshot {
     pub state: StoreSettings,
     pub callers: Arc<Callers>,
     pub catalog: Arc<Catalog>,
+    /// Where URLs of callers and providers may lead.
+    pub egress: Arc<EgressPolicy>,
     /// Families of video providers, and the keys of task ids.
     pub tasks: Arc<TaskSettings>,
     pub router: Router,
@@ -70,6 +74,8 @@ pub struct SharedState {
     pub polls: Arc<TaskStatusFetcher>,
     /// The journal of paid creates, with those in flight.
     pub journal: Arc<CreateJournal>,
+    /// Work for the worker of callbacks.
+    pub callbacks: Arc<CallbackQueue>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -124,6 +130,7 @@ impl Default for SharedState {
             state: Arc::new(MemoryStore::default()),
             polls: Arc::default(),
             journal: Arc::default(),
+            callbacks: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -198,6 +205,7 @@ fn build_loaded(
         tasks: &tasks,
         polls: &shared.polls,
         journal: &shared.journal,
+        callbacks: &shared.callbacks,
         egress: &egress,
         public_url: public_url.as_ref(),
         endpoints: &routes::endpoints(&routes, &chains),
@@ -227,6 +235,7 @@ fn build_loaded(
             state,
             callers,
             catalog,
+            egress,
             tasks,
             router,
             retries: RetryBudgetLimits::new(&retries),

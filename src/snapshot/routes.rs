@@ -6,6 +6,7 @@ mod order;
 use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, Router};
 use super::{ProblemCollector, channels};
+use crate::callbacks::CallbackQueue;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
@@ -42,6 +43,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
     pub journal: &'a Arc<CreateJournal>,
+    pub callbacks: &'a Arc<CallbackQueue>,
     pub egress: &'a Arc<EgressPolicy>,
     pub public_url: Option<&'a PublicUrl>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
@@ -282,6 +284,7 @@ impl RouteBuilder<'_> {
             tasks: self.tasks,
             polls: self.polls,
             journal: self.journal,
+            callbacks: self.callbacks,
             egress: self.egress,
             public_url: self.public_url,
             endpoints: self.endpoints,

@@ -16,6 +16,7 @@ pub use call::{RequestTemplate, TaskCreateCall};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use response::{UnreadableResponse, UpstreamError};
 
+use super::generic::GenericField;
 use super::state::TaskState;
 use super::time::TimeFormat;
 use crate::protocol::Protocol;
@@ -41,6 +42,14 @@ pub struct VideoFamily {
     response: ResponseFieldSources,
     errors: ErrorMapping,
     native: NativeFieldPointers,
+}
+
+impl VideoFamily {
+    /// Whether the provider sends status changes to the URL in the request's member `callback_url`.
+    pub fn sends_callbacks(&self) -> bool {
+        let field = &self.request.fields[GenericField::CallbackUrl as usize];
+        matches!(field, FieldMapping::Put { to, .. } if to.is_member("callback_url"))
+    }
 }
 
 /// How a task is queried, and how often.

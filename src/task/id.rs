@@ -95,6 +95,14 @@ impl TaskIdKeyRing {
         id
     }
 
+    /// The id of another task of the same caller and channel, by the provider's id of it.
+    pub fn seal_sibling(&self, task: &TaskId, upstream: &str) -> String {
+        self.seal(&TaskId {
+            upstream: upstream.into(),
+            ..task.clone()
+        })
+    }
+
     /// Opens an id, whichever caller sent it. For callers use [`Self::open_for`].
     ///
     /// # Errors

@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod callbacks;
 mod channels;
 mod configuration;
 mod http;

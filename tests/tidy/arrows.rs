@@ -16,8 +16,20 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("polls", &["protocol", "state", "task", "subrequest"]),
     ("journal", &["state"]),
     (
+        "callbacks",
+        &[
+            "protocol",
+            "catalog",
+            "state",
+            "task",
+            "subrequest",
+            "polls",
+        ],
+    ),
+    (
         "filter",
         &[
+            "callbacks",
             "task",
             "protocol",
             "scalar",
@@ -32,17 +44,39 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "snapshot",
         &[
-            "protocol", "scalar", "task", "catalog", "state", "polls", "journal", "filter",
+            "protocol",
+            "scalar",
+            "task",
+            "catalog",
+            "state",
+            "polls",
+            "journal",
+            "callbacks",
+            "filter",
             "config",
         ],
     ),
     (
         "observe",
-        &["protocol", "state", "catalog", "polls", "filter"],
+        &[
+            "protocol",
+            "state",
+            "catalog",
+            "polls",
+            "callbacks",
+            "filter",
+        ],
     ),
     (
         "reload",
-        &["state", "polls", "config", "snapshot", "observe"],
+        &[
+            "state",
+            "polls",
+            "callbacks",
+            "config",
+            "snapshot",
+            "observe",
+        ],
     ),
     ("channel", &["protocol", "catalog", "state", "observe"]),
     (
@@ -54,6 +88,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "catalog",
             "state",
             "subrequest",
+            "callbacks",
             "filter",
             "snapshot",
             "observe",
@@ -64,7 +99,15 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "admin",
         &[
-            "protocol", "serve", "catalog", "snapshot", "observe", "reload", "channel",
+            "protocol",
+            "serve",
+            "state",
+            "catalog",
+            "callbacks",
+            "snapshot",
+            "observe",
+            "reload",
+            "channel",
         ],
     ),
     (
@@ -122,6 +165,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "state",
             "polls",
             "journal",
+            "callbacks",
             "channel",
             "gateway",
             "admin",

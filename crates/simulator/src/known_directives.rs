@@ -1,10 +1,14 @@
 //! The list of all directives with their descriptions.
 
 /// Every directive with its description. The error for an unknown directive lists them.
-pub const KNOWN: [(&str, &str); 33] = [
+pub const KNOWN: [(&str, &str); 34] = [
     (
         "body_bytes",
         "respond with text, an image or a video of this many bytes",
+    ),
+    (
+        "callback_fault",
+        "what happens to the callbacks of a video task: lost, doubled or reordered",
     ),
     ("code", "code of the error, or of a task that fails"),
     (

@@ -15,6 +15,7 @@ mod endpoint;
 mod endpoint_result;
 mod event;
 mod headers;
+mod http_post;
 mod ids;
 mod images;
 mod json;
@@ -62,7 +63,7 @@ pub struct Simulator {
     ids: IdGenerator,
     responses: responses::ResponseStore,
     resources: resource_store::ResourceStore,
-    tasks: video::VideoTaskStore,
+    tasks: Arc<video::VideoTaskStore>,
 }
 
 impl Simulator {
@@ -75,7 +76,7 @@ impl Simulator {
             ids: IdGenerator::new(),
             responses: responses::ResponseStore::default(),
             resources: resource_store::ResourceStore::default(),
-            tasks: video::VideoTaskStore::default(),
+            tasks: Arc::default(),
             options,
         }
     }

@@ -6,6 +6,7 @@ use super::options::SimulatorDefaults;
 use super::resource_store::ResourceStore;
 use super::video::VideoTaskStore;
 use http::request::Parts;
+use std::sync::Arc;
 
 /// What an endpoint needs besides the request's body.
 pub struct RequestContext<'c> {
@@ -18,5 +19,5 @@ pub struct RequestContext<'c> {
     /// The credential, which identifies the account that owns responses, files, conversations, containers and tasks.
     pub account: &'c str,
     pub resources: &'c ResourceStore,
-    pub tasks: &'c VideoTaskStore,
+    pub tasks: &'c Arc<VideoTaskStore>,
 }

@@ -8,7 +8,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, quoted};
 use crate::task::family::{MappedRequest, RequestTemplate, VideoFamily};
 use crate::task::generic::{FieldError, GenericVideoRequest};
-use crate::task::id::{TaskId, credential_fingerprint};
+use crate::task::id::TaskId;
 use http::HeaderValue;
 
 impl MapTaskFilter {
@@ -30,16 +30,9 @@ impl MapTaskFilter {
         if *family.name != *task.family || !speaks {
             return Err(unknown());
         }
-        let key = channel.credentials.iter().position(|credential| {
-            credential_fingerprint(credential.secret.expose()) == task.credential
-        });
         request.destination = Some(RouteDestination {
             model: self.catalog.get(&task.model).cloned(),
-            candidates: [Candidate {
-                key,
-                ..Candidate::bound_to(channel.clone())
-            }]
-            .into(),
+            candidates: [Candidate::of_task(channel.clone(), &task)].into(),
         });
         request.info.subrequest_candidate = request
             .destination

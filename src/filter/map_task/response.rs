@@ -129,12 +129,8 @@ pub(super) fn native(
     status: Option<&TaskStatus>,
 ) -> Bytes {
     let seal = |upstream: &str| {
-        let other = TaskId {
-            upstream: upstream.into(),
-            ..task.clone()
-        };
         let keys = tasks.keys();
-        keys.map_or_else(|_| String::new(), |keys| keys.seal(&other))
+        keys.map_or_else(|_| String::new(), |keys| keys.seal_sibling(task, upstream))
     };
     let edits = family.native(document, id, task, status, &seal);
     edits.apply(document.body()).to_bytes()

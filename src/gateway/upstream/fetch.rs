@@ -8,7 +8,7 @@ use super::wire::{read_head, write_request};
 use crate::catalog::egress::{EgressPolicy, EgressTarget};
 use crate::channel::address_cache::AddressCache;
 use crate::filter::fetch::{
-    FetchError, FetchFuture, FetchLimits, FetchedFile, ResponseFileFetcher,
+    FetchError, FetchFuture, FetchLimits, FetchedFile, ResponseFileFetcher, UrlCheckFuture,
 };
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
@@ -26,7 +26,10 @@ use tokio::time::timeout;
 /// Maximum number of redirects; each target is checked again.
 const REDIRECTS_MAX: usize = 3;
 /// Maximum time without a byte from the server.
-const IDLE: Duration = Duration::from_secs(10);
+pub(super) const IDLE: Duration = Duration::from_secs(10);
+
+/// How long the check of a URL may take.
+const CHECK_WITHIN: Duration = Duration::from_secs(5);
 
 /// Fetches files, each on a new connection.
 pub struct HttpFileFetcher {
@@ -35,10 +38,10 @@ pub struct HttpFileFetcher {
 }
 
 /// A parsed URL.
-struct FetchUrl {
+pub(super) struct FetchUrl {
     is_https: bool,
-    host: Arc<str>,
-    port: u16,
+    pub(super) host: Arc<str>,
+    pub(super) port: u16,
     authority: HeaderValue,
     path_and_query: String,
 }
@@ -77,11 +80,31 @@ impl HttpFileFetcher {
         Err(unfetched("too many redirects"))
     }
 
-    async fn connect(
+    pub(super) async fn connect(
         &self,
         target: &FetchUrl,
         egress: &EgressPolicy,
     ) -> Result<HttpSession, FetchError> {
+        let permitted = self.permitted(target, egress).await?;
+        let dialled = dial::race(permitted, |address| async move {
+            let peer = target.peer(address);
+            self.dialer.dial(&peer).await.map_err(fault_from::upstream)
+        });
+        match dialled.await {
+            Ok(session) => Ok(session),
+            Err(faults) => Err(faults
+                .into_iter()
+                .next_back()
+                .map_or_else(|| unfetched("the host has no A or AAAA record"), broken)),
+        }
+    }
+
+    /// The addresses of a host that the policy permits, at least one.
+    async fn permitted(
+        &self,
+        target: &FetchUrl,
+        egress: &EgressPolicy,
+    ) -> Result<Vec<IpAddr>, FetchError> {
         let found = self.addresses.of(&target.host).await;
         let found = found.map_err(|error| unfetched(format!("DNS lookup failed: {error}")))?;
         let permitted = found
@@ -95,21 +118,20 @@ impl HttpFileFetcher {
                 target.host, target.port
             )));
         }
-        let dialled = dial::race(permitted, |address| async move {
-            let peer = target.peer(address);
-            self.dialer.dial(&peer).await.map_err(fault_from::upstream)
-        });
-        match dialled.await {
-            Ok(session) => Ok(session),
-            Err(faults) => Err(faults
-                .into_iter()
-                .next_back()
-                .map_or_else(|| unfetched("the host has no A or AAAA record"), broken)),
-        }
+        Ok(permitted)
     }
 }
 
 impl ResponseFileFetcher for HttpFileFetcher {
+    fn check<'a>(&'a self, url: &'a str, egress: &'a EgressPolicy) -> UrlCheckFuture<'a> {
+        Box::pin(async move {
+            let target = FetchUrl::parse(url)?;
+            let checked = timeout(CHECK_WITHIN, self.permitted(&target, egress)).await;
+            let late = || unfetched(format!("the DNS lookup took longer than {CHECK_WITHIN:?}"));
+            checked.unwrap_or_else(|_| Err(late())).map(drop)
+        })
+    }
+
     fn fetch<'a>(
         &'a self,
         url: &'a str,
@@ -129,7 +151,7 @@ impl ResponseFileFetcher for HttpFileFetcher {
 }
 
 impl FetchUrl {
-    fn parse(url: &str) -> Result<Self, FetchError> {
+    pub(super) fn parse(url: &str) -> Result<Self, FetchError> {
         let uri: Uri = url.parse().map_err(|_| unfetched("not a URL"))?;
         let is_https = match uri.scheme() {
             Some(scheme) if *scheme == Scheme::HTTPS => true,
@@ -179,9 +201,9 @@ impl FetchUrl {
         peer
     }
 
-    fn head(&self) -> Result<RequestHeader, FetchError> {
+    pub(super) fn head(&self, method: Method) -> Result<RequestHeader, FetchError> {
         let (mut parts, ()) = http::Request::new(()).into_parts();
-        parts.method = Method::GET;
+        parts.method = method;
         parts.version = Version::HTTP_11;
         let uri = Uri::try_from(self.path_and_query.as_str());
         parts.uri = uri.map_err(|_| unfetched("the path has characters that cannot be sent"))?;
@@ -216,7 +238,7 @@ async fn request_file(
     target: &FetchUrl,
     bytes_max: usize,
 ) -> Result<FetchResponse, FetchError> {
-    let head = Box::new(target.head()?);
+    let head = Box::new(target.head(Method::GET)?);
     let sent = write_request(session, head, None, IDLE).await;
     sent.map_err(|error| broken(fault_from::upstream(error)))?;
     let read = read_head(session, &mut false).await;
@@ -257,11 +279,11 @@ async fn request_file(
     }
 }
 
-fn unfetched(reason: impl Into<String>) -> FetchError {
+pub(super) fn unfetched(reason: impl Into<String>) -> FetchError {
     FetchError(reason.into())
 }
 
-fn broken(fault: Fault) -> FetchError {
+pub(super) fn broken(fault: Fault) -> FetchError {
     unfetched(fault.detail.unwrap_or(fault.message))
 }
 

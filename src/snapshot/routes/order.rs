@@ -14,7 +14,8 @@ pub(super) fn check(
     problems: &mut ProblemCollector<'_>,
 ) {
     let order = FilterOrderCheck { filters };
-    if order.provider(FilterProvision::Caller).is_none() {
+    let identifies = [FilterProvision::Caller, FilterProvision::PathToken];
+    if !identifies.iter().any(|way| order.provider(*way).is_some()) {
         let knows = registry::providers(FilterProvision::Caller);
         problems.warning(
             at,
@@ -112,7 +113,8 @@ impl FilterOrderCheck<'_> {
                     FilterProvision::Caller
                     | FilterProvision::Model
                     | FilterProvision::Limits
-                    | FilterProvision::Reply => false,
+                    | FilterProvision::Reply
+                    | FilterProvision::PathToken => false,
                 })
         })
     }
@@ -164,7 +166,10 @@ fn ways_to_a_channel() -> String {
                 "`{}` (with `{{{parameter}}}` in the path)",
                 kind.name
             )),
-            FilterProvision::Caller | FilterProvision::Model | FilterProvision::Limits => None,
+            FilterProvision::Caller
+            | FilterProvision::Model
+            | FilterProvision::Limits
+            | FilterProvision::PathToken => None,
         })
     });
     let ways: Vec<String> = ways.collect();

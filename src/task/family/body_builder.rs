@@ -12,6 +12,13 @@ pub struct RequestBodyPointer {
     append: bool,
 }
 
+impl RequestBodyPointer {
+    /// Whether this is the member `name` of the body itself.
+    pub fn is_member(&self, name: &str) -> bool {
+        !self.append && self.keys == [name]
+    }
+}
+
 /// The value to set at a target, with a placeholder for the field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ValueTemplate {

@@ -14,6 +14,7 @@ pub mod images;
 pub mod name_server;
 pub mod paid;
 pub mod process;
+pub mod receiver;
 #[path = "../../../src/state/tests/redis_server.rs"]
 pub mod redis_server;
 pub mod request;

@@ -16,6 +16,18 @@ pub struct TaskDirectives {
     pub slow_query: Option<Duration>,
     pub no_id: bool,
     pub no_url: bool,
+    pub callbacks: Option<CallbackDisorder>,
+}
+
+/// What happens to the callbacks of a task on their way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackDisorder {
+    /// None arrives.
+    Lost,
+    /// Each arrives twice.
+    Doubled,
+    /// The callback about the running task arrives after that about its end.
+    Reordered,
 }
 
 /// How a task ends.
@@ -46,6 +58,7 @@ impl TaskDirectives {
             "slow_query" => self.slow_query = Some(value.duration()?),
             "no_id" => self.no_id = value.flag()?,
             "no_url" => self.no_url = value.flag()?,
+            "callback_fault" => self.callbacks = Some(disorder(value)?),
             unknown => return Err(DirectiveError::Unknown(unknown.to_owned())),
         }
         Ok(())
@@ -61,6 +74,7 @@ impl TaskDirectives {
             slow_query: self.slow_query.or(general.slow_query),
             no_id: self.no_id || general.no_id,
             no_url: self.no_url || general.no_url,
+            callbacks: self.callbacks.or(general.callbacks),
         }
     }
 }
@@ -73,5 +87,14 @@ fn end(value: RawDirective) -> Result<TaskEnd, DirectiveError> {
         "cancelled" => TaskEnd::Cancelled,
         "unknown" => TaskEnd::Unknown,
         _ => return Err(value.refuse("succeeded, failed, expired, cancelled or unknown")),
+    })
+}
+
+fn disorder(value: RawDirective) -> Result<CallbackDisorder, DirectiveError> {
+    Ok(match value.value {
+        "lost" => CallbackDisorder::Lost,
+        "doubled" => CallbackDisorder::Doubled,
+        "reordered" => CallbackDisorder::Reordered,
+        _ => return Err(value.refuse("lost, doubled or reordered")),
     })
 }

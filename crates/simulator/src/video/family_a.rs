@@ -3,6 +3,7 @@
 //! Source: the vendor's pages 82379/1520757 (create), /1521309 (query), /1521675 (list),
 //! /1521720 (cancel and delete) and /1299023 (errors).
 
+use super::callback;
 use super::clip::{self, FRAMES_PER_SECOND};
 use super::directives::TaskEnd;
 use super::paths::SimulatedFamily;
@@ -15,6 +16,7 @@ use crate::json::{JsonObject, object};
 use crate::request_context::RequestContext;
 use crate::{media, model_request, query as uri_query};
 use http::StatusCode;
+use http::request::Parts;
 use serde_json::Value;
 use std::time::Duration;
 
@@ -66,13 +68,12 @@ pub fn create(body: &Value, call: &RequestContext) -> Result<SuccessfulResponse,
     if let Some(identifier) = body.get("safety_identifier") {
         json.member("safety_identifier", identifier);
     }
-    call.tasks.put(VideoTask::new(
-        id,
-        SimulatedFamily::A,
-        echoed,
-        plan,
-        call.account,
-    ));
+    let task = VideoTask::new(id, SimulatedFamily::A, echoed, plan, call.account);
+    let callbacks = callback::CallbackPlayer::of(&task, body, call, task_json);
+    call.tasks.put(task);
+    if let Some(callbacks) = callbacks {
+        tokio::spawn(callbacks.play());
+    }
     Ok(SuccessfulResponse::Whole(json.end()))
 }
 
@@ -85,7 +86,7 @@ pub fn query(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, ApiE
         .tasks
         .read(call.account, SimulatedFamily::A, id, |task| {
             task.queries += 1;
-            (task_json(task, call).end(), task.plan.slow_query)
+            (task_json(task, call.head).end(), task.plan.slow_query)
         });
     let (json, late) = found.ok_or_else(|| unknown(id))?;
     Ok(SuccessfulResponse::Late(json, late))
@@ -104,7 +105,7 @@ pub fn list(call: &RequestContext) -> SuccessfulResponse {
             && lets_through("filter.task_ids", &task.id)
             && lets_through("filter.model", &task.model)
             && lets_through("filter.service_tier", tier(task));
-        passes.then(|| task_json(task, call).end())
+        passes.then(|| task_json(task, call.head).end())
     });
     let size = uri_query::number(query, "page_size")
         .unwrap_or(20)
@@ -145,14 +146,15 @@ pub fn delete(id: &str, call: &RequestContext) -> Result<SuccessfulResponse, Api
     Ok(SuccessfulResponse::Whole(object! {}))
 }
 
-fn task_json(task: &VideoTask, call: &RequestContext) -> JsonObject {
+/// The response to a query, and the body of a callback.
+pub fn task_json(task: &VideoTask, head: &Parts) -> JsonObject {
     let echoed = &task.echoed;
     let mut json = JsonObject::new();
     json.member("id", &task.id);
     json.member("model", &task.model);
     json.member("status", word(task));
     match task.state() {
-        VideoTaskState::Ended(TaskEnd::Succeeded) => add_result(&mut json, task, call),
+        VideoTaskState::Ended(TaskEnd::Succeeded) => add_result(&mut json, task, head),
         VideoTaskState::Ended(TaskEnd::Failed) => {
             let (code, message) = task.plan.failure_or(
                 "OutputVideoSensitiveContentDetected",
@@ -178,7 +180,7 @@ fn task_json(task: &VideoTask, call: &RequestContext) -> JsonObject {
     json
 }
 
-fn add_result(json: &mut JsonObject, task: &VideoTask, call: &RequestContext) {
+fn add_result(json: &mut JsonObject, task: &VideoTask, head: &Parts) {
     let echoed = &task.echoed;
     let resolution = match model_request::text_at(echoed, "resolution") {
         "" => "720p",
@@ -189,7 +191,7 @@ fn add_result(json: &mut JsonObject, task: &VideoTask, call: &RequestContext) {
         Some(frames) => frames / FRAMES_PER_SECOND,
         None => clip::seconds(echoed.get("duration")),
     };
-    json.member("content", &content(task, call).end());
+    json.member("content", &content(task, head).end());
     if task.plan.has_usage {
         let tokens = clip::tokens(resolution, seconds);
         let usage = object! {"completion_tokens": tokens, "total_tokens": tokens};
@@ -211,17 +213,11 @@ fn add_result(json: &mut JsonObject, task: &VideoTask, call: &RequestContext) {
     json.member("generate_audio", &has_audio);
 }
 
-fn content(task: &VideoTask, call: &RequestContext) -> JsonObject {
+fn content(task: &VideoTask, head: &Parts) -> JsonObject {
     let signature =
         "X-Tos-Algorithm=TOS4-HMAC-SHA256&X-Tos-Expires=86400&X-Tos-Signature=simulated";
-    let url = |ending: &str, bytes| {
-        media::url(
-            call.head,
-            &format!("{}.{ending}", task.id),
-            bytes,
-            signature,
-        )
-    };
+    let url =
+        |ending: &str, bytes| media::url(head, &format!("{}.{ending}", task.id), bytes, signature);
     let mut content = JsonObject::new();
     if task.plan.has_url {
         let ending = match model_request::text_at(&task.echoed, "output_format") {

@@ -1,5 +1,6 @@
 //! Video tasks in the formats of families A and B: created, queued, run, ended, and queried.
 
+mod callback;
 mod clip;
 mod directives;
 mod family_a;

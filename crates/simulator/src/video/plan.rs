@@ -1,6 +1,6 @@
 //! The plan of a video task: how long each state lasts, how it ends, and faults in its responses.
 
-use super::directives::TaskEnd;
+use super::directives::{CallbackDisorder, TaskEnd};
 use crate::directive::Directives;
 use crate::options::SimulatorDefaults;
 use std::time::Duration;
@@ -22,6 +22,7 @@ pub struct TaskPlan {
     pub video_bytes: Option<usize>,
     /// The code and message of a failure, if they were asked for.
     pub failure: (Option<String>, Option<String>),
+    pub callbacks: Option<CallbackDisorder>,
 }
 
 impl TaskPlan {
@@ -43,6 +44,7 @@ impl TaskPlan {
             has_url: !task.no_url,
             has_usage: !directives.no_usage,
             video_bytes: directives.body_bytes,
+            callbacks: task.callbacks,
             failure: (directives.code.clone(), directives.message.clone()),
         }
     }

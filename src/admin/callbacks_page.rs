@@ -1,0 +1,119 @@
+//! The page `/callbacks`: events that wait for their delivery, and dead letters, which can be redriven.
+
+use crate::callbacks::{CallbackRecords, Delivery, DeliveryPhase};
+use crate::observe::timestamp::rfc3339;
+use crate::reload::Reloader;
+use crate::serve::AppResponse;
+use crate::state::StoreUnavailable;
+use http::StatusCode;
+use serde_json::{Value, json};
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The maximum number of dead letters on the page.
+const SHOWN_MAX: usize = 1_000;
+/// The records that are read at once.
+const PAGE: usize = 500;
+
+/// Counts, and the first dead letters by their ids.
+pub(super) async fn page(reloader: &Reloader) -> AppResponse {
+    let records = CallbackRecords::new(reloader.state().clone());
+    let read = async {
+        let totals = records.totals().await?;
+        let dead = dead_letters(&records, SHOWN_MAX).await?;
+        Ok::<_, StoreUnavailable>(json!({
+            "pending": totals.pending,
+            "dead": totals.dead,
+            "oldest_pending_seconds": totals.oldest_ms / 1_000,
+            "dead_letters": dead,
+        }))
+    };
+    match read.await {
+        Ok(page) => AppResponse::json(StatusCode::OK, &page),
+        Err(unavailable) => failed(&unavailable),
+    }
+}
+
+/// Makes the dead letter with this id due again, or all of them.
+pub(super) async fn redrive(reloader: &Reloader, id: Option<&str>) -> AppResponse {
+    let records = CallbackRecords::new(reloader.state().clone());
+    let redriven = match id {
+        Some(id) => records.redrive(id).await.map(u64::from),
+        None => redrive_all(&records).await,
+    };
+    match redriven {
+        Ok(0) if id.is_some() => AppResponse::json(
+            StatusCode::NOT_FOUND,
+            &json!({"error": "no dead letter has this id"}),
+        ),
+        Ok(count) => {
+            reloader.callbacks().wake();
+            AppResponse::json(StatusCode::OK, &json!({"redriven": count}))
+        }
+        Err(unavailable) => failed(&unavailable),
+    }
+}
+
+async fn redrive_all(records: &CallbackRecords) -> Result<u64, StoreUnavailable> {
+    let mut redriven = 0;
+    let mut after = String::new();
+    loop {
+        let page = records.deliveries(&after, PAGE).await?;
+        let Some((last, ..)) = page.last() else {
+            return Ok(redriven);
+        };
+        after = last.to_string();
+        for (id, _, delivery) in &page {
+            if delivery.phase == DeliveryPhase::Dead {
+                redriven += u64::from(records.redrive(id).await?);
+            }
+        }
+    }
+}
+
+async fn dead_letters(
+    records: &CallbackRecords,
+    limit: usize,
+) -> Result<Vec<Value>, StoreUnavailable> {
+    let mut dead = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = records.deliveries(&after, PAGE).await?;
+        let Some((last, ..)) = page.last() else {
+            return Ok(dead);
+        };
+        after = last.to_string();
+        for (id, caller, delivery) in &page {
+            if delivery.phase == DeliveryPhase::Dead {
+                dead.push(dead_letter(id, caller, delivery));
+            }
+            if dead.len() == limit {
+                return Ok(dead);
+            }
+        }
+    }
+}
+
+/// Without the URL's path and query, and without the body: both are the caller's.
+fn dead_letter(id: &str, caller: &str, delivery: &Delivery) -> Value {
+    let created = UNIX_EPOCH + Duration::from_millis(delivery.created_ms);
+    json!({
+        "id": id,
+        "caller": caller,
+        "receiver": receiver(&delivery.url),
+        "task_status": delivery.state.name(),
+        "created": rfc3339(created),
+        "attempts": delivery.attempts,
+        "last_error": delivery.last_error,
+    })
+}
+
+fn receiver(url: &str) -> String {
+    let uri = url.parse::<http::Uri>().ok();
+    let authority = uri.as_ref().and_then(http::Uri::authority);
+    authority.map_or_else(String::new, ToString::to_string)
+}
+
+fn failed(unavailable: &StoreUnavailable) -> AppResponse {
+    let error = json!({"error": unavailable.to_string()});
+    AppResponse::json(StatusCode::SERVICE_UNAVAILABLE, &error)
+}

@@ -1,0 +1,31 @@
+//! Status changes of video tasks for callers: callbacks of providers, subscriptions to tasks, and signed deliveries.
+//!
+//! A subscription is stored before a task is created. What a provider's callback says is not used: the worker queries
+//! the status with the channel's credential, and stores one delivery for each change. All records are in the state
+//! store, so that any gateway can continue the work of another.
+
+mod counters;
+mod deliver;
+mod delivery;
+mod in_flight;
+mod query;
+mod queue;
+mod records;
+mod sender;
+mod subscribe;
+mod subscription;
+mod token;
+mod worker;
+
+pub use counters::{CallbackCounters, DeliveryOutcome, DeliveryTotals};
+pub use delivery::{Delivery, DeliveryPhase};
+pub use queue::CallbackQueue;
+pub use records::CallbackRecords;
+pub use sender::{DeliveryClient, EventPost, EventResponse, SendEventError, SendEventFuture};
+pub use subscribe::{CallbackAcceptance, NewSubscription, SubscriptionRefusal};
+pub use subscription::{StatusFormat, Subscription};
+pub use token::CallbackToken;
+pub use worker::{CallbackContext, CallbackWorker};
+
+/// The path of callbacks from providers, without the token.
+pub const CALLBACK_PATH: &str = "/_headgate/callback/";

@@ -1,0 +1,188 @@
+//! The course of a subscription: stored before a create, bound to its task, called back, or removed.
+
+use super::records::{CallbackRecords, StoredRecord, json};
+use super::subscription::{StatusFormat, Subscription};
+use super::token::CallbackToken;
+use crate::polls::task_key;
+use crate::state::StoreUnavailable;
+use crate::state::calendar::unix_ms;
+use crate::state::records::{InsertResult, RecordContent, RecordKind};
+use crate::task::id::TaskId;
+use crate::task::state::TaskState;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The maximum number of subscriptions of a caller; each open task has up to two records.
+const SUBSCRIPTIONS_MAX: u32 = 100_000;
+/// How long a create may take beyond its channel's timeout before its subscription expires.
+const UNBOUND_MARGIN_MS: u64 = 10 * 60 * 1_000;
+
+/// A subscription to a task that is about to be created.
+pub struct NewSubscription<'a> {
+    pub caller: &'a Arc<str>,
+    pub channel: &'a str,
+    /// Where status changes are delivered.
+    pub url: Option<&'a str>,
+    pub format: StatusFormat,
+    /// Whether the provider will send callbacks.
+    pub called_back: bool,
+    /// The longest time that the create may take.
+    pub create_within: Duration,
+    /// Unix milliseconds from which the task is not polled.
+    pub polled_until_ms: u64,
+}
+
+/// Why a subscription was not stored.
+#[derive(Debug, thiserror::Error)]
+pub enum SubscriptionRefusal {
+    #[error(transparent)]
+    Unavailable(#[from] StoreUnavailable),
+    #[error("the caller has {SUBSCRIPTIONS_MAX} subscriptions")]
+    TooMany,
+}
+
+/// What became of a callback from a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CallbackAcceptance {
+    /// The status of the task will be queried.
+    Accepted,
+    /// There is no such subscription, or its task has ended.
+    Unknown,
+}
+
+impl CallbackRecords {
+    /// Stores a subscription under the token's nonce.
+    ///
+    /// # Errors
+    /// The store is unreachable, or the caller has too many subscriptions.
+    pub async fn subscribe(
+        &self,
+        token: &CallbackToken,
+        new: &NewSubscription<'_>,
+    ) -> Result<(), SubscriptionRefusal> {
+        let subscription = Subscription {
+            channel: new.channel.to_owned(),
+            url: new.url.map(str::to_owned),
+            format: new.format,
+            task: None,
+            state: TaskState::Queued,
+            called_back: new.called_back,
+            hinted: false,
+            polls: 0,
+            queried_ms: 0,
+            polled_until_ms: new.polled_until_ms,
+        };
+        let within = u64::try_from(new.create_within.as_millis()).unwrap_or(u64::MAX);
+        let content = RecordContent {
+            value: json(&subscription),
+            owner: new.caller.clone(),
+            expires_ms: unix_ms()
+                .saturating_add(within)
+                .saturating_add(UNBOUND_MARGIN_MS),
+            due_ms: None,
+        };
+        let kind = RecordKind::Subscription;
+        let stored = self
+            .store()
+            .insert(kind, &token.nonce, content, SUBSCRIPTIONS_MAX);
+        match stored.get().await? {
+            // A nonce of 128 random bits is new.
+            InsertResult::Inserted { .. } | InsertResult::Exists(_) => Ok(()),
+            InsertResult::OwnerFull => Err(SubscriptionRefusal::TooMany),
+        }
+    }
+
+    /// Binds the task that the provider has accepted to its subscription. Returns whether a callback came before.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn bind(
+        &self,
+        nonce: &str,
+        id: &str,
+        task: &TaskId,
+    ) -> Result<bool, StoreUnavailable> {
+        let bound = self.change_subscription(nonce, |stored| {
+            let subscription = &mut stored.value;
+            subscription.task = Some(id.to_owned());
+            let now_ms = unix_ms();
+            stored.due_ms = subscription.next_query_ms(now_ms);
+            stored.expires_ms = subscription.polled_until_ms.max(now_ms + UNBOUND_MARGIN_MS);
+            true
+        });
+        let Some(bound) = bound.await? else {
+            return Ok(false);
+        };
+        if bound.value.url.is_none() {
+            return Ok(bound.value.hinted);
+        }
+        // From the task to its subscription, for those who learn of its end by another way.
+        let content = RecordContent {
+            value: json(&nonce),
+            due_ms: None,
+            ..bound.content()
+        };
+        let (kind, key) = (RecordKind::Subscription, task_key(task));
+        let inserted = self.store().insert(kind, &key, content, SUBSCRIPTIONS_MAX);
+        inserted.get().await?;
+        Ok(bound.value.hinted)
+    }
+
+    /// Removes a subscription that no task was bound to.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn unsubscribe(&self, nonce: &str) -> Result<(), StoreUnavailable> {
+        let kind = RecordKind::Subscription;
+        let Some(record) = self.store().get(kind, nonce).get().await? else {
+            return Ok(());
+        };
+        let stored = StoredRecord::<Subscription>::of(record);
+        if let Some(stored) = stored.filter(|stored| stored.value.task.is_none()) {
+            let removed = self.store().remove(kind, nonce, stored.version);
+            removed.get().await?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a provider called back.
+    ///
+    /// # Errors
+    /// The store is unreachable.
+    pub async fn called_back(
+        &self,
+        token: &CallbackToken,
+    ) -> Result<CallbackAcceptance, StoreUnavailable> {
+        let noted = self.change_subscription(&token.nonce, |stored| {
+            let is_it = *stored.owner == *token.caller && stored.value.channel == token.channel;
+            if !is_it || stored.value.state.is_terminal() {
+                return false;
+            }
+            stored.due_ms = stored.value.hint(unix_ms());
+            true
+        });
+        Ok(match noted.await? {
+            Some(_) => CallbackAcceptance::Accepted,
+            None => CallbackAcceptance::Unknown,
+        })
+    }
+
+    /// Notes that the task with this key has ended, if somebody has subscribed to it.
+    pub(super) async fn ended(&self, task_key: &str) -> Result<(), StoreUnavailable> {
+        let kind = RecordKind::Subscription;
+        let Some(record) = self.store().get(kind, task_key).get().await? else {
+            return Ok(());
+        };
+        let Ok(nonce) = serde_json::from_slice::<String>(&record.content.value) else {
+            return Ok(());
+        };
+        let noted = self.change_subscription(&nonce, |stored| {
+            if stored.value.state.is_terminal() {
+                return false;
+            }
+            stored.due_ms = stored.value.hint(unix_ms());
+            true
+        });
+        noted.await.map(drop)
+    }
+}

@@ -1,0 +1,192 @@
+//! `callbacks`: has providers call back to the gateway, and delivers status changes to the callback URLs of callers.
+
+mod request;
+
+use super::descriptor::{
+    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
+    InvalidSettings, read_settings_or_default, settings_schema,
+};
+use super::settlement::Settlement;
+use super::view::{AttemptView, RequestView, ResponseView};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use crate::callbacks::{CallbackQueue, CallbackRecords, StatusFormat};
+use crate::catalog::egress::EgressPolicy;
+use crate::catalog::public_url::PublicUrl;
+use crate::protocol::Protocol;
+use crate::task::{NO_KEYS_HINT, TaskSettings};
+use bytes::Bytes;
+use request::PendingSubscriptions;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "callbacks",
+    summary: "Has providers of video tasks call back to this gateway, and delivers status changes, signed, to the `callback_url` of the caller.",
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        after: &["validate", "rate_limit"],
+        needs: &[
+            FilterPrerequisite::Body,
+            FilterPrerequisite::Caller,
+            FilterPrerequisite::Model,
+        ],
+        ..FilterPlacement::ANYWHERE
+    },
+    settings: Some(settings_schema::<CallbacksConfig>),
+    bare: true,
+    build: |settings, context| {
+        let config: CallbacksConfig = read_settings_or_default(settings)?;
+        let format = match context.protocol {
+            Some(Protocol::Video) => StatusFormat::Generic,
+            Some(Protocol::FamilyA | Protocol::FamilyB) => StatusFormat::Native,
+            _ => {
+                return Err(InvalidSettings::new(
+                    "`callbacks` requires a route with `protocol: video`, `family_a` or `family_b`",
+                )
+                .hint("write the protocol in the route"));
+            }
+        };
+        if context.tasks.keys.is_none() {
+            return Err(InvalidSettings::new("`callbacks` requires `task_keys`").hint(NO_KEYS_HINT));
+        }
+        warn_of_missing(config.mode, context);
+        Ok(Arc::new(CallbacksFilter {
+            mode: config.mode,
+            polls_all: config.poll_without_callbacks,
+            format,
+            public_url: context.public_url.cloned(),
+            egress: context.egress.clone(),
+            tasks: context.tasks.clone(),
+            records: CallbackRecords::new(context.state.clone()),
+            queue: context.callbacks.clone(),
+        }))
+    },
+};
+
+/// What happens to the `callback_url` of a create.
+#[derive(Clone, Copy, Debug, Default, Deserialize, JsonSchema, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+enum CallbackMode {
+    /// The gateway delivers status changes there, signed with the caller's `webhook_secrets` if there are any.
+    #[default]
+    Deliver,
+    /// Like `deliver`, but a caller without `webhook_secrets` gets 400.
+    SignedOnly,
+    /// The request gets 400.
+    Refuse,
+    /// The provider gets it, and sends its own ids and statuses there.
+    Pass,
+}
+
+#[derive(Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+struct CallbacksConfig {
+    /// What happens to a `callback_url`. Default: deliver.
+    mode: CallbackMode,
+    /// Whether status changes are also delivered for tasks at providers that send no callbacks. Their status is polled
+    /// instead. Default: false, such a `callback_url` has no effect.
+    poll_without_callbacks: bool,
+}
+
+struct CallbacksFilter {
+    mode: CallbackMode,
+    /// Whether tasks are polled whose providers send no callbacks.
+    polls_all: bool,
+    format: StatusFormat,
+    /// `None` if providers cannot reach this gateway: then they get the caller's URL.
+    public_url: Option<PublicUrl>,
+    egress: Arc<EgressPolicy>,
+    tasks: Arc<TaskSettings>,
+    records: CallbackRecords,
+    queue: Arc<CallbackQueue>,
+}
+
+impl Filter for CallbacksFilter {
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            response_body: ResponseBodyAccess::Replace,
+            ..FilterDeclaration::default()
+        }
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        HookResult::later(async move {
+            self.check_url(request).await?;
+            Ok(super::FilterAction::Continue)
+        })
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> HookResult<'a, ()> {
+        match self.subscribes(request, attempt) {
+            true => HookResult::later(self.subscribe(request, attempt)),
+            false => HookResult::done(),
+        }
+    }
+
+    fn on_response_body<'a>(
+        &'a self,
+        response: &'a mut ResponseView<'_>,
+        _body: &'a mut Bytes,
+    ) -> HookResult<'a, ()> {
+        let has_subscription = response
+            .request
+            .state
+            .get::<PendingSubscriptions>()
+            .is_some();
+        match has_subscription && response.status.is_success() {
+            true => HookResult::later(async move {
+                self.bind(response).await;
+                Ok(())
+            }),
+            false => HookResult::done(),
+        }
+    }
+
+    fn on_done(&self, request: &mut RequestView, _settlement: Settlement) {
+        if let Some(pending) = request.state.take::<PendingSubscriptions>() {
+            for nonce in pending.into_unbound() {
+                self.queue.remove(nonce);
+            }
+        }
+    }
+}
+
+fn warn_of_missing(mode: CallbackMode, context: &BuildContext<'_>) {
+    let delivers = matches!(mode, CallbackMode::Deliver | CallbackMode::SignedOnly);
+    if mode == CallbackMode::Pass || delivers && context.public_url.is_none() {
+        let warning = InvalidSettings::new(
+            "the provider calls the callback URLs of callers itself, and tells them its own task ids",
+        );
+        context.warn(match mode {
+            CallbackMode::Pass => warning.hint("write `mode: deliver`, or `mode: refuse`"),
+            _ => warning.hint("set `server.public_url`, or write `callbacks: {mode: refuse}`"),
+        });
+        return;
+    }
+    let mut unsigned: Vec<&str> = context
+        .callers
+        .iter()
+        .filter(|caller| caller.webhook_secrets.is_empty())
+        .map(|caller| &*caller.name)
+        .collect();
+    unsigned.sort_unstable();
+    if mode == CallbackMode::Deliver
+        && let [first, rest @ ..] = unsigned.as_slice()
+    {
+        let others = match rest.len() {
+            0 => String::new(),
+            others => format!(" and {others} more"),
+        };
+        context.warn(
+            InvalidSettings::new(format!(
+                "deliveries to callbacks of caller `{first}`{others} are not signed"
+            ))
+            .hint("add `webhook_secrets` to the caller; `headgate key webhook` prints one"),
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! The callback URL of a create, and the subscriptions that its attempts store before they are sent.
+
+use super::{CallbackMode, CallbacksFilter};
+use crate::callbacks::{CALLBACK_PATH, CallbackToken, NewSubscription, SubscriptionRefusal};
+use crate::catalog::caller::Caller;
+use crate::filter::view::{AttemptView, RequestView, ResponseView};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::quoted;
+use crate::state::calendar::unix_ms;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The member of creates, in all protocols and families.
+const CALLBACK_URL: &str = "callback_url";
+/// How long a task may take if its request does not say, and the limits of what it may say, in seconds.
+const EXPIRES_AFTER: u64 = 172_800;
+const EXPIRES_AFTER_MAX: u64 = 259_200;
+/// How much longer than its task a token works, and a task is polled.
+const MARGIN_MS: u64 = 60 * 60 * 1_000;
+/// The maximum length of a callback URL, in bytes.
+const URL_BYTES_MAX: usize = 2_048;
+const STORE_RETRY: Duration = Duration::from_secs(2);
+
+/// The caller's URL, from `on_body` until the attempts.
+struct RequestedCallback(String);
+
+/// Subscriptions of the attempts so far. Only the last attempt can lead to a task.
+#[derive(Default)]
+pub(super) struct PendingSubscriptions(Mutex<Vec<String>>);
+
+impl PendingSubscriptions {
+    pub(super) fn into_unbound(self) -> Vec<String> {
+        let Self(nonces) = self;
+        nonces.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn push(&self, nonce: String) {
+        let mut nonces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        nonces.push(nonce);
+    }
+
+    fn take_last(&self) -> Option<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+}
+
+impl CallbacksFilter {
+    /// Whether the gateway, not the provider, delivers to URLs of callers.
+    fn delivers(&self) -> bool {
+        let delivers = matches!(self.mode, CallbackMode::Deliver | CallbackMode::SignedOnly);
+        delivers && self.public_url.is_some()
+    }
+
+    /// Checks the caller's URL before anything is sent.
+    ///
+    /// # Errors
+    /// The route, the caller's secrets or the egress policy do not permit it.
+    pub(super) async fn check_url(&self, request: &mut RequestView) -> Result<(), Fault> {
+        request.state.set(PendingSubscriptions::default());
+        let Some(url) = callback_url(request) else {
+            return Ok(());
+        };
+        let is_signed = |caller: &Arc<Caller>| !caller.webhook_secrets.is_empty();
+        match self.mode {
+            CallbackMode::Refuse => {
+                return Err(refused("callbacks are not available here; poll the task"));
+            }
+            CallbackMode::SignedOnly if !request.caller.as_ref().is_some_and(is_signed) => {
+                return Err(refused(
+                    "callbacks must be signed, and this API key has no webhook secret; ask the operator of this gateway for one, or poll the task",
+                ));
+            }
+            CallbackMode::Deliver | CallbackMode::SignedOnly | CallbackMode::Pass => {}
+        }
+        if !self.delivers() {
+            return Ok(());
+        }
+        if url.len() > URL_BYTES_MAX {
+            return Err(refused(format!(
+                "expected a URL of at most {URL_BYTES_MAX} bytes, received {}",
+                url.len()
+            )));
+        }
+        if let Some(fetch) = request.fetch.clone() {
+            fetch.check(&url, &self.egress).await.map_err(|error| {
+                refused("expected an https URL of a host with a public address, which this gateway can call")
+                    .detail(error.to_string())
+            })?;
+        }
+        request.state.set(RequestedCallback(url));
+        Ok(())
+    }
+
+    /// Whether the attempt's task gets a subscription.
+    pub(super) fn subscribes(&self, request: &RequestView, attempt: &AttemptView) -> bool {
+        let is_polled = self.polls_all && request.state.get::<RequestedCallback>().is_some();
+        self.delivers() && request.caller.is_some() && (sends_callbacks(attempt) || is_polled)
+    }
+
+    /// Stores a subscription, and has the provider call back to the gateway.
+    ///
+    /// # Errors
+    /// The subscription cannot be stored; nothing was sent.
+    pub(super) async fn subscribe(
+        &self,
+        request: &RequestView,
+        attempt: &mut AttemptView,
+    ) -> Result<(), Fault> {
+        let keys = self.tasks.keys().map_err(internal)?;
+        let caller = request.caller.as_ref().map(|caller| &caller.name);
+        let caller = caller.ok_or_else(|| internal("the request has no caller"))?;
+        let channel = &attempt.candidate.channel;
+        let now_ms = unix_ms();
+        let token_expires_ms = now_ms + EXPIRES_AFTER_MAX * 1_000 + MARGIN_MS;
+        let token =
+            CallbackToken::new(caller, &channel.name, token_expires_ms).map_err(internal)?;
+        let called_back = sends_callbacks(attempt);
+        let requested = request.state.get::<RequestedCallback>();
+        let new = NewSubscription {
+            caller,
+            channel: &channel.name,
+            url: requested.map(|RequestedCallback(url)| url.as_str()),
+            format: self.format,
+            called_back,
+            create_within: channel.timeouts.total,
+            polled_until_ms: now_ms + expires_after(request) * 1_000 + MARGIN_MS,
+        };
+        self.records
+            .subscribe(&token, &new)
+            .await
+            .map_err(not_subscribed)?;
+        if let Some(pending) = request.state.get::<PendingSubscriptions>() {
+            pending.push(token.nonce.clone());
+        }
+        if let Some(public_url) = self.public_url.as_ref().filter(|_| called_back) {
+            let url = public_url.join(&format!("{CALLBACK_PATH}{}", token.seal(keys)));
+            let member = (CALLBACK_URL, quoted(&url));
+            attempt.body_members.push(member);
+        }
+        Ok(())
+    }
+
+    /// Binds the new task to its subscription. The task exists and is paid for, so that a store that is unreachable now
+    /// must not fail its create.
+    pub(super) async fn bind(&self, response: &mut ResponseView<'_>) {
+        let request = &*response.request;
+        let Some(id) = request.info.response_id.as_deref() else {
+            return;
+        };
+        let pending = request.state.get::<PendingSubscriptions>();
+        let Some(nonce) = pending.and_then(PendingSubscriptions::take_last) else {
+            return;
+        };
+        let keys = self.tasks.keys.as_ref();
+        let Some(task) = keys.and_then(|keys| keys.open(id).ok()) else {
+            return;
+        };
+        match self.records.bind(&nonce, id, &task).await {
+            Ok(true) => self.queue.wake(),
+            Ok(false) => {}
+            Err(unavailable) => {
+                tracing::warn!(
+                    id = &*request.id,
+                    %unavailable,
+                    "callback not yet bound to its task; trying again"
+                );
+                self.queue.bind_later(nonce, id.to_owned());
+            }
+        }
+    }
+}
+
+/// The caller's URL; an empty one is none.
+fn callback_url(request: &RequestView) -> Option<String> {
+    let root = request.body.document()?.root();
+    let url = root.get(CALLBACK_URL)?.as_str()?;
+    (!url.is_empty()).then(|| url.into_owned())
+}
+
+/// The seconds after which the provider ends the task.
+fn expires_after(request: &RequestView) -> u64 {
+    let requested = request.body.document().and_then(|document| {
+        let node = document.root().get("execution_expires_after")?;
+        node.as_u64()
+    });
+    requested.map_or(EXPIRES_AFTER, |seconds| seconds.min(EXPIRES_AFTER_MAX))
+}
+
+fn sends_callbacks(attempt: &AttemptView) -> bool {
+    let family = attempt.candidate.channel.family.as_ref();
+    family.is_some_and(|family| family.sends_callbacks())
+}
+
+fn refused(message: impl Into<String>) -> Fault {
+    Fault::new(FaultKind::Invalid, message).param(CALLBACK_URL)
+}
+
+fn not_subscribed(refusal: SubscriptionRefusal) -> Fault {
+    match &refusal {
+        SubscriptionRefusal::Unavailable(_) => Fault::new(
+            FaultKind::Overloaded,
+            "the gateway cannot store the callback of this task now, and nothing was sent; try again",
+        )
+        .retry_after(STORE_RETRY),
+        SubscriptionRefusal::TooMany => Fault::new(
+            FaultKind::TooManyRequests,
+            "too many unfinished tasks with callbacks; try again when some have ended",
+        ),
+    }
+    .source(refusal)
+}
+
+fn internal(reason: impl ToString) -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "internal error: the callback of this task could not be prepared",
+    )
+    .detail(reason.to_string())
+}

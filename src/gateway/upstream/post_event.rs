@@ -1,0 +1,67 @@
+//! Sends events to URLs of callers, at addresses that the egress policy allows. Redirects are not followed.
+
+use super::bounded_body::CollectedBody;
+use super::fetch::{FetchUrl, HttpFileFetcher, IDLE, broken};
+use super::wire::{RequestWriteOutcome, read_head, write_request};
+use crate::callbacks::{DeliveryClient, EventPost, EventResponse, SendEventError, SendEventFuture};
+use crate::catalog::egress::EgressPolicy;
+use crate::filter::fetch::FetchError;
+use crate::gateway::fault_from;
+use crate::protocol::json::edit::BodySegments;
+use crate::protocol::retry_after;
+use http::{HeaderValue, Method, header};
+use std::time::{Duration, SystemTime};
+use tokio::time::timeout;
+
+/// How long a receiver may take to respond.
+const WITHIN: Duration = Duration::from_secs(15);
+/// Maximum number of bytes of a response that are read; its content does not matter.
+const RESPONSE_BYTES_MAX: usize = 64 << 10;
+
+impl DeliveryClient for HttpFileFetcher {
+    fn post<'a>(&'a self, event: EventPost<'a>, egress: &'a EgressPolicy) -> SendEventFuture<'a> {
+        Box::pin(async move {
+            match timeout(WITHIN, post(self, event, egress)).await {
+                Ok(posted) => posted.map_err(|error| SendEventError(error.to_string())),
+                Err(_) => Err(SendEventError(format!("no response within {WITHIN:?}"))),
+            }
+        })
+    }
+
+    fn receiver_of(&self, url: &str) -> Option<String> {
+        let target = FetchUrl::parse(url).ok()?;
+        Some(format!("{}:{}", target.host, target.port))
+    }
+}
+
+async fn post(
+    client: &HttpFileFetcher,
+    event: EventPost<'_>,
+    egress: &EgressPolicy,
+) -> Result<EventResponse, FetchError> {
+    let target = FetchUrl::parse(event.url)?;
+    let mut session = client.connect(&target, egress).await?;
+    let mut head = target.head(Method::POST)?;
+    for (name, value) in &event.headers {
+        // A header of the crate `http` is one that can be sent.
+        let _ = head.insert_header(name.clone(), value.clone());
+    }
+    let length = HeaderValue::from(event.body.len());
+    let _ = head.insert_header(header::CONTENT_LENGTH, length);
+    let body = BodySegments::from(event.body);
+    let written = write_request(&mut session, Box::new(head), Some(&body), IDLE).await;
+    // A receiver may respond before it has read everything.
+    let _: RequestWriteOutcome = written.map_err(|error| broken(fault_from::upstream(error)))?;
+    let read = read_head(&mut session, &mut false).await;
+    read.map_err(|error| broken(fault_from::upstream(error)))?;
+    let head = session
+        .response_header()
+        .expect("the response's head was read");
+    let response = EventResponse {
+        status: head.status,
+        retry_after: retry_after::from_headers(&head.headers, SystemTime::now()),
+    };
+    // A receiver whose response cannot be written may take the event for undelivered.
+    CollectedBody::read(&mut session, 0, RESPONSE_BYTES_MAX).await;
+    Ok(response)
+}
