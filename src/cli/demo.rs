@@ -40,6 +40,8 @@ const PROVIDERS: &[(&str, &str)] = &[
 ];
 /// If the variable is not set, task ids are sealed with a new key, and the next demo cannot open them.
 const TASK_KEY: &str = "HEADGATE_TASK_KEY";
+/// If the variable is not set, the state is in a file of its own: another demo cannot open its task ids.
+const STATE: &str = "HEADGATE_STATE";
 const SIMULATOR_THREADS: usize = 1;
 
 pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
@@ -47,7 +49,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let simulator = ListenSocket::bind(&args.simulator)?;
     let address = simulator.address;
     let shared = SharedState {
-        variables: Arc::new(variables(address, key::new_task_key()?)),
+        variables: Arc::new(variables(address, key::new_task_key()?, new_state())),
         ..SharedState::default()
     };
     let run::ReadyGateway {
@@ -70,15 +72,26 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     process.run()
 }
 
-fn variables(simulator: SocketAddr, task_key: String) -> impl Fn(&str) -> Option<String> {
+fn variables(
+    simulator: SocketAddr,
+    task_key: String,
+    state: String,
+) -> impl Fn(&str) -> Option<String> {
     let provider = move |name: &str| {
         let (_, path) = PROVIDERS.iter().find(|(known, _)| *known == name)?;
         Some(format!("http://{simulator}{path}"))
     };
     move |name| match name {
         TASK_KEY => std::env::var(name).ok().or_else(|| Some(task_key.clone())),
+        STATE => std::env::var(name).ok().or_else(|| Some(state.clone())),
         _ => std::env::var(name).ok().or_else(|| provider(name)),
     }
+}
+
+/// A state file of this process, in the system's folder of temporary files.
+fn new_state() -> String {
+    let name = format!("headgate-demo-{}.sqlite", std::process::id());
+    format!("sqlite:{}", std::env::temp_dir().join(name).display())
 }
 
 fn example_commands(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) -> String {

@@ -21,6 +21,7 @@ mod schema;
 #[cfg(feature = "simulator")]
 mod simulate;
 mod supervisor;
+mod task;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -53,6 +54,9 @@ enum CliCommand {
     /// Lists and redrives deliveries to callers that failed for good.
     #[command(subcommand)]
     Callback(callback::CallbackCommand),
+    /// Lists paid creates that are not settled.
+    #[command(subcommand)]
+    Task(task::TaskCommand),
     /// Runs a simulated provider.
     #[cfg(feature = "simulator")]
     Simulate(simulate::SimulateArgs),
@@ -74,7 +78,8 @@ impl CliCommand {
             | Self::Filters
             | Self::Families(_)
             | Self::Key(_)
-            | Self::Callback(_) => false,
+            | Self::Callback(_)
+            | Self::Task(_) => false,
         }
     }
 }
@@ -95,6 +100,7 @@ pub fn main() -> ExitCode {
         CliCommand::Families(args) => families::run(&args),
         CliCommand::Key(command) => key::run(&command),
         CliCommand::Callback(command) => callback::run(&command),
+        CliCommand::Task(command) => task::run(&command),
         #[cfg(feature = "simulator")]
         CliCommand::Simulate(args) => simulate::run(&args),
         #[cfg(feature = "simulator")]

@@ -13,8 +13,8 @@ use super::stream_info::{IdempotencyOutcome, UpstreamProcessing};
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply, ResponseBodyAccess};
 use crate::journal::{
-    ANSWER_BYTES_MAX, CreateEnd, CreateJournal, CreateRequest, JournalEntry, JournalLimits,
-    KeyClaim, KeyedRequest, RecordedAnswer,
+    ANSWER_BYTES_MAX, AnswerReplay, CreateEnd, CreateJournal, CreateRequest, JournalEntry,
+    JournalLimits, KeyClaim, KeyedRequest, RecordedAnswer,
 };
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
@@ -89,6 +89,12 @@ struct IdempotencyFilter {
     route: Arc<str>,
     limits: JournalLimits,
     wait_max: Duration,
+}
+
+/// A replay of an answer that had reached no caller before.
+struct UndeliveredReplay {
+    record_key: Arc<str>,
+    version: u64,
 }
 
 impl IdempotencyFilter {
@@ -239,6 +245,15 @@ impl Filter for IdempotencyFilter {
     }
 
     fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
+        if let Some(replay) = request.state.take::<UndeliveredReplay>()
+            && settlement == Settlement::GatewayReply
+        {
+            let UndeliveredReplay {
+                record_key,
+                version,
+            } = replay;
+            CreateJournal::note_delivery(self.state.clone(), record_key, version);
+        }
         let Some(entry) = request.state.take::<JournalEntry>() else {
             return;
         };
@@ -285,10 +300,21 @@ impl IdempotencyFilter {
                 request.detaches = true;
                 (IdempotencyOutcome::First, Ok(FilterAction::Continue))
             }
-            Ok(KeyClaim::Answer(answer)) => (
-                IdempotencyOutcome::Replayed,
-                Ok(FilterAction::LocalReply(replay(answer))),
-            ),
+            Ok(KeyClaim::Answer(AnswerReplay {
+                answer,
+                undelivered,
+            })) => {
+                if let Some(version) = undelivered {
+                    request.state.set(UndeliveredReplay {
+                        record_key: keyed.record_key,
+                        version,
+                    });
+                }
+                (
+                    IdempotencyOutcome::Replayed,
+                    Ok(FilterAction::LocalReply(replay(answer))),
+                )
+            }
             Ok(KeyClaim::AnswerNotKept { request_id }) => (
                 IdempotencyOutcome::AnswerNotKept,
                 Err(fault::answer_not_kept(&request_id)),

@@ -61,6 +61,7 @@ struct EntryCell {
 /// How far the create has come.
 struct CreateProgress {
     stored: VersionedRecord,
+    is_answer_stored: bool,
     /// Until the create has an end that its duplicates may read.
     in_flight: Option<InFlightKey>,
 }
@@ -68,6 +69,7 @@ struct CreateProgress {
 /// What is left to do in the store when a create ends.
 #[derive(Clone, Copy)]
 enum StoreTask {
+    Nothing,
     Write,
     Remove,
 }
@@ -98,6 +100,7 @@ impl JournalEntry {
             has_ended: AtomicBool::new(false),
             progress: Mutex::new(CreateProgress {
                 stored: VersionedRecord::new(store, kind, key, record, limits),
+                is_answer_stored: false,
                 in_flight: None,
             }),
         }))
@@ -167,6 +170,7 @@ impl JournalEntry {
             let mut progress = cell.progress.lock().await;
             progress.set_answer(answer, response_id, false);
             progress.stored.write().await?;
+            progress.is_answer_stored = true;
             progress.in_flight = None;
             Ok(())
         })
@@ -274,6 +278,10 @@ impl CreateProgress {
                 response_id,
                 is_delivered,
             } => self.set_answer(answer, response_id, is_delivered),
+            // A replay may have been delivered meanwhile.
+            CreateEnd::Recorded {
+                is_delivered: false,
+            } if self.is_answer_stored => return StoreTask::Nothing,
             CreateEnd::Recorded { is_delivered: new } => {
                 if let CreateState::Answer { is_delivered, .. } = &mut self.stored.record.state {
                     *is_delivered = new;
@@ -308,6 +316,7 @@ async fn store_end(stored: &mut VersionedRecord, task: StoreTask) {
     let mut wait = END_RETRY;
     for attempt in 1..=END_ATTEMPTS {
         let result = match task {
+            StoreTask::Nothing => return,
             StoreTask::Write => stored.write().await,
             StoreTask::Remove => stored.remove().await,
         };

@@ -7,6 +7,7 @@
 
 mod entry;
 mod in_flight;
+mod listing;
 mod record;
 mod versioned_record;
 
@@ -14,12 +15,13 @@ mod versioned_record;
 mod tests;
 
 pub use entry::{CreateEnd, JournalEntry};
+pub use listing::{UnsettledCreate, UnsettledReason, unsettled};
 pub use record::{
     ANSWER_BYTES_MAX, CreateRecord, CreateState, Fingerprint, RecordedAnswer, UnreadableRecord,
 };
 
 use crate::state::calendar::unix_ms;
-use crate::state::records::{Record, RecordKind};
+use crate::state::records::{Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
 use entry::uncancelled;
 use in_flight::InFlightKeys;
@@ -73,7 +75,7 @@ pub enum KeyClaim {
     /// It is the first one, and may be sent.
     First(JournalEntry),
     /// The first one has this answer.
-    Answer(RecordedAnswer),
+    Answer(AnswerReplay),
     /// The first one had an answer that was too large to be kept.
     AnswerNotKept { request_id: String },
     /// Nobody knows what became of the first one.
@@ -82,6 +84,14 @@ pub enum KeyClaim {
     OtherRequest,
     /// The first one is under way.
     InFlight,
+}
+
+/// A recorded answer for another caller of the same key.
+#[derive(Debug)]
+pub struct AnswerReplay {
+    pub answer: RecordedAnswer,
+    /// The version of the record, if the answer is not known to have reached a caller.
+    pub undelivered: Option<u64>,
 }
 
 /// Why the journal cannot vouch for a create.
@@ -122,7 +132,8 @@ impl CreateJournal {
                     KeyInsertion::Exists(found) => found,
                 },
             };
-            match decide(CreateRecord::decode(&found.content.value)?, keyed) {
+            let record = CreateRecord::decode(&found.content.value)?;
+            match decide(record, found.version, keyed) {
                 RecordDecision::Reply(claim) => return Ok(claim),
                 RecordDecision::TakeOver => {
                     let took = self.take_over(store, request, keyed, limits, found.version);
@@ -136,6 +147,31 @@ impl CreateJournal {
             let record = records.get(RecordKind::IdempotencyKey, &keyed.record_key);
             existing = record.get().await?;
         }
+    }
+
+    /// Records in the background that a caller received the answer of this version of a record.
+    pub fn note_delivery(store: Arc<dyn StateStore>, record_key: Arc<str>, version: u64) {
+        tokio::spawn(async move {
+            let (records, kind) = (store.records(), RecordKind::IdempotencyKey);
+            let found = records.get(kind, &record_key).get().await.ok().flatten();
+            let Some(found) = found.filter(|found| found.version == version) else {
+                return;
+            };
+            let Ok(mut record) = CreateRecord::decode(&found.content.value) else {
+                return;
+            };
+            if let CreateState::Answer { is_delivered, .. } = &mut record.state {
+                *is_delivered = true;
+            }
+            let content = RecordContent {
+                value: record.encode(),
+                ..found.content
+            };
+            let replaced = records.replace(kind, &record_key, version, content);
+            if let Err(error) = replaced.get().await {
+                tracing::debug!(%error, "cannot store that a recorded answer was delivered");
+            }
+        });
     }
 
     async fn insert(
@@ -201,7 +237,7 @@ fn keyed_entry(
     JournalEntry::new(store, kind, keyed.record_key.clone(), record, limits)
 }
 
-fn decide(record: CreateRecord, keyed: &KeyedRequest) -> RecordDecision {
+fn decide(record: CreateRecord, version: u64, keyed: &KeyedRequest) -> RecordDecision {
     let now_ms = unix_ms();
     let is_expired = |lease_ms: u64| lease_ms <= now_ms;
     if let CreateState::Reserved { lease_ms } = record.state
@@ -216,8 +252,12 @@ fn decide(record: CreateRecord, keyed: &KeyedRequest) -> RecordDecision {
     RecordDecision::Reply(match record.state {
         CreateState::Answer {
             answer: Some(answer),
+            is_delivered,
             ..
-        } => KeyClaim::Answer(answer),
+        } => KeyClaim::Answer(AnswerReplay {
+            answer,
+            undelivered: (!is_delivered).then_some(version),
+        }),
         CreateState::Answer { answer: None, .. } => KeyClaim::AnswerNotKept { request_id },
         CreateState::OutcomeUnknown { .. } => KeyClaim::OutcomeUnknown { request_id },
         CreateState::Sending { lease_ms, .. } if is_expired(lease_ms) => {

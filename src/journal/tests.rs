@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::state::memory::MemoryStore;
-use crate::state::records::RecordContent;
 use bytes::Bytes;
 
 const LIMITS: JournalLimits = JournalLimits {
@@ -144,7 +143,7 @@ async fn a_key_is_claimed_once_and_its_duplicates_get_the_answer() {
     entry.begin_sending("a").await.unwrap();
     entry.record_answer(Some(answer()), None).await.unwrap();
     match setup.claim("req_2", "key", "a").await {
-        KeyClaim::Answer(recorded) => assert_eq!(recorded, answer()),
+        KeyClaim::Answer(replay) => assert_eq!(replay.answer, answer()),
         _ => panic!("the answer is recorded"),
     }
     entry.end(CreateEnd::Recorded { is_delivered: true });

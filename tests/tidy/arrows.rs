@@ -113,8 +113,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "protocol", "scalar", "serve", "task", "catalog", "state", "filter", "config",
-            "snapshot", "observe", "reload", "channel", "gateway", "admin",
+            "protocol", "scalar", "serve", "task", "catalog", "state", "journal", "filter",
+            "config", "snapshot", "observe", "reload", "channel", "gateway", "admin",
         ],
     ),
 ];

@@ -2,5 +2,7 @@
 
 mod duplicates;
 mod freed_keys;
+mod killed_gateways;
 mod leaving;
 mod recorded_streams;
+mod unsettled_creates;

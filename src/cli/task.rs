@@ -1,0 +1,155 @@
+//! `headgate task`: lists paid creates that are not settled.
+
+use super::CommandError;
+use crate::journal::{CreateState, UnsettledCreate, unsettled};
+use crate::observe::timestamp::rfc3339;
+use crate::snapshot::{self, BuiltSnapshot, SharedState};
+use crate::state::StateStore;
+use crate::state::settings::StoreSettings;
+use serde::Serialize;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, UNIX_EPOCH};
+
+#[derive(clap::Subcommand)]
+pub enum TaskCommand {
+    /// Lists creates whose outcome is unknown, and answers that are not known to have reached a caller.
+    Unknown(UnknownArgs),
+}
+
+#[derive(clap::Args)]
+pub struct UnknownArgs {
+    /// Path of the configuration file, whose `state` is read.
+    #[arg(long, short, default_value = "routes.yaml")]
+    config: PathBuf,
+    /// Prints a JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// How long the store is given to connect.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// A create as it is printed.
+#[derive(Serialize)]
+struct UnsettledCreateJson<'c> {
+    /// The start of the create, by RFC 3339.
+    time: String,
+    reason: &'static str,
+    caller: &'c str,
+    route: &'c str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: Option<&'c str>,
+    request_id: &'c str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upstream_request_id: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_id: Option<&'c str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key_sha256: Option<&'c str>,
+}
+
+pub fn run(command: &TaskCommand) -> Result<(), CommandError> {
+    let TaskCommand::Unknown(args) = command;
+    let shared = SharedState::default();
+    let BuiltSnapshot { snapshot, .. } = snapshot::build(&args.config, &shared)?;
+    let store = open(&snapshot.state)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (creates, unreadable) = runtime.block_on(read(&*store))?;
+    let creates: Vec<_> = creates.iter().map(UnsettledCreateJson::of).collect();
+    match args.json {
+        true => println!("{}", serde_json::to_string_pretty(&creates)?),
+        false => print_lines(&creates),
+    }
+    if unreadable > 0 {
+        eprintln!("{unreadable} records are of a later version of headgate and are not listed");
+    }
+    Ok(())
+}
+
+/// Opens the store, and creates none.
+fn open(settings: &StoreSettings) -> Result<Arc<dyn StateStore>, CommandError> {
+    if *settings == StoreSettings::Memory {
+        return Err(CommandError::new(
+            "error: `state` is memory, which only the running gateway can read; set it to a file or to Redis",
+        ));
+    }
+    if let Some(file) = settings.file().filter(|file| !file.exists()) {
+        let file = file.display();
+        return Err(CommandError::new(format!(
+            "error: there is no state file {file}; run the command where the gateway runs"
+        )));
+    }
+    let store = settings.open();
+    match store.records().is_durable() {
+        true => Ok(store),
+        false => Err(CommandError::new("error: cannot open the state store")),
+    }
+}
+
+/// Reads the records as soon as the store is connected.
+async fn read(store: &dyn StateStore) -> Result<(Vec<UnsettledCreate>, usize), CommandError> {
+    let until = Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        match unsettled(store).await {
+            Ok(read) => return Ok(read),
+            Err(error) if Instant::now() >= until => return Err(error.into()),
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
+}
+
+fn print_lines(creates: &[UnsettledCreateJson<'_>]) {
+    for create in creates {
+        let mut line = format!(
+            "{} {} caller={} route={}",
+            create.time, create.reason, create.caller, create.route
+        );
+        for (name, value) in [
+            ("model", create.model),
+            ("channel", create.channel),
+            ("request_id", Some(create.request_id)),
+            ("upstream_request_id", create.upstream_request_id),
+            ("response_id", create.response_id),
+            ("key_sha256", create.key_sha256),
+        ] {
+            if let Some(value) = value {
+                line.push_str(&format!(" {name}={value}"));
+            }
+        }
+        println!("{line}");
+    }
+    if creates.is_empty() {
+        eprintln!("no create is unsettled");
+    }
+}
+
+impl<'c> UnsettledCreateJson<'c> {
+    fn of(create: &'c UnsettledCreate) -> Self {
+        let record = &create.record;
+        let (upstream_request_id, response_id) = match &record.state {
+            CreateState::OutcomeUnknown {
+                upstream_request_id,
+                ..
+            } => (upstream_request_id.as_deref(), None),
+            CreateState::Answer { response_id, .. } => (None, response_id.as_deref()),
+            CreateState::Reserved { .. } | CreateState::Sending { .. } => (None, None),
+        };
+        Self {
+            time: rfc3339(UNIX_EPOCH + Duration::from_millis(record.created_ms)),
+            reason: create.reason.name(),
+            caller: &record.caller,
+            route: &record.route,
+            model: record.model.as_deref(),
+            channel: record.state.channel(),
+            request_id: &record.request_id,
+            upstream_request_id,
+            response_id,
+            key_sha256: create.key.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Tests of gateways that are killed under load: each create is answered, free, or listed as unknown; none is made twice.
+//!
+//! `HEADGATE_KILLS=50 cargo test --test suite paid::killed_gateways -- --nocapture` kills more often, and prints counts.
+
+use crate::harness::folder::Folder;
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::paid::{CreateShape, error_code};
+use crate::harness::process::BINARY;
+use crate::harness::{Connection, Gateway, RedisServer, Request, Simulator, WholeResponse};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+use tokio::net::TcpStream;
+
+const SHAPE: CreateShape = CreateShape::GenericForA;
+/// Creates under way when a gateway is killed.
+const CLIENTS: usize = 12;
+
+#[tokio::test]
+async fn creates_survive_kills_of_two_gateways_on_one_file() {
+    let folder = Folder::new();
+    let file = folder.path().join("state.sqlite");
+    let state = json!(format!("sqlite:{}", file.display()));
+    kill_under_load("SQLite", state).await;
+}
+
+#[tokio::test]
+async fn creates_survive_kills_of_two_gateways_on_one_redis() {
+    let redis = RedisServer::start();
+    let state =
+        json!({"redis": {"url": format!("redis://127.0.0.1:{}/0", redis.port), "timeout": "1s"}});
+    kill_under_load("Redis", state).await;
+}
+
+/// A create that was under way when a gateway was killed.
+struct InterruptedCreate {
+    name: String,
+    answer: Option<WholeResponse>,
+}
+
+impl InterruptedCreate {
+    fn request(&self) -> Request {
+        request(&self.name)
+    }
+}
+
+fn request(name: &str) -> Request {
+    let request = SHAPE.request(name).header("Idempotency-Key", name);
+    request.simulate("delay=40ms")
+}
+
+async fn kill_under_load(store: &str, state: Value) {
+    let kills = std::env::var("HEADGATE_KILLS");
+    let kills: usize = kills.map_or(5, |kills| kills.parse().unwrap());
+    let simulator = Simulator::start().await;
+    let mut config = SHAPE.config(&simulator, &json!({}));
+    config["state"] = state;
+    let folder = folder_with_schemas();
+    let file = folder.write("routes.yaml", format!("{config:#}"));
+    let mut gateways = [
+        Gateway::start_at(&file).await,
+        Gateway::start_at(&file).await,
+    ];
+    let mut creates = Vec::new();
+    for kill in 0..kills {
+        let addresses = [gateways[0].address, gateways[1].address];
+        let asks: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let name = format!("gate {kill} {client}").replace(' ', "-");
+                tokio::spawn(interrupted(addresses[client % 2], name))
+            })
+            .collect();
+        tokio::time::sleep(Duration::from_millis(random_below(120))).await;
+        let killed = &mut gateways[kill % 2];
+        killed.process.signal(libc::SIGKILL);
+        for ask in asks {
+            creates.push(ask.await.unwrap());
+        }
+        *killed = Gateway::start_at(&file).await;
+    }
+    let retries = retry_all(&creates, &gateways).await;
+    let listed = listed(&file);
+    let received = received_by_name(&simulator).await;
+    let mut counts: HashMap<&str, usize> = HashMap::new();
+    for (create, retry) in creates.iter().zip(&retries) {
+        let name = &create.name;
+        let made = received.get(name).copied().unwrap_or(0);
+        assert!(made <= 1, "{name} was made {made} times");
+        let before = create.answer.as_ref().filter(|answer| answer.status == 200);
+        let end = match retry.status {
+            200 => {
+                assert_eq!(made, 1, "{name}");
+                if let Some(before) = before {
+                    assert_eq!(before.body, retry.body, "{name}");
+                }
+                "answered"
+            }
+            _ => {
+                assert_eq!(
+                    error_code(retry),
+                    "outcome_unknown",
+                    "{name}: {}",
+                    retry.text()
+                );
+                assert!(before.is_none(), "{name} had an answer");
+                let is_listed = |create: &Value| {
+                    create["reason"] == "outcome_unknown"
+                        && retry
+                            .text()
+                            .contains(create["request_id"].as_str().unwrap())
+                };
+                assert!(listed.iter().any(is_listed), "{name}: {listed:#?}");
+                match made {
+                    0 => "unknown, not made",
+                    _ => "unknown, made",
+                }
+            }
+        };
+        *counts.entry(end).or_default() += 1;
+    }
+    println!(
+        "{store}: {kills} kills, {} creates: {counts:?}",
+        creates.len()
+    );
+}
+
+/// Sends a create to a gateway that may be killed meanwhile.
+async fn interrupted(address: SocketAddr, name: String) -> InterruptedCreate {
+    let answer = match TcpStream::connect(address).await {
+        Ok(stream) => {
+            let mut connection = Connection::over(stream);
+            match connection.send(&request(&name).bytes()).await {
+                Ok(()) => connection.answer().await.filter(|answer| answer.whole),
+                Err(_) => None,
+            }
+        }
+        Err(_) => None,
+    };
+    InterruptedCreate { name, answer }
+}
+
+/// The answers to the same creates, sent again: alternately to both gateways, all at once.
+async fn retry_all(creates: &[InterruptedCreate], gateways: &[Gateway; 2]) -> Vec<WholeResponse> {
+    let mut asks = Vec::new();
+    for (nth, create) in creates.iter().enumerate() {
+        let (address, request) = (gateways[(nth + 1) % 2].address, create.request());
+        asks.push(tokio::spawn(async move {
+            Connection::to(address).await.ask(&request).await
+        }));
+    }
+    let mut answers = Vec::new();
+    for ask in asks {
+        answers.push(ask.await.unwrap());
+    }
+    answers
+}
+
+/// What `headgate task unknown` lists.
+fn listed(config: &std::path::Path) -> Vec<Value> {
+    let config = config.to_str().unwrap();
+    let output = Command::new(BINARY)
+        .args(["task", "unknown", "--json", "--config", config])
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// How many creates of each name the provider received.
+async fn received_by_name(simulator: &Simulator) -> HashMap<String, usize> {
+    let mut received = HashMap::new();
+    for record in simulator.records().await {
+        let body = simulator.body(&record["n"]).await;
+        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let text = body.pointer("/content/0/text").and_then(Value::as_str);
+        let name = text.unwrap_or_default().split_whitespace().next();
+        *received
+            .entry(name.unwrap_or_default().to_owned())
+            .or_default() += 1;
+    }
+    received
+}
+
+fn random_below(below: u64) -> u64 {
+    RandomState::new().hash_one(0) % below
+}

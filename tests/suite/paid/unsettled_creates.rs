@@ -1,0 +1,123 @@
+//! Tests of `headgate task unknown`, and of a store that cannot vouch for a create.
+
+use crate::harness::folder::Folder;
+use crate::harness::paid::{CreateShape, ask_and_leave, error_code};
+use crate::harness::process::BINARY;
+use crate::harness::{Gateway, RedisServer, Simulator, eventually};
+use serde_json::{Value, json};
+use std::process::Command;
+use std::time::Duration;
+
+fn unknown(gateway: &Gateway, options: &[&str]) -> String {
+    let config = gateway.folder.path().join("routes.yaml");
+    let output = Command::new(BINARY)
+        .args(["task", "unknown", "--config", config.to_str().unwrap()])
+        .args(options)
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn unknown_outcomes_are_listed_with_and_without_a_key() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let shape = CreateShape::GenericForA;
+    let mut config = shape.config(&simulator, &json!({}));
+    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
+    let gateway = Gateway::start(&config).await;
+    assert_eq!(gateway.ask(&shape.keyed("good")).await.status, 200);
+    assert_eq!(gateway.ask(&shape.request("good")).await.status, 200);
+    let refused = shape.request("refused").simulate("status=400");
+    assert_eq!(gateway.ask(&refused).await.status, 400);
+    let failed = gateway
+        .ask(&shape.keyed("bad").simulate("status=500"))
+        .await;
+    let cut = gateway.ask(&shape.request("cut").simulate("cut")).await;
+    let left = shape.request("left").simulate("stall");
+    ask_and_leave(&gateway, &left, Duration::from_millis(300)).await;
+    let listed = eventually("three unknown outcomes", async || {
+        let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
+        (listed.len() == 3).then_some(listed)
+    })
+    .await;
+    for (create, has_key) in listed.iter().zip([true, false, false]) {
+        assert_eq!(create["reason"], "outcome_unknown", "{create}");
+        assert_eq!(create["caller"], "ann", "{create}");
+        assert_eq!(create["route"], "video", "{create}");
+        assert_eq!(create["model"], "demo-video-a", "{create}");
+        assert_eq!(create["channel"], "a", "{create}");
+        assert_eq!(create["key_sha256"].is_string(), has_key, "{create}");
+    }
+    for (create, answer) in listed.iter().zip([&failed, &cut]) {
+        let id = answer.headers.get("x-request-id").unwrap();
+        assert_eq!(create["request_id"], id, "{create}");
+        assert!(unknown(&gateway, &[]).contains(id));
+    }
+    assert!(listed[0]["upstream_request_id"].is_string(), "{listed:?}");
+}
+
+#[tokio::test]
+async fn an_answer_that_its_caller_did_not_get_is_listed() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let shape = CreateShape::FamilyA;
+    let mut config = shape.config(&simulator, &json!({}));
+    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
+    let gateway = Gateway::start(&config).await;
+    let left = shape.keyed("left").simulate("delay=300ms");
+    ask_and_leave(&gateway, &left, Duration::from_millis(150)).await;
+    let listed = eventually("the create", async || {
+        let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
+        listed.into_iter().next()
+    })
+    .await;
+    assert_eq!(listed["reason"], "answer_undelivered", "{listed}");
+    let id = listed["response_id"].as_str().unwrap();
+    assert!(id.starts_with("task_"), "{listed}");
+    // The retry gets it.
+    let answer = gateway.ask(&left).await;
+    assert!(answer.text().contains(id), "{}", answer.text());
+    let settled = async || (unknown(&gateway, &["--json"]).trim() == "[]").then_some(());
+    eventually("an empty list", settled).await;
+}
+
+#[tokio::test]
+async fn what_the_store_cannot_confirm_is_not_sent() {
+    let mut redis = RedisServer::start();
+    let simulator = Simulator::start().await;
+    for on_store_failure in ["allow", "deny"] {
+        let shape = CreateShape::FamilyA;
+        let mut config = shape.config(&simulator, &json!({}));
+        let url = format!("redis://127.0.0.1:{}/0", redis.port);
+        config["state"] = json!({"redis": {"url": url, "on_store_failure": on_store_failure}});
+        let gateway = Gateway::start(&config).await;
+        let served = async || (gateway.ask(&shape.keyed("up")).await.status == 200).then_some(());
+        eventually("a create", served).await;
+        redis.kill();
+        let before = shape.received(&simulator).await;
+        for request in [shape.keyed("down"), shape.request("down")] {
+            let answer = gateway.ask(&request).await;
+            assert_eq!(answer.status, 503, "{}", answer.text());
+            assert_eq!(error_code(&answer), "overloaded", "{}", answer.text());
+        }
+        assert_eq!(shape.received(&simulator).await, before);
+        redis.restart();
+    }
+}
+
+#[tokio::test]
+async fn the_list_of_a_store_in_memory_is_an_error() {
+    let simulator = Simulator::start().await;
+    let gateway = CreateShape::FamilyA.gateway(&simulator, json!({})).await;
+    let config = gateway.folder.path().join("routes.yaml");
+    let output = Command::new(BINARY)
+        .args(["task", "unknown", "--config", config.to_str().unwrap()])
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success());
+    assert!(error.contains("`state` is memory"), "{error}");
+}
