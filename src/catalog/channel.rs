@@ -31,6 +31,8 @@ pub struct Channel {
     pub timeouts: Timeouts,
     /// Headers that are added to every request to this provider.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// The header in which the provider takes an idempotency key.
+    pub idempotency_header: Option<HeaderName>,
     /// What the provider learns about the client's address.
     pub forwarded: ForwardedPolicy,
     pub limits: ChannelLimits,

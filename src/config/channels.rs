@@ -56,6 +56,9 @@ pub struct ChannelConfig {
     /// Headers set on every request to this provider. Default: none.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+    /// Header in which the provider takes an idempotency key. Creates with an `Idempotency-Key` then get a key of the
+    /// gateway's own in it, different for each caller. Default: none.
+    pub idempotency_header: Option<String>,
     /// How the client's address is forwarded to the provider. Default: off.
     #[serde(default)]
     pub forwarded: ForwardedConfig,

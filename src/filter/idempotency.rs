@@ -91,6 +91,9 @@ struct IdempotencyFilter {
     wait_max: Duration,
 }
 
+/// The idempotency key for providers that take one.
+struct UpstreamKey(HeaderValue);
+
 /// A replay of an answer that had reached no caller before.
 struct UndeliveredReplay {
     record_key: Arc<str>,
@@ -199,9 +202,15 @@ impl Filter for IdempotencyFilter {
         let Some(entry) = request.state.get::<JournalEntry>() else {
             return HookResult::done();
         };
-        let channel = &attempt.candidate.channel.name;
+        let channel = &attempt.candidate.channel;
+        if let (Some(header), Some(UpstreamKey(key))) =
+            (&channel.idempotency_header, request.state.get())
+        {
+            attempt.headers.insert(header, key.clone());
+        }
+        let channel = channel.name.clone();
         HookResult::later(async move {
-            let stored = entry.begin_sending(channel).await;
+            let stored = entry.begin_sending(&channel).await;
             stored.map_err(fault::not_stored)
         })
     }
@@ -296,6 +305,8 @@ impl IdempotencyFilter {
             .await;
         let (outcome, action) = match claim {
             Ok(KeyClaim::First(entry)) => {
+                let key = fingerprint::upstream_key(&keyed.record_key, &keyed.fingerprint);
+                request.state.set(UpstreamKey(key));
                 request.state.set(entry);
                 request.detaches = true;
                 (IdempotencyOutcome::First, Ok(FilterAction::Continue))

@@ -81,6 +81,7 @@ fn build_one(
         tls,
         http,
         headers,
+        idempotency_header,
         forwarded,
         limits,
         health,
@@ -94,6 +95,12 @@ fn build_one(
         })
         .ok();
     let headers = build_headers(headers, at, problems);
+    let idempotency_header = idempotency_header.as_ref().and_then(|name| {
+        let pointer = format!("{at}/idempotency_header");
+        header_name(name)
+            .map_err(|invalid| problems.error(&pointer, invalid.reason, None))
+            .ok()
+    });
     let family = families.of_channel(family.as_deref(), protocols, at, problems);
     check_image_edits(*image_edit, protocols, at, problems);
     let tls_given = ChannelTlsConfig::default() != *tls;
@@ -147,6 +154,7 @@ fn build_one(
             tier: *tier,
             timeouts: self::timeouts(timeouts).over(Timeouts::default()),
             headers,
+            idempotency_header,
             forwarded: match forwarded {
                 ForwardedConfig::Off => ForwardedPolicy::Off,
                 ForwardedConfig::Append => ForwardedPolicy::Append,

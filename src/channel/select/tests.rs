@@ -39,6 +39,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
         tier,
         timeouts: Timeouts::default(),
         headers: Vec::new(),
+        idempotency_header: None,
         forwarded: ForwardedPolicy::Off,
         limits: ChannelLimits::default(),
         health: HealthPolicy::default(),

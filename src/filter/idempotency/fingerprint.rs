@@ -3,6 +3,7 @@
 use crate::filter::body::RequestBody;
 use crate::journal::{CreateRequest, Fingerprint};
 use crate::protocol::form::MultipartForm;
+use http::HeaderValue;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 
@@ -13,6 +14,15 @@ pub(super) fn record_key(create: &CreateRequest, key: &str) -> Arc<str> {
         add(&mut hasher, text.as_bytes());
     }
     hex(hasher).into()
+}
+
+/// The key for a provider: it belongs to one caller and one request, and is not the caller's own.
+pub(super) fn upstream_key(record_key: &str, fingerprint: &Fingerprint) -> HeaderValue {
+    let mut hasher = Sha256::new();
+    for text in ["upstream", record_key, &fingerprint.0] {
+        add(&mut hasher, text.as_bytes());
+    }
+    HeaderValue::try_from(hex(hasher)).expect("hex digits are a header value")
 }
 
 /// Equal for equal bodies: the same bytes of JSON, or the same parts of a form in the same order, whatever the boundary

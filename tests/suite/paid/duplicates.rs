@@ -72,6 +72,38 @@ async fn a_key_belongs_to_its_caller_and_its_route() {
 }
 
 #[tokio::test]
+async fn a_provider_that_takes_a_key_gets_one_for_each_caller_and_request() {
+    let simulator = Simulator::start().await;
+    let shape = CreateShape::FamilyA;
+    let mut config = shape.config(&simulator, &json!({}));
+    config["channels"]["a"]["idempotency_header"] = json!("X-Client-Token");
+    let gateway = crate::harness::Gateway::start(&config).await;
+    let request = shape.keyed("canary-key");
+    // The first one frees its key, and is sent again.
+    gateway.ask(&request.clone().simulate("status=400")).await;
+    for request in [request.clone(), request.key(BOB), shape.request("a gate")] {
+        assert_eq!(gateway.ask(&request).await.status, 200);
+    }
+    let records = simulator.records().await;
+    let tokens: Vec<_> = records
+        .iter()
+        .map(|record| record["headers"]["x-client-token"].as_str())
+        .collect();
+    assert!(
+        tokens[0].is_some_and(|token| token.len() == 64),
+        "{tokens:?}"
+    );
+    assert_eq!(tokens[0], tokens[1]);
+    assert_ne!(tokens[1], tokens[2]);
+    assert_eq!(tokens[3], None);
+    assert!(
+        !records
+            .iter()
+            .any(|record| record["headers"].to_string().contains("canary-key"))
+    );
+}
+
+#[tokio::test]
 async fn a_key_has_1_to_255_visible_characters_and_is_sent_once() {
     let simulator = Simulator::start().await;
     let shape = CreateShape::FamilyA;
