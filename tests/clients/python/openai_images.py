@@ -157,3 +157,13 @@ def an_edit_that_failed_at_the_provider_is_never_sent_again(call):
     error = raised(openai.InternalServerError, lambda: call(extra_headers=headers))
     holds("status", error.status_code >= 500, error.status_code)
     equal("requests", len(received(mark)), 1)
+
+
+@cases(**BOTH)
+def a_retry_of_the_sdk_gets_the_answer_of_its_first_try(call):
+    mark, headers = marked("delay=2500ms")
+    # The first try times out, and the SDK builds the form of the second one with a new boundary.
+    impatient = openai_client(max_retries=3, timeout=1)
+    answer = call(impatient, extra_headers={**headers, "Idempotency-Key": mark})
+    holds("it is a picture", is_picture(answer.data[0].b64_json))
+    equal("edits at the provider", len(received(mark)), 1)
