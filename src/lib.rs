@@ -10,6 +10,8 @@ pub mod serve;
 pub mod state;
 pub mod task;
 
+pub mod media;
+
 pub mod catalog;
 
 pub mod subrequest;

@@ -42,14 +42,24 @@ const PROVIDERS: &[(&str, &str)] = &[
 const TASK_KEY: &str = "HEADGATE_TASK_KEY";
 /// If the variable is not set, the state is in a file of its own: another demo cannot open its task ids.
 const STATE: &str = "HEADGATE_STATE";
+/// If the variable is not set, the simulated provider reaches the gateway by the demo's own address.
+const PUBLIC_URL: &str = "HEADGATE_PUBLIC_URL";
 const SIMULATOR_THREADS: usize = 1;
 
 pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     let log = process_log::start();
     let simulator = ListenSocket::bind(&args.simulator)?;
     let address = simulator.address;
+    // The configuration names the gateway's address, so that a port must be picked before it is read.
+    let gateway = ListenSocket::bind(&args.listen)?.address;
+    let gateway_url = format!("http://{gateway}");
     let shared = SharedState {
-        variables: Arc::new(variables(address, key::new_task_key()?, new_state())),
+        variables: Arc::new(variables(
+            address,
+            gateway_url,
+            key::new_task_key()?,
+            new_state(),
+        )),
         ..SharedState::default()
     };
     let run::ReadyGateway {
@@ -59,7 +69,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     } = run::gateway(
         &run::RunArgs {
             config: args.config.clone(),
-            listen: Some(args.listen.clone()),
+            listen: Some(gateway.to_string()),
             admin: Some(args.admin.clone()),
             upgrade: false,
         },
@@ -74,6 +84,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
 
 fn variables(
     simulator: SocketAddr,
+    gateway_url: String,
     task_key: String,
     state: String,
 ) -> impl Fn(&str) -> Option<String> {
@@ -82,6 +93,9 @@ fn variables(
         Some(format!("http://{simulator}{path}"))
     };
     move |name| match name {
+        PUBLIC_URL => std::env::var(name)
+            .ok()
+            .or_else(|| Some(gateway_url.clone())),
         TASK_KEY => std::env::var(name).ok().or_else(|| Some(task_key.clone())),
         STATE => std::env::var(name).ok().or_else(|| Some(state.clone())),
         _ => std::env::var(name).ok().or_else(|| provider(name)),

@@ -6,6 +6,7 @@ use crate::catalog::model::Candidate;
 use crate::filter::body_reading::RequestBodyFormat;
 use crate::filter::chain::NamedFilter;
 use crate::filter::descriptor::FilterProvision;
+use crate::filter::streamed_reply::StreamedReply;
 use crate::filter::view::RequestView;
 use crate::filter::{FilterAction, LocalReply};
 use crate::gateway::preview::{
@@ -133,6 +134,10 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
             );
             return Ok(());
         }
+        Ok(FilterAction::StreamedReply(StreamedReply { status, length, .. })) => {
+            println!("verdict   local reply with status {status}, a file of {length} bytes");
+            return Ok(());
+        }
         Err(fault) => return Err(refused(&request, &fault)),
     }
     let destination = request.destination.clone();
@@ -188,8 +193,9 @@ async fn verdict(
         true => &route.request.without(FilterProvision::Caller),
         false => &route.request,
     };
-    if let FilterAction::LocalReply(reply) = chain.on_head(request).await? {
-        return Ok(FilterAction::LocalReply(reply));
+    match chain.on_head(request).await? {
+        FilterAction::Continue => {}
+        reply => return Ok(reply),
     }
     let body = body.unwrap_or_default();
     let reading = RequestBodyFormat::of(request, &body, chain.body_need());

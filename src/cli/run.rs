@@ -99,6 +99,7 @@ pub fn gateway(
     );
     process.add_prober(reloader.clone(), channels.clone(), gateway.addresses());
     process.add_callbacks(Arc::new(gateway.for_callbacks()));
+    process.add_media_remover(reloader.clone());
     let folder = args.config.parent().unwrap_or(Path::new(""));
     process
         .add_gateway(

@@ -14,6 +14,7 @@ pub mod hint;
 pub mod images;
 mod layout;
 mod mask;
+pub mod media;
 mod node;
 pub mod pointer;
 pub mod problem;

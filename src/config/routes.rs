@@ -3,6 +3,7 @@
 use super::channels::{ChannelConfig, TimeoutsConfig};
 use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
+use super::media::MediaConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
 use super::state::StateConfig;
 use crate::protocol::Protocol;
@@ -39,6 +40,9 @@ pub struct GatewayConfig {
     /// Allowed destinations of URLs in responses or requests.
     #[serde(default)]
     pub egress: EgressConfig,
+    /// Media store: files that the gateway keeps for callers and hands out by URL.
+    #[serde(default)]
+    pub media: MediaConfig,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
     pub families: BTreeMap<String, VideoFamilyDefinitionConfig>,

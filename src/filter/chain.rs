@@ -86,8 +86,9 @@ impl RequestChain {
 
     pub async fn on_head(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         for NamedFilter { filter, .. } in &self.filters {
-            if let FilterAction::LocalReply(reply) = filter.on_head(request).decided().await? {
-                return Ok(FilterAction::LocalReply(reply));
+            match filter.on_head(request).decided().await? {
+                FilterAction::Continue => {}
+                reply => return Ok(reply),
             }
         }
         Ok(FilterAction::Continue)
@@ -95,8 +96,9 @@ impl RequestChain {
 
     pub async fn on_body(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
         for NamedFilter { filter, .. } in &self.filters {
-            if let FilterAction::LocalReply(reply) = filter.on_body(request).decided().await? {
-                return Ok(FilterAction::LocalReply(reply));
+            match filter.on_body(request).decided().await? {
+                FilterAction::Continue => {}
+                reply => return Ok(reply),
             }
         }
         Ok(FilterAction::Continue)

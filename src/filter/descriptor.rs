@@ -7,6 +7,7 @@ use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
 use crate::journal::CreateJournal;
+use crate::media::MediaStore;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
@@ -102,6 +103,8 @@ pub struct BuildContext<'a> {
     pub egress: &'a Arc<EgressPolicy>,
     /// The URL that others reach this gateway by; `None` if it is not configured.
     pub public_url: Option<&'a PublicUrl>,
+    /// Files of callers.
+    pub media: &'a Arc<MediaStore>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     /// Name of the route whose chain is built.
     pub route: &'a str,

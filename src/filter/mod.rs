@@ -17,6 +17,7 @@ mod schema_fault;
 pub mod settlement;
 pub mod state;
 pub mod stream_info;
+pub mod streamed_reply;
 pub mod view;
 
 macro_rules! declare_modules {
@@ -32,6 +33,7 @@ use settlement::Settlement;
 use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
+use streamed_reply::StreamedReply;
 use view::{AttemptView, EventView, RequestView, ResponseView};
 
 /// One step of a chain. The default implementation of every hook does nothing.
@@ -147,6 +149,8 @@ pub enum FilterAction {
     Continue,
     /// Ends the exchange with a local reply.
     LocalReply(LocalReply),
+    /// Ends the exchange with a local reply whose body is produced piece by piece.
+    StreamedReply(StreamedReply),
 }
 
 /// A response that the gateway makes itself.

@@ -276,7 +276,7 @@ mod tests {
             let mut request = request();
             let went_on = match filter.on_body(&mut request).decided().await {
                 Ok(FilterAction::Continue) => request.info.quota == QuotaDecision::Unchecked,
-                Ok(FilterAction::LocalReply(_)) => panic!("a fault is no reply"),
+                Ok(_) => panic!("a fault is no reply"),
                 Err(fault) => {
                     assert_eq!(fault.kind, FaultKind::Overloaded);
                     false

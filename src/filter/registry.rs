@@ -33,7 +33,9 @@ macro_rules! filters {
             restore_model
             rewrite_path
             route_model
+            serve_media
             set_headers
+            store_media
             validate
         }
     };

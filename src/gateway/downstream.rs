@@ -5,6 +5,7 @@ mod caller_watch;
 pub mod detachment;
 pub mod early_reply;
 mod spool;
+mod streamed_reply;
 pub mod upload;
 mod wait_times;
 

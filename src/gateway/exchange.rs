@@ -106,12 +106,13 @@ impl Exchange<'_> {
         let route = self.route.clone();
         let flow = route.request.on_head(&mut self.request).await?;
         self.count_connection()?;
-        if let FilterAction::LocalReply(reply) = flow {
-            return self.reply(reply).await;
+        if let Some(settlement) = self.reply_of(flow).await? {
+            return Ok(settlement);
         }
         self.take_body().await?;
-        if let FilterAction::LocalReply(reply) = self.run_on_body(&route).await? {
-            return self.reply(reply).await;
+        let flow = self.run_on_body(&route).await?;
+        if let Some(settlement) = self.reply_of(flow).await? {
+            return Ok(settlement);
         }
         let candidates = match &self.request.destination {
             Some(destination) => destination.candidates.clone(),
@@ -218,6 +219,20 @@ impl Exchange<'_> {
             return done;
         }
         self.downstream.until_client_gone(work).await?
+    }
+
+    /// Sends the local reply of a filter, if it made one.
+    async fn reply_of(&mut self, flow: FilterAction) -> Result<Option<Settlement>, Fault> {
+        match flow {
+            FilterAction::Continue => Ok(None),
+            FilterAction::LocalReply(reply) => self.reply(reply).await.map(Some),
+            FilterAction::StreamedReply(mut reply) => {
+                reply::complete_head(&mut reply.headers, self.request.protocol, &self.request);
+                self.record.status = Some(reply.status);
+                self.downstream.reply_streamed(reply).await?;
+                Ok(Some(Settlement::GatewayReply))
+            }
+        }
     }
 
     async fn reply(&mut self, mut reply: LocalReply) -> Result<Settlement, Fault> {

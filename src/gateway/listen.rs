@@ -15,6 +15,7 @@ mod proxy_header;
 
 use super::Gateway;
 use super::callback_service::CallbackService;
+use super::media_removal::MediaRemover;
 use super::probe::Prober;
 use crate::channel::address_cache::AddressCache;
 use crate::channel::live::ChannelStates;
@@ -192,6 +193,13 @@ impl ServerRuntime {
         let service = CallbackService::new(gateway);
         self.server
             .add_service(background_service("callback worker", service));
+    }
+
+    /// Removes expired files of the media store, on a separate thread.
+    pub fn add_media_remover(&mut self, reloader: Arc<Reloader>) {
+        let remover = MediaRemover::new(reloader);
+        self.server
+            .add_service(background_service("media remover", remover));
     }
 
     /// Runs until the process ends.

@@ -10,6 +10,7 @@ mod head;
 mod header_policy;
 mod intercepted_stream;
 pub mod listen;
+mod media_removal;
 pub mod preview;
 pub mod probe;
 mod reply;

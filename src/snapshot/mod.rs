@@ -7,6 +7,7 @@ mod credentials;
 mod egress;
 pub mod failover;
 mod families;
+mod media;
 pub mod models;
 pub mod origin;
 pub mod pem;
@@ -29,6 +30,7 @@ use crate::config::routes::GatewayConfig;
 use crate::config::{self, LoadedConfig, document::ConfigDocument};
 use crate::filter::registry::FILTERS;
 use crate::journal::CreateJournal;
+use crate::media::MediaStore;
 use crate::polls::TaskStatusFetcher;
 use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
@@ -58,6 +60,8 @@ pub struct Snapshot {
     pub egress: Arc<EgressPolicy>,
     /// Families of video providers, and the keys of task ids.
     pub tasks: Arc<TaskSettings>,
+    /// Files of callers.
+    pub media: Arc<MediaStore>,
     pub router: Router,
     /// The maximum number of retries of all requests together.
     pub retries: RetryBudgetLimits,
@@ -165,6 +169,7 @@ fn build_loaded(
         models,
         retries,
         egress,
+        media,
         families,
         task_keys,
         chains,
@@ -184,6 +189,7 @@ fn build_loaded(
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
+    let media = media::build(&media, &folder, &shared.state, &mut problems);
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::FamilyLookup {
         built: &tasks,
@@ -208,6 +214,7 @@ fn build_loaded(
         callbacks: &shared.callbacks,
         egress: &egress,
         public_url: public_url.as_ref(),
+        media: &media,
         endpoints: &routes::endpoints(&routes, &chains),
     }
     .build(&routes, &mut problems);
@@ -237,6 +244,7 @@ fn build_loaded(
             catalog,
             egress,
             tasks,
+            media,
             router,
             retries: RetryBudgetLimits::new(&retries),
             files,

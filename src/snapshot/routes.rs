@@ -17,6 +17,7 @@ use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
 use crate::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
 use crate::filter::registry;
 use crate::journal::CreateJournal;
+use crate::media::MediaStore;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
@@ -46,6 +47,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub callbacks: &'a Arc<CallbackQueue>,
     pub egress: &'a Arc<EgressPolicy>,
     pub public_url: Option<&'a PublicUrl>,
+    pub media: &'a Arc<MediaStore>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
 }
 
@@ -287,6 +289,7 @@ impl RouteBuilder<'_> {
             callbacks: self.callbacks,
             egress: self.egress,
             public_url: self.public_url,
+            media: self.media,
             endpoints: self.endpoints,
             route: purpose.route,
             protocol: purpose.protocol,

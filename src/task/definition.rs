@@ -1,10 +1,12 @@
 //! A video family as written in `routes.yaml`: requests to the provider, and places of values in its responses.
 
+mod media;
 mod scalars;
 
 use super::state::TaskState;
 use crate::protocol::Protocol;
 use crate::scalar::HumanDuration;
+pub use media::{FamilyMediaConfig, MediaPlaceConfig, UrlHeaderConfig};
 pub use scalars::{FieldMappingConfig, ValueSourcesConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -42,6 +44,9 @@ pub struct VideoFamilyDefinitionConfig {
     /// What is replaced in responses to callers of the native protocol, in addition to the task id. Default:
     /// nothing.
     pub native: Option<NativeFieldsConfig>,
+    /// Data URIs in creates: which the provider takes, and which are replaced by URLs of the media store. Default: all
+    /// are sent as they are.
+    pub media: Option<FamilyMediaConfig>,
 }
 
 /// A request that creates a task.
@@ -292,6 +297,7 @@ impl VideoFamilyDefinitionConfig {
             response: self.response.or(base.response),
             errors: self.errors.or(base.errors),
             native: self.native.or(base.native),
+            media: self.media.or(base.media),
         }
     }
 }

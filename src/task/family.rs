@@ -4,6 +4,7 @@ mod body_builder;
 mod build;
 pub mod call;
 pub(super) mod json_fragment;
+mod media;
 mod native;
 mod request;
 mod response;
@@ -13,6 +14,7 @@ mod tests;
 
 pub use build::InvalidFamily;
 pub use call::{RequestTemplate, TaskCreateCall};
+pub use media::{MediaRoleRule, MediaUrl};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use response::{UnreadableResponse, UpstreamError};
 
@@ -21,6 +23,7 @@ use super::state::TaskState;
 use super::time::TimeFormat;
 use crate::protocol::Protocol;
 use body_builder::{RequestBodyPointer, ValueTemplate};
+use media::FamilyMedia;
 use serde_json::Value;
 use source::ValueSourceList;
 use std::sync::Arc;
@@ -42,6 +45,7 @@ pub struct VideoFamily {
     response: ResponseFieldSources,
     errors: ErrorMapping,
     native: NativeFieldPointers,
+    media: FamilyMedia,
 }
 
 impl VideoFamily {

@@ -5,6 +5,7 @@ pub mod families;
 pub mod family;
 pub mod generic;
 pub mod id;
+pub mod media_kind;
 pub mod state;
 pub mod status;
 pub mod time;

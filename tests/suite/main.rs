@@ -9,6 +9,7 @@ mod http;
 mod images;
 mod lifecycle;
 mod limits;
+mod media;
 mod observability;
 mod paid;
 mod security;

@@ -11,6 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
     ("task", &["protocol", "scalar"]),
+    ("media", &["state", "task"]),
     ("catalog", &["protocol", "scalar", "state", "task"]),
     ("subrequest", &["protocol", "catalog"]),
     ("polls", &["protocol", "state", "task", "subrequest"]),
@@ -33,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "task",
             "protocol",
             "scalar",
+            "media",
             "catalog",
             "state",
             "subrequest",
@@ -47,6 +49,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "protocol",
             "scalar",
             "task",
+            "media",
             "catalog",
             "state",
             "polls",
@@ -127,10 +130,12 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("headgate_simulator", &["cli"]),
     ("hyper", &["simulator"]),
     ("hyper_util", &["simulator"]),
+    ("infer", &["media"]),
     ("jsonschema", &["protocol", "config"]),
     ("memmap2", &["gateway"]),
     ("nix", &["cli"]),
     ("notify", &["reload"]),
+    ("object_store", &["media"]),
     ("pingora_core", &["gateway"]),
     ("pingora_error", &["gateway"]),
     ("pingora_http", &["gateway"]),
@@ -144,7 +149,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "std::fs",
         &[
-            "config", "snapshot", "state", "observe", "reload", "gateway", "admin", "cli",
+            "config", "snapshot", "state", "media", "observe", "reload", "gateway", "admin", "cli",
         ],
     ),
     (
@@ -163,6 +168,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
         "tokio",
         &[
             "state",
+            "media",
             "polls",
             "journal",
             "callbacks",

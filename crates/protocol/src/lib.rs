@@ -1,6 +1,7 @@
 //! Wire formats without I/O: JSON scan and edits, SSE framing, forms, usage, error bodies, JSON Schema.
 
 pub mod credential_names;
+pub mod data_uri;
 pub mod date;
 pub mod error_body;
 pub mod error_class;

@@ -37,6 +37,7 @@ pub fn respond(simulator: &Simulator, request: &Request<Bytes>) -> SimulatedResp
         (&Method::GET, ["requests", n]) => record(simulator, n, false),
         (&Method::GET, ["requests", n, "body"]) => record(simulator, n, true),
         (&Method::GET, ["tasks"]) => ok(simulator.tasks.records()),
+        (&Method::GET, ["media"]) => ok(simulator.media_downloads.json()),
         (&Method::GET, ["open"]) => ok(JsonText::of(&request_log.open())),
         _ => refuse(StatusCode::NOT_FOUND, "unknown control endpoint"),
     }

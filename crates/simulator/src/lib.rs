@@ -21,6 +21,7 @@ mod images;
 mod json;
 mod known_directives;
 mod media;
+mod media_download;
 mod messages;
 mod model_output;
 mod model_request;
@@ -55,7 +56,8 @@ use std::sync::Arc;
 /// It accepts any non-empty credential. Directives control faults, sizes and paces (`delay=500ms; status=429`); they
 /// are sent in the header `x-simulate`, in a first path segment `/~delay=500ms;status=429`, or as the default with `PUT
 /// /_simulate/directives`, and `GET` there lists them all. Received requests are listed under `/_simulate/requests` and
-/// `/_simulate/open`, video tasks under `/_simulate/tasks`.
+/// `/_simulate/open`, video tasks under `/_simulate/tasks`, and the files that creates name by
+/// URLs of a media store, which are downloaded, under `/_simulate/media`.
 pub struct Simulator {
     options: SimulatorDefaults,
     directives: DirectiveResolver,
@@ -64,6 +66,7 @@ pub struct Simulator {
     responses: responses::ResponseStore,
     resources: resource_store::ResourceStore,
     tasks: Arc<video::VideoTaskStore>,
+    media_downloads: Arc<media_download::MediaDownloads>,
 }
 
 impl Simulator {
@@ -77,6 +80,7 @@ impl Simulator {
             responses: responses::ResponseStore::default(),
             resources: resource_store::ResourceStore::default(),
             tasks: Arc::default(),
+            media_downloads: Arc::default(),
             options,
         }
     }

@@ -169,6 +169,7 @@ impl ReceivedRequest<'_> {
             responses: store,
             resources,
             tasks,
+            media_downloads,
             ..
         } = self.simulator;
         let models = &options.models;
@@ -191,6 +192,7 @@ impl ReceivedRequest<'_> {
             account: credential(&self.head.headers).unwrap_or_default(),
             resources,
             tasks,
+            media_downloads,
         };
         let account = call.account;
         match endpoint {

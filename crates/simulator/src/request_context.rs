@@ -2,6 +2,7 @@
 
 use super::directive::{Directives, ResponseSizes};
 use super::ids::IdGenerator;
+use super::media_download::MediaDownloads;
 use super::options::SimulatorDefaults;
 use super::resource_store::ResourceStore;
 use super::video::VideoTaskStore;
@@ -20,4 +21,5 @@ pub struct RequestContext<'c> {
     pub account: &'c str,
     pub resources: &'c ResourceStore,
     pub tasks: &'c Arc<VideoTaskStore>,
+    pub media_downloads: &'c Arc<MediaDownloads>,
 }

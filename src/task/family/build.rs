@@ -1,5 +1,6 @@
 //! Builds a family from its definition and reports all errors at once.
 
+mod media;
 mod requests;
 mod responses;
 
@@ -77,6 +78,7 @@ impl FamilyErrors {
         let response = response.map(|response| self.response(response));
         let errors = self.errors(&config.errors.clone().unwrap_or_default());
         let native = self.native(&config.native.clone().unwrap_or_default());
+        let media = self.media(&config.media.clone().unwrap_or_default());
         Some(VideoFamily {
             name: name.into(),
             protocol: config.protocol,
@@ -89,6 +91,7 @@ impl FamilyErrors {
             response: response?,
             errors,
             native,
+            media,
         })
     }
 

@@ -11,6 +11,7 @@ pub mod http2;
 pub mod http2_frames;
 pub mod http2_provider;
 pub mod images;
+pub mod media;
 pub mod name_server;
 pub mod paid;
 pub mod process;

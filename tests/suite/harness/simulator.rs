@@ -57,6 +57,22 @@ impl Simulator {
         self.body(&n).await
     }
 
+    /// The files of media stores that creates named, as they were downloaded.
+    pub async fn downloads(&self) -> Vec<Value> {
+        serde_json::from_slice(&self.control("media").await).unwrap()
+    }
+
+    /// The body of the newest create of a video.
+    pub async fn last_create_body(&self) -> Vec<u8> {
+        let records = self.records().await;
+        let is_create = |record: &&Value| {
+            let endpoint = record["endpoint"].as_str();
+            endpoint.is_some_and(|name| name.ends_with(".create"))
+        };
+        let create = records.iter().rev().find(is_create).expect("a create came");
+        self.body(&create["n"]).await
+    }
+
     /// The number of open requests.
     pub async fn open(&self) -> u64 {
         serde_json::from_slice(&self.control("open").await).unwrap()

@@ -30,11 +30,18 @@ pub fn respond(
     call: &RequestContext,
 ) -> Result<SuccessfulResponse, ApiError> {
     match (family, operation) {
-        (SimulatedFamily::A, VideoOperation::Create) => family_a::create(&body()?, call),
+        (family, VideoOperation::Create) => {
+            let body = body()?;
+            let created = match family {
+                SimulatedFamily::A => family_a::create(&body, call),
+                SimulatedFamily::B => family_b::create(&body, call),
+            }?;
+            call.media_downloads.start(&body);
+            Ok(created)
+        }
         (SimulatedFamily::A, VideoOperation::List) => Ok(family_a::list(call)),
         (SimulatedFamily::A, VideoOperation::Query(id)) => family_a::query(id, call),
         (SimulatedFamily::A, VideoOperation::Cancel(id)) => family_a::delete(id, call),
-        (SimulatedFamily::B, VideoOperation::Create) => family_b::create(&body()?, call),
         (SimulatedFamily::B, VideoOperation::List) => Ok(family_b::list(call)),
         (SimulatedFamily::B, VideoOperation::Query(id)) => Ok(family_b::query(id, call)),
         (SimulatedFamily::B, VideoOperation::Cancel(id)) => family_b::cancel(id, call),

@@ -1,0 +1,176 @@
+//! `store_media`: checks data URIs in requests for videos, and replaces those that the provider does not take by URLs.
+
+mod check;
+mod found;
+mod hosting;
+
+use super::descriptor::{
+    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+};
+use super::view::{AttemptView, RequestView};
+use super::{Filter, FilterAction, HookResult};
+use crate::filter::body::RequestBody;
+use crate::protocol::Protocol;
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{JsonDocument, JsonLimits, quoted};
+use crate::task::NO_KEYS_HINT;
+use bytes::Bytes;
+use check::{CheckedMedia, check_all};
+use found::FoundDataUri;
+use hosting::MediaHosting;
+use std::ops::Range;
+use std::sync::Arc;
+
+pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
+    name: "store_media",
+    summary: "Checks the data URIs of a video request, and replaces those that the provider does not take by URLs of the media store.",
+    side: ChainSide::Request,
+    placement: FilterPlacement {
+        after: &["validate", "idempotency", "rate_limit"],
+        needs: &[
+            FilterPrerequisite::Body,
+            FilterPrerequisite::Caller,
+            FilterPrerequisite::Model,
+        ],
+        reason: ", so that nothing is stored for a request that is refused",
+        ..FilterPlacement::ANYWHERE
+    },
+    settings: None,
+    bare: true,
+    build: |_, context| {
+        if context.tasks.keys.is_none() {
+            return Err(
+                InvalidSettings::new("`store_media` requires `task_keys`").hint(NO_KEYS_HINT)
+            );
+        }
+        let hosting = context.public_url.map(|public_url| MediaHosting {
+            store: context.media.clone(),
+            tasks: context.tasks.clone(),
+            public_url: public_url.clone(),
+        });
+        if hosting.is_none() {
+            context.warn(
+                InvalidSettings::new("without `server.public_url`, data URIs that the provider does not take get 400")
+                    .hint("set `server.public_url` to the URL by which providers reach this gateway"),
+            );
+        } else if let Err(reason) = context.media.check_directory() {
+            context.warn(
+                InvalidSettings::new(format!("{reason}; data URIs will get 503"))
+                    .hint("make `media.directory` writable for the user that runs headgate"),
+            );
+        }
+        Ok(Arc::new(StoreMediaFilter {
+            hosting,
+            is_generic: matches!(context.protocol, Some(Protocol::Video) | None),
+        }))
+    },
+};
+
+/// Bytes that the URL of a stored file may take.
+const URL_BYTES_ESTIMATE: usize = 400;
+
+struct StoreMediaFilter {
+    /// `None` if the gateway has no URL that others reach it by.
+    hosting: Option<MediaHosting>,
+    /// Whether callers use the generic protocol, not that of the channel's family.
+    is_generic: bool,
+}
+
+impl Filter for StoreMediaFilter {
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        let found = match found::data_uris(request, self.is_generic) {
+            Ok(found) => found,
+            Err(fault) => return HookResult::fail(fault),
+        };
+        let replaced = found.iter().filter(|one| self.is_hosted(one));
+        let mut sent = found.iter().filter(|one| !self.is_hosted(one));
+        if let Some(refused) = sent.find(|one| !one.is_taken_inline) {
+            return HookResult::fail(not_available(refused));
+        }
+        let gone = replaced.map(|one| one.span.len().saturating_sub(URL_BYTES_ESTIMATE));
+        let remaining = request.body.len() - gone.sum::<usize>();
+        if let Err(fault) = found::check_request_size(request, remaining as u64) {
+            return HookResult::fail(fault);
+        }
+        match found.is_empty() {
+            true => HookResult::next(),
+            false => HookResult::later(self.replace(request, found)),
+        }
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> HookResult<'a, ()> {
+        for (name, value) in found::headers_for_urls(request, &attempt.candidate, self.is_generic) {
+            attempt.headers.insert(name, value);
+        }
+        HookResult::done()
+    }
+}
+
+impl StoreMediaFilter {
+    fn is_hosted(&self, found: &FoundDataUri) -> bool {
+        found.is_hosted && self.hosting.is_some()
+    }
+
+    /// Checks all data URIs before any is stored, then replaces those that are hosted.
+    async fn replace(
+        &self,
+        request: &mut RequestView,
+        found: Vec<FoundDataUri>,
+    ) -> Result<FilterAction, Fault> {
+        let checked = check_all(found)?;
+        let Some(hosting) = &self.hosting else {
+            return Ok(FilterAction::Continue);
+        };
+        // A dry run stores nothing.
+        let (Some(caller), Some(_)) = (request.caller.clone(), &request.fetch) else {
+            return Ok(FilterAction::Continue);
+        };
+        let mut replaced: Vec<(Range<usize>, Bytes)> = Vec::new();
+        for CheckedMedia { found, content } in checked {
+            if found.is_hosted {
+                let url = hosting.host(&caller.name, &found, content).await?;
+                replaced.push((found.span, quoted(&url)));
+            }
+        }
+        replace_spans(request, replaced)?;
+        Ok(FilterAction::Continue)
+    }
+}
+
+/// Makes the body with the replacements, and with the edits of earlier filters, the request's body: later filters read
+/// it instead of the large one, which is dropped.
+fn replace_spans(
+    request: &mut RequestView,
+    replaced: Vec<(Range<usize>, Bytes)>,
+) -> Result<(), Fault> {
+    if replaced.is_empty() {
+        return Ok(());
+    }
+    let RequestBody::Json(document) = &request.body else {
+        return Ok(());
+    };
+    let mut edits = std::mem::take(&mut request.edits);
+    for (span, with) in replaced {
+        edits.replace(span, with);
+    }
+    let body = edits.apply(document.body()).to_bytes();
+    let document = JsonDocument::parse(body, &JsonLimits::default())?;
+    request.body = RequestBody::Json(document);
+    Ok(())
+}
+
+fn not_available(found: &FoundDataUri) -> Fault {
+    let (param, kind) = (&found.param, found.rule.kind.name());
+    Fault::new(
+        FaultKind::Invalid,
+        format!(
+            "`{param}`: data URIs of kind {kind} are not available here; send an http or https URL"
+        ),
+    )
+    .param(param)
+    .detail("`server.public_url` is not set, so that the gateway has no URL for stored media")
+}

@@ -1,0 +1,167 @@
+//! Checks data URIs: size, kind and base64, in one pass that keeps nothing but a digest.
+
+use super::found::{FoundDataUri, invalid};
+use crate::media::{ContentDigest, ContentHasher, content_type_of};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::task::media_kind::MediaKind;
+
+/// Bytes by which the kind of content is recognised.
+const START_BYTES: usize = 4 << 10;
+
+/// A data URI that may be sent, or stored.
+pub(super) struct CheckedMedia {
+    pub found: FoundDataUri,
+    pub content: CheckedContent,
+}
+
+/// What the content of a data URI is.
+pub(super) struct CheckedContent {
+    pub digest: ContentDigest,
+    pub size: u64,
+    pub content_type: &'static str,
+}
+
+/// Checks data URIs; decodes each as a whole, but keeps no more than a piece of it.
+///
+/// # Errors
+/// The first one that is malformed, too large, or of another kind than its role requires.
+pub(super) fn check_all(found: Vec<FoundDataUri>) -> Result<Vec<CheckedMedia>, Fault> {
+    let checked = found.into_iter().map(|found| {
+        let content = check(&found)?;
+        Ok(CheckedMedia { found, content })
+    });
+    checked.collect()
+}
+
+fn check(found: &FoundDataUri) -> Result<CheckedContent, Fault> {
+    let FoundDataUri {
+        param, rule, uri, ..
+    } = found;
+    let declared = uri.media_type.split('/').next().unwrap_or_default();
+    let is_contradiction = match declared {
+        "image" | "video" | "audio" => declared != rule.kind.name(),
+        _ => false,
+    };
+    if is_contradiction {
+        return Err(wrong_kind(
+            found,
+            &format!("its media type is `{declared}/…`"),
+        ));
+    }
+    let (mut hasher, mut size) = (ContentHasher::default(), 0);
+    let (mut start, mut text) = (Vec::new(), Utf8Check::default());
+    let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
+    loop {
+        decoder
+            .next_piece(&mut piece)
+            .map_err(|error| invalid(param, error))?;
+        if piece.is_empty() {
+            break;
+        }
+        size += piece.len() as u64;
+        if size > rule.max_size.bytes() {
+            return Err(too_large(found));
+        }
+        if start.len() < START_BYTES {
+            let wanted = START_BYTES - start.len();
+            start.extend_from_slice(&piece[..wanted.min(piece.len())]);
+        }
+        hasher.update(&piece);
+        if rule.kind == MediaKind::Document {
+            text.push(&piece);
+        }
+    }
+    let shown = content_type_of(rule.kind, &start, &uri.media_type);
+    let content_type = shown.ok_or_else(|| wrong_kind(found, "its content is something else"))?;
+    if content_type.starts_with("text/") && !text.is_whole() {
+        return Err(wrong_kind(found, "its content is not text in UTF-8"));
+    }
+    Ok(CheckedContent {
+        digest: hasher.digest(),
+        size,
+        content_type,
+    })
+}
+
+fn wrong_kind(found: &FoundDataUri, what: &str) -> Fault {
+    let FoundDataUri {
+        param, role, rule, ..
+    } = found;
+    let kind = rule.kind.with_article();
+    let message = format!("`{param}` must be {kind} for the role `{role}`, but {what}");
+    Fault::new(FaultKind::Invalid, message).param(param)
+}
+
+fn too_large(found: &FoundDataUri) -> Fault {
+    let FoundDataUri {
+        param, role, rule, ..
+    } = found;
+    let most = rule.max_size;
+    let message = format!(
+        "`{param}` is too large: {} in the role `{role}` may have {most}; send a smaller file, or an http or https URL",
+        rule.kind.with_article()
+    );
+    Fault::new(FaultKind::TooLarge, message).param(param)
+}
+
+/// Whether content that comes in pieces is UTF-8.
+#[derive(Default)]
+struct Utf8Check {
+    is_invalid: bool,
+    /// The start of a character whose end is in the next piece.
+    open: Vec<u8>,
+}
+
+impl Utf8Check {
+    fn push(&mut self, piece: &[u8]) {
+        if self.is_invalid {
+            return;
+        }
+        let mut rest = piece;
+        // A character has at most four bytes.
+        while !self.open.is_empty() && self.open.len() < 4 && !rest.is_empty() {
+            self.open.push(rest[0]);
+            rest = &rest[1..];
+            match std::str::from_utf8(&self.open) {
+                Ok(_) => self.open.clear(),
+                Err(error) if error.error_len().is_none() => {}
+                Err(_) => self.is_invalid = true,
+            }
+        }
+        match std::str::from_utf8(rest) {
+            Ok(_) => {}
+            Err(error) if error.error_len().is_none() => {
+                self.open.extend_from_slice(&rest[error.valid_up_to()..]);
+            }
+            Err(_) => self.is_invalid = true,
+        }
+    }
+
+    fn is_whole(&self) -> bool {
+        !self.is_invalid && self.open.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Utf8Check;
+
+    #[test]
+    fn text_is_recognised_however_it_is_cut() {
+        for (content, expected) in [
+            ("größer → 終 😀".as_bytes(), true),
+            (b"", true),
+            (b"plain", true),
+            (b"\xff", false),
+            (b"a\xc3", false),
+            (b"\xe7\xb5", false),
+            (b"\xf0\x9f\x98\x80\x80", false),
+        ] {
+            for size in 1..6 {
+                let mut check = Utf8Check::default();
+                content.chunks(size).for_each(|piece| check.push(piece));
+                assert_eq!(check.is_whole(), expected, "{content:?} by {size}");
+            }
+        }
+    }
+}

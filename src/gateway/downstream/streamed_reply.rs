@@ -1,0 +1,39 @@
+//! Sends a local reply whose body is produced while it is sent.
+
+use super::Downstream;
+use crate::filter::streamed_reply::StreamedReply;
+use crate::protocol::fault::Fault;
+use bytes::Bytes;
+use http::{HeaderValue, header};
+
+/// Bytes per write: a caller has the write timeout for each.
+const WRITE_BYTES_MAX: usize = 64 << 10;
+
+impl Downstream {
+    /// Sends a local reply piece by piece; the next piece is produced when the caller has read the last one.
+    ///
+    /// # Errors
+    /// The caller left or does not read, or a piece cannot be produced. If the head was sent, the connection must be
+    /// closed.
+    pub async fn reply_streamed(&mut self, reply: StreamedReply) -> Result<(), Fault> {
+        let StreamedReply {
+            status,
+            mut headers,
+            length,
+            body,
+        } = reply;
+        headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        self.write_head(status, headers).await?;
+        if let Some(mut body) = body {
+            while let Some(mut piece) = body.next_piece().await? {
+                while !piece.is_empty() {
+                    let part = piece.split_to(piece.len().min(WRITE_BYTES_MAX));
+                    self.write(part, false).await?;
+                }
+            }
+        }
+        self.write(Bytes::new(), true).await?;
+        self.replied = true;
+        Ok(())
+    }
+}

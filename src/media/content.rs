@@ -1,0 +1,49 @@
+//! The identity of content: its SHA-256.
+
+use sha2::{Digest, Sha256};
+use std::fmt;
+
+/// SHA-256 of some content.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ContentDigest([u8; 32]);
+
+/// Computes a [`ContentDigest`] piece by piece.
+#[derive(Default)]
+pub struct ContentHasher(Sha256);
+
+impl ContentDigest {
+    pub fn new(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    pub fn of(content: &[u8]) -> Self {
+        Self(Sha256::digest(content).into())
+    }
+
+    pub fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+}
+
+impl ContentHasher {
+    pub fn update(&mut self, piece: &[u8]) {
+        self.0.update(piece);
+    }
+
+    pub fn digest(self) -> ContentDigest {
+        ContentDigest(self.0.finalize().into())
+    }
+}
+
+/// Prints 64 hexadecimal digits.
+impl fmt::Display for ContentDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for ContentDigest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}

@@ -1,0 +1,99 @@
+//! Builds what a family takes as media from its definition.
+
+use super::{FamilyErrors, child};
+use crate::task::definition::{FamilyMediaConfig, MediaPlaceConfig, UrlHeaderConfig};
+use crate::task::family::media::{FamilyMedia, MediaPlace, MediaRoleRule, SchemeHeader};
+
+impl FamilyErrors {
+    pub(super) fn media(&mut self, config: &FamilyMediaConfig) -> FamilyMedia {
+        let FamilyMediaConfig {
+            hosted,
+            inline,
+            roles,
+            places,
+            max_request,
+            url_headers,
+        } = config;
+        let rules = roles.iter().map(|(role, rule)| {
+            let rule = MediaRoleRule {
+                kind: rule.kind,
+                max_size: rule.max_size,
+            };
+            (role.clone(), rule)
+        });
+        let rules = rules.collect();
+        for (index, place) in places.iter().enumerate() {
+            self.check_place(&format!("/media/places/{index}"), place, config);
+        }
+        let built = places.iter().map(|place| MediaPlace {
+            each_of: place.each_of.clone(),
+            url: place.url.clone(),
+            role_at: place.role_at.clone(),
+            role_default: place.role.clone(),
+        });
+        let built = built.collect();
+        let headers = url_headers.iter().enumerate();
+        let scheme_headers = headers
+            .filter_map(|(index, header)| self.url_header(index, header))
+            .collect();
+        FamilyMedia {
+            hosted: hosted.clone(),
+            inline: inline.clone(),
+            roles: rules,
+            places: built,
+            request_bytes_max: max_request.map(|size| size.bytes()),
+            scheme_headers,
+        }
+    }
+
+    fn check_place(&mut self, at: &str, place: &MediaPlaceConfig, media: &FamilyMediaConfig) {
+        let MediaPlaceConfig {
+            each_of,
+            url,
+            role_at,
+            role,
+        } = place;
+        let pointers = [
+            ("each_of", each_of.as_ref()),
+            ("url", Some(url)),
+            ("role_at", role_at.as_ref()),
+        ];
+        for (name, pointer) in pointers {
+            if pointer.is_some_and(|pointer| !pointer.starts_with('/')) {
+                let reason = "not a JSON pointer: it must begin with `/`";
+                self.add(&child(at, name), reason, Some("such as /input/media"));
+            }
+        }
+        if role_at.is_none() && role.is_none() {
+            self.add(at, "the place needs `role_at`, `role`, or both", None);
+        }
+        if let Some(role) = role
+            && !media.roles.contains_key(role)
+        {
+            let reason = format!("unknown role `{role}`");
+            self.add(&child(at, "role"), reason, Some("add it to `media.roles`"));
+        }
+    }
+
+    fn url_header(&mut self, index: usize, config: &UrlHeaderConfig) -> Option<SchemeHeader> {
+        let at = format!("/media/url_headers/{index}");
+        let UrlHeaderConfig {
+            prefix,
+            header,
+            value,
+        } = config;
+        let name = header.parse();
+        if name.is_err() {
+            self.add(&child(&at, "header"), "not a header name", None);
+        }
+        let text = value.parse();
+        if text.is_err() {
+            self.add(&child(&at, "value"), "not a valid header value", None);
+        }
+        Some(SchemeHeader {
+            prefix: prefix.clone(),
+            name: name.ok()?,
+            value: text.ok()?,
+        })
+    }
+}
