@@ -66,3 +66,43 @@ impl Delivery {
         Some(interval.max(requested))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_has_one_id_for_each_task_and_state() {
+        let id = Delivery::id("task_a", TaskState::Running);
+        assert_eq!(id, Delivery::id("task_a", TaskState::Running));
+        assert_ne!(id, Delivery::id("task_a", TaskState::Failed));
+        assert_ne!(id, Delivery::id("task_b", TaskState::Running));
+        assert_eq!(id.len(), 36);
+    }
+
+    #[test]
+    fn attempts_are_spread_over_a_day_and_follow_retry_after() {
+        let mut delivery = Delivery {
+            subscription: String::new(),
+            earlier: None,
+            url: String::new(),
+            state: TaskState::Running,
+            body: String::new(),
+            created_ms: 0,
+            attempts: 1,
+            phase: DeliveryPhase::Waiting,
+            last_error: None,
+        };
+        let requested = Duration::from_secs(60);
+        assert_eq!(delivery.retry_delay(Some(requested), 0.0), Some(requested));
+        let longest = delivery.retry_delay(Some(Duration::MAX), 0.0);
+        assert_eq!(longest, Some(RETRY_AFTER_MAX));
+        let mut total = Duration::ZERO;
+        while let Some(delay) = delivery.retry_delay(None, 0.0) {
+            assert!(delivery.retry_delay(None, 1.0).unwrap() > delay);
+            total += delay;
+            delivery.attempts += 1;
+        }
+        assert_eq!((delivery.attempts, total.as_secs()), (10, 24 * 60 * 60));
+    }
+}

@@ -78,18 +78,20 @@ impl CallbackWorker {
         if !has_room {
             return self.due_again(records, &leased.key, BLOCKED_MS).await;
         }
-        // A callback whose query failed is queried again soon, unless it came for nothing too often.
-        let failed = polled.is_err();
+        let answers_hint = was_hinted && polled.is_ok();
         let changed = records.change_subscription(&leased.key, |stored| {
             let now_ms = unix_ms();
             let subscription = &mut stored.value;
             subscription.state = state.after(subscription.state);
             subscription.queried_ms = now_ms;
-            subscription.polls = match was_hinted && !failed {
+            subscription.polls = match answers_hint {
                 true => 0,
                 false => subscription.polls.saturating_add(1),
             };
-            stored.due_ms = subscription.next_query_ms(now_ms);
+            stored.due_ms = match was_hinted && !answers_hint {
+                true => subscription.retry_hint_ms(now_ms),
+                false => subscription.next_query_ms(now_ms),
+            };
             true
         });
         let changed = changed.await?;

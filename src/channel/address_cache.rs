@@ -17,6 +17,9 @@ const ADDRESSES_MAX: usize = 16;
 /// How often the delay after a failed lookup is doubled at most.
 const RETRY_DOUBLINGS_MAX: u32 = 5;
 
+/// The label of hosts that metrics do not name.
+const OTHER_HOST: &str = "other";
+
 /// The intervals of the task that refreshes a name's addresses.
 #[derive(Clone, Copy, Debug)]
 pub struct DnsRefreshPolicy {
@@ -30,6 +33,8 @@ pub struct DnsRefreshPolicy {
     pub retry: Duration,
     /// A name that was not used for this long is removed.
     pub idle: Duration,
+    /// Whether metrics have the host as a label: not where callers name the hosts.
+    pub labels_hosts: bool,
 }
 
 /// Addresses by host name.
@@ -163,7 +168,7 @@ impl AddressCacheInner {
 
     /// Replaces the addresses; returns the time until the next lookup.
     fn resolved(&self, host: &str, name: &CachedName, resolution: ResolvedAddresses) -> Duration {
-        self.metrics.count_dns_lookup(host, true);
+        self.metrics.count_dns_lookup(self.label_of(host), true);
         let ResolvedAddresses { addresses, ttl } = resolution;
         let DnsRefreshPolicy {
             ttl_min, ttl_max, ..
@@ -190,7 +195,7 @@ impl AddressCacheInner {
         error: &io::Error,
         failures: u32,
     ) -> Duration {
-        self.metrics.count_dns_lookup(host, false);
+        self.metrics.count_dns_lookup(self.label_of(host), false);
         let known = matches!(*name.state.borrow(), LookupState::Known(_));
         tracing::warn!(host, %error, keeps_previous_addresses = known, "DNS lookup failed");
         if known {
@@ -200,6 +205,13 @@ impl AddressCacheInner {
         name.state
             .send_replace(LookupState::Failed(error.to_string().into()));
         self.refresh_policy.retry
+    }
+
+    fn label_of<'h>(&self, host: &'h str) -> &'h str {
+        match self.refresh_policy.labels_hosts {
+            true => host,
+            false => OTHER_HOST,
+        }
     }
 
     fn now(&self) -> u64 {
@@ -215,6 +227,7 @@ impl Default for DnsRefreshPolicy {
             refresh: Duration::from_secs(30),
             retry: Duration::from_secs(1),
             idle: Duration::from_secs(3600),
+            labels_hosts: true,
         }
     }
 }

@@ -35,8 +35,12 @@ use listen::caller_connections::CallerConnectionCounts;
 use listen::drain_state::DrainState;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use upstream::UpstreamClient;
 use upstream::fetch::HttpFileFetcher;
+
+/// How long the addresses of a host that callers or responses name are refreshed after its last use.
+const OTHER_HOST_KEPT: Duration = Duration::from_secs(60);
 
 /// State that all exchanges of the process share.
 pub struct Gateway {
@@ -61,11 +65,13 @@ impl Gateway {
         drain_state: Arc<DrainState>,
     ) -> Self {
         let client_addresses = reloader.current().server.client_addresses.clone();
-        let addresses = addresses(&reloader.current().server.dns, metrics.clone());
+        let dns = reloader.current().server.dns.clone();
+        let addresses = addresses(&dns, metrics.clone(), DnsRefreshPolicy::default());
+        let others = addresses_of_others(&dns, metrics.clone());
         Self {
             reloader,
-            upstream: UpstreamClient::new(addresses.clone()),
-            fetcher: Arc::new(HttpFileFetcher::new(addresses)),
+            upstream: UpstreamClient::new(addresses),
+            fetcher: Arc::new(HttpFileFetcher::new(others)),
             channels,
             budget: RetryBudget::default(),
             metrics,
@@ -82,7 +88,7 @@ impl Gateway {
         Self {
             reloader: self.reloader.clone(),
             upstream: UpstreamClient::new(self.addresses()),
-            fetcher: Arc::new(HttpFileFetcher::new(self.addresses())),
+            fetcher: Arc::new(self.fetcher.with_own_connections()),
             channels: self.channels.clone(),
             budget: RetryBudget::default(),
             metrics: self.metrics.clone(),
@@ -104,15 +110,28 @@ impl Gateway {
     }
 }
 
-fn addresses(dns: &DnsSettings, metrics: Arc<Metrics>) -> AddressCache {
+fn addresses(
+    dns: &DnsSettings,
+    metrics: Arc<Metrics>,
+    refresh_policy: DnsRefreshPolicy,
+) -> AddressCache {
     let DnsSettings {
         servers,
         refresh_interval,
     } = dns;
-    let servers = servers.clone();
-    let pace = DnsRefreshPolicy {
+    let refresh_policy = DnsRefreshPolicy {
         refresh: *refresh_interval,
+        ..refresh_policy
+    };
+    AddressCache::new(DnsResolver::new(servers.clone()), metrics, refresh_policy)
+}
+
+/// The addresses of hosts that callers and responses name: kept for a short time, since anyone can name many.
+fn addresses_of_others(dns: &DnsSettings, metrics: Arc<Metrics>) -> AddressCache {
+    let refresh_policy = DnsRefreshPolicy {
+        idle: OTHER_HOST_KEPT,
+        labels_hosts: false,
         ..DnsRefreshPolicy::default()
     };
-    AddressCache::new(DnsResolver::new(servers), metrics, pace)
+    addresses(dns, metrics, refresh_policy)
 }

@@ -21,6 +21,7 @@ const PACE: DnsRefreshPolicy = DnsRefreshPolicy {
     refresh: Duration::from_millis(30),
     retry: Duration::from_millis(10),
     idle: MAX_WAIT,
+    labels_hosts: true,
 };
 
 /// A resolver that gives the scripted results in turn, and then repeats the last one.

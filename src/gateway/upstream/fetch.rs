@@ -61,6 +61,11 @@ impl HttpFileFetcher {
         }
     }
 
+    /// A fetcher with the same addresses, for another thread.
+    pub fn with_own_connections(&self) -> Self {
+        Self::new(self.addresses.clone())
+    }
+
     async fn follow(
         &self,
         url: &str,

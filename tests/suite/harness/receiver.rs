@@ -84,6 +84,16 @@ pub fn callback_config(simulator: &Simulator, directives: &str) -> Value {
     config
 }
 
+/// Waits until an attempt to deliver has failed and is to be repeated.
+pub async fn has_retried(gateway: &Gateway) {
+    eventually("a failed attempt to deliver", async || {
+        let metrics = gateway.metrics().await;
+        let retried = metrics.sum("headgate_deliveries_total", &[("outcome", "retried")]);
+        (retried > 0.0).then_some(())
+    })
+    .await;
+}
+
 /// An address that nothing listens on yet.
 pub fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
