@@ -66,8 +66,8 @@ pub struct ServerConfig {
     /// reach. Default: 127.0.0.1:9091.
     pub admin: String,
     /// URL under which providers and callers reach this gateway, such as `https://gate.example.com`; a path is a prefix
-    /// of the gateway's own paths. Needed for URLs that the gateway hands out: media files and callbacks. Default:
-    /// none, which turns both off.
+    /// of the gateway's own paths. Needed for URLs that the gateway hands out: media files and callbacks. An
+    /// empty text is none. Default: none.
     pub public_url: Option<String>,
     /// TLS of the gateway's listener; HTTP/2 is offered with it. Default: plain HTTP.
     pub tls: Option<ServerTlsConfig>,

@@ -59,7 +59,7 @@ const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct IdempotencyConfig {
-    /// How long an answer is kept for its key, from the start of the create. Default: 24h.
+    /// How long an answer is kept for its key, from the end of the create. Default: 24h.
     keep: HumanDuration,
     /// How long a create is kept whose outcome is unknown; at least `keep`. Default: 168h.
     keep_unknown: HumanDuration,

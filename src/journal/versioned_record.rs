@@ -2,6 +2,7 @@
 
 use super::record::{CreateRecord, CreateState};
 use super::{JournalError, JournalLimits};
+use crate::state::calendar::unix_ms;
 use crate::state::records::{InsertResult, Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
@@ -144,7 +145,8 @@ impl VersionedRecord {
         RecordContent {
             value: self.record.encode(),
             owner: self.owner.clone(),
-            expires_ms: self.record.created_ms.saturating_add(kept_ms),
+            // From now: a create that takes long must not end without a record.
+            expires_ms: unix_ms().saturating_add(kept_ms),
             due_ms: None,
         }
     }

@@ -9,6 +9,7 @@ use super::note_cache::{NOTE_BYTES_MAX, SmallTextCache};
 use super::per_second_limiter::PerSecondDecision;
 use super::records::RecordStore;
 use super::records::memory::MemoryRecords;
+use super::records::unavailable::UnavailableRecords;
 use super::{StateStore, StoreFuture};
 #[cfg(test)]
 use super::{clock::Clock, limit_counters::LimitCounters};
@@ -96,7 +97,10 @@ impl StateStore for MemoryStore {
     }
 
     fn records(&self) -> &dyn RecordStore {
-        &self.records
+        match self.configured {
+            None => &self.records,
+            Some(_) => &UnavailableRecords,
+        }
     }
 
     fn health(&self) -> StoreHealthReport {

@@ -9,8 +9,8 @@ use super::sqlite_store::SqliteStore;
 use std::sync::Arc;
 
 impl StoreSettings {
-    /// Opens the store. If it cannot be opened, the reason is logged and a store in memory replaces it: the gateway
-    /// always starts.
+    /// Opens the store. If it cannot be opened, the reason is logged and a store in memory replaces it, whose records
+    /// fail: the gateway always starts, and takes no paid work that it could not record.
     pub fn open(&self) -> Arc<dyn StateStore> {
         match self {
             Self::Memory => Arc::new(MemoryStore::default()),

@@ -266,14 +266,18 @@ async fn exchange_heads_streamed(
 impl ResponseHeadError {
     fn broken(mut error: Box<Error>, was_pooled: bool, is_h2: bool, began: Instant) -> Self {
         error.retry.decide_reuse(was_pooled);
-        let refused = is_h2 && error.retry();
+        // Pingora's flag alone also marks pooled connections that broke, and bytes that are no HTTP/2: the provider may
+        // have processed the request. An HTTP/2 error with the flag is REFUSED_STREAM, or a GOAWAY without an error for
+        // streams that were not processed (RFC 9113, sections 6.8 and 8.7).
+        let refused = is_h2 && error.retry() && *error.etype() == ErrorType::H2Error;
+        let is_stale = !is_h2 || error.retry() && *error.etype() == ErrorType::ReadError;
         // The usual cause is stray bytes after an earlier response on the same connection.
         let is_unreadable = *error.etype() == ErrorType::InvalidHTTPHeader;
         let fault = fault_from::upstream(error);
         let at_once = is_unreadable || began.elapsed() < STALE_SHOWS_WITHIN;
         let processing = match fault.kind {
             FaultKind::Upstream if refused => ProcessingLikelihood::Excluded,
-            FaultKind::Upstream if !is_h2 && was_pooled && at_once => {
+            FaultKind::Upstream if is_stale && was_pooled && at_once => {
                 ProcessingLikelihood::Unlikely
             }
             _ => ProcessingLikelihood::Possible,

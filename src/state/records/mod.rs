@@ -4,6 +4,7 @@
 //! Features that must not lose or double work build on it, each with a [`RecordKind`] of its own.
 
 pub mod memory;
+pub mod unavailable;
 
 use super::StoreFuture;
 use bytes::Bytes;

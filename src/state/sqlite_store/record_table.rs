@@ -12,7 +12,7 @@ pub const TABLE: &str = "
         expires_ms INTEGER NOT NULL, due_ms INTEGER,
         UNIQUE (kind, key)
     );
-    CREATE INDEX IF NOT EXISTS records_by_owner ON records (kind, owner);
+    CREATE INDEX IF NOT EXISTS records_by_owner_and_expiry ON records (kind, owner, expires_ms);
     CREATE INDEX IF NOT EXISTS records_by_expiry ON records (expires_ms);
     CREATE INDEX IF NOT EXISTS records_by_due ON records (kind, due_ms) WHERE due_ms IS NOT NULL;";
 

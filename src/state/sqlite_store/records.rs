@@ -22,6 +22,8 @@ const WAITING_MAX: usize = 10_000;
 const BATCH_MAX: usize = 256;
 /// How often expired records are removed.
 const PRUNE_EVERY: Duration = Duration::from_secs(60);
+/// The wait between two removals while there are more expired records than one removes.
+const PRUNE_AGAIN: Duration = Duration::from_secs(1);
 /// The maximum number of records that one pruning step removes.
 const PRUNED_AT_ONCE: usize = 1000;
 /// How long a transaction waits for another process that locks the file.
@@ -186,9 +188,10 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
 
 fn serve(mut connection: Connection, path: &Path, waiting: &Receiver<Box<dyn QueuedOperation>>) {
     let mut is_usable = true;
-    let mut last_prune = Instant::now();
+    let mut next_prune = Instant::now() + PRUNE_EVERY;
     loop {
-        let first = match waiting.recv_timeout(PRUNE_EVERY) {
+        let until_prune = next_prune.saturating_duration_since(Instant::now());
+        let first = match waiting.recv_timeout(until_prune) {
             Ok(operation) => Some(operation),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
@@ -199,11 +202,12 @@ fn serve(mut connection: Connection, path: &Path, waiting: &Receiver<Box<dyn Que
             .take(BATCH_MAX)
             .collect();
         batch.retain(|operation| !operation.is_abandoned());
-        let prunes = last_prune.elapsed() >= PRUNE_EVERY;
-        if prunes {
-            last_prune = Instant::now();
-        }
+        let prunes = next_prune <= Instant::now();
         let done = run_batch(&mut connection, &mut batch, prunes);
+        if prunes {
+            let has_more = matches!(done, Ok(PRUNED_AT_ONCE));
+            next_prune = Instant::now() + if has_more { PRUNE_AGAIN } else { PRUNE_EVERY };
+        }
         if let Err(error) = &done {
             if is_usable {
                 tracing::error!(file = %path.display(), %error, "cannot use the records of the state file");
@@ -222,22 +226,25 @@ fn serve(mut connection: Connection, path: &Path, waiting: &Receiver<Box<dyn Que
     }
 }
 
-/// Runs all operations in one transaction, after the removal of expired records if `prunes`.
+/// Runs all operations in one transaction, after the removal of expired records if `prunes`; returns how many of these
+/// were removed.
 fn run_batch(
     connection: &mut Connection,
     batch: &mut [Box<dyn QueuedOperation>],
     prunes: bool,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<usize> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let table = SqlRecordTable {
         connection: &transaction,
         now_ms: unix_ms().cast_signed(),
     };
-    if prunes {
-        table.prune(PRUNED_AT_ONCE)?;
-    }
+    let pruned = match prunes {
+        true => table.prune(PRUNED_AT_ONCE)?,
+        false => 0,
+    };
     for operation in batch {
         operation.run(&table)?;
     }
-    transaction.commit()
+    transaction.commit()?;
+    Ok(pruned)
 }

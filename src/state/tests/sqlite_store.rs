@@ -191,7 +191,12 @@ async fn memory_serves_where_no_file_can_be_made() {
     let health = store.health();
     assert_eq!((health.store, health.up), ("sqlite", false));
     super::contract::all(&*store).await;
-    super::records::all(&*store).await;
+    // Paid work must not be recorded where a restart forgets it.
+    let content = super::records::content(&caller(), "1");
+    let inserted = store
+        .records()
+        .insert(RecordKind::PaidCreate, "k", content, 1);
+    assert!(inserted.get().await.is_err());
 }
 
 #[tokio::test]

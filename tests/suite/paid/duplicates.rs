@@ -1,9 +1,11 @@
 //! Tests of duplicates: which requests are equal, and what each of them gets.
 
+use crate::harness::http2_provider::{Http2Provider, ScriptedStreamResponse};
 use crate::harness::images::{self, MODEL, PNG};
 use crate::harness::paid::{CreateShape, ask_and_leave, ask_at_once, error_code, is_replayed};
 use crate::harness::request::BOB;
 use crate::harness::{Request, Simulator, eventually};
+use h2::Reason;
 use serde_json::json;
 use std::time::Duration;
 
@@ -268,6 +270,34 @@ async fn an_answer_that_is_too_large_is_not_kept_and_not_bought_again() {
     ask_and_leave(&gateway, &request, Duration::from_millis(150)).await;
     assert_eq!(error_code(&gateway.ask(&request).await), "answer_not_kept");
     assert_eq!(shape.received(&simulator).await, 2);
+}
+
+#[tokio::test]
+async fn a_create_on_an_http2_connection_that_breaks_is_not_sent_again() {
+    for act in [
+        ScriptedStreamResponse::Close,
+        ScriptedStreamResponse::Reset(Reason::INTERNAL_ERROR),
+        ScriptedStreamResponse::Reset(Reason::HTTP_1_1_REQUIRED),
+    ] {
+        let simulator = Simulator::start().await;
+        let provider = Http2Provider::start(&[ScriptedStreamResponse::Answer, act]).await;
+        let shape = CreateShape::ImageJson;
+        let mut config = shape.config(&simulator, &json!({}));
+        for channel in config["channels"].as_object_mut().unwrap().values_mut() {
+            channel["base_url"] = provider.url().into();
+            channel["http"] = "http2".into();
+        }
+        let gateway = crate::harness::Gateway::start(&config).await;
+        // The connection is in the pool afterwards.
+        gateway.ask(&shape.keyed("first")).await;
+        assert_eq!(provider.seen(), 1);
+        for _ in 0..2 {
+            let answer = gateway.ask(&shape.keyed("broken")).await;
+            assert_eq!(answer.status, 504, "{act:?}: {}", answer.text());
+            assert_eq!(error_code(&answer), "outcome_unknown", "{act:?}");
+        }
+        assert_eq!(provider.seen(), 2, "{act:?}");
+    }
 }
 
 fn replaced(bytes: &[u8], from: &[u8], to: &[u8]) -> Vec<u8> {

@@ -1,0 +1,55 @@
+//! Records of a store that could not be opened: every operation fails.
+
+use super::{InsertResult, Record, RecordContent, RecordKind, RecordStore};
+use crate::state::{StoreFuture, StoreUnavailable};
+
+/// Takes the place of records that cannot be used. Memory must not: paid work would be forgotten without an error.
+#[derive(Default)]
+pub struct UnavailableRecords;
+
+impl RecordStore for UnavailableRecords {
+    fn is_durable(&self) -> bool {
+        false
+    }
+
+    fn insert<'a>(
+        &'a self,
+        _: RecordKind,
+        _: &'a str,
+        _: RecordContent,
+        _: u32,
+    ) -> StoreFuture<'a, InsertResult> {
+        unavailable()
+    }
+
+    fn replace<'a>(
+        &'a self,
+        _: RecordKind,
+        _: &'a str,
+        _: u64,
+        _: RecordContent,
+    ) -> StoreFuture<'a, Option<u64>> {
+        unavailable()
+    }
+
+    fn remove<'a>(&'a self, _: RecordKind, _: &'a str, _: u64) -> StoreFuture<'a, bool> {
+        unavailable()
+    }
+
+    fn get<'a>(&'a self, _: RecordKind, _: &'a str) -> StoreFuture<'a, Option<Record>> {
+        unavailable()
+    }
+
+    fn due(&self, _: RecordKind, _: u64, _: usize) -> StoreFuture<'_, Vec<Record>> {
+        unavailable()
+    }
+
+    fn list<'a>(&'a self, _: RecordKind, _: &'a str, _: usize) -> StoreFuture<'a, Vec<Record>> {
+        unavailable()
+    }
+}
+
+fn unavailable<'a, T>() -> StoreFuture<'a, T> {
+    let reason = "the configured state store could not be opened when the process started";
+    StoreFuture::Ready(Err(StoreUnavailable(reason.into())))
+}
