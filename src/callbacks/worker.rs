@@ -99,9 +99,12 @@ impl CallbackWorker {
                 true => IDLE_INTERVAL,
                 false => SEARCH_INTERVAL.min(self.until_next_due()),
             };
+            let polls = context.polls.clone();
+            // A worker that sleeps must not keep an old configuration in memory.
+            drop(context);
             tokio::select! {
                 () = self.queue.until_woken() => {}
-                () = context.polls.ended_tasks().until_any() => {}
+                () = polls.ended_tasks().until_any() => {}
                 () = sleep(pause) => {}
             }
         }

@@ -7,7 +7,7 @@ use crate::snapshot::SharedState;
 use headgate_simulator::server::SimulatorServer;
 use headgate_simulator::{Simulator, SimulatorDefaults};
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 #[derive(clap::Args)]
@@ -53,12 +53,13 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
     // The configuration names the gateway's address, so that a port must be picked before it is read.
     let gateway = ListenSocket::bind(&args.listen)?.address;
     let gateway_url = format!("http://{gateway}");
+    let state_file = new_state_file();
     let shared = SharedState {
         variables: Arc::new(variables(
             address,
             gateway_url,
             key::new_task_key()?,
-            new_state(),
+            format!("sqlite:{}", state_file.display()),
         )),
         ..SharedState::default()
     };
@@ -75,6 +76,7 @@ pub fn run(args: &DemoArgs) -> Result<(), CommandError> {
         },
         shared,
         log,
+        with_sqlite_files(&state_file),
     )?;
     let app = Simulator::new(SimulatorDefaults::default());
     let _server = SimulatorServer::start(app, simulator.into_listener(), SIMULATOR_THREADS)?;
@@ -103,9 +105,19 @@ fn variables(
 }
 
 /// A state file of this process, in the system's folder of temporary files.
-fn new_state() -> String {
+fn new_state_file() -> PathBuf {
     let name = format!("headgate-demo-{}.sqlite", std::process::id());
-    format!("sqlite:{}", std::env::temp_dir().join(name).display())
+    std::env::temp_dir().join(name)
+}
+
+/// The file, and those that SQLite keeps beside it.
+fn with_sqlite_files(file: &Path) -> Vec<PathBuf> {
+    let beside = |suffix: &str| {
+        let mut name = file.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    ["", "-wal", "-shm"].map(beside).into()
 }
 
 fn example_commands(gateway: SocketAddr, admin: SocketAddr, simulator: SocketAddr) -> String {

@@ -11,6 +11,7 @@ use crate::reload::Reloader;
 use crate::snapshot::server::ServerLimits;
 use std::future::pending;
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -40,6 +41,8 @@ pub struct ProcessLifecycle {
     pub inheritance: Option<InheritedSockets>,
     /// The sockets that a successor can take over.
     pub offer: Option<SocketOffer>,
+    /// Files of this process alone, which it removes at its end.
+    pub temporary_files: Vec<PathBuf>,
 }
 
 /// Why a process drains.
@@ -167,6 +170,10 @@ impl ProcessLifecycle {
         self.reloader.state().flush(STATE_FLUSH);
         self.access_log.flush();
         self.log.flush();
+        for file in &self.temporary_files {
+            // A file that was never made needs no removal.
+            let _ = std::fs::remove_file(file);
+        }
         std::process::exit(0)
     }
 }

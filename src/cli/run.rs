@@ -40,7 +40,9 @@ pub struct RunArgs {
 
 pub fn run(args: &RunArgs) -> Result<(), CommandError> {
     let log = process_log::start();
-    gateway(args, SharedState::default(), log)?.process.run()
+    gateway(args, SharedState::default(), log, Vec::new())?
+        .process
+        .run()
 }
 
 /// A gateway that is ready to run.
@@ -54,11 +56,13 @@ pub struct ReadyGateway {
     pub admin: SocketAddr,
 }
 
-/// Builds the gateway and its admin pages, and logs where they listen.
+/// Builds the gateway and its admin pages, and logs where they listen. The process removes `temporary_files` when it
+/// ends.
 pub fn gateway(
     args: &RunArgs,
     shared: SharedState,
     log: LineWriter,
+    temporary_files: Vec<PathBuf>,
 ) -> Result<ReadyGateway, CommandError> {
     let metrics = Arc::new(Metrics::new());
     let reloader = Arc::new(Reloader::start(&args.config, shared, metrics.clone())?);
@@ -87,6 +91,7 @@ pub fn gateway(
         limits: server.limits.clone(),
         offer: sockets.offer,
         inheritance: sockets.inheritance,
+        temporary_files,
     };
     let channels = Arc::new(ChannelStates::new(metrics.clone()));
     channels.retain(&snapshot.catalog);

@@ -15,13 +15,17 @@ use object_store::prefix::PrefixStore;
 use object_store::{ObjectStore, ObjectStoreExt};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long a request waits for another one that writes the same content.
 const WAIT_FOR_WRITER: Duration = Duration::from_secs(60);
 const WRITER_POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// An expiry that is this much later is not worth a write.
 const EXPIRY_SLACK: Duration = Duration::from_secs(60);
+/// The maximum number of objects that are written at a time; each takes a thread of the pool for blocking work, which
+/// has 512.
+const WRITES_MAX: usize = 64;
 /// Bytes that are read at a time.
 const PIECE_BYTES: u64 = 256 << 10;
 
@@ -30,6 +34,8 @@ pub struct MediaStore {
     pub(super) objects: Box<dyn ObjectStore>,
     pub(super) state: Arc<dyn StateStore>,
     pub settings: MediaSettings,
+    /// Bounds the writes at a time, each of which needs threads.
+    writes: Arc<Semaphore>,
 }
 
 /// Reads a part of an object, piece by piece.
@@ -49,6 +55,7 @@ impl MediaStore {
             objects: Box::new(PrefixStore::new(files, prefix)),
             state,
             settings,
+            writes: Arc::new(Semaphore::new(WRITES_MAX)),
         }
     }
 
@@ -65,13 +72,19 @@ impl MediaStore {
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<StoredObject, MediaStoreError> {
         let until = Instant::now() + WAIT_FOR_WRITER;
+        // Before the reservation, whose lease would pass in the queue.
+        let turn = timeout_at(until, self.writes.clone().acquire_owned()).await;
+        let turn = turn.map_err(|_| MediaStoreError::Busy)?;
         loop {
             match self.reserve(owner, digest, size).await? {
                 ReservationResult::Stored(object) => return Ok(object),
                 ReservationResult::Write(reservation) => {
                     let store = self.clone();
-                    let writing =
-                        tokio::spawn(async move { store.write(reservation, pieces).await });
+                    let writing = tokio::spawn(async move {
+                        let written = store.write(reservation, pieces).await;
+                        drop(turn);
+                        written
+                    });
                     let record = writing
                         .await
                         .map_err(|_| MediaStoreError::ContentChanged)??;

@@ -4,7 +4,7 @@ use super::ProblemCollector;
 use crate::config::media::MediaConfig;
 use crate::media::{LocalMediaSettings, MediaSettings, MediaStore};
 use crate::state::StateStore;
-use std::path::{Path, absolute};
+use std::path::{Component, Path, PathBuf, absolute};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,10 +33,38 @@ pub(crate) fn build(
     let directory = folder.join(directory);
     let settings = MediaSettings {
         local: LocalMediaSettings {
-            directory: absolute(&directory).unwrap_or(directory),
+            directory: without_parents(&absolute(&directory).unwrap_or(directory)),
         },
         ttl: ttl.duration(),
         objects_per_caller: *files_per_caller,
     };
     Arc::new(MediaStore::new(settings, state.clone()))
+}
+
+/// An absolute path without `..`, which names of objects may not have.
+fn without_parents(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::ParentDir => drop(plain.pop()),
+            component => plain.push(component),
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_may_be_beside_the_configuration() {
+        for (path, plain) in [
+            ("/etc/headgate/../media", "/etc/media"),
+            ("/etc/headgate/./media/", "/etc/headgate/media"),
+            ("/../../media", "/media"),
+        ] {
+            assert_eq!(without_parents(Path::new(path)), Path::new(plain), "{path}");
+        }
+    }
 }

@@ -129,7 +129,8 @@ pub(crate) fn build_public_url(
     config: &ServerConfig,
     problems: &mut ProblemCollector<'_>,
 ) -> Option<PublicUrl> {
-    let url = config.public_url.as_deref()?;
+    // An empty text is what a variable without a value leaves.
+    let url = config.public_url.as_deref().filter(|url| !url.is_empty())?;
     match origin::parse(url) {
         Ok(_) => Some(PublicUrl::new(url)),
         Err(reason) => {

@@ -20,9 +20,13 @@ fn the_schema_for_editors_is_that_of_the_program() {
 }
 
 #[test]
-fn the_routes_yaml_of_the_repository_builds_with_no_variable_but_the_key_of_task_ids() {
-    let task_key = |name: &str| (name == "HEADGATE_TASK_KEY").then(|| "0".repeat(64));
-    if let Err(report) = build(&root().join("routes.yaml"), task_key) {
+fn the_routes_yaml_of_the_repository_builds_with_the_two_variables_that_the_readme_names() {
+    let variables = |name: &str| match name {
+        "HEADGATE_TASK_KEY" => Some("0".repeat(64)),
+        "HEADGATE_PUBLIC_URL" => Some("https://gate.example.com".to_string()),
+        _ => None,
+    };
+    if let Err(report) = build(&root().join("routes.yaml"), variables) {
         panic!("{report}");
     }
 }

@@ -187,8 +187,8 @@ mod tests {
     #[test]
     fn every_known_directive_is_read() {
         for (name, _) in KNOWN {
-            let with_value =
-                ["", "=3", "=3s", "=503", "=failed", "=GET"].map(|value| format!("{name}{value}"));
+            let with_value = ["", "=3", "=3s", "=503", "=failed", "=GET", "=lost"]
+                .map(|value| format!("{name}{value}"));
             let read = with_value
                 .iter()
                 .any(|text| Directives::parse(text).is_ok());
