@@ -7,7 +7,7 @@ use super::sender::EventPost;
 use super::worker::{CallbackContext, CallbackWorker};
 use crate::catalog::caller::Caller;
 use crate::state::StoreUnavailable;
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::RecordKind;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -116,7 +116,7 @@ impl CallbackWorker {
                 (error, delay)
             }
         };
-        let delay_ms = delay.map(|delay| u64::try_from(delay.as_millis()).unwrap_or(u64::MAX));
+        let delay_ms = delay.map(whole_ms);
         sent.due_ms = delay_ms.map(|delay_ms| now_ms.saturating_add(delay_ms));
         let (phase, outcome) = match delay {
             Some(_) => (DeliveryPhase::Waiting, DeliveryOutcome::Retried),

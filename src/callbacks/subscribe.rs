@@ -5,7 +5,7 @@ use super::subscription::{StatusFormat, Subscription};
 use super::token::CallbackToken;
 use crate::polls::task_key;
 use crate::state::StoreUnavailable;
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{InsertResult, RecordContent, RecordKind};
 use crate::task::id::TaskId;
 use crate::task::state::TaskState;
@@ -72,7 +72,7 @@ impl CallbackRecords {
             queried_ms: 0,
             polled_until_ms: new.polled_until_ms,
         };
-        let within = u64::try_from(new.create_within.as_millis()).unwrap_or(u64::MAX);
+        let within = whole_ms(new.create_within);
         let content = RecordContent {
             value: json(&subscription),
             owner: new.caller.clone(),

@@ -4,6 +4,7 @@
 
 use super::resolve::{HostResolver, ResolvedAddresses};
 use crate::observe::metrics::Metrics;
+use crate::state::calendar::whole_ms;
 use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
@@ -153,7 +154,7 @@ impl AddressCacheInner {
             let last_used_at = name.last_used_at.load(Ordering::Relaxed);
             let is_idle = match *name.state.borrow() {
                 LookupState::Known(_) => {
-                    self.now() > last_used_at + millis(self.refresh_policy.idle)
+                    self.now() > last_used_at + whole_ms(self.refresh_policy.idle)
                 }
                 // A name that could not be resolved is resolved again only if it was used since the last lookup.
                 LookupState::Unknown | LookupState::Failed(_) => last_used_at <= looked_up_at,
@@ -215,7 +216,7 @@ impl AddressCacheInner {
     }
 
     fn now(&self) -> u64 {
-        millis(self.began.elapsed())
+        whole_ms(self.began.elapsed())
     }
 }
 
@@ -252,10 +253,6 @@ fn interleaved(addresses: Vec<IpAddr>) -> Vec<IpAddr> {
 /// Whether both lists contain the same addresses: name servers rotate the order with each response.
 fn same(old: &[IpAddr], new: &[IpAddr]) -> bool {
     old.len() == new.len() && new.iter().all(|address| old.contains(address))
-}
-
-fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! The monotonic clock of channel state: milliseconds since the process started.
 
+use crate::state::calendar::whole_ms;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
@@ -11,24 +12,20 @@ pub struct MonotonicTime(pub u64);
 
 impl MonotonicTime {
     pub fn now() -> Self {
-        Self(millis(BEGAN.elapsed()))
+        Self(whole_ms(BEGAN.elapsed()))
     }
 
     pub fn at(instant: Instant) -> Self {
-        Self(millis(instant.saturating_duration_since(*BEGAN)))
+        Self(whole_ms(instant.saturating_duration_since(*BEGAN)))
     }
 
     #[must_use]
     pub fn after(self, span: Duration) -> Self {
-        Self(self.0.saturating_add(millis(span)))
+        Self(self.0.saturating_add(whole_ms(span)))
     }
 
     /// The duration from `self` to `then`; zero if `then` has passed.
     pub fn until(self, then: Self) -> Duration {
         Duration::from_millis(then.0.saturating_sub(self.0))
     }
-}
-
-fn millis(span: Duration) -> u64 {
-    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
 }

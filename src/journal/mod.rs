@@ -20,7 +20,7 @@ pub use record::{
     ANSWER_BYTES_MAX, CreateRecord, CreateState, Fingerprint, RecordedAnswer, UnreadableRecord,
 };
 
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
 use entry::uncancelled;
@@ -264,7 +264,7 @@ fn decide(record: CreateRecord, version: u64, keyed: &KeyedRequest) -> RecordDec
             KeyClaim::OutcomeUnknown { request_id }
         }
         CreateState::Reserved { .. } | CreateState::Sending { .. } => {
-            let wait_max = u64::try_from(keyed.wait_max.as_millis()).unwrap_or(u64::MAX);
+            let wait_max = whole_ms(keyed.wait_max);
             if now_ms < record.created_ms.saturating_add(wait_max) {
                 return RecordDecision::Wait;
             }
@@ -275,5 +275,5 @@ fn decide(record: CreateRecord, version: u64, keyed: &KeyedRequest) -> RecordDec
 
 /// The end of a lease that begins now, in Unix milliseconds.
 fn lease_ms() -> u64 {
-    unix_ms() + u64::try_from(LEASE.as_millis()).unwrap_or(u64::MAX)
+    unix_ms() + whole_ms(LEASE)
 }

@@ -2,7 +2,7 @@
 
 use super::record::{CreateRecord, CreateState};
 use super::{JournalError, JournalLimits};
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{InsertResult, Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
@@ -141,7 +141,7 @@ impl VersionedRecord {
             | CreateState::Sending { .. }
             | CreateState::OutcomeUnknown { .. } => self.limits.keep_unknown,
         };
-        let kept_ms = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX);
+        let kept_ms = whole_ms(kept);
         RecordContent {
             value: self.record.encode(),
             owner: self.owner.clone(),

@@ -1,7 +1,7 @@
 //! What is known of a stored object, as its record holds it.
 
 use super::content::ContentDigest;
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::RecordContent;
 use bytes::Bytes;
 use object_store::path::Path;
@@ -69,12 +69,12 @@ impl ObjectRecord {
         let due_ms = match self.state {
             ObjectState::Writing { lease_until_ms } => lease_until_ms,
             ObjectState::Stored => expires_ms,
-            ObjectState::Removing => unix_ms() + millis(WRITE_LEASE),
+            ObjectState::Removing => unix_ms() + whole_ms(WRITE_LEASE),
         };
         RecordContent {
             value: self.value(),
             owner: owner.clone(),
-            expires_ms: expires_ms + millis(RECORD_GRACE),
+            expires_ms: expires_ms + whole_ms(RECORD_GRACE),
             due_ms: Some(due_ms),
         }
     }
@@ -87,11 +87,6 @@ impl ObjectRecord {
         };
         removing.content(owner)
     }
-}
-
-/// A duration in milliseconds.
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A number for the name of a write.

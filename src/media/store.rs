@@ -2,11 +2,11 @@
 
 use super::content::ContentDigest;
 use super::error::MediaStoreError;
-use super::object::{ObjectRecord, ObjectState, StoredObject, WRITE_LEASE, millis, random_write};
+use super::object::{ObjectRecord, ObjectState, StoredObject, WRITE_LEASE, random_write};
 use super::reservation::{ReservationResult, WriteReservation};
 use super::settings::MediaSettings;
 use crate::state::StateStore;
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{InsertResult, Record, RecordKind};
 use bytes::Bytes;
 use object_store::local::LocalFileSystem;
@@ -137,11 +137,11 @@ impl MediaStore {
         let now_ms = unix_ms();
         let wanted = ObjectRecord {
             state: ObjectState::Writing {
-                lease_until_ms: now_ms + millis(WRITE_LEASE),
+                lease_until_ms: now_ms + whole_ms(WRITE_LEASE),
             },
             write: random_write(),
             size,
-            expires_s: (now_ms + millis(self.settings.ttl)) / 1000,
+            expires_s: (now_ms + whole_ms(self.settings.ttl)) / 1000,
         };
         let records = self.state.records();
         let content = wanted.content(owner);

@@ -1,10 +1,10 @@
 //! Writes objects piece by piece, under the lease of a reservation.
 
 use super::error::MediaStoreError;
-use super::object::{ObjectRecord, ObjectState, WRITE_LEASE, millis, random_write};
+use super::object::{ObjectRecord, ObjectState, WRITE_LEASE, random_write};
 use super::reservation::WriteReservation;
 use super::store::MediaStore;
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::RecordKind;
 use bytes::{Bytes, BytesMut};
 use object_store::path::Path;
@@ -92,7 +92,7 @@ impl MediaStore {
             upload.put_part(part.into()).await?;
             if renewed.elapsed() > WRITE_LEASE / 3 {
                 reservation.record.state = ObjectState::Writing {
-                    lease_until_ms: unix_ms() + millis(WRITE_LEASE),
+                    lease_until_ms: unix_ms() + whole_ms(WRITE_LEASE),
                 };
                 self.update(reservation).await?;
                 renewed = Instant::now();

@@ -2,7 +2,7 @@
 
 use super::limit_kind::LimitKind;
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -11,7 +11,12 @@ pub fn unix_ms() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    whole_ms(since)
+}
+
+/// A duration in whole milliseconds.
+pub fn whole_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The first millisecond of the calendar day or month that contains `now_ms`, and of the next one.

@@ -1,6 +1,6 @@
 //! The two clocks of limits: a monotonic one for seconds and minutes, the system clock for days and months.
 
-use super::calendar::unix_ms;
+use super::calendar::{unix_ms, whole_ms};
 use std::sync::{Arc, LazyLock};
 use std::time::Instant;
 
@@ -55,5 +55,5 @@ impl Default for Clock {
 
 /// Milliseconds of a monotonic clock, since the first call.
 pub fn steady_ms() -> u64 {
-    u64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(u64::MAX)
+    whole_ms(BEGAN.elapsed())
 }

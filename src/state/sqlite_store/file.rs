@@ -1,7 +1,7 @@
 //! The SQLite file: its tables, and how they are written and read.
 
 use crate::state::admission::{CounterKey, LimitKind};
-use crate::state::calendar::{DAY_MS, period};
+use crate::state::calendar::{DAY_MS, period, whole_ms};
 use crate::state::note_cache::NOTE_KEPT;
 use bytes::Bytes;
 use rusqlite::{
@@ -214,7 +214,7 @@ impl StateDatabase {
 
     /// Removes one step's worth of notes that are too old or too many; returns how many.
     fn prune_notes(&mut self, now_ms: u64) -> rusqlite::Result<usize> {
-        let kept_ms = u64::try_from(NOTE_KEPT.as_millis()).unwrap_or(u64::MAX);
+        let kept_ms = whole_ms(NOTE_KEPT);
         let newest = "SELECT noted_ms FROM noted ORDER BY noted_ms DESC LIMIT 1 OFFSET ?1";
         let crowd = self
             .connection

@@ -1,7 +1,7 @@
 //! Writes to the file in the background: a bounded queue, and a thread that commits it in batches.
 
 use super::file::{BudgetTotal, FileWrite, StateDatabase, is_broken};
-use crate::state::calendar::unix_ms;
+use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::limit_counters::LimitCounters;
 use crate::state::lock::lock;
@@ -186,7 +186,7 @@ impl StateFileWriter {
     /// Removes one step's worth of old rows; returns the time until the next step.
     fn prune(&mut self) -> Duration {
         let now_ms = unix_ms();
-        let id_ttl_ms = u64::try_from(self.id_ttl.as_millis()).unwrap_or(u64::MAX);
+        let id_ttl_ms = whole_ms(self.id_ttl);
         let before_ms = now_ms.saturating_sub(id_ttl_ms);
         match self.file.prune(before_ms, IDS_MAX, now_ms) {
             Ok(true) => Duration::from_millis(100),
