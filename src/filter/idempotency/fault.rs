@@ -11,7 +11,7 @@ const PARAM: &str = "idempotency-key";
 pub(super) fn invalid_key(length: usize) -> Fault {
     Fault::new(
         FaultKind::BadHeader,
-        format!("the header `Idempotency-Key` must have 1 to 255 visible ASCII characters, not {length} bytes with others among them or more; send for example a UUID"),
+        format!("the header `Idempotency-Key` must be 1 to 255 visible ASCII characters without spaces; received {length} bytes; send for example a UUID"),
     )
     .param(PARAM)
 }
