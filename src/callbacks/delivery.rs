@@ -1,5 +1,6 @@
 //! One event that is delivered to a caller: its id, its body, and when it is sent again.
 
+use crate::protocol::hex::Hex;
 use crate::task::state::TaskState;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -50,11 +51,7 @@ impl Delivery {
     pub fn id(task: &str, state: TaskState) -> String {
         let hash = Sha256::new().chain_update(task).chain_update([0]);
         let hash = hash.chain_update(state.name()).finalize();
-        let mut id = "evt_".to_owned();
-        for byte in &hash[..16] {
-            id += &format!("{byte:02x}");
-        }
-        id
+        format!("evt_{}", Hex(&hash[..16]))
     }
 
     /// How long to wait after a failed attempt; `None` if it was the last one. `random` is from 0 to 1.

@@ -2,6 +2,7 @@
 
 use super::limits::CallerLimits;
 use super::webhook_secret::WebhookSecret;
+use crate::protocol::hex::Hex;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fmt;
@@ -57,7 +58,7 @@ impl KeyDigest {
 
     /// Prints 64 lower-case hex digits.
     pub fn to_hex(self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        Hex(&self.0).to_string()
     }
 }
 

@@ -32,6 +32,7 @@ mod step;
 mod syntax;
 mod syntax_hint;
 
+use crate::protocol::hex::Hex;
 use crate::protocol::secret_shape;
 use document::{ConfigDocument, PointerProblem};
 use problem::{ConfigProblem, InvalidConfig};
@@ -137,11 +138,7 @@ pub fn parse(
 
 /// The first 12 hex digits of a file's SHA-256: its name in logs, metrics and on the admin page.
 pub fn revision_of(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .take(6)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Hex(&Sha256::digest(bytes)[..6]).to_string()
 }
 
 fn read(path: &Path) -> io::Result<Vec<u8>> {

@@ -1,5 +1,6 @@
 //! The identity of content: its SHA-256.
 
+use crate::protocol::hex::Hex;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -38,7 +39,7 @@ impl ContentHasher {
 /// Prints 64 hexadecimal digits.
 impl fmt::Display for ContentDigest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+        fmt::Display::fmt(&Hex(&self.0), f)
     }
 }
 

@@ -1,18 +1,13 @@
 //! The key of a task in the cache and in the state store.
 
+use crate::protocol::hex::Hex;
 use crate::task::id::TaskId;
 use sha2::{Digest, Sha256};
-use std::fmt::Write;
 use std::sync::Arc;
 
 /// The key of a task, the same for every caller and gateway.
 pub fn task_key(task: &TaskId) -> Arc<str> {
     let hash = Sha256::new().chain_update(&task.channel).chain_update([0]);
     let hash = hash.chain_update(&task.upstream).finalize();
-    let mut key = String::with_capacity(5 + 2 * hash.len());
-    key.push_str("task-");
-    for byte in hash {
-        write!(key, "{byte:02x}").expect("writing to a String does not fail");
-    }
-    key.into()
+    format!("task-{}", Hex(&hash)).into()
 }

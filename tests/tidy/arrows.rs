@@ -11,7 +11,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
     ("task", &["protocol", "scalar"]),
-    ("media", &["state", "task"]),
+    ("media", &["protocol", "state", "task"]),
     ("catalog", &["protocol", "scalar", "state", "task"]),
     ("subrequest", &["protocol", "catalog"]),
     ("polls", &["protocol", "state", "task", "subrequest"]),

@@ -8,6 +8,7 @@ pub mod error_class;
 pub mod estimate;
 pub mod fault;
 pub mod form;
+pub mod hex;
 pub mod ids;
 pub mod images;
 pub mod json;

@@ -3,6 +3,7 @@
 use crate::filter::body::RequestBody;
 use crate::journal::{CreateRequest, Fingerprint};
 use crate::protocol::form::MultipartForm;
+use crate::protocol::hex::Hex;
 use http::HeaderValue;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
@@ -60,6 +61,5 @@ fn add(hasher: &mut Sha256, text: &[u8]) {
 }
 
 fn hex(hasher: Sha256) -> String {
-    let digest = hasher.finalize();
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    Hex(&hasher.finalize()).to_string()
 }
