@@ -13,6 +13,7 @@ pub mod chain;
 mod client_networks;
 pub mod descriptor;
 pub mod fetch;
+pub mod media_hosting;
 mod schema_fault;
 pub mod settlement;
 pub mod state;

@@ -2,22 +2,22 @@
 
 mod check;
 mod found;
-mod hosting;
 
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
 };
+use super::media_hosting::MediaHosting;
 use super::view::{AttemptView, RequestView};
 use super::{Filter, FilterAction, HookResult};
 use crate::filter::body::RequestBody;
 use crate::protocol::Protocol;
+use crate::protocol::data_uri::DataUriDecoder;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits, quoted};
 use crate::task::NO_KEYS_HINT;
 use bytes::Bytes;
 use check::{CheckedMedia, check_all};
 use found::FoundDataUri;
-use hosting::MediaHosting;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -43,11 +43,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
                 InvalidSettings::new("`store_media` requires `task_keys`").hint(NO_KEYS_HINT)
             );
         }
-        let hosting = context.public_url.map(|public_url| MediaHosting {
-            store: context.media.clone(),
-            tasks: context.tasks.clone(),
-            public_url: public_url.clone(),
-        });
+        let hosting = MediaHosting::from_context(context);
         if hosting.is_none() {
             context.warn(
                 InvalidSettings::new("without `server.public_url`, data URIs that the provider does not take get 400")
@@ -132,7 +128,9 @@ impl StoreMediaFilter {
         let mut replaced: Vec<(Range<usize>, Bytes)> = Vec::new();
         for CheckedMedia { found, content } in checked {
             if found.is_hosted {
-                let url = hosting.host(&caller.name, &found, content).await?;
+                let pieces = DecodedPieces(found.uri.decoder());
+                let stored = hosting.store(&caller.name, &content, pieces).await;
+                let url = stored.map_err(|fault| fault.param(&found.param))?;
                 replaced.push((found.span, quoted(&url)));
             }
         }
@@ -161,6 +159,19 @@ fn replace_spans(
     let document = JsonDocument::parse(body, &JsonLimits::default())?;
     request.body = RequestBody::Json(document);
     Ok(())
+}
+
+/// The content of a data URI whose base64 is known to be valid.
+struct DecodedPieces(DataUriDecoder);
+
+impl Iterator for DecodedPieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let mut piece = Vec::new();
+        self.0.next_piece(&mut piece).ok()?;
+        (!piece.is_empty()).then(|| piece.into())
+    }
 }
 
 fn not_available(found: &FoundDataUri) -> Fault {

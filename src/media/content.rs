@@ -1,4 +1,4 @@
-//! The identity of content: its SHA-256.
+//! The identity of content, which is its SHA-256, and what else is known of it.
 
 use crate::protocol::hex::Hex;
 use sha2::{Digest, Sha256};
@@ -7,6 +7,16 @@ use std::fmt;
 /// SHA-256 of some content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ContentDigest([u8; 32]);
+
+/// What is known of content that is to be stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ContentInfo {
+    pub digest: ContentDigest,
+    /// In bytes.
+    pub size: u64,
+    /// The media type by which it is served.
+    pub content_type: String,
+}
 
 /// Computes a [`ContentDigest`] piece by piece.
 #[derive(Default)]

@@ -23,7 +23,7 @@ mod write;
 /// The path of the gateway's own URLs of stored files, up to the token.
 pub const MEDIA_PATH: &str = "/_headgate/media/";
 
-pub use content::{ContentDigest, ContentHasher};
+pub use content::{ContentDigest, ContentHasher, ContentInfo};
 pub use content_type::{content_type_of, runs_in_browsers};
 pub use error::MediaStoreError;
 pub use object::StoredObject;

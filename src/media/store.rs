@@ -1,6 +1,6 @@
 //! Stores content once, and reads it back.
 
-use super::content::ContentDigest;
+use super::content::{ContentDigest, ContentInfo};
 use super::error::MediaStoreError;
 use super::object::{ObjectRecord, ObjectState, StoredObject, WRITE_LEASE, random_write};
 use super::reservation::{ReservationResult, WriteReservation};
@@ -67,8 +67,7 @@ impl MediaStore {
     pub async fn put(
         self: &Arc<Self>,
         owner: &Arc<str>,
-        digest: ContentDigest,
-        size: u64,
+        content: &ContentInfo,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<StoredObject, MediaStoreError> {
         let until = Instant::now() + WAIT_FOR_WRITER;
@@ -76,7 +75,7 @@ impl MediaStore {
         let turn = timeout_at(until, self.writes.clone().acquire_owned()).await;
         let turn = turn.map_err(|_| MediaStoreError::Busy)?;
         loop {
-            match self.reserve(owner, digest, size).await? {
+            match self.reserve(owner, content.digest, content.size).await? {
                 ReservationResult::Stored(object) => return Ok(object),
                 ReservationResult::Write(reservation) => {
                     let store = self.clone();
@@ -88,7 +87,7 @@ impl MediaStore {
                     let record = writing
                         .await
                         .map_err(|_| MediaStoreError::ContentChanged)??;
-                    return Ok(stored(digest, &record));
+                    return Ok(stored(content.digest, &record));
                 }
                 ReservationResult::Busy if until < Instant::now() => {
                     return Err(MediaStoreError::Busy);

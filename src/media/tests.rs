@@ -1,7 +1,9 @@
 //! Tests of the media store: the same bytes are stored once, and races with removal leave no URL without a file.
 
 use super::object::{ObjectRecord, ObjectState};
-use super::{ContentDigest, LocalMediaSettings, MediaSettings, MediaStore, MediaStoreError};
+use super::{
+    ContentDigest, ContentInfo, LocalMediaSettings, MediaSettings, MediaStore, MediaStoreError,
+};
 use crate::state::StateStore;
 use crate::state::calendar::unix_ms;
 use crate::state::memory::MemoryStore;
@@ -77,11 +79,17 @@ fn content(seed: u8) -> Bytes {
 
 async fn put(store: &Arc<MediaStore>, content: &Bytes) -> Result<(), MediaStoreError> {
     let pieces: Vec<Bytes> = content.chunks(70_001).map(Bytes::copy_from_slice).collect();
-    let (digest, size) = (ContentDigest::of(content), content.len() as u64);
-    let stored = store
-        .put(&"ann".into(), digest, size, pieces.into_iter())
-        .await;
+    let info = info(ContentDigest::of(content), content.len() as u64);
+    let stored = store.put(&"ann".into(), &info, pieces.into_iter()).await;
     stored.map(drop)
+}
+
+fn info(digest: ContentDigest, size: u64) -> ContentInfo {
+    ContentInfo {
+        digest,
+        size,
+        content_type: "video/mp4".into(),
+    }
 }
 
 async fn read(store: &Arc<MediaStore>, digest: ContentDigest) -> Option<Vec<u8>> {
@@ -169,8 +177,8 @@ async fn content_of_another_size_is_not_stored() {
     let (directory, _, store) = new_store();
     for size in [10, 3_000_001] {
         let digest = ContentDigest::of(b"announced");
-        let owner = "ann".into();
-        let failed = store.put(&owner, digest, size, [content(1)].into_iter());
+        let (owner, announced) = ("ann".into(), info(digest, size));
+        let failed = store.put(&owner, &announced, [content(1)].into_iter());
         let failed = failed.await;
         assert!(matches!(failed, Err(MediaStoreError::ContentChanged)));
         assert!(store.find(digest).await.unwrap().is_none());

@@ -1,7 +1,7 @@
 //! Checks data URIs: size, kind and base64, in one pass that keeps nothing but a digest.
 
 use super::found::{FoundDataUri, invalid};
-use crate::media::{ContentDigest, ContentHasher, content_type_of};
+use crate::media::{ContentHasher, ContentInfo, content_type_of};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::task::media_kind::MediaKind;
 
@@ -11,14 +11,7 @@ const START_BYTES: usize = 4 << 10;
 /// A data URI that may be sent, or stored.
 pub(super) struct CheckedMedia {
     pub found: FoundDataUri,
-    pub content: CheckedContent,
-}
-
-/// What the content of a data URI is.
-pub(super) struct CheckedContent {
-    pub digest: ContentDigest,
-    pub size: u64,
-    pub content_type: &'static str,
+    pub content: ContentInfo,
 }
 
 /// Checks data URIs; decodes each as a whole, but keeps no more than a piece of it.
@@ -33,7 +26,7 @@ pub(super) fn check_all(found: Vec<FoundDataUri>) -> Result<Vec<CheckedMedia>, F
     checked.collect()
 }
 
-fn check(found: &FoundDataUri) -> Result<CheckedContent, Fault> {
+fn check(found: &FoundDataUri) -> Result<ContentInfo, Fault> {
     let FoundDataUri {
         param, rule, uri, ..
     } = found;
@@ -76,10 +69,10 @@ fn check(found: &FoundDataUri) -> Result<CheckedContent, Fault> {
     if content_type.starts_with("text/") && !text.is_whole() {
         return Err(wrong_kind(found, "its content is not text in UTF-8"));
     }
-    Ok(CheckedContent {
+    Ok(ContentInfo {
         digest: hasher.digest(),
         size,
-        content_type,
+        content_type: content_type.to_owned(),
     })
 }
 

@@ -1,11 +1,9 @@
-//! Stores a checked data URI and makes its URL.
+//! Stores files in the media store and makes the URLs by which providers and callers read them.
 
-use super::check::CheckedContent;
-use super::found::FoundDataUri;
+use super::descriptor::BuildContext;
 use crate::catalog::public_url::PublicUrl;
 use crate::media::token::MediaToken;
-use crate::media::{MEDIA_PATH, MediaStore, MediaStoreError};
-use crate::protocol::data_uri::DataUriDecoder;
+use crate::media::{ContentInfo, MEDIA_PATH, MediaStore, MediaStoreError, StoredObject};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::task::TaskSettings;
 use bytes::Bytes;
@@ -15,66 +13,59 @@ use std::time::Duration;
 /// Suggested in `retry-after` if the store does not work.
 const STORE_RETRY: Duration = Duration::from_secs(10);
 
-/// What URLs of stored media are made of.
-pub(super) struct MediaHosting {
-    pub store: Arc<MediaStore>,
-    pub tasks: Arc<TaskSettings>,
-    pub public_url: PublicUrl,
+/// The media store, and what URLs of its files are made of.
+pub struct MediaHosting {
+    store: Arc<MediaStore>,
+    tasks: Arc<TaskSettings>,
+    public_url: PublicUrl,
 }
 
 impl MediaHosting {
-    /// Stores the content of a data URI, and returns its URL.
+    /// `None` if nobody could reach the files: the gateway has no public URL.
+    pub fn from_context(context: &BuildContext<'_>) -> Option<Self> {
+        Some(Self {
+            store: context.media.clone(),
+            tasks: context.tasks.clone(),
+            public_url: context.public_url?.clone(),
+        })
+    }
+
+    /// Stores a file for `owner`, and returns its URL. `pieces` are read outside the worker threads.
     ///
     /// # Errors
     /// The content cannot be stored: 503, or 429 if the caller has too much of it.
-    pub async fn host(
+    pub async fn store(
         &self,
         owner: &Arc<str>,
-        found: &FoundDataUri,
-        content: CheckedContent,
+        content: &ContentInfo,
+        pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<String, Fault> {
-        let CheckedContent {
-            digest,
-            size,
-            content_type,
-        } = content;
-        let pieces = DecodedPieces(found.uri.decoder());
-        let stored = self.store.put(owner, digest, size, pieces).await;
-        let stored = stored.map_err(|error| fault_of(error, &found.param))?;
+        let stored = self.store.put(owner, content, pieces).await;
+        let stored = stored.map_err(fault_of)?;
+        self.url_of(&stored, &content.content_type)
+    }
+
+    fn url_of(&self, stored: &StoredObject, content_type: &str) -> Result<String, Fault> {
         let keys = self
             .tasks
             .keys()
             .map_err(|error| unavailable().source(error))?;
         let token = MediaToken {
-            digest,
+            digest: stored.digest,
             expires_s: stored.expires_s,
             content_type: content_type.to_owned(),
         };
         let token = token.seal(keys);
-        Ok(self.public_url.join(&format!("{}{token}", MEDIA_PATH)))
+        Ok(self.public_url.join(&format!("{MEDIA_PATH}{token}")))
     }
 }
 
-/// The content of a data URI whose base64 is known to be valid.
-struct DecodedPieces(DataUriDecoder);
-
-impl Iterator for DecodedPieces {
-    type Item = Bytes;
-
-    fn next(&mut self) -> Option<Bytes> {
-        let mut piece = Vec::new();
-        self.0.next_piece(&mut piece).ok()?;
-        (!piece.is_empty()).then(|| piece.into())
-    }
-}
-
-fn fault_of(error: MediaStoreError, param: &str) -> Fault {
+fn fault_of(error: MediaStoreError) -> Fault {
     if let MediaStoreError::OwnerFull = error {
         return Fault::new(
             FaultKind::TooManyRequests,
             "this API key has as many stored media files as it may have; send http or https URLs, or try again when files have expired",
-        )
-        .param(param);
+        );
     }
     tracing::error!(%error, "cannot write to the media store");
     unavailable().detail(error.to_string()).source(error)
