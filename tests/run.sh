@@ -101,7 +101,8 @@ start_demo() {
         sed -n 's/.*"executable":"\([^"]*\)".*/\1/p' | tail -n 1)
     if [ -z "$program" ]; then return 1; fi
     env -u PRIMARY_URL -u SECOND_URL -u MESSAGES_URL -u IMAGES_URL -u VIDEO_A_URL -u VIDEO_B_URL \
-        -u HEADGATE_DEMO_KEY_SHA256 -u HEADGATE_TASK_KEY \
+        -u HEADGATE_DEMO_KEY_SHA256 -u HEADGATE_TASK_KEY -u HEADGATE_PUBLIC_URL -u HEADGATE_EGRESS_ALLOW \
+        -u HEADGATE_WEBHOOK_SECRET -u HEADGATE_OLD_WEBHOOK_SECRET \
         "$program" demo --listen 127.0.0.1:0 --admin 127.0.0.1:0 --simulator 127.0.0.1:0 \
         >"$folder/demo.out" 2>"$folder/demo.log" </dev/null &
     demo=$!

@@ -33,15 +33,19 @@ pub(super) async fn page(reloader: &Reloader) -> AppResponse {
     }
 }
 
-/// Makes the dead letter with this id due again, or all of them.
-pub(super) async fn redrive(reloader: &Reloader, id: Option<&str>) -> AppResponse {
+/// Makes the dead letter that the query names due again, `id=evt_…`, or all of them, `all=true`.
+pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
     let records = CallbackRecords::new(reloader.state().clone());
-    let redriven = match id {
-        Some(id) => records.redrive(id).await.map(u64::from),
-        None => redrive_all(&records).await,
+    let redriven = match query.split_once('=') {
+        Some(("id", id)) if Delivery::is_id(id) => records.redrive(id).await.map(u64::from),
+        Some(("all", "true")) => redrive_all(&records).await,
+        _ => {
+            let error = "expected the query `id=evt_…` with the id of a dead letter, or `all=true`";
+            return AppResponse::json(StatusCode::BAD_REQUEST, &json!({"error": error}));
+        }
     };
     match redriven {
-        Ok(0) if id.is_some() => AppResponse::json(
+        Ok(0) if query.starts_with("id=") => AppResponse::json(
             StatusCode::NOT_FOUND,
             &json!({"error": "no dead letter has this id"}),
         ),

@@ -56,8 +56,7 @@ impl HttpApp for AdminApp {
             (&Method::POST, "/reload") => self.reload().await,
             (&Method::POST, "/callbacks/redrive") => {
                 let query = request.uri().query().unwrap_or_default();
-                let id = query.strip_prefix("id=");
-                callbacks_page::redrive(&self.reloader, id).await
+                callbacks_page::redrive(&self.reloader, query).await
             }
             (_, "/reload" | "/callbacks/redrive") => only("POST"),
             (_, "/metrics" | "/healthz" | "/readyz" | "/config" | "/channels" | "/callbacks") => {

@@ -54,6 +54,12 @@ impl Delivery {
         format!("evt_{}", Hex(&hash[..16]))
     }
 
+    /// Whether a text may be the id of an event.
+    pub fn is_id(text: &str) -> bool {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+        text.starts_with("evt_") && text.bytes().all(is_part)
+    }
+
     /// How long to wait after a failed attempt; `None` if it was the last one. `random` is from 0 to 1.
     pub fn retry_delay(&self, retry_after: Option<Duration>, random: f64) -> Option<Duration> {
         let failed = usize::try_from(self.attempts).ok()?.checked_sub(1)?;

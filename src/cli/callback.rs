@@ -53,9 +53,12 @@ pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
                     )));
                 }
                 Some(id) => format!("/callbacks/redrive?id={id}"),
-                None => "/callbacks/redrive".to_owned(),
+                None => "/callbacks/redrive?all=true".to_owned(),
             };
             let page: Value = live::page(admin, "POST", &path)?;
+            if let Some(error) = page["error"].as_str() {
+                return Err(CommandError::new(format!("error: {error}")));
+            }
             println!("{} redriven", page["redriven"]);
         }
     }

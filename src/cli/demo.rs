@@ -38,6 +38,11 @@ const PROVIDERS: &[(&str, &str)] = &[
     ("VIDEO_A_URL", "/api/v3"),
     ("VIDEO_B_URL", "/api/v1"),
 ];
+/// If the variable is not set, callbacks may go to this machine, and to URLs without TLS there.
+const EGRESS_ALLOW: &str = "HEADGATE_EGRESS_ALLOW";
+const LOOPBACK: &str = "127.0.0.0/8";
+/// Where the printed receiver listens.
+const RECEIVER: &str = "127.0.0.1:8099";
 /// If the variable is not set, task ids are sealed with a new key, and the next demo cannot open them.
 const TASK_KEY: &str = "HEADGATE_TASK_KEY";
 /// If the variable is not set, the state is in a file of its own: another demo cannot open its task ids.
@@ -100,6 +105,7 @@ fn variables(
             .or_else(|| Some(gateway_url.clone())),
         TASK_KEY => std::env::var(name).ok().or_else(|| Some(task_key.clone())),
         STATE => std::env::var(name).ok().or_else(|| Some(state.clone())),
+        EGRESS_ALLOW => std::env::var(name).ok().or_else(|| Some(LOOPBACK.into())),
         _ => std::env::var(name).ok().or_else(|| provider(name)),
     }
 }
@@ -151,6 +157,22 @@ key {KEY}, models demo-chat, demo-small, demo-image, demo-video-a, demo-video-b 
     -H 'content-type: application/json' -d '{{"model":"demo-video-a","prompt":"A gate opens","duration":5}}' \
     | cut -d '"' -f 4)
   sleep 1; curl -s http://{gateway}/v1/video/generations/$task -H 'authorization: Bearer {KEY}'
+
+  # A video without polling: paste the receiver into another terminal, then create the task. It prints each change
+  # of the task's status, signed with both `webhook_secrets` of routes.yaml.
+  python3 -c 'import http.server as h, sys
+class Receiver(h.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"])).decode()
+        print(self.headers["webhook-id"], self.headers["webhook-signature"], body, flush=True)
+        self.send_response(204); self.end_headers()
+    def log_message(self, *line): pass
+host, port = sys.argv[1].split(":"); h.HTTPServer((host, int(port)), Receiver).serve_forever()' {RECEIVER}
+
+  curl -s http://{gateway}/v1/video/generations -H 'authorization: Bearer {KEY}' \
+    -H 'content-type: application/json' -H 'x-simulate: queue=2s;run=3s' \
+    -d '{{"model":"demo-video-a","prompt":"A gate opens","duration":5,"callback_url":"http://{RECEIVER}/done"}}'
+  curl -s http://{admin}/callbacks    # deliveries that wait or failed for good
 
   curl -s http://{admin}/metrics | grep headgate_requests_total
   curl -s http://{simulator}/_simulate/requests    # what the provider received

@@ -8,6 +8,6 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields, default)]
 pub struct EgressConfig {
     /// Additional destinations, also with http: `host`, `host:port`, or a network such as `10.0.0.0/8`.
-    /// Default: none.
+    /// An empty text is none. Default: none.
     pub allow: Vec<String>,
 }

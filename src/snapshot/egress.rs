@@ -8,7 +8,9 @@ use std::net::IpAddr;
 
 pub(crate) fn build(config: &EgressConfig, problems: &mut ProblemCollector<'_>) -> EgressPolicy {
     let EgressConfig { allow } = config;
-    let allowed = allow.iter().enumerate().filter_map(|(index, text)| {
+    let set = allow.iter().enumerate();
+    let set = set.filter(|(_, text)| !text.is_empty());
+    let allowed = set.filter_map(|(index, text)| {
         let allowed = parse(text);
         if allowed.is_none() {
             problems.error(

@@ -12,6 +12,7 @@ import openai_images  # noqa: F401
 import ark_videos  # noqa: F401
 import dashscope_videos  # noqa: F401
 import video_cancels  # noqa: F401
+import webhooks  # noqa: F401
 import models  # noqa: F401
 import client_habits  # noqa: F401
 import behind_the_gateway  # noqa: F401

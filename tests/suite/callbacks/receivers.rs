@@ -57,6 +57,20 @@ async fn an_event_that_is_gone_is_a_dead_letter_until_it_is_redriven() {
         .page("POST", "/callbacks/redrive?id=evt_x")
         .await;
     assert_eq!(unknown.status, 404);
+    for malformed in [
+        "",
+        "?",
+        "?event=evt_x",
+        "?x=1&id=evt_x",
+        "?all=false",
+        "?ID=evt_x",
+        "?id=",
+        "?id=x",
+    ] {
+        let path = format!("/callbacks/redrive{malformed}");
+        let refused = setup.gateway.page("POST", &path).await;
+        assert_eq!(refused.status, 400, "{malformed}: {}", refused.text());
+    }
     let redriven = setup
         .gateway
         .page("POST", &format!("/callbacks/redrive?id={}", sent.id))

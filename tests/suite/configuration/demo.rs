@@ -2,6 +2,7 @@
 
 use crate::harness::connection::Connection;
 use crate::harness::process::Process;
+use crate::harness::receiver::Receiver;
 use crate::harness::simulator::wait_for_listener;
 use crate::harness::{Request, WholeResponse, eventually};
 use serde_json::{Value, json};
@@ -115,6 +116,30 @@ async fn a_video_is_made_in_every_shape_and_at_the_vendors_own_paths() {
             .await;
         assert_eq!(generic.json()["status"], "succeeded", "{}", generic.text());
     }
+}
+
+#[tokio::test]
+async fn status_changes_are_delivered_signed_to_this_machine() {
+    let demo = Demo::start().await;
+    let receiver = Receiver::answering("204 No Content").await;
+    let body = json!({
+        "model": "demo-video-a", "prompt": "A gate opens", "duration": 5,
+        "callback_url": receiver.url("/done"),
+    });
+    let create = Request::post("/v1/video/generations", body.to_string());
+    let create = create.header("x-simulate", "queue=1s;run=2s");
+    let made = demo.ask(create).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let events = receiver.wait_for(2).await;
+    let status = |n: usize| events[n].json()["status"].clone();
+    assert_eq!(
+        (status(0), status(1)),
+        (json!("running"), json!("succeeded"))
+    );
+    assert!(
+        events.iter().all(|event| event.signatures.len() == 2),
+        "{events:?}"
+    );
 }
 
 #[tokio::test]
