@@ -14,6 +14,8 @@ pub enum ImageBodyFormat {
     #[default]
     Unchanged,
     Json,
+    /// JSON, with files and data URLs as URLs of the media store.
+    JsonWithUrls,
     Multipart,
 }
 

@@ -22,6 +22,8 @@ pub enum ImageBodyFormatConfig {
     Unchanged,
     /// JSON, with files as data URLs.
     Json,
+    /// JSON, with files and data URLs as URLs of the media store.
+    JsonWithUrls,
     /// `multipart/form-data`, with data URLs as files.
     Multipart,
 }

@@ -1,15 +1,20 @@
 //! `map_images`: converts image edits to the channel's format, and completes the responses.
 
+mod image_content;
 mod inline;
 mod request;
+mod request_urls;
 mod response;
+mod to_urls;
 
 use super::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
+    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
 };
+use super::media_hosting::MediaHosting;
 use super::view::{AttemptView, RequestView, ResponseView};
-use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
+use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::egress::EgressPolicy;
+use crate::catalog::images::ImageBodyFormat;
 use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -26,9 +31,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     settings: None,
     bare: true,
     build: |_, context| match context.protocol {
-        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImagesFilter {
-            egress: context.egress.clone(),
-        })),
+        Some(Protocol::ImageEdit) => Ok(Arc::new(MapImagesFilter::build(context))),
         _ => Err(
             InvalidSettings::new("`map_images` requires a route with `protocol: image_edit`")
                 .hint("write `protocol: image_edit` in the route"),
@@ -39,6 +42,33 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 struct MapImagesFilter {
     /// Where images may be fetched from.
     egress: Arc<EgressPolicy>,
+    /// `None` if stored images have no URLs.
+    hosting: Option<MediaHosting>,
+}
+
+impl MapImagesFilter {
+    fn build(context: &BuildContext<'_>) -> Self {
+        let hosting = MediaHosting::from_context(context);
+        // Tokens in URLs are encrypted.
+        let hosting = hosting.filter(|_| context.tasks.keys.is_some());
+        let mut channels = context.catalog.channels();
+        let wanting = channels
+            .find(|channel| channel.image_edits.body == ImageBodyFormat::JsonWithUrls)
+            .filter(|_| hosting.is_none());
+        if let Some(channel) = wanting {
+            context.warn(
+                InvalidSettings::new(format!(
+                    "channel `{}` wants URLs of images, and gets data URLs: the gateway has no URLs of stored media",
+                    channel.name
+                ))
+                .hint("set `server.public_url` and `task_keys`"),
+            );
+        }
+        Self {
+            egress: context.egress.clone(),
+            hosting,
+        }
+    }
 }
 
 impl Filter for MapImagesFilter {
@@ -51,7 +81,16 @@ impl Filter for MapImagesFilter {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         response::name_ignored_for_streams(request);
-        HookResult::from(request::retain_capable(request))
+        if let Err(fault) = request::retain_capable(request) {
+            return HookResult::fail(fault);
+        }
+        match &self.hosting {
+            Some(hosting) if request_urls::is_wanted(request) => HookResult::later(async move {
+                request_urls::store(request, hosting).await?;
+                Ok(FilterAction::Continue)
+            }),
+            Some(_) | None => HookResult::next(),
+        }
     }
 
     fn on_attempt<'a>(
@@ -70,6 +109,9 @@ impl Filter for MapImagesFilter {
         if !response.status.is_success() {
             return HookResult::done();
         }
-        HookResult::later(async move { response::finish(response, body, &self.egress).await })
+        let hosting = self.hosting.as_ref();
+        HookResult::later(
+            async move { response::finish(response, body, &self.egress, hosting).await },
+        )
     }
 }

@@ -11,7 +11,6 @@ use super::view::{AttemptView, RequestView};
 use super::{Filter, FilterAction, HookResult};
 use crate::filter::body::RequestBody;
 use crate::protocol::Protocol;
-use crate::protocol::data_uri::DataUriDecoder;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits, quoted};
 use crate::task::NO_KEYS_HINT;
@@ -128,7 +127,7 @@ impl StoreMediaFilter {
         let mut replaced: Vec<(Range<usize>, Bytes)> = Vec::new();
         for CheckedMedia { found, content } in checked {
             if found.is_hosted {
-                let pieces = DecodedPieces(found.uri.decoder());
+                let pieces = found.uri.decoded_pieces();
                 let stored = hosting.store(&caller.name, &content, pieces).await;
                 let url = stored.map_err(|fault| fault.param(&found.param))?;
                 replaced.push((found.span, quoted(&url)));
@@ -159,19 +158,6 @@ fn replace_spans(
     let document = JsonDocument::parse(body, &JsonLimits::default())?;
     request.body = RequestBody::Json(document);
     Ok(())
-}
-
-/// The content of a data URI whose base64 is known to be valid.
-struct DecodedPieces(DataUriDecoder);
-
-impl Iterator for DecodedPieces {
-    type Item = Bytes;
-
-    fn next(&mut self) -> Option<Bytes> {
-        let mut piece = Vec::new();
-        self.0.next_piece(&mut piece).ok()?;
-        (!piece.is_empty()).then(|| piece.into())
-    }
 }
 
 fn not_available(found: &FoundDataUri) -> Fault {

@@ -291,6 +291,7 @@ fn image_edits(config: ImageEditConfig) -> ImageEditPolicy {
         body: match config.body {
             ImageBodyFormatConfig::Unchanged => ImageBodyFormat::Unchanged,
             ImageBodyFormatConfig::Json => ImageBodyFormat::Json,
+            ImageBodyFormatConfig::JsonWithUrls => ImageBodyFormat::JsonWithUrls,
             ImageBodyFormatConfig::Multipart => ImageBodyFormat::Multipart,
         },
         response_format: match config.response_format {

@@ -47,6 +47,9 @@ pub struct DataUriDecoder {
     is_padded: bool,
 }
 
+/// The pieces of base64 that is known to be valid.
+pub struct DecodedPieces(DataUriDecoder);
+
 impl DataUri {
     /// Reads the text of a JSON string, without its quotes; `None` if it is no data URI.
     ///
@@ -79,6 +82,14 @@ impl DataUri {
         })
     }
 
+    /// Takes the text of a JSON string that is base64 alone.
+    pub fn of_base64(text: Bytes) -> Self {
+        Self {
+            media_type: String::new(),
+            payload: text,
+        }
+    }
+
     /// Decodes from the start.
     pub fn decoder(&self) -> DataUriDecoder {
         DataUriDecoder {
@@ -86,6 +97,21 @@ impl DataUri {
             pending: Vec::new(),
             is_padded: false,
         }
+    }
+
+    /// The decoded pieces of base64 that is known to be valid.
+    pub fn decoded_pieces(&self) -> DecodedPieces {
+        DecodedPieces(self.decoder())
+    }
+}
+
+impl Iterator for DecodedPieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let mut piece = Vec::new();
+        self.0.next_piece(&mut piece).ok()?;
+        (!piece.is_empty()).then(|| piece.into())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Converts an image edit request to the format of its channel.
 
+use super::request_urls::{RequestImageUrls, wants_urls};
 use crate::catalog::images::{ImageBodyFormat, ResponseFormatHandling};
 use crate::catalog::model::Candidate;
 use crate::filter::view::{AttemptView, RequestView};
@@ -57,6 +58,8 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
         keep_response_format: candidate.channel.image_edits.response_format
             == ResponseFormatHandling::Forward,
     };
+    let urls = request.state.get::<RequestImageUrls>();
+    let urls = urls.filter(|_| wants_urls(candidate));
     let body = request.body.scanned();
     let (sent, content_type) = match (conversion_for(request, candidate), request.body.form()) {
         (BodyConversion::Multipart, _) => {
@@ -66,12 +69,16 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
             (body, content_type.expect("our boundary is plain text"))
         }
         (BodyConversion::Json, Some(form)) => {
-            let json = images::encode_json(form, FileRepresentation::DataUrls, rewrite)?;
+            let files = urls.map_or(FileRepresentation::DataUrls, RequestImageUrls::of_files);
+            let json = images::encode_json(form, files, rewrite)?;
             (json, HeaderValue::from_static("application/json"))
         }
         (BodyConversion::Json | BodyConversion::Unchanged, _) => {
             if !rewrite.keep_response_format {
                 leave_out(RESPONSE_FORMAT, request, attempt);
+            }
+            if let Some(urls) = urls {
+                urls.replace_data_uris(&mut attempt.edits);
             }
             return Ok(());
         }
@@ -84,10 +91,10 @@ pub(super) fn convert_body(request: &RequestView, attempt: &mut AttemptView) -> 
 fn conversion_for(request: &RequestView, candidate: &Candidate) -> BodyConversion {
     let is_form = request.body.form().is_some();
     match (candidate.channel.image_edits.body, is_form) {
-        (ImageBodyFormat::Json, true) => BodyConversion::Json,
+        (ImageBodyFormat::Json | ImageBodyFormat::JsonWithUrls, true) => BodyConversion::Json,
         (ImageBodyFormat::Multipart, false) => BodyConversion::Multipart,
         (ImageBodyFormat::Unchanged, _)
-        | (ImageBodyFormat::Json, false)
+        | (ImageBodyFormat::Json | ImageBodyFormat::JsonWithUrls, false)
         | (ImageBodyFormat::Multipart, true) => BodyConversion::Unchanged,
     }
 }

@@ -1,7 +1,9 @@
 //! Completes the response to an image edit with the fields and images that the protocol promises.
 
 use super::inline::inline;
+use super::to_urls::to_urls;
 use crate::catalog::egress::EgressPolicy;
+use crate::filter::media_hosting::MediaHosting;
 use crate::filter::view::{RequestView, ResponseView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::images::{self, RequestedImageDelivery, complete};
@@ -37,6 +39,7 @@ pub(super) async fn finish(
     response: &mut ResponseView<'_>,
     body: &mut Bytes,
     egress: &EgressPolicy,
+    hosting: Option<&MediaHosting>,
 ) -> Result<(), Fault> {
     let request = &*response.request;
     let Some(asked) = request.body.document() else {
@@ -63,9 +66,10 @@ pub(super) async fn finish(
     complete(&mut edits, &document, asked, unix_ms() / 1000);
     let is_as_asked = match RequestedImageDelivery::requested_by(asked) {
         None => true,
-        Some(RequestedImageDelivery::Url) => RequestedImageDelivery::Url
-            .mismatched_images(&document)
-            .is_empty(),
+        Some(RequestedImageDelivery::Url) => {
+            let mismatched = RequestedImageDelivery::Url.mismatched_images(&document);
+            mismatched.is_empty() || to_urls(&mismatched, body, hosting, request, &mut edits).await
+        }
         Some(RequestedImageDelivery::Base64) => {
             let mismatched = RequestedImageDelivery::Base64.mismatched_images(&document);
             let fetch = request.fetch.as_deref();

@@ -1,6 +1,7 @@
 """Tests of image edits with the OpenAI SDK."""
 
 import base64
+import urllib.request
 
 import openai
 from openai.types import ImagesResponse
@@ -112,11 +113,21 @@ def a_response_format_that_the_channel_refuses_is_the_gateways_affair(call):
     holds("the answer is a picture", is_picture(answer.data[0].b64_json))
 
 
+@cases(**BOTH)
+def an_image_in_base64_is_had_by_its_url(call):
+    for image in call(response_format="url", n=2).data:
+        equal("base64", image.b64_json, None)
+        with urllib.request.urlopen(image.url) as response:
+            equal("type", response.headers["content-type"], "image/png")
+            holds("the download is a picture", response.read().startswith(b"\x89PNG\r\n\x1a\n"))
+
+
 @case
-def a_response_format_that_cannot_be_had_is_told():
-    answer = edit(client.with_raw_response, response_format="url")
+def a_stream_has_no_urls():
+    answer = client.images.with_raw_response.edit(
+        image=ONE, prompt=PROMPT, model=IMAGE, response_format="url", stream=True
+    )
     equal("ignored", answer.headers["x-headgate-ignored"], "response_format")
-    holds("the answer is a picture", is_picture(answer.parse().data[0].b64_json))
 
 
 @cases(

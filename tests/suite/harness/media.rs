@@ -1,5 +1,6 @@
 //! Gateways with a media store, small files of each kind, and what the simulated provider downloaded.
 
+use super::images::image_config;
 use super::video::{FAMILY_A, FAMILY_B, video_config};
 use super::{Gateway, Simulator, eventually};
 use base64::Engine;
@@ -33,6 +34,19 @@ pub fn media_config(simulator: &Simulator, port: u16) -> Value {
         }
     }
     routes.push(json!({
+        "name": "media", "match": "GET|HEAD /_headgate/media/{token}", "request": ["serve_media"],
+    }));
+    config
+}
+
+/// The configuration of [`image_config`] with a media store that is reached by its public URL.
+pub fn public_images(simulator: &Simulator, directives: &str, image_edit: Value) -> Value {
+    let mut config = image_config(simulator, directives, image_edit);
+    let address = format!("127.0.0.1:{}", free_port());
+    config["server"]["listen"] = json!(address);
+    config["server"]["public_url"] = json!(format!("http://{address}"));
+    config["task_keys"] = json!([TASK_KEY]);
+    config["routes"].as_array_mut().unwrap().push(json!({
         "name": "media", "match": "GET|HEAD /_headgate/media/{token}", "request": ["serve_media"],
     }));
     config

@@ -5,6 +5,7 @@ use crate::json::edit::JsonEdits;
 use crate::json::{DocumentNode, JsonDocument, ValueKind, quoted};
 use bytes::Bytes;
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// Response fields that repeat the request's.
 const ECHOES: [&str; 4] = ["output_format", "background", "quality", "size"];
@@ -75,6 +76,20 @@ impl ImageToConvert<'_> {
             edits.remove_member(url);
         }
         edits.insert_member(self.item, "b64_json", base64);
+    }
+
+    /// Where the response has the text of the image's base64, without its quotes.
+    pub fn base64_span(&self) -> Option<Range<usize>> {
+        let span = self.item.get("b64_json")?.span();
+        Some(span.start + 1..span.end - 1)
+    }
+
+    /// Replaces the image's base64 by its URL, which is given as a JSON string.
+    pub fn refer(&self, edits: &mut JsonEdits, url: Bytes) {
+        if let Some(base64) = self.item.get("b64_json") {
+            edits.remove_member(base64);
+        }
+        edits.insert_member(self.item, "url", url);
     }
 }
 

@@ -33,7 +33,7 @@ fn document(json: &Value) -> JsonDocument {
 
 fn json_with(
     form: &MultipartForm,
-    files: FileRepresentation,
+    files: FileRepresentation<'_>,
     rewrite: ImageRequestRewrite<'_>,
 ) -> Value {
     serde_json::from_slice(&encode_json(form, files, rewrite).unwrap()).unwrap()

@@ -6,6 +6,7 @@ use super::{ImageRequestRewrite, RESPONSE_FORMAT, UnconvertibleField};
 use crate::form::{FormPart, MultipartForm};
 use crate::json::quoted;
 use bytes::Bytes;
+use std::ops::Range;
 
 /// Fields that are numbers in JSON.
 const NUMBERS: [&str; 3] = ["n", "output_compression", "partial_images"];
@@ -14,13 +15,23 @@ const FLAGS: [&str; 1] = ["stream"];
 /// The maximum size of a text field in bytes: that of an image in JSON.
 const TEXT_BYTES_MAX: usize = 20_971_520;
 
+/// The URL at which a file of a form is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileUrl {
+    /// The content of the file within the body.
+    pub span: Range<usize>,
+    pub url: String,
+}
+
 /// How files are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileRepresentation {
+pub enum FileRepresentation<'u> {
     /// As data URLs with their content.
     DataUrls,
     /// As data URLs without content, for filters that only need the structure.
     StandIns,
+    /// As these URLs, and as data URLs where there is none.
+    Urls(&'u [FileUrl]),
 }
 
 /// The members of an edit, collected from the parts of its form.
@@ -61,7 +72,7 @@ pub fn fits_json(form: &MultipartForm) -> Result<(), UnconvertibleField> {
 /// A field is ambiguous (for example because it is repeated), or the form has no image.
 pub fn encode_json(
     form: &MultipartForm,
-    files: FileRepresentation,
+    files: FileRepresentation<'_>,
     rewrite: ImageRequestRewrite<'_>,
 ) -> Result<Bytes, UnconvertibleField> {
     let members = EditFormFields::of(form)?;
@@ -202,12 +213,12 @@ fn twice(part: &FormPart) -> UnconvertibleField {
 /// Writes a JSON object, member by member.
 struct ImageEditJsonWriter<'f> {
     form: &'f MultipartForm,
-    files: FileRepresentation,
+    files: FileRepresentation<'f>,
     out: Vec<u8>,
 }
 
 impl<'f> ImageEditJsonWriter<'f> {
-    fn new(form: &'f MultipartForm, files: FileRepresentation) -> Self {
+    fn new(form: &'f MultipartForm, files: FileRepresentation<'f>) -> Self {
         /// The maximum size of a member without its value, and of a data URL's prefix.
         const ROOM: usize = 128;
         let room: usize = form
@@ -215,6 +226,9 @@ impl<'f> ImageEditJsonWriter<'f> {
             .iter()
             .map(|part| match (part.is_file(), files) {
                 (true, FileRepresentation::StandIns) => ROOM,
+                (true, FileRepresentation::Urls(urls)) if let Some(url) = url_of(part, urls) => {
+                    url.len() + ROOM
+                }
                 (_, _) => encoded_len(part.value.len()) + ROOM,
             })
             .sum();
@@ -276,15 +290,31 @@ impl<'f> ImageEditJsonWriter<'f> {
 }
 
 /// Writes `{"image_url": "data:…"}`.
-fn reference(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileRepresentation) {
+fn reference(
+    out: &mut Vec<u8>,
+    form: &MultipartForm,
+    part: &FormPart,
+    files: FileRepresentation<'_>,
+) {
     out.extend_from_slice(b"{\"image_url\":");
     data_url(out, form, part, files);
     out.push(b'}');
 }
 
-fn data_url(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: FileRepresentation) {
-    if files == FileRepresentation::StandIns {
-        return out.extend_from_slice(b"\"data:image/png;base64,\"");
+fn data_url(
+    out: &mut Vec<u8>,
+    form: &MultipartForm,
+    part: &FormPart,
+    files: FileRepresentation<'_>,
+) {
+    match files {
+        FileRepresentation::StandIns => {
+            return out.extend_from_slice(b"\"data:image/png;base64,\"");
+        }
+        FileRepresentation::Urls(urls) if let Some(url) = url_of(part, urls) => {
+            return out.extend_from_slice(&quoted(url));
+        }
+        FileRepresentation::Urls(_) | FileRepresentation::DataUrls => {}
     }
     let content = &form.body()[part.value.clone()];
     let beginning = format!(
@@ -296,6 +326,12 @@ fn data_url(out: &mut Vec<u8>, form: &MultipartForm, part: &FormPart, files: Fil
     out.pop();
     encode_onto(out, content);
     out.push(b'"');
+}
+
+fn url_of<'u>(part: &FormPart, urls: &'u [FileUrl]) -> Option<&'u str> {
+    let mut urls = urls.iter();
+    let found = urls.find(|file| file.span == part.value)?;
+    Some(&found.url)
 }
 
 fn list<T>(out: &mut Vec<u8>, items: &[T], mut write: impl FnMut(&mut Vec<u8>, &T)) {

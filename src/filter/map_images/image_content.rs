@@ -1,0 +1,136 @@
+//! The content of an image within a body, read piece by piece.
+
+use crate::media::{ContentHasher, ContentInfo, content_type_of};
+use crate::protocol::data_uri::{DataUri, InvalidDataUri};
+use crate::task::media_kind::MediaKind;
+use bytes::Bytes;
+
+/// Bytes by which the kind of content is recognised.
+const START_BYTES: usize = 4 << 10;
+/// Bytes of a file that are read at a time.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// Where the bytes of an image are.
+pub(super) enum ImageContent {
+    Base64(DataUri),
+    File(Bytes),
+}
+
+/// Why content is not stored as an image, for its sender.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InvalidImage {
+    #[error("is an invalid data URI: {0}")]
+    DataUri(#[from] InvalidDataUri),
+    #[error("must be an image, but its content is something else")]
+    NotAnImage,
+}
+
+impl ImageContent {
+    /// Reads the content once, and keeps nothing but what identifies it.
+    ///
+    /// # Errors
+    /// It cannot be decoded, or is no image.
+    pub fn identify(&self) -> Result<ContentInfo, InvalidImage> {
+        let mut identification = Identification::default();
+        match self {
+            Self::Base64(uri) => {
+                let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
+                loop {
+                    decoder.next_piece(&mut piece)?;
+                    if piece.is_empty() {
+                        break;
+                    }
+                    identification.add(&piece);
+                }
+            }
+            Self::File(content) => content
+                .chunks(PIECE_BYTES)
+                .for_each(|piece| identification.add(piece)),
+        }
+        identification.end().ok_or(InvalidImage::NotAnImage)
+    }
+
+    /// The content, whose base64 is known to be valid.
+    pub fn pieces(self) -> Box<dyn Iterator<Item = Bytes> + Send> {
+        match self {
+            Self::Base64(uri) => Box::new(uri.decoded_pieces()),
+            Self::File(content) => Box::new(FilePieces(content)),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Identification {
+    hasher: ContentHasher,
+    size: u64,
+    start: Vec<u8>,
+}
+
+impl Identification {
+    fn add(&mut self, piece: &[u8]) {
+        let missing = START_BYTES - self.start.len();
+        self.start
+            .extend_from_slice(&piece[..missing.min(piece.len())]);
+        self.hasher.update(piece);
+        self.size += piece.len() as u64;
+    }
+
+    /// `None` if the content is no image.
+    fn end(self) -> Option<ContentInfo> {
+        Some(ContentInfo {
+            content_type: content_type_of(MediaKind::Image, &self.start, "")?.to_owned(),
+            digest: self.hasher.digest(),
+            size: self.size,
+        })
+    }
+}
+
+/// The bytes of a file that is in a body.
+struct FilePieces(Bytes);
+
+impl Iterator for FilePieces {
+    type Item = Bytes;
+
+    fn next(&mut self) -> Option<Bytes> {
+        let piece = self.0.split_to(PIECE_BYTES.min(self.0.len()));
+        (!piece.is_empty()).then_some(piece)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::ContentDigest;
+
+    #[test]
+    fn a_file_and_its_base64_are_the_same_content() {
+        let mut file = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+        file.resize(3 * PIECE_BYTES + 1, 7);
+        let mut base64 = Vec::new();
+        crate::protocol::images::encode_onto(&mut base64, &file);
+        for content in [
+            ImageContent::Base64(DataUri::of_base64(base64.into())),
+            ImageContent::File(file.clone().into()),
+        ] {
+            let identified = content.identify().unwrap();
+            assert_eq!(identified.digest, ContentDigest::of(&file));
+            assert_eq!(identified.size, file.len() as u64);
+            assert_eq!(identified.content_type, "image/png");
+            let pieces: Vec<Bytes> = content.pieces().collect();
+            assert_eq!(pieces.concat(), file);
+        }
+    }
+
+    #[test]
+    fn what_is_no_image_is_named() {
+        for (text, reason) in [
+            ("aGVsbG8=", "must be an image"),
+            ("", "must be an image"),
+            ("A", "base64 is invalid"),
+        ] {
+            let content = ImageContent::Base64(DataUri::of_base64(text.into()));
+            let error = content.identify().unwrap_err().to_string();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}
