@@ -18,7 +18,7 @@ use std::thread;
 use std::time::Duration;
 use tokio::runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 /// How often a draining process checks whether it is idle.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -27,6 +27,9 @@ const ABORT_GRACE: Duration = Duration::from_secs(2);
 
 /// How long the process waits at its end for queued writes of the state store.
 const STATE_FLUSH: Duration = Duration::from_secs(2);
+
+/// How long the process waits at its end until the ends of paid creates are stored.
+const CREATES_STORED_WAIT: Duration = Duration::from_secs(10);
 
 /// What the lifecycle of a process needs.
 pub struct ProcessLifecycle {
@@ -82,7 +85,10 @@ impl ProcessLifecycle {
         supervisor::serving();
         let cause = self.serve(&mut signals).await;
         tokio::select! {
-            () = self.drain(cause) => {}
+            () = async {
+                self.drain(cause).await;
+                self.until_creates_are_stored().await;
+            } => {}
             // A second signal to a draining process ends it at once.
             () = signals.forced_exit(cause) => {}
         }
@@ -163,6 +169,16 @@ impl ProcessLifecycle {
             {
                 return;
             }
+        }
+    }
+
+    /// Waits until the store has the ends of paid creates, on which their retries depend.
+    async fn until_creates_are_stored(&self) {
+        let stored = self.reloader.until_creates_are_stored();
+        if timeout(CREATES_STORED_WAIT, stored).await.is_err() {
+            tracing::warn!(
+                "ends of paid creates are not stored; their outcome will be listed as unknown"
+            );
         }
     }
 

@@ -1,20 +1,22 @@
-//! `headgate task`: lists paid creates that are not settled.
+//! `headgate task`: lists paid creates that are not settled, and settles them.
 
 use super::CommandError;
-use crate::journal::{CreateState, UnsettledCreate, unsettled};
+use crate::journal::{CreateState, FoundOutcome, SettleResult, UnsettledCreate, settle, unsettled};
 use crate::observe::timestamp::rfc3339;
 use crate::snapshot::{self, BuiltSnapshot, SharedState};
-use crate::state::StateStore;
 use crate::state::settings::StoreSettings;
+use crate::state::{StateStore, StoreUnavailable};
 use serde::Serialize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 #[derive(clap::Subcommand)]
 pub enum TaskCommand {
-    /// Lists creates whose outcome is unknown, and answers that are not known to have reached a caller.
+    /// Lists creates whose outcome is unknown, and responses that are not known to have reached a caller.
     Unknown(UnknownArgs),
+    /// Settles a create whose outcome is unknown, once the provider has told you whether it was made.
+    Settle(SettleArgs),
 }
 
 #[derive(clap::Args)]
@@ -25,6 +27,25 @@ pub struct UnknownArgs {
     /// Prints a JSON array.
     #[arg(long)]
     json: bool,
+}
+
+#[derive(clap::Args)]
+pub struct SettleArgs {
+    /// The `request_id` or `key_sha256` that `headgate task unknown` lists.
+    id: String,
+    /// The provider made it: its key stays in use, and a retry gets 409 `answer_not_kept`.
+    #[arg(
+        long,
+        required_unless_present = "not_made",
+        conflicts_with = "not_made"
+    )]
+    made: bool,
+    /// The provider did not make it: a retry with its key is sent.
+    #[arg(long)]
+    not_made: bool,
+    /// Path of the configuration file, whose `state` is changed.
+    #[arg(long, short, default_value = "routes.yaml")]
+    config: PathBuf,
 }
 
 /// How long the store is given to connect.
@@ -52,14 +73,14 @@ struct UnsettledCreateJson<'c> {
 }
 
 pub fn run(command: &TaskCommand) -> Result<(), CommandError> {
-    let TaskCommand::Unknown(args) = command;
-    let shared = SharedState::default();
-    let BuiltSnapshot { snapshot, .. } = snapshot::build(&args.config, &shared)?;
-    let store = open(&snapshot.state)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let (creates, unreadable) = runtime.block_on(read(&*store))?;
+    match command {
+        TaskCommand::Unknown(args) => list_unknown(args),
+        TaskCommand::Settle(args) => settle_one(args),
+    }
+}
+
+fn list_unknown(args: &UnknownArgs) -> Result<(), CommandError> {
+    let (creates, unreadable) = with_store(&args.config, async |store| unsettled(store).await)?;
     let creates: Vec<_> = creates.iter().map(UnsettledCreateJson::of).collect();
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&creates)?),
@@ -69,6 +90,50 @@ pub fn run(command: &TaskCommand) -> Result<(), CommandError> {
         eprintln!("{unreadable} records are of a later version of headgate and are not listed");
     }
     Ok(())
+}
+
+fn settle_one(args: &SettleArgs) -> Result<(), CommandError> {
+    let (outcome, effect) = match args.made {
+        true => (FoundOutcome::Made, "made; its key stays in use"),
+        false => (FoundOutcome::NotMade, "not made; its key is free"),
+    };
+    let id = &args.id;
+    let result = with_store(&args.config, async |store| settle(store, id, outcome).await)?;
+    match result {
+        SettleResult::Settled { request_id } => {
+            println!("{request_id} is settled as {effect}");
+            Ok(())
+        }
+        SettleResult::NotFound => Err(CommandError::new(format!(
+            "error: no create of unknown outcome has the request id or key {id}; run `headgate task unknown`"
+        ))),
+        SettleResult::Changed => Err(CommandError::new(
+            "error: the record was changed at the same time; run `headgate task unknown` again",
+        )),
+    }
+}
+
+/// Does something with the store of a configuration as soon as it is connected.
+fn with_store<T>(
+    config: &Path,
+    work: impl AsyncFn(&dyn StateStore) -> Result<T, StoreUnavailable>,
+) -> Result<T, CommandError> {
+    let shared = SharedState::default();
+    let BuiltSnapshot { snapshot, .. } = snapshot::build(config, &shared)?;
+    let store = open(&snapshot.state)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    runtime.block_on(async {
+        let until = Instant::now() + CONNECT_TIMEOUT;
+        loop {
+            match work(&*store).await {
+                Ok(result) => return Ok(result),
+                Err(error) if Instant::now() >= until => return Err(error.into()),
+                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+            }
+        }
+    })
 }
 
 /// Opens the store, and creates none.
@@ -88,18 +153,6 @@ fn open(settings: &StoreSettings) -> Result<Arc<dyn StateStore>, CommandError> {
     match store.records().is_durable() {
         true => Ok(store),
         false => Err(CommandError::new("error: cannot open the state store")),
-    }
-}
-
-/// Reads the records as soon as the store is connected.
-async fn read(store: &dyn StateStore) -> Result<(Vec<UnsettledCreate>, usize), CommandError> {
-    let until = Instant::now() + CONNECT_TIMEOUT;
-    loop {
-        match unsettled(store).await {
-            Ok(read) => return Ok(read),
-            Err(error) if Instant::now() >= until => return Err(error.into()),
-            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-        }
     }
 }
 
@@ -136,7 +189,7 @@ impl<'c> UnsettledCreateJson<'c> {
                 upstream_request_id,
                 ..
             } => (upstream_request_id.as_deref(), None),
-            CreateState::Answer { response_id, .. } => (None, response_id.as_deref()),
+            CreateState::Accepted { response_id, .. } => (None, response_id.as_deref()),
             CreateState::Reserved { .. } | CreateState::Sending { .. } => (None, None),
         };
         Self {

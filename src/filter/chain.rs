@@ -22,6 +22,8 @@ pub struct NamedFilter {
 #[derive(Clone, Default)]
 pub struct RequestChain {
     filters: Vec<NamedFilter>,
+    /// In the order in which they see an attempt.
+    attempt_filters: Vec<Arc<dyn Filter>>,
     body_need: RequestBodyNeed,
 }
 
@@ -55,7 +57,13 @@ impl RequestChain {
     pub fn new(filters: Vec<NamedFilter>) -> Self {
         let body_need = filters.iter().map(NamedFilter::body_need).max();
         let body_need = body_need.unwrap_or_default();
-        Self { filters, body_need }
+        let mut attempt_filters: Vec<_> = filters.iter().map(|one| one.filter.clone()).collect();
+        move_to_end(&mut attempt_filters);
+        Self {
+            filters,
+            attempt_filters,
+            body_need,
+        }
     }
 
     /// All filters of the chain, in order.
@@ -68,8 +76,8 @@ impl RequestChain {
         let others = self.filters.iter();
         let others = others.filter(|named| !named.kind.provides(provision));
         Self {
-            filters: others.cloned().collect(),
             body_need: self.body_need,
+            ..Self::new(others.cloned().collect())
         }
     }
 
@@ -109,7 +117,7 @@ impl RequestChain {
         request: &RequestView,
         attempt: &mut AttemptView,
     ) -> Result<(), Fault> {
-        for NamedFilter { filter, .. } in &self.filters {
+        for filter in &self.attempt_filters {
             filter.on_attempt(request, attempt).decided().await?;
         }
         Ok(())
@@ -122,15 +130,21 @@ impl RequestChain {
     }
 }
 
+/// Moves the filters that run last behind all others.
+fn move_to_end(filters: &mut [Arc<dyn Filter>]) {
+    filters.sort_by_key(|filter| filter.declare().runs_last);
+}
+
 impl ResponseChain {
     /// `request_filters` are the filters of the same route's request chain. They are appended in reverse order, since a
     /// filter that changed the request may have to change the response back.
     pub fn new(filters: Vec<NamedFilter>, request_filters: &[NamedFilter]) -> Self {
-        let all: Vec<_> = filters
+        let mut all: Vec<_> = filters
             .iter()
             .chain(request_filters.iter().rev())
             .map(|named| named.filter.clone())
             .collect();
+        move_to_end(&mut all);
         let with = |wanted: fn(FilterDeclaration) -> bool| {
             all.iter()
                 .filter(|filter| wanted(filter.declare()))
@@ -245,6 +259,7 @@ mod tests {
         fn declare(&self) -> FilterDeclaration {
             FilterDeclaration {
                 response_body: ResponseBodyAccess::Replace,
+                runs_last: self.0 == "last",
                 ..FilterDeclaration::default()
             }
         }
@@ -284,8 +299,8 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn response_filters_run_in_reverse_request_order() {
-        let request_chain = RequestChain::new(recorders(&["first", "second"]));
+    async fn response_filters_run_in_reverse_request_order_and_those_that_run_last_after_all() {
+        let request_chain = RequestChain::new(recorders(&["first", "last", "second"]));
         let response_chain =
             ResponseChain::new(recorders(&["third", "fourth"]), request_chain.filters());
         let mut request = RequestView::new(
@@ -301,7 +316,7 @@ mod tests {
             request_chain.on_head(&mut request).await,
             Ok(FilterAction::Continue)
         ));
-        assert_eq!(seen(&request.headers), ["first", "second"]);
+        assert_eq!(seen(&request.headers), ["first", "last", "second"]);
         let mut headers = HeaderMap::new();
         let mut response = ResponseView {
             request: &mut request,
@@ -314,7 +329,8 @@ mod tests {
         let mut body = Bytes::new();
         let replaced = response_chain.replace_body(&mut response, &mut body).await;
         assert!(replaced.is_ok());
-        assert_eq!(seen(&headers), ["third", "fourth", "second", "first"]);
-        assert_eq!(body, "third fourth second first ");
+        let order = ["third", "fourth", "second", "first", "last"];
+        assert_eq!(seen(&headers), order);
+        assert_eq!(body, "third fourth second first last ");
     }
 }

@@ -86,6 +86,8 @@ pub enum FilterProvision {
     Reply,
     /// Identification of the sender by a token in the path, in place of a caller's key.
     PathToken,
+    /// A record of each paid create, under which it is made once.
+    CreateRecord,
 }
 
 /// What the configuration provides for building filters.

@@ -1,36 +1,40 @@
-//! `idempotency`: each paid create is made once. Duplicates under an `Idempotency-Key` get the answer of the first.
+//! `idempotency`: each paid create is made once. Duplicates under an `Idempotency-Key` get the response of the first.
 
+mod claim;
 mod fault;
 mod fingerprint;
+mod recorded_response;
 mod stream_recording;
 
 use super::descriptor::{
     BuildContext, ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite,
-    InvalidSettings, read_settings_or_default, settings_schema,
+    FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
 };
 use super::settlement::Settlement;
-use super::stream_info::{IdempotencyOutcome, UpstreamProcessing};
+use super::stream_info::UpstreamProcessing;
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
-use super::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply, ResponseBodyAccess};
+use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::journal::{
-    ANSWER_BYTES_MAX, AnswerReplay, CreateEnd, CreateJournal, CreateRequest, JournalEntry,
-    JournalLimits, KeyClaim, KeyedRequest, RecordedAnswer,
+    CreateEnd, CreateJournal, CreateRequest, JournalEntry, JournalLimits, KeyedRequest,
+    RecordedBody, RecordedResponse,
 };
+use crate::media::MediaStore;
 use crate::protocol::Protocol;
-use crate::protocol::fault::Fault;
 use crate::scalar::HumanDuration;
 use crate::state::StateStore;
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use claim::{UndeliveredReplay, key_of};
+use http::{HeaderName, HeaderValue};
+use recorded_response::{ResponseBodyStore, recorded_headers};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
-use stream_recording::StreamRecording;
+use stream_recording::{RecordingsMemory, StreamRecording};
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "idempotency",
-    summary: "Makes each paid create once: requests with the same `Idempotency-Key` get the answer of the first, and creates whose outcome is unknown are recorded.",
+    summary: "Makes each paid create once: requests with the same `Idempotency-Key` get the response of the first, and creates whose outcome is unknown are recorded.",
     side: ChainSide::Request,
     placement: FilterPlacement {
         after: &["validate"],
@@ -40,7 +44,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             FilterPrerequisite::Caller,
             FilterPrerequisite::Model,
         ],
-        reason: ", so that a recorded answer costs nothing and is the caller's",
+        provides: &[FilterProvision::CreateRecord],
+        reason: ", so that a recorded response costs nothing and is the caller's",
         ..FilterPlacement::ANYWHERE
     },
     settings: Some(settings_schema::<IdempotencyConfig>),
@@ -50,24 +55,20 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 
 /// The caller's key.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
-/// Another spelling of the header, which some servers accept.
-const KEY_WITH_UNDERSCORE: &str = "idempotency_key";
-/// Set on an answer that was recorded.
-const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
 
 /// Settings of `idempotency`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 struct IdempotencyConfig {
-    /// How long an answer is kept for its key, from the end of the create. Default: 24h.
+    /// How long a response is kept for its key, from the end of the create. Default: 24h.
     keep: HumanDuration,
     /// How long a create is kept whose outcome is unknown; at least `keep`. Default: 168h.
     keep_unknown: HumanDuration,
     /// How long after its start a create is waited for by its duplicates; afterwards they get 409 with `retry-after`.
     /// Default: 10m.
     wait: HumanDuration,
-    /// Maximum number of keys of one caller that are kept, 1 to 1000000; a create with a further key gets 503.
-    /// Default: 10000.
+    /// Maximum number of keys of one caller that are kept, 1 to 1000000, apart from those whose outcome is unknown; a
+    /// create with a further key gets 503. Default: 100000.
     #[schemars(range(min = 1, max = 1_000_000))]
     keys_max: u32,
 }
@@ -78,7 +79,7 @@ impl Default for IdempotencyConfig {
             keep: HumanDuration::seconds(24 * 60 * 60),
             keep_unknown: HumanDuration::seconds(7 * 24 * 60 * 60),
             wait: HumanDuration::seconds(10 * 60),
-            keys_max: 10_000,
+            keys_max: 100_000,
         }
     }
 }
@@ -86,6 +87,9 @@ impl Default for IdempotencyConfig {
 struct IdempotencyFilter {
     state: Arc<dyn StateStore>,
     journal: Arc<CreateJournal>,
+    /// Where bodies of responses are that are too large for records.
+    media: Arc<MediaStore>,
+    recordings: RecordingsMemory,
     route: Arc<str>,
     limits: JournalLimits,
     wait_max: Duration,
@@ -93,12 +97,6 @@ struct IdempotencyFilter {
 
 /// The idempotency key for providers that take one.
 struct UpstreamKey(HeaderValue);
-
-/// A replay of an answer that had reached no caller before.
-struct UndeliveredReplay {
-    record_key: Arc<str>,
-    version: u64,
-}
 
 impl IdempotencyFilter {
     fn build(
@@ -111,11 +109,7 @@ impl IdempotencyFilter {
             wait,
             keys_max,
         } = read_settings_or_default(settings)?;
-        let is_paid = matches!(
-            context.protocol,
-            Some(Protocol::ImageEdit | Protocol::Video | Protocol::FamilyA | Protocol::FamilyB)
-        );
-        if !is_paid {
+        if !context.protocol.is_some_and(Protocol::creates_paid_work) {
             return Err(InvalidSettings::new(
                 "`idempotency` requires a route with `protocol: image_edit`, `video`, `family_a` or `family_b`",
             )
@@ -139,20 +133,36 @@ impl IdempotencyFilter {
         Ok(Self {
             state: context.state.clone(),
             journal: context.journal.clone(),
+            media: context.media.clone(),
+            recordings: RecordingsMemory::default(),
             route: context.route.into(),
             limits: JournalLimits {
                 keep: keep.duration(),
                 keep_unknown: keep_unknown.duration(),
-                records_max: keys_max,
+                keys_max,
             },
             wait_max: wait.duration(),
         })
     }
 }
 
+impl IdempotencyFilter {
+    fn response_store(&self, request: &RequestView) -> ResponseBodyStore {
+        ResponseBodyStore {
+            media: self.media.clone(),
+            caller: request.caller.as_ref().map(|caller| caller.name.clone()),
+            request_id: request.id.clone(),
+            keep: self.limits.keep,
+        }
+    }
+}
+
 impl Filter for IdempotencyFilter {
     fn declare(&self) -> FilterDeclaration {
         FilterDeclaration {
+            // What is sent upstream is stored after everything that could prevent it, and what the caller gets is
+            // recorded as the caller gets it.
+            runs_last: true,
             response_body: ResponseBodyAccess::Replace,
             events: ResponseBodyAccess::Observe,
             ..FilterDeclaration::default()
@@ -176,15 +186,17 @@ impl Filter for IdempotencyFilter {
         match key_of(&request.headers) {
             Err(fault) => HookResult::fail(fault),
             Ok(None) => {
-                let entry = JournalEntry::without_key(&self.state, &create, self.limits);
+                let journal = &self.journal;
+                let entry = journal.entry_without_key(&self.state, &create, self.limits);
                 request.state.set(entry);
                 HookResult::next()
             }
             Ok(Some(key)) => {
                 let keyed = KeyedRequest {
                     record_key: fingerprint::record_key(&create, key),
-                    fingerprint: fingerprint::of_body(&request.body),
+                    fingerprint: fingerprint::of_request(request),
                     wait_max: self.wait_max,
+                    body_bytes: request.body.len(),
                 };
                 HookResult::later(self.claim(request, create, keyed))
             }
@@ -196,9 +208,6 @@ impl Filter for IdempotencyFilter {
         request: &'a RequestView,
         attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
-        // The key is the caller's. At the provider it would be one of the whole account.
-        attempt.headers.remove(KEY);
-        attempt.headers.remove(KEY_WITH_UNDERSCORE);
         let Some(entry) = request.state.get::<JournalEntry>() else {
             return HookResult::done();
         };
@@ -216,7 +225,7 @@ impl Filter for IdempotencyFilter {
     }
 
     fn on_response_head(&self, response: &mut ResponseView<'_>) {
-        StreamRecording::begin(response);
+        StreamRecording::begin(response, &self.recordings);
     }
 
     fn on_response_body<'a>(
@@ -230,18 +239,22 @@ impl Filter for IdempotencyFilter {
         let Some(entry) = response.request.state.get::<JournalEntry>() else {
             return HookResult::done();
         };
-        let is_kept = entry.has_key() && body.len() <= ANSWER_BYTES_MAX;
-        let answer = is_kept.then(|| RecordedAnswer {
+        let head = entry.has_key().then(|| RecordedResponse {
             status: response.status.as_u16(),
             headers: recorded_headers(response.headers),
-            body: body.clone(),
+            body: RecordedBody::default(),
         });
         let response_id = response.request.info.response_id.clone();
         let id = response.request.id.clone();
+        let (store, body) = (self.response_store(response.request), body.clone());
         HookResult::later(async move {
+            let response = match head {
+                Some(head) => store.keep(head, body).await,
+                None => None,
+            };
             // What was paid for is delivered in any case; the end of the entry tries to store it again.
-            if let Err(error) = entry.record_answer(answer, response_id).await {
-                tracing::warn!(id = &*id, %error, "cannot store the answer to a paid create; it is tried again");
+            if let Err(error) = entry.record_response(response, response_id).await {
+                tracing::warn!(id = &*id, %error, "cannot store the response to a paid create; it is tried again");
             }
             Ok(())
         })
@@ -261,7 +274,7 @@ impl Filter for IdempotencyFilter {
                 record_key,
                 version,
             } = replay;
-            CreateJournal::note_delivery(self.state.clone(), record_key, version);
+            CreateJournal::record_delivery(self.state.clone(), record_key, version);
         }
         let Some(entry) = request.state.take::<JournalEntry>() else {
             return;
@@ -271,14 +284,17 @@ impl Filter for IdempotencyFilter {
         let is_delivered = matches!(settlement, Settlement::Complete | Settlement::UsageMissing);
         let is_whole_stream = info.is_stream_whole && recording.is_some();
         let end = match info.processing {
-            _ if entry.has_answer() => CreateEnd::Recorded { is_delivered },
-            UpstreamProcessing::Unsent | UpstreamProcessing::Refused => CreateEnd::Freed,
+            _ if entry.has_response() => CreateEnd::AlreadyRecorded { is_delivered },
+            UpstreamProcessing::Unsent | UpstreamProcessing::Refused => CreateEnd::NotMade,
             // A body that was too large for filters was delivered without them.
-            UpstreamProcessing::Accepted if is_whole_stream || is_delivered => CreateEnd::Answer {
-                answer: recording.and_then(StreamRecording::into_answer),
-                response_id: info.response_id.clone(),
-                is_delivered,
-            },
+            UpstreamProcessing::Accepted if is_whole_stream || is_delivered => {
+                CreateEnd::Accepted {
+                    // A stream's is added when it is stored.
+                    response: None,
+                    response_id: info.response_id.clone(),
+                    is_delivered,
+                }
+            }
             UpstreamProcessing::Accepted | UpstreamProcessing::Unknown => {
                 let id = info.upstream_request_id.as_ref();
                 CreateEnd::OutcomeUnknown {
@@ -288,109 +304,21 @@ impl Filter for IdempotencyFilter {
             }
         };
         request.info.create_end = Some(end.name());
-        entry.end(end);
-    }
-}
-
-impl IdempotencyFilter {
-    async fn claim(
-        &self,
-        request: &mut RequestView,
-        create: CreateRequest,
-        keyed: KeyedRequest,
-    ) -> Result<FilterAction, Fault> {
-        let claim = self
-            .journal
-            .claim(&self.state, &create, &keyed, self.limits)
-            .await;
-        let (outcome, action) = match claim {
-            Ok(KeyClaim::First(entry)) => {
-                let key = fingerprint::upstream_key(&keyed.record_key, &keyed.fingerprint);
-                request.state.set(UpstreamKey(key));
-                request.state.set(entry);
-                request.detaches = true;
-                (IdempotencyOutcome::First, Ok(FilterAction::Continue))
-            }
-            Ok(KeyClaim::Answer(AnswerReplay {
-                answer,
-                undelivered,
-            })) => {
-                if let Some(version) = undelivered {
-                    request.state.set(UndeliveredReplay {
-                        record_key: keyed.record_key,
-                        version,
-                    });
-                }
-                (
-                    IdempotencyOutcome::Replayed,
-                    Ok(FilterAction::LocalReply(replay(answer))),
-                )
-            }
-            Ok(KeyClaim::AnswerNotKept { request_id }) => (
-                IdempotencyOutcome::AnswerNotKept,
-                Err(fault::answer_not_kept(&request_id)),
+        match (end, recording) {
+            (
+                CreateEnd::Accepted {
+                    response_id,
+                    is_delivered,
+                    ..
+                },
+                Some(recording),
+            ) => recording.end(
+                entry,
+                response_id,
+                is_delivered,
+                self.response_store(request),
             ),
-            Ok(KeyClaim::OutcomeUnknown { request_id }) => (
-                IdempotencyOutcome::OutcomeUnknown,
-                Err(fault::outcome_unknown(&request_id)),
-            ),
-            Ok(KeyClaim::OtherRequest) => (IdempotencyOutcome::KeyReused, Err(fault::key_reused())),
-            Ok(KeyClaim::InFlight) => (IdempotencyOutcome::KeyInUse, Err(fault::key_in_use())),
-            Err(error) => (IdempotencyOutcome::NotStored, Err(fault::not_stored(error))),
-        };
-        request.info.idempotency = Some(outcome);
-        action
-    }
-}
-
-/// The caller's key, if it sent one.
-fn key_of(headers: &HeaderMap) -> Result<Option<&str>, Fault> {
-    const BYTES_MAX: usize = 255;
-    let mut keys = headers.get_all(KEY).iter();
-    let Some(key) = keys.next() else {
-        return Ok(None);
-    };
-    let is_visible = |key: &str| key.bytes().all(|byte| byte.is_ascii_graphic());
-    match (key.to_str(), keys.next()) {
-        (Ok(key), None) if (1..=BYTES_MAX).contains(&key.len()) && is_visible(key) => Ok(Some(key)),
-        (_, None) => Err(fault::invalid_key(key.len())),
-        (_, Some(_)) => Err(fault::repeated_key()),
-    }
-}
-
-/// The headers of an answer without those of its exchange.
-fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
-    let is_of_exchange = |name: &str| {
-        matches!(
-            name,
-            "content-length"
-                | "date"
-                | "openai-processing-ms"
-                | "retry-after"
-                | "retry-after-ms"
-                | "x-headgate-attempts"
-                | "x-request-id"
-        ) || name.starts_with("x-ratelimit-")
-    };
-    let recorded = headers.iter();
-    recorded
-        .filter(|(name, _)| !is_of_exchange(name.as_str()))
-        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
-        .collect()
-}
-
-fn replay(answer: RecordedAnswer) -> LocalReply {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &answer.headers {
-        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
-            headers.append(name, value);
+            (end, _) => entry.end(end),
         }
-    }
-    headers.insert(REPLAYED, HeaderValue::from_static("true"));
-    headers.remove(header::CONTENT_LENGTH);
-    LocalReply {
-        status: StatusCode::from_u16(answer.status).unwrap_or(StatusCode::OK),
-        headers,
-        body: answer.body,
     }
 }

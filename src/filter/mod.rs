@@ -47,6 +47,8 @@ use view::{AttemptView, EventView, RequestView, ResponseView};
 ///   response chain in the configured order, then for the filters of the request chain in reverse order: the first
 ///   filter that changed the request is the last to change the response. Only filters that declare access see bodies
 ///   and events.
+/// - `on_attempt` and the response hooks of a filter that declares [`FilterDeclaration::runs_last`] run after those of all
+///   others.
 /// - `on_done` runs for all filters of both chains, in the configured order.
 ///
 /// Each hook runs for the whole chain before the next hook starts. A filter stores data for its later hooks in
@@ -117,6 +119,8 @@ pub struct FilterDeclaration {
     pub events: ResponseBodyAccess,
     /// How long the provider of a stream may be silent before the caller gets a keep-alive comment.
     pub heartbeat: Option<Duration>,
+    /// `on_attempt` and the response hooks run after those of all other filters.
+    pub runs_last: bool,
     /// The filter replies to every request: its route needs no channel, and later filters never run `on_body`.
     pub replies_always: bool,
 }

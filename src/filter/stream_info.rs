@@ -71,11 +71,11 @@ pub enum UpstreamProcessing {
 pub enum IdempotencyOutcome {
     /// The key is new, or free again.
     First,
-    /// The caller got the recorded answer.
+    /// The caller got the recorded response.
     Replayed,
     KeyReused,
     KeyInUse,
-    AnswerNotKept,
+    ResponseNotKept,
     OutcomeUnknown,
     /// The key could not be stored.
     NotStored,
@@ -100,7 +100,7 @@ impl IdempotencyOutcome {
             Self::Replayed => "replayed",
             Self::KeyReused => "key_reused",
             Self::KeyInUse => "key_in_use",
-            Self::AnswerNotKept => "answer_not_kept",
+            Self::ResponseNotKept => "answer_not_kept",
             Self::OutcomeUnknown => "outcome_unknown",
             Self::NotStored => "not_stored",
         }

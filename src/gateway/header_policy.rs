@@ -36,6 +36,20 @@ fn is_withheld_from_providers(name: &str) -> bool {
         || names_credential(name.as_bytes())
 }
 
+/// Removes a caller's idempotency key from a request for paid work. At the provider it would be one of the whole
+/// account, and another caller's request with the same key would get the response.
+pub fn remove_idempotency_key(headers: &mut HeaderMap) {
+    for name in [
+        "idempotency-key",
+        // Other spellings, which some servers accept.
+        "idempotency_key",
+        "x-idempotency-key",
+        "x_idempotency_key",
+    ] {
+        headers.remove(name);
+    }
+}
+
 /// The caller's key, from either header that `authenticate` reads.
 pub struct CallerKeyToStrip<'h>([Option<&'h [u8]>; 2]);
 

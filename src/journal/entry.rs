@@ -1,106 +1,59 @@
 //! The entry of a create in the journal, as the exchange that owns it changes it.
 
+use super::end::{CreateEnd, EndTask, PendingEnds};
 use super::in_flight::InFlightKey;
-use super::record::{CreateRecord, CreateState, RecordedAnswer};
+use super::record::{CreateState, RecordedResponse};
 use super::versioned_record::VersionedRecord;
-use super::{CreateJournal, CreateRequest, JournalError, JournalLimits, LEASE, lease_ms};
-use crate::state::StateStore;
+use super::{CreateJournal, JournalError, LEASE, lease_ms};
 use crate::state::records::{Record, RecordKind};
-use std::future::Future;
+use std::future::{Future, ready};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
-
-/// How often the end of a create is tried to be stored; after that its lease expires, and its outcome is unknown.
-const END_ATTEMPTS: u32 = 8;
-/// The wait before the second of these attempts; it doubles with each.
-const END_RETRY: Duration = Duration::from_millis(250);
 
 /// The entry of one create. Its changes are stored one after the other, and none is cancelled once it began: whoever
 /// waits for one may leave. An entry that is dropped without an end gets the one that is safe.
 pub struct JournalEntry(Arc<EntryCell>);
 
-/// How a create ended.
-#[derive(Debug)]
-pub enum CreateEnd {
-    /// The provider has nothing, or refused it. The record is removed.
-    Freed,
-    /// The provider accepted it. The answer is `None` if it is not kept.
-    Answer {
-        answer: Option<RecordedAnswer>,
-        response_id: Option<String>,
-        is_delivered: bool,
-    },
-    /// The answer was recorded before.
-    Recorded { is_delivered: bool },
-    /// The provider may have accepted it.
-    OutcomeUnknown { upstream_request_id: Option<String> },
-}
-
-impl CreateEnd {
-    /// The value in metrics.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::Freed => "freed",
-            Self::Answer { .. } | Self::Recorded { .. } => "answer",
-            Self::OutcomeUnknown { .. } => "outcome_unknown",
-        }
-    }
-}
-
 struct EntryCell {
     kind: RecordKind,
     key: Arc<str>,
-    has_answer: AtomicBool,
-    has_ended: AtomicBool,
+    has_response: AtomicBool,
+    /// Whether its owner gave it an end.
+    has_end: AtomicBool,
+    pending_ends: PendingEnds,
     progress: Mutex<CreateProgress>,
 }
 
 /// How far the create has come.
 struct CreateProgress {
     stored: VersionedRecord,
-    is_answer_stored: bool,
+    is_response_stored: bool,
+    /// Whether the end is known. Then nothing extends the lease.
+    is_ending: bool,
     /// Until the create has an end that its duplicates may read.
     in_flight: Option<InFlightKey>,
 }
 
-/// What is left to do in the store when a create ends.
-#[derive(Clone, Copy)]
-enum StoreTask {
-    Nothing,
-    Write,
-    Remove,
-}
-
 impl JournalEntry {
-    /// The entry of a create without a key. Nothing is stored before it is sent.
-    pub fn without_key(
-        store: &Arc<dyn StateStore>,
-        request: &CreateRequest,
-        limits: JournalLimits,
-    ) -> Self {
-        let key = request.request_id.clone();
-        let record = CreateRecord::new(request, None);
-        Self::new(store, RecordKind::PaidCreate, key, record, limits)
-    }
-
+    /// An entry of which nothing is stored.
     pub(super) fn new(
-        store: &Arc<dyn StateStore>,
         kind: RecordKind,
         key: Arc<str>,
-        record: CreateRecord,
-        limits: JournalLimits,
+        stored: VersionedRecord,
+        pending_ends: PendingEnds,
     ) -> Self {
         Self(Arc::new(EntryCell {
             kind,
-            key: key.clone(),
-            has_answer: AtomicBool::new(false),
-            has_ended: AtomicBool::new(false),
+            key,
+            has_response: AtomicBool::new(false),
+            has_end: AtomicBool::new(false),
+            pending_ends,
             progress: Mutex::new(CreateProgress {
-                stored: VersionedRecord::new(store, kind, key, record, limits),
-                is_answer_stored: false,
+                stored,
+                is_response_stored: false,
+                is_ending: false,
                 in_flight: None,
             }),
         }))
@@ -139,7 +92,7 @@ impl JournalEntry {
     /// It is not stored.
     pub async fn begin_sending(&self, channel: &str) -> Result<(), JournalError> {
         let (cell, channel) = (self.0.clone(), channel.to_owned());
-        uncancelled(async move {
+        run_to_end(async move {
             let mut progress = cell.progress.lock().await;
             let is_first = progress.stored.is_absent();
             progress.stored.record.state = CreateState::Sending {
@@ -155,34 +108,34 @@ impl JournalEntry {
         .await
     }
 
-    /// Stores the provider's answer, before the caller gets it.
+    /// Stores the provider's response, before the caller gets it.
     ///
     /// # Errors
     /// It is not stored yet. The end of the entry tries again.
-    pub async fn record_answer(
+    pub async fn record_response(
         &self,
-        answer: Option<RecordedAnswer>,
+        response: Option<RecordedResponse>,
         response_id: Option<String>,
     ) -> Result<(), JournalError> {
         let cell = self.0.clone();
-        cell.has_answer.store(true, Ordering::Relaxed);
-        uncancelled(async move {
+        cell.has_response.store(true, Ordering::Relaxed);
+        run_to_end(async move {
             let mut progress = cell.progress.lock().await;
-            progress.set_answer(answer, response_id, false);
+            progress.set_response(response, response_id, false);
             progress.stored.write().await?;
-            progress.is_answer_stored = true;
+            progress.is_response_stored = true;
             progress.in_flight = None;
             Ok(())
         })
         .await
     }
 
-    /// Whether the answer was recorded, or is to be when the entry ends.
-    pub fn has_answer(&self) -> bool {
-        self.0.has_answer.load(Ordering::Relaxed)
+    /// Whether the response was recorded, or is to be when the entry ends.
+    pub fn has_response(&self) -> bool {
+        self.0.has_response.load(Ordering::Relaxed)
     }
 
-    /// Whether the create has a key, under which its answer is kept.
+    /// Whether the create has a key, under which its response is kept.
     pub fn has_key(&self) -> bool {
         self.0.kind == RecordKind::IdempotencyKey
     }
@@ -190,7 +143,12 @@ impl JournalEntry {
     /// Ends the entry. The end is stored in the background; until then the record is one from which nothing is sent
     /// again.
     pub fn end(self, end: CreateEnd) {
-        self.0.clone().end(end);
+        self.end_after(ready(end));
+    }
+
+    /// Ends the entry when its end is known; until then its lease is renewed, and its duplicates wait.
+    pub fn end_after(self, end: impl Future<Output = CreateEnd> + Send + 'static) {
+        self.0.clone().end_after(end);
     }
 }
 
@@ -199,18 +157,18 @@ impl Drop for JournalEntry {
         let is_absent = |progress: &CreateProgress| progress.stored.is_absent();
         let progress = self.0.progress.try_lock();
         let is_stored = !progress.is_ok_and(|progress| is_absent(&progress));
-        if self.0.has_ended.load(Ordering::Relaxed) || !is_stored {
+        if self.0.has_end.load(Ordering::Relaxed) || !is_stored {
             return;
         }
-        let end = match self.has_answer() {
-            true => CreateEnd::Recorded {
+        let end = match self.has_response() {
+            true => CreateEnd::AlreadyRecorded {
                 is_delivered: false,
             },
             false => CreateEnd::OutcomeUnknown {
                 upstream_request_id: None,
             },
         };
-        self.0.clone().end(end);
+        self.0.clone().end_after(ready(end));
     }
 }
 
@@ -220,24 +178,31 @@ impl EntryCell {
         renew_lease(Arc::downgrade(self));
     }
 
-    fn end(self: Arc<Self>, end: CreateEnd) {
-        self.has_ended.store(true, Ordering::Relaxed);
+    fn end_after(self: Arc<Self>, end: impl Future<Output = CreateEnd> + Send + 'static) {
+        self.has_end.store(true, Ordering::Relaxed);
         // Without a runtime the process is ending; the lease expires by itself.
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
+        let pending = self.pending_ends.add();
         runtime.spawn(async move {
+            let end = end.await;
             let mut progress = self.progress.lock().await;
+            progress.is_ending = true;
+            if let Some(in_flight) = &progress.in_flight {
+                in_flight.set_ending();
+            }
             let task = progress.end(end, self.kind);
-            store_end(&mut progress.stored, task).await;
+            task.run(&mut progress.stored).await;
             progress.in_flight = None;
+            drop(pending);
         });
     }
 
     /// Extends the lease; returns whether it will have to be extended again.
     async fn renew(&self) -> bool {
         let mut progress = self.progress.lock().await;
-        if self.has_ended.load(Ordering::Relaxed) {
+        if progress.is_ending {
             return false;
         }
         match &mut progress.stored.record.state {
@@ -245,45 +210,45 @@ impl EntryCell {
             | CreateState::Sending {
                 lease_ms: until, ..
             } => *until = lease_ms(),
-            CreateState::Answer { .. } | CreateState::OutcomeUnknown { .. } => return false,
+            CreateState::Accepted { .. } | CreateState::OutcomeUnknown { .. } => return false,
         }
         !matches!(progress.stored.write().await, Err(JournalError::TakenOver))
     }
 }
 
 impl CreateProgress {
-    fn set_answer(
+    fn set_response(
         &mut self,
-        answer: Option<RecordedAnswer>,
+        response: Option<RecordedResponse>,
         response_id: Option<String>,
         is_delivered: bool,
     ) {
         let state = &mut self.stored.record.state;
         if let Some(channel) = state.channel().map(str::to_owned) {
-            *state = CreateState::Answer {
+            *state = CreateState::Accepted {
                 channel,
                 response_id,
                 is_delivered,
-                answer,
+                response,
             };
         }
     }
 
     /// Sets the state at the end; returns what the store lacks.
-    fn end(&mut self, end: CreateEnd, kind: RecordKind) -> StoreTask {
+    fn end(&mut self, end: CreateEnd, kind: RecordKind) -> EndTask {
         match end {
-            CreateEnd::Freed => return StoreTask::Remove,
-            CreateEnd::Answer {
-                answer,
+            CreateEnd::NotMade => return EndTask::Remove,
+            CreateEnd::Accepted {
+                response,
                 response_id,
                 is_delivered,
-            } => self.set_answer(answer, response_id, is_delivered),
+            } => self.set_response(response, response_id, is_delivered),
             // A replay may have been delivered meanwhile.
-            CreateEnd::Recorded {
+            CreateEnd::AlreadyRecorded {
                 is_delivered: false,
-            } if self.is_answer_stored => return StoreTask::Nothing,
-            CreateEnd::Recorded { is_delivered: new } => {
-                if let CreateState::Answer { is_delivered, .. } = &mut self.stored.record.state {
+            } if self.is_response_stored => return EndTask::Nothing,
+            CreateEnd::AlreadyRecorded { is_delivered: new } => {
+                if let CreateState::Accepted { is_delivered, .. } = &mut self.stored.record.state {
                     *is_delivered = new;
                 }
             }
@@ -293,7 +258,7 @@ impl CreateProgress {
                 let state = &mut self.stored.record.state;
                 let Some(channel) = state.channel().map(str::to_owned) else {
                     // Nothing was sent.
-                    return StoreTask::Remove;
+                    return EndTask::Remove;
                 };
                 *state = CreateState::OutcomeUnknown {
                     channel,
@@ -302,34 +267,12 @@ impl CreateProgress {
             }
         }
         match self.stored.record.state {
-            // Without a key, nobody asks for an answer that reached its caller.
-            CreateState::Answer {
+            // Without a key, nobody asks for a response that reached its caller.
+            CreateState::Accepted {
                 is_delivered: true, ..
-            } if kind == RecordKind::PaidCreate => StoreTask::Remove,
-            _ => StoreTask::Write,
+            } if kind == RecordKind::PaidCreate => EndTask::Remove,
+            _ => EndTask::Write,
         }
-    }
-}
-
-/// Stores the end of a create, with several attempts.
-async fn store_end(stored: &mut VersionedRecord, task: StoreTask) {
-    let mut wait = END_RETRY;
-    for attempt in 1..=END_ATTEMPTS {
-        let result = match task {
-            StoreTask::Nothing => return,
-            StoreTask::Write => stored.write().await,
-            StoreTask::Remove => stored.remove().await,
-        };
-        match result {
-            Ok(()) | Err(JournalError::TakenOver) => return,
-            Err(error) if attempt == END_ATTEMPTS => tracing::warn!(
-                id = stored.record.request_id,
-                %error,
-                "cannot store how a paid create ended; its outcome will be listed as unknown"
-            ),
-            Err(_) => tokio::time::sleep(wait).await,
-        }
-        wait *= 2;
     }
 }
 
@@ -349,7 +292,7 @@ fn renew_lease(cell: Weak<EntryCell>) {
 ///
 /// # Errors
 /// The work failed, or the process is ending.
-pub async fn uncancelled<T: Send + 'static>(
+pub async fn run_to_end<T: Send + 'static>(
     work: impl Future<Output = Result<T, JournalError>> + Send + 'static,
 ) -> Result<T, JournalError> {
     tokio::spawn(work)

@@ -7,22 +7,29 @@ use tokio::sync::watch;
 
 /// The keys in flight.
 #[derive(Clone, Default)]
-pub struct InFlightKeys(Arc<Mutex<HashMap<Arc<str>, watch::Receiver<()>>>>);
+pub struct InFlightKeys(Arc<Mutex<HashMap<Arc<str>, watch::Receiver<InFlightPhase>>>>);
+
+/// How far a create in flight has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InFlightPhase {
+    Processing,
+    /// It has an end, which is being stored.
+    Ending,
+}
 
 /// A key in flight, until it is dropped.
 pub struct InFlightKey {
     key: Arc<str>,
-    /// Never sends: its end is the message.
-    sender: watch::Sender<()>,
+    sender: watch::Sender<InFlightPhase>,
     all: InFlightKeys,
 }
 
-/// The end of a create, as far as this process learns of it.
-pub struct InFlightEnd(Option<watch::Receiver<()>>);
+/// A create in flight, as a duplicate in this process sees it.
+pub struct LocalCreate(watch::Receiver<InFlightPhase>);
 
 impl InFlightKeys {
     pub fn begin(&self, key: &Arc<str>) -> InFlightKey {
-        let (sender, receiver) = watch::channel(());
+        let (sender, receiver) = watch::channel(InFlightPhase::Processing);
         self.lock().insert(key.clone(), receiver);
         InFlightKey {
             key: key.clone(),
@@ -31,25 +38,31 @@ impl InFlightKeys {
         }
     }
 
-    pub fn end_of(&self, key: &str) -> InFlightEnd {
-        InFlightEnd(self.lock().get(key).cloned())
+    /// The create in flight under a key; `None` if there is none in this process.
+    pub fn find(&self, key: &str) -> Option<LocalCreate> {
+        self.lock().get(key).cloned().map(LocalCreate)
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, watch::Receiver<()>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, watch::Receiver<InFlightPhase>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl InFlightEnd {
-    /// Waits for the end, for `max_wait` at most.
-    pub async fn within(self, max_wait: Duration) {
-        match self.0 {
-            Some(mut receiver) => {
-                // It fails when the sender is gone, which is what it waits for.
-                let _ = tokio::time::timeout(max_wait, receiver.changed()).await;
-            }
-            None => tokio::time::sleep(max_wait).await,
-        }
+impl LocalCreate {
+    pub fn phase(&self) -> InFlightPhase {
+        *self.0.borrow()
+    }
+
+    /// Waits until its end is stored, for `max_wait` at most.
+    pub async fn wait_at_most(mut self, max_wait: Duration) {
+        let stored = async { while self.0.changed().await.is_ok() {} };
+        let _ = tokio::time::timeout(max_wait, stored).await;
+    }
+}
+
+impl InFlightKey {
+    pub fn set_ending(&self) {
+        self.sender.send_replace(InFlightPhase::Ending);
     }
 }
 

@@ -1,4 +1,4 @@
-//! Lists creates that need somebody's attention: of unknown outcome, or with an answer that reached nobody.
+//! Lists creates that need somebody's attention: of unknown outcome, or with a response that reached nobody.
 
 use super::record::{CreateRecord, CreateState};
 use crate::state::calendar::unix_ms;
@@ -6,8 +6,8 @@ use crate::state::records::RecordKind;
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
 
-/// Records that are read at once.
-const PAGE: usize = 500;
+/// Records that are read at once; each may have a response of 64 KiB.
+pub(super) const PAGE: usize = 50;
 
 /// A create that is not settled.
 #[derive(Debug)]
@@ -23,8 +23,8 @@ pub struct UnsettledCreate {
 pub enum UnsettledReason {
     /// The provider may have accepted it.
     OutcomeUnknown,
-    /// Its answer was recorded, and is not known to have reached a caller.
-    AnswerUndelivered,
+    /// Its response was recorded, and is not known to have reached a caller.
+    ResponseUndelivered,
 }
 
 /// The creates that are not settled, the oldest first, and the number of records that this version cannot read.
@@ -64,19 +64,19 @@ pub async fn unsettled(
 }
 
 impl UnsettledReason {
-    fn of(state: &CreateState) -> Option<Self> {
+    pub(super) fn of(state: &CreateState) -> Option<Self> {
         match state {
             CreateState::OutcomeUnknown { .. } => Some(Self::OutcomeUnknown),
             CreateState::Sending { lease_ms, .. } if *lease_ms <= unix_ms() => {
                 Some(Self::OutcomeUnknown)
             }
-            CreateState::Answer {
+            CreateState::Accepted {
                 is_delivered: false,
                 ..
-            } => Some(Self::AnswerUndelivered),
+            } => Some(Self::ResponseUndelivered),
             CreateState::Reserved { .. }
             | CreateState::Sending { .. }
-            | CreateState::Answer { .. } => None,
+            | CreateState::Accepted { .. } => None,
         }
     }
 
@@ -84,7 +84,7 @@ impl UnsettledReason {
     pub fn name(self) -> &'static str {
         match self {
             Self::OutcomeUnknown => "outcome_unknown",
-            Self::AnswerUndelivered => "answer_undelivered",
+            Self::ResponseUndelivered => "response_undelivered",
         }
     }
 }

@@ -5,50 +5,65 @@
 //! whose owner is gone. Safety rests on the versions of records, never on clocks: an expired lease lets others say that
 //! the outcome is unknown, or take over a create that was not sent.
 
+mod end;
 mod entry;
 mod in_flight;
 mod listing;
 mod record;
+mod settle;
 mod versioned_record;
+mod waiting;
 
 #[cfg(test)]
 mod tests;
 
-pub use entry::{CreateEnd, JournalEntry};
+pub use end::CreateEnd;
+pub use entry::JournalEntry;
 pub use listing::{UnsettledCreate, UnsettledReason, unsettled};
 pub use record::{
-    ANSWER_BYTES_MAX, CreateRecord, CreateState, Fingerprint, RecordedAnswer, UnreadableRecord,
+    CreateRecord, CreateState, Fingerprint, INLINE_BODY_MAX, RecordedBody, RecordedResponse,
+    UnreadableRecord,
 };
+pub use settle::{FoundOutcome, SettleResult, settle};
 
 use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
-use entry::uncancelled;
-use in_flight::InFlightKeys;
+use end::PendingEnds;
+use entry::run_to_end;
+use in_flight::{InFlightKeys, InFlightPhase, LocalCreate};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use thiserror::Error;
+use versioned_record::VersionedRecord;
+use waiting::WaitingDuplicates;
 
 /// How long a create in flight is taken to be under way after its gateway last said so.
 const LEASE: Duration = Duration::from_secs(15);
-/// How often a waiting duplicate reads the record, in case another gateway changes it.
+/// How often the record of a create in another gateway is read for its waiting duplicates.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// The same for a create in this process, which announces its end.
+const LOCAL_POLL_INTERVAL: Duration = Duration::from_secs(5);
+/// How long a request waits for the end of another request under its key, which may free the key.
+const OTHER_REQUEST_WAIT: Duration = Duration::from_secs(1);
 
 /// The journal. It outlives snapshots, and knows which keys have a create in flight in this process.
 #[derive(Default)]
 pub struct CreateJournal {
     in_flight: InFlightKeys,
+    waiting: WaitingDuplicates,
+    pending_ends: PendingEnds,
 }
 
 /// How long records are kept, and how many.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalLimits {
-    /// How long a recorded answer is kept, from the start of its create.
+    /// How long a recorded response is kept, from the end of its create.
     pub keep: Duration,
     /// How long a create is kept whose outcome is unknown; not shorter than `keep`.
     pub keep_unknown: Duration,
-    /// Maximum number of records of one caller.
-    pub records_max: u32,
+    /// Maximum number of keys of one caller, apart from those whose outcome is unknown.
+    pub keys_max: u32,
 }
 
 /// A create as its exchange describes it.
@@ -68,29 +83,33 @@ pub struct KeyedRequest {
     pub fingerprint: Fingerprint,
     /// How long after its start a create is waited for by its duplicates.
     pub wait_max: Duration,
+    /// The size of the request, which is held while it waits.
+    pub body_bytes: usize,
 }
 
 /// What becomes of a request with a key.
 pub enum KeyClaim {
     /// It is the first one, and may be sent.
-    First(JournalEntry),
-    /// The first one has this answer.
-    Answer(AnswerReplay),
-    /// The first one had an answer that was too large to be kept.
-    AnswerNotKept { request_id: String },
+    FirstRequest(JournalEntry),
+    /// The first one has this response.
+    Response(ResponseReplay),
+    /// The first one had a response that is not kept.
+    ResponseNotKept { request_id: String },
     /// Nobody knows what became of the first one.
     OutcomeUnknown { request_id: String },
     /// The first one was another request.
     OtherRequest,
-    /// The first one is under way.
+    /// The first one is under way, and this one has waited long enough or has no place to wait.
     InFlight,
 }
 
-/// A recorded answer for another caller of the same key.
+/// A recorded response for another caller of the same key.
 #[derive(Debug)]
-pub struct AnswerReplay {
-    pub answer: RecordedAnswer,
-    /// The version of the record, if the answer is not known to have reached a caller.
+pub struct ResponseReplay {
+    pub response: RecordedResponse,
+    /// The request id of the first request.
+    pub request_id: String,
+    /// The version of the record, if the response is not known to have reached a caller.
     pub undelivered: Option<u64>,
 }
 
@@ -121,36 +140,88 @@ impl CreateJournal {
         keyed: &KeyedRequest,
         limits: JournalLimits,
     ) -> Result<KeyClaim, JournalError> {
+        let began = Instant::now();
+        let mut place = None;
         let mut existing = None;
         loop {
-            // Taken before the record is read, so that the end of the create is not missed.
-            let ended = self.in_flight.end_of(&keyed.record_key);
+            let local = self.in_flight.find(&keyed.record_key);
             let found = match existing.take() {
                 Some(found) => found,
                 None => match self.insert(store, request, keyed, limits).await? {
-                    KeyInsertion::First(entry) => return Ok(KeyClaim::First(entry)),
+                    KeyInsertion::Inserted(entry) => return Ok(KeyClaim::FirstRequest(entry)),
                     KeyInsertion::Exists(found) => found,
                 },
             };
             let record = CreateRecord::decode(&found.content.value)?;
-            match decide(record, found.version, keyed) {
+            let phase = local.as_ref().map(LocalCreate::phase);
+            let wait_max = match decide(record, found.version, keyed, phase, began.elapsed()) {
                 RecordDecision::Reply(claim) => return Ok(claim),
                 RecordDecision::TakeOver => {
                     let took = self.take_over(store, request, keyed, limits, found.version);
                     if let Some(entry) = took.await? {
-                        return Ok(KeyClaim::First(entry));
+                        return Ok(KeyClaim::FirstRequest(entry));
                     }
+                    Duration::ZERO
                 }
-                RecordDecision::Wait => ended.within(POLL_INTERVAL).await,
+                RecordDecision::Wait(wait_max) => wait_max,
+            };
+            if place.is_none() {
+                let caller = &request.caller;
+                place = self
+                    .waiting
+                    .enter(&keyed.record_key, caller, keyed.body_bytes);
             }
-            let records = store.records();
-            let record = records.get(RecordKind::IdempotencyKey, &keyed.record_key);
-            existing = record.get().await?;
+            let Some(place) = &place else {
+                return Ok(KeyClaim::InFlight);
+            };
+            let not_before = wait(local, wait_max).await;
+            existing = place.read(&**store, not_before).await?;
         }
     }
 
-    /// Records in the background that a caller received the answer of this version of a record.
-    pub fn note_delivery(store: Arc<dyn StateStore>, record_key: Arc<str>, version: u64) {
+    /// The entry of a create without a key. Nothing is stored before it is sent.
+    pub fn entry_without_key(
+        &self,
+        store: &Arc<dyn StateStore>,
+        request: &CreateRequest,
+        limits: JournalLimits,
+    ) -> JournalEntry {
+        let key = request.request_id.clone();
+        let record = CreateRecord::new(request, None);
+        self.entry(store, RecordKind::PaidCreate, key, record, limits)
+    }
+
+    /// Waits until the ends of all creates so far are stored.
+    pub async fn until_ends_are_stored(&self) {
+        self.pending_ends.until_stored().await;
+    }
+
+    fn entry(
+        &self,
+        store: &Arc<dyn StateStore>,
+        kind: RecordKind,
+        key: Arc<str>,
+        record: CreateRecord,
+        limits: JournalLimits,
+    ) -> JournalEntry {
+        let stored = VersionedRecord::new(store, kind, key.clone(), record, limits);
+        JournalEntry::new(kind, key, stored, self.pending_ends.clone())
+    }
+
+    fn keyed_entry(
+        &self,
+        store: &Arc<dyn StateStore>,
+        request: &CreateRequest,
+        keyed: &KeyedRequest,
+        limits: JournalLimits,
+    ) -> JournalEntry {
+        let (kind, key) = (RecordKind::IdempotencyKey, keyed.record_key.clone());
+        let record = CreateRecord::new(request, Some(&keyed.fingerprint));
+        self.entry(store, kind, key, record, limits)
+    }
+
+    /// Records in the background that a caller received the response of this version of a record.
+    pub fn record_delivery(store: Arc<dyn StateStore>, record_key: Arc<str>, version: u64) {
         tokio::spawn(async move {
             let (records, kind) = (store.records(), RecordKind::IdempotencyKey);
             let found = records.get(kind, &record_key).get().await.ok().flatten();
@@ -160,7 +231,7 @@ impl CreateJournal {
             let Ok(mut record) = CreateRecord::decode(&found.content.value) else {
                 return;
             };
-            if let CreateState::Answer { is_delivered, .. } = &mut record.state {
+            if let CreateState::Accepted { is_delivered, .. } = &mut record.state {
                 *is_delivered = true;
             }
             let content = RecordContent {
@@ -169,7 +240,7 @@ impl CreateJournal {
             };
             let replaced = records.replace(kind, &record_key, version, content);
             if let Err(error) = replaced.get().await {
-                tracing::debug!(%error, "cannot store that a recorded answer was delivered");
+                tracing::debug!(%error, "cannot store that a recorded response was delivered");
             }
         });
     }
@@ -181,12 +252,12 @@ impl CreateJournal {
         keyed: &KeyedRequest,
         limits: JournalLimits,
     ) -> Result<KeyInsertion, JournalError> {
-        let entry = keyed_entry(store, request, keyed, limits);
+        let entry = self.keyed_entry(store, request, keyed, limits);
         let journal = self.clone();
         // In a task of its own: a caller who leaves must not leave a reservation without an owner.
-        uncancelled(async move {
+        run_to_end(async move {
             Ok(match entry.reserve(&journal).await? {
-                None => KeyInsertion::First(entry),
+                None => KeyInsertion::Inserted(entry),
                 Some(found) => KeyInsertion::Exists(found),
             })
         })
@@ -202,9 +273,9 @@ impl CreateJournal {
         limits: JournalLimits,
         version: u64,
     ) -> Result<Option<JournalEntry>, JournalError> {
-        let entry = keyed_entry(store, request, keyed, limits);
+        let entry = self.keyed_entry(store, request, keyed, limits);
         let journal = self.clone();
-        uncancelled(async move {
+        run_to_end(async move {
             let took = entry.take_over(version, &journal).await?;
             Ok(took.then_some(entry))
         })
@@ -214,7 +285,7 @@ impl CreateJournal {
 
 /// The result of an insertion under a key.
 enum KeyInsertion {
-    First(JournalEntry),
+    Inserted(JournalEntry),
     Exists(Record),
 }
 
@@ -223,53 +294,84 @@ enum RecordDecision {
     Reply(KeyClaim),
     /// Nothing was sent, and nobody will send it.
     TakeOver,
-    Wait,
+    /// The create is in flight; wait for this long at most.
+    Wait(Duration),
 }
 
-fn keyed_entry(
-    store: &Arc<dyn StateStore>,
-    request: &CreateRequest,
+/// Waits for a create that is processed in this process or in another gateway; returns the time from which on its
+/// record is worth reading.
+async fn wait(local: Option<LocalCreate>, wait_max: Duration) -> Instant {
+    match local {
+        Some(local) => {
+            local.wait_at_most(wait_max.min(LOCAL_POLL_INTERVAL)).await;
+            Instant::now()
+        }
+        None => {
+            let wait = wait_max.min(POLL_INTERVAL);
+            tokio::time::sleep(wait).await;
+            // Those who wait began at different times, and one read serves them all.
+            Instant::now() - wait / 2
+        }
+    }
+}
+
+/// What a record means for a request that has waited for `waited`. `phase` is that of the create in this process.
+fn decide(
+    record: CreateRecord,
+    version: u64,
     keyed: &KeyedRequest,
-    limits: JournalLimits,
-) -> JournalEntry {
-    let kind = RecordKind::IdempotencyKey;
-    let record = CreateRecord::new(request, Some(&keyed.fingerprint));
-    JournalEntry::new(store, kind, keyed.record_key.clone(), record, limits)
-}
-
-fn decide(record: CreateRecord, version: u64, keyed: &KeyedRequest) -> RecordDecision {
+    phase: Option<InFlightPhase>,
+    waited: Duration,
+) -> RecordDecision {
     let now_ms = unix_ms();
     let is_expired = |lease_ms: u64| lease_ms <= now_ms;
     if let CreateState::Reserved { lease_ms } = record.state
         && is_expired(lease_ms)
+        && phase.is_none()
     {
         return RecordDecision::TakeOver;
     }
-    if record.fingerprint.as_ref() != Some(&keyed.fingerprint) {
+    let ends_ms = record.created_ms.saturating_add(whole_ms(keyed.wait_max));
+    let rest = Duration::from_millis(ends_ms.saturating_sub(now_ms));
+    // By its own clock, too: the one of another gateway may be wrong.
+    let rest = rest.min(keyed.wait_max.saturating_sub(waited));
+    let is_other = record.fingerprint.as_ref() != Some(&keyed.fingerprint);
+    let rest = match phase {
+        // What it was is known here, and its record is written at any moment.
+        Some(InFlightPhase::Ending) => rest,
+        _ if is_other => rest.min(OTHER_REQUEST_WAIT.saturating_sub(waited)),
+        _ => rest,
+    };
+    let is_in_flight = match record.state {
+        CreateState::Reserved { .. } => true,
+        // The owner is here, although its store was unreachable for a while.
+        CreateState::Sending { lease_ms, .. } => phase.is_some() || !is_expired(lease_ms),
+        CreateState::Accepted { .. } | CreateState::OutcomeUnknown { .. } => false,
+    };
+    if is_in_flight && !rest.is_zero() {
+        return RecordDecision::Wait(rest);
+    }
+    if is_other {
         return RecordDecision::Reply(KeyClaim::OtherRequest);
     }
     let request_id = record.request_id;
     RecordDecision::Reply(match record.state {
-        CreateState::Answer {
-            answer: Some(answer),
+        CreateState::Accepted {
+            response: Some(response),
             is_delivered,
             ..
-        } => KeyClaim::Answer(AnswerReplay {
-            answer,
+        } => KeyClaim::Response(ResponseReplay {
+            response,
+            request_id,
             undelivered: (!is_delivered).then_some(version),
         }),
-        CreateState::Answer { answer: None, .. } => KeyClaim::AnswerNotKept { request_id },
-        CreateState::OutcomeUnknown { .. } => KeyClaim::OutcomeUnknown { request_id },
-        CreateState::Sending { lease_ms, .. } if is_expired(lease_ms) => {
-            KeyClaim::OutcomeUnknown { request_id }
-        }
-        CreateState::Reserved { .. } | CreateState::Sending { .. } => {
-            let wait_max = whole_ms(keyed.wait_max);
-            if now_ms < record.created_ms.saturating_add(wait_max) {
-                return RecordDecision::Wait;
-            }
+        CreateState::Accepted { response: None, .. } => KeyClaim::ResponseNotKept { request_id },
+        CreateState::Reserved { .. } | CreateState::Sending { .. } if is_in_flight => {
             KeyClaim::InFlight
         }
+        CreateState::Reserved { .. }
+        | CreateState::Sending { .. }
+        | CreateState::OutcomeUnknown { .. } => KeyClaim::OutcomeUnknown { request_id },
     })
 }
 

@@ -6,8 +6,8 @@ use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Largest body of an answer that a record keeps, in bytes.
-pub const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// Largest body of a response that a record keeps, in bytes. Larger ones are in the media store.
+pub const INLINE_BODY_MAX: usize = 64 << 10;
 /// The version of the format. A gateway that reads a later one refuses the request.
 const FORMAT: u8 = 1;
 
@@ -41,15 +41,15 @@ pub enum CreateState {
     /// The request is being sent to this channel. When the lease has expired, the outcome is unknown.
     Sending { channel: String, lease_ms: u64 },
     /// The provider accepted it.
-    Answer {
+    Accepted {
         channel: String,
         #[serde(skip_serializing_if = "Option::is_none")]
         response_id: Option<String>,
-        /// Whether the answer reached a caller.
+        /// Whether the response reached a caller.
         is_delivered: bool,
-        /// `None` if it is not kept: there is no key, or it is too large.
+        /// `None` if it is not kept: there is no key, or its body could not be stored.
         #[serde(skip_serializing_if = "Option::is_none")]
-        answer: Option<RecordedAnswer>,
+        response: Option<RecordedResponse>,
     },
     /// The provider may have accepted it.
     OutcomeUnknown {
@@ -59,14 +59,34 @@ pub enum CreateState {
     },
 }
 
-/// An answer as its caller got it.
+/// A response as its caller got it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RecordedAnswer {
+pub struct RecordedResponse {
     pub status: u16,
     pub headers: Vec<(String, String)>,
-    /// Stored after the JSON, as it is.
-    #[serde(skip)]
-    pub body: Bytes,
+    #[serde(default)]
+    pub body: RecordedBody,
+}
+
+/// Where the body of a response is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedBody {
+    /// In the record, after its JSON, as it is.
+    Inline {
+        #[serde(skip)]
+        bytes: Bytes,
+    },
+    /// In the media store, under its SHA-256 in hex.
+    Stored { sha256: String, size: u64 },
+}
+
+impl Default for RecordedBody {
+    fn default() -> Self {
+        Self::Inline {
+            bytes: Bytes::new(),
+        }
+    }
 }
 
 /// A record that this program cannot read.
@@ -90,13 +110,17 @@ impl CreateRecord {
         }
     }
 
-    /// The version of the format, the record as one line of JSON, and the body of the answer.
+    /// The version of the format, the record as one line of JSON, and the body of the response.
     pub fn encode(&self) -> Bytes {
         let mut value = vec![FORMAT];
         serde_json::to_writer(&mut value, self).expect("plain fields are JSON");
         value.push(b'\n');
-        if let Some(answer) = self.state.answer() {
-            value.extend_from_slice(&answer.body);
+        if let Some(RecordedResponse {
+            body: RecordedBody::Inline { bytes },
+            ..
+        }) = self.state.response()
+        {
+            value.extend_from_slice(bytes);
         }
         value.into()
     }
@@ -109,21 +133,25 @@ impl CreateRecord {
             .strip_prefix(&[FORMAT])
             .ok_or(UnreadableRecord)?;
         let mut record: Self = serde_json::from_slice(json).map_err(|_| UnreadableRecord)?;
-        if let CreateState::Answer {
-            answer: Some(answer),
+        if let CreateState::Accepted {
+            response:
+                Some(RecordedResponse {
+                    body: RecordedBody::Inline { bytes },
+                    ..
+                }),
             ..
         } = &mut record.state
         {
-            answer.body = value.slice(line_end + 1..);
+            *bytes = value.slice(line_end + 1..);
         }
         Ok(record)
     }
 }
 
 impl CreateState {
-    fn answer(&self) -> Option<&RecordedAnswer> {
+    fn response(&self) -> Option<&RecordedResponse> {
         match self {
-            Self::Answer { answer, .. } => answer.as_ref(),
+            Self::Accepted { response, .. } => response.as_ref(),
             Self::Reserved { .. } | Self::Sending { .. } | Self::OutcomeUnknown { .. } => None,
         }
     }
@@ -133,7 +161,7 @@ impl CreateState {
         match self {
             Self::Reserved { .. } => None,
             Self::Sending { channel, .. }
-            | Self::Answer { channel, .. }
+            | Self::Accepted { channel, .. }
             | Self::OutcomeUnknown { channel, .. } => Some(channel),
         }
     }

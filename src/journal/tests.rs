@@ -7,7 +7,7 @@ use bytes::Bytes;
 const LIMITS: JournalLimits = JournalLimits {
     keep: Duration::from_secs(60),
     keep_unknown: Duration::from_secs(600),
-    records_max: 2,
+    keys_max: 2,
 };
 
 struct JournalSetup {
@@ -38,6 +38,7 @@ impl JournalSetup {
             record_key: key.into(),
             fingerprint: Fingerprint(body.into()),
             wait_max: Duration::from_millis(50),
+            body_bytes: 1,
         };
         let create = create(request_id);
         self.journal
@@ -79,16 +80,18 @@ fn create(request_id: &str) -> CreateRequest {
 
 fn first(claim: KeyClaim) -> JournalEntry {
     match claim {
-        KeyClaim::First(entry) => entry,
+        KeyClaim::FirstRequest(entry) => entry,
         _ => panic!("the key is not free"),
     }
 }
 
-fn answer() -> RecordedAnswer {
-    RecordedAnswer {
+fn response() -> RecordedResponse {
+    RecordedResponse {
         status: 201,
         headers: vec![("content-type".into(), "application/json".into())],
-        body: Bytes::from_static(b"{\"id\":\n1}\n"),
+        body: RecordedBody::Inline {
+            bytes: Bytes::from_static(b"{\"id\":\n1}\n"),
+        },
     }
 }
 
@@ -108,11 +111,11 @@ fn a_record_survives_its_format_and_a_later_format_is_refused() {
             channel: "a".into(),
             lease_ms: 7,
         },
-        CreateState::Answer {
+        CreateState::Accepted {
             channel: "a".into(),
             response_id: Some("task_1".into()),
             is_delivered: false,
-            answer: Some(answer()),
+            response: Some(response()),
         },
         CreateState::OutcomeUnknown {
             channel: "a".into(),
@@ -129,7 +132,7 @@ fn a_record_survives_its_format_and_a_later_format_is_refused() {
 }
 
 #[tokio::test]
-async fn a_key_is_claimed_once_and_its_duplicates_get_the_answer() {
+async fn a_key_is_claimed_once_and_its_duplicates_get_the_response() {
     let setup = JournalSetup::new();
     let entry = first(setup.claim("req_1", "key", "a").await);
     assert!(matches!(
@@ -141,15 +144,15 @@ async fn a_key_is_claimed_once_and_its_duplicates_get_the_answer() {
         KeyClaim::InFlight
     ));
     entry.begin_sending("a").await.unwrap();
-    entry.record_answer(Some(answer()), None).await.unwrap();
+    entry.record_response(Some(response()), None).await.unwrap();
     match setup.claim("req_2", "key", "a").await {
-        KeyClaim::Answer(replay) => assert_eq!(replay.answer, answer()),
-        _ => panic!("the answer is recorded"),
+        KeyClaim::Response(replay) => assert_eq!(replay.response, response()),
+        _ => panic!("the response is recorded"),
     }
-    entry.end(CreateEnd::Recorded { is_delivered: true });
+    entry.end(CreateEnd::AlreadyRecorded { is_delivered: true });
     let is_delivered = async || {
         let stored = setup.stored("key").await;
-        matches!(stored, Some(CreateState::Answer { is_delivered, .. }) if is_delivered)
+        matches!(stored, Some(CreateState::Accepted { is_delivered, .. }) if is_delivered)
     };
     until(is_delivered).await;
 }
@@ -209,7 +212,11 @@ async fn an_owner_that_was_taken_over_may_not_send() {
     };
     let replaced = records.replace(kind, "key", found.version, content);
     replaced.get().await.unwrap();
-    let quick = first(setup.claim("req_2", "key", "a").await);
+    let other_gateway = JournalSetup {
+        store: setup.store.clone(),
+        journal: Arc::default(),
+    };
+    let quick = first(other_gateway.claim("req_2", "key", "a").await);
     let refused = slow.begin_sending("a").await;
     assert!(matches!(refused, Err(JournalError::TakenOver)));
     drop(slow);
@@ -233,7 +240,7 @@ async fn a_caller_has_only_so_many_records() {
 }
 
 #[tokio::test]
-async fn a_create_without_a_key_is_recorded_until_its_answer_was_delivered() {
+async fn a_create_without_a_key_is_recorded_until_its_response_was_delivered() {
     let setup = JournalSetup::new();
     let stored = async || {
         let records = setup.store.records();
@@ -242,19 +249,21 @@ async fn a_create_without_a_key_is_recorded_until_its_answer_was_delivered() {
         Some(CreateRecord::decode(&found.content.value).unwrap().state)
     };
     for is_delivered in [true, false] {
-        let entry = JournalEntry::without_key(&setup.store, &create("req_1"), LIMITS);
+        let entry = setup
+            .journal
+            .entry_without_key(&setup.store, &create("req_1"), LIMITS);
         assert_eq!(stored().await, None);
         entry.begin_sending("a").await.unwrap();
         assert!(matches!(stored().await, Some(CreateState::Sending { .. })));
-        let recorded = entry.record_answer(None, Some("task_1".into()));
+        let recorded = entry.record_response(None, Some("task_1".into()));
         recorded.await.unwrap();
-        entry.end(CreateEnd::Recorded { is_delivered });
+        entry.end(CreateEnd::AlreadyRecorded { is_delivered });
         if is_delivered {
             until(async || stored().await.is_none()).await;
         }
     }
     assert!(matches!(
         stored().await,
-        Some(CreateState::Answer { response_id: Some(id), .. }) if id == "task_1"
+        Some(CreateState::Accepted { response_id: Some(id), .. }) if id == "task_1"
     ));
 }

@@ -12,8 +12,6 @@ pub struct VersionedRecord {
     store: Arc<dyn StateStore>,
     kind: RecordKind,
     key: Arc<str>,
-    /// The caller whom the record counts for.
-    owner: Arc<str>,
     limits: JournalLimits,
     version: RecordVersion,
     pub record: CreateRecord,
@@ -42,7 +40,6 @@ impl VersionedRecord {
             store: store.clone(),
             kind,
             key,
-            owner: record.caller.as_str().into(),
             limits,
             version: RecordVersion::Absent,
             record,
@@ -57,10 +54,14 @@ impl VersionedRecord {
     /// Inserts the record; returns the one that is in its place.
     pub async fn insert(&mut self) -> Result<Option<Record>, JournalError> {
         let content = self.content();
-        let max = self.limits.records_max;
+        let max = match self.kind {
+            RecordKind::IdempotencyKey => self.limits.keys_max,
+            // Creates without a key are removed by themselves, and never refused for their number.
+            _ => u32::MAX,
+        };
         let records = self.store.records();
         let inserted = records.insert(self.kind, &self.key, content, max);
-        match noted(&mut self.version, inserted.get().await)? {
+        match track_failure(&mut self.version, inserted.get().await)? {
             InsertResult::Inserted { version } => {
                 self.version = RecordVersion::Known(version);
                 Ok(None)
@@ -75,7 +76,7 @@ impl VersionedRecord {
         let content = self.content();
         let records = self.store.records();
         let replaced = records.replace(self.kind, &self.key, version, content);
-        let replaced = noted(&mut self.version, replaced.get().await)?;
+        let replaced = track_failure(&mut self.version, replaced.get().await)?;
         if let Some(version) = replaced {
             self.version = RecordVersion::Known(version);
         }
@@ -111,7 +112,7 @@ impl VersionedRecord {
                 RecordVersion::Known(version) => {
                     let records = self.store.records();
                     let removed = records.remove(self.kind, &self.key, version);
-                    if noted(&mut self.version, removed.get().await)? {
+                    if track_failure(&mut self.version, removed.get().await)? {
                         return Ok(());
                     }
                 }
@@ -133,9 +134,20 @@ impl VersionedRecord {
         }))
     }
 
+    /// Whom the record counts for: the caller, apart from unknown outcomes, which must not use up the caller's keys.
+    fn owner(&self) -> Arc<str> {
+        let caller = &self.record.caller;
+        match self.record.state {
+            CreateState::OutcomeUnknown { .. } => format!("{caller}\u{1f}outcome_unknown").into(),
+            CreateState::Reserved { .. }
+            | CreateState::Sending { .. }
+            | CreateState::Accepted { .. } => caller.as_str().into(),
+        }
+    }
+
     fn content(&self) -> RecordContent {
         let kept = match self.record.state {
-            CreateState::Answer { .. } => self.limits.keep,
+            CreateState::Accepted { .. } => self.limits.keep,
             // A record whose gateway is killed stays as it is.
             CreateState::Reserved { .. }
             | CreateState::Sending { .. }
@@ -144,7 +156,7 @@ impl VersionedRecord {
         let kept_ms = whole_ms(kept);
         RecordContent {
             value: self.record.encode(),
-            owner: self.owner.clone(),
+            owner: self.owner(),
             // From now: a create that takes long must not end without a record.
             expires_ms: unix_ms().saturating_add(kept_ms),
             due_ms: None,
@@ -152,8 +164,8 @@ impl VersionedRecord {
     }
 }
 
-/// Notes that the version is uncertain if an operation failed.
-fn noted<T>(
+/// Makes the version uncertain if an operation failed.
+fn track_failure<T>(
     version: &mut RecordVersion,
     result: Result<T, StoreUnavailable>,
 ) -> Result<T, StoreUnavailable> {

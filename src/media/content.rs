@@ -31,6 +31,18 @@ impl ContentDigest {
         Self(Sha256::digest(content).into())
     }
 
+    /// Reads what [`fmt::Display`] prints; `None` for anything else.
+    pub fn from_hex(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() || !text.is_ascii() {
+            return None;
+        }
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&text[2 * index..2 * index + 2], 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     pub fn bytes(&self) -> &[u8; 32] {
         &self.0
     }

@@ -14,6 +14,7 @@ mod object;
 mod offload;
 mod removal;
 mod reservation;
+mod response_body;
 mod settings;
 mod store;
 #[cfg(test)]

@@ -70,12 +70,27 @@ impl MediaStore {
         content: &ContentInfo,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<StoredObject, MediaStoreError> {
+        let lifetime = self.settings.ttl;
+        self.put_for(owner, content, pieces, lifetime).await
+    }
+
+    /// The same for another time than the configured one.
+    pub(super) async fn put_for(
+        self: &Arc<Self>,
+        owner: &Arc<str>,
+        content: &ContentInfo,
+        pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        lifetime: Duration,
+    ) -> Result<StoredObject, MediaStoreError> {
         let until = Instant::now() + WAIT_FOR_WRITER;
         // Before the reservation, whose lease would pass in the queue.
         let turn = timeout_at(until, self.writes.clone().acquire_owned()).await;
         let turn = turn.map_err(|_| MediaStoreError::Busy)?;
         loop {
-            match self.reserve(owner, content.digest, content.size).await? {
+            match self
+                .reserve(owner, content.digest, content.size, lifetime)
+                .await?
+            {
                 ReservationResult::Stored(object) => return Ok(object),
                 ReservationResult::Write(reservation) => {
                     let store = self.clone();
@@ -131,6 +146,7 @@ impl MediaStore {
         owner: &Arc<str>,
         digest: ContentDigest,
         size: u64,
+        lifetime: Duration,
     ) -> Result<ReservationResult, MediaStoreError> {
         let key = digest.to_string();
         let now_ms = unix_ms();
@@ -140,7 +156,7 @@ impl MediaStore {
             },
             write: random_write(),
             size,
-            expires_s: (now_ms + whole_ms(self.settings.ttl)) / 1000,
+            expires_s: (now_ms + whole_ms(lifetime)) / 1000,
         };
         let records = self.state.records();
         let content = wanted.content(owner);

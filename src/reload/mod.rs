@@ -122,6 +122,11 @@ impl Reloader {
         Some(revision_of(&bytes))
     }
 
+    /// Waits until the ends of all paid creates so far are stored.
+    pub async fn until_creates_are_stored(&self) {
+        self.shared.journal.until_ends_are_stored().await;
+    }
+
     /// The state store of this process.
     pub fn state(&self) -> &Arc<dyn StateStore> {
         &self.shared.state

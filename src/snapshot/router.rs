@@ -165,6 +165,12 @@ impl MethodPathPattern {
         })
     }
 
+    /// Whether it takes POST requests for a path without parameters, which name no task: what they send is new.
+    pub fn takes_creates(&self) -> bool {
+        let is_literal = |segment: &PathSegment| matches!(segment, PathSegment::Literal(_));
+        self.methods.contains(&Method::POST) && self.segments.iter().all(is_literal)
+    }
+
     /// Whether the path has a parameter of this name.
     pub fn has_parameter(&self, name: &str) -> bool {
         self.segments

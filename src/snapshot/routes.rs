@@ -146,7 +146,8 @@ impl RouteBuilder<'_> {
         self.check_protocol(*protocol, at, problems);
         // The order is checked only if every filter was built.
         if whole {
-            order::check(&asked, &patterns, &format!("{at}/request"), problems);
+            let at = format!("{at}/request");
+            order::check(&asked, &patterns, *protocol, &at, problems);
         }
         let asked = asked.into_iter().map(|step| step.named).collect();
         let answered = answered.into_iter().map(|step| step.named).collect();

@@ -72,6 +72,14 @@ impl Protocol {
             Self::FamilyB => "family_b",
         }
     }
+
+    /// Whether requests create what is paid for one by one: videos and images.
+    pub fn creates_paid_work(self) -> bool {
+        match self {
+            Self::ImageEdit | Self::Video | Self::FamilyA | Self::FamilyB => true,
+            Self::Chat | Self::Messages | Self::Responses => false,
+        }
+    }
 }
 
 #[cfg(test)]

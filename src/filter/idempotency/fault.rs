@@ -27,7 +27,7 @@ pub(super) fn repeated_key() -> Fault {
 pub(super) fn key_reused() -> Fault {
     Fault::new(
         FaultKind::KeyReused,
-        "this `Idempotency-Key` was used for a request with another body; send each new request with a new key",
+        "this `Idempotency-Key` was used for another request; send each new request with a new key",
     )
     .param(PARAM)
 }
@@ -41,10 +41,10 @@ pub(super) fn key_in_use() -> Fault {
     .retry_after(IN_USE_RETRY)
 }
 
-pub(super) fn answer_not_kept(request_id: &str) -> Fault {
+pub(super) fn response_not_kept(request_id: &str) -> Fault {
     Fault::new(
         FaultKind::AnswerNotKept,
-        format!("the first request with this `Idempotency-Key`, {request_id}, succeeded, and its response was too large to be kept; the request was not sent again"),
+        format!("the first request with this `Idempotency-Key`, {request_id}, succeeded, and its response is not kept; the request was not sent again"),
     )
     .param(PARAM)
 }

@@ -1,6 +1,6 @@
 //! What identifies a key, and what makes two requests equal.
 
-use crate::filter::body::RequestBody;
+use crate::filter::view::RequestView;
 use crate::journal::{CreateRequest, Fingerprint};
 use crate::protocol::form::MultipartForm;
 use crate::protocol::hex::Hex;
@@ -26,10 +26,19 @@ pub(super) fn upstream_key(record_key: &str, fingerprint: &Fingerprint) -> Heade
     HeaderValue::try_from(hex(hasher)).expect("hex digits are a header value")
 }
 
-/// Equal for equal bodies: the same bytes of JSON, or the same parts of a form in the same order, whatever the boundary
-/// between them.
-pub(super) fn of_body(body: &RequestBody) -> Fingerprint {
+/// Equal for the same method, path parameters and query with equal bodies: the same bytes of JSON, or the same parts of
+/// a form in the same order, whatever the boundary between them.
+pub(super) fn of_request(request: &RequestView) -> Fingerprint {
     let mut hasher = Sha256::new();
+    let query = request.query.as_deref().unwrap_or_default();
+    for text in [request.method.as_str(), query] {
+        add(&mut hasher, text.as_bytes());
+    }
+    for (name, value) in &request.params {
+        add(&mut hasher, name.as_bytes());
+        add(&mut hasher, value.as_bytes());
+    }
+    let body = &request.body;
     match body.form() {
         Some(form) => {
             hasher.update(b"form");

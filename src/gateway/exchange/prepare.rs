@@ -8,6 +8,7 @@ use crate::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
 use crate::gateway::header_policy;
 use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::{BodySegments, JsonEdits};
 use crate::protocol::json::{JsonDocument, JsonLimits};
@@ -35,6 +36,9 @@ pub(in crate::gateway) async fn prepare(
         .and_then(|client| client.forwarded(candidate.channel.forwarded, &request.headers));
     if let Some((name, value)) = forwarded {
         headers.insert(name, value);
+    }
+    if request.protocol.is_some_and(Protocol::creates_paid_work) {
+        header_policy::remove_idempotency_key(&mut headers);
     }
     request.header_edits.apply(&mut headers);
     let mut attempt = AttemptView {

@@ -5,11 +5,13 @@ use super::super::router::MethodPathPattern;
 use super::{BuiltFilter, all_have_parameter};
 use crate::filter::descriptor::{FilterPlacement, FilterProvision};
 use crate::filter::registry::{self, FILTERS};
+use crate::protocol::Protocol;
 
 /// Reports filters of the list at `at` whose order cannot work.
 pub(super) fn check(
     filters: &[BuiltFilter],
     patterns: &[MethodPathPattern],
+    protocol: Option<Protocol>,
     at: &str,
     problems: &mut ProblemCollector<'_>,
 ) {
@@ -30,6 +32,18 @@ pub(super) fn check(
         }
     }
     order.check_limits(problems);
+    if protocol.is_some_and(Protocol::creates_paid_work)
+        && patterns.iter().any(MethodPathPattern::takes_creates)
+        && order.provider(FilterProvision::CreateRecord).is_none()
+        && !filters.iter().any(FilterOrderCheck::replies_always)
+    {
+        let records = registry::providers(FilterProvision::CreateRecord);
+        problems.warning(
+            at,
+            format!("creates of this route can be made and paid for twice: it has no {records}"),
+            Some(&format!("add {records}")),
+        );
+    }
     if !order.finds_channel(patterns) {
         problems.error(
             at,
@@ -114,7 +128,8 @@ impl FilterOrderCheck<'_> {
                     | FilterProvision::Model
                     | FilterProvision::Limits
                     | FilterProvision::Reply
-                    | FilterProvision::PathToken => false,
+                    | FilterProvision::PathToken
+                    | FilterProvision::CreateRecord => false,
                 })
         })
     }
@@ -169,7 +184,8 @@ fn ways_to_a_channel() -> String {
             FilterProvision::Caller
             | FilterProvision::Model
             | FilterProvision::Limits
-            | FilterProvision::PathToken => None,
+            | FilterProvision::PathToken
+            | FilterProvision::CreateRecord => None,
         })
     });
     let ways: Vec<String> = ways.collect();

@@ -8,8 +8,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::ops::Bound;
 use std::sync::{Arc, Mutex};
 
-/// The maximum number of records; an insertion beyond it removes those that have expired, and fails if none has.
+/// The maximum number of records.
 const RECORDS_MAX: usize = 1_000_000;
+/// Expired records that an insertion removes, so that none stays in memory for long.
+const REMOVED_AT_ONCE: usize = 8;
 
 /// Records in memory.
 #[derive(Default)]
@@ -23,6 +25,7 @@ pub struct MemoryRecords {
 struct MemoryRecordTable {
     by_key: BTreeMap<Arc<str>, Record>,
     by_due: BTreeSet<(u64, Arc<str>)>,
+    by_expiry: BTreeSet<(u64, Arc<str>)>,
     by_owner: HashMap<Arc<str>, u32>,
     last_version: u64,
 }
@@ -121,12 +124,13 @@ impl MemoryRecordTable {
         if let Some(record) = self.live(key, now_ms) {
             return InsertResult::Exists(record.clone());
         }
+        self.remove_expired(now_ms, REMOVED_AT_ONCE);
         let is_full = |table: &Self| {
             let owned = table.by_owner.get(&content.owner).copied().unwrap_or(0);
             owned >= owner_max || table.by_key.len() >= RECORDS_MAX
         };
         if is_full(self) {
-            self.remove_expired(now_ms);
+            self.remove_expired(now_ms, usize::MAX);
         }
         match is_full(self) {
             true => InsertResult::OwnerFull,
@@ -157,6 +161,7 @@ impl MemoryRecordTable {
         if let Some(due_ms) = content.due_ms {
             self.by_due.insert((due_ms, key.clone()));
         }
+        self.by_expiry.insert((content.expires_ms, key.clone()));
         let record = Record {
             key: key.clone(),
             version,
@@ -171,6 +176,8 @@ impl MemoryRecordTable {
         if let Some(due_ms) = record.content.due_ms {
             self.by_due.remove(&(due_ms, record.key.clone()));
         }
+        self.by_expiry
+            .remove(&(record.content.expires_ms, record.key.clone()));
         if let Some(owned) = self.by_owner.get_mut(&record.content.owner) {
             *owned -= 1;
             if *owned == 0 {
@@ -190,15 +197,43 @@ impl MemoryRecordTable {
         live.take(limit).cloned().collect()
     }
 
-    fn remove_expired(&mut self, now_ms: u64) {
-        let expired: Vec<Arc<str>> = self
-            .by_key
-            .values()
-            .filter(|record| record.content.expires_ms <= now_ms)
-            .map(|record| record.key.clone())
-            .collect();
-        for key in expired {
-            self.take(&key);
+    /// Removes records that have expired, the earliest first, at most `limit`.
+    fn remove_expired(&mut self, now_ms: u64, limit: usize) {
+        for _ in 0..limit {
+            match self.by_expiry.first() {
+                Some((expires_ms, key)) if *expires_ms <= now_ms => {
+                    let key = key.clone();
+                    self.take(&key);
+                }
+                _ => return,
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+
+    #[test]
+    fn insertions_remove_what_has_expired() {
+        let mut table = MemoryRecordTable::default();
+        let content = |expires_ms| RecordContent {
+            value: Bytes::new(),
+            owner: "ann".into(),
+            expires_ms,
+            due_ms: Some(1),
+        };
+        for nth in 0..20 {
+            table.insert(&format!("early-{nth}"), content(10), 100, 0);
+        }
+        for nth in 0..3 {
+            table.insert(&format!("late-{nth}"), content(1000), 100, 10);
+        }
+        assert_eq!(table.by_key.len(), 3);
+        assert_eq!(table.by_expiry.len(), 3);
+        assert_eq!(table.by_due.len(), 3);
+        assert_eq!(table.by_owner["ann"], 3);
     }
 }

@@ -4,6 +4,7 @@ use super::scripts::LuaScripts;
 use crate::state::StoreUnavailable;
 use crate::state::health::StoreCounters;
 use crate::state::lock::lock;
+use crate::state::records::OPERATION_TIMEOUT;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, Pipeline, ServerErrorKind};
 use redis::{Cmd, RedisError};
@@ -101,26 +102,46 @@ impl RedisConnector {
     /// The connection fails, times out, or Redis responds with an error.
     pub async fn query<T: FromRedisValue>(
         &self,
-        mut connection: RedisConnection,
+        connection: RedisConnection,
         command: &Cmd,
     ) -> Result<T, StoreUnavailable> {
         let number = connection.number;
-        match timeout(
-            self.operation_timeout,
-            command.query_async(&mut connection.connection),
-        )
-        .await
-        {
-            Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => {
-                self.handle_error(&error, number);
-                Err(StoreUnavailable(error.to_string()))
-            }
-            Err(_) => {
-                self.drop_connection(number, SLOW);
-                Err(StoreUnavailable(SLOW.into()))
-            }
-        }
+        let queried = self.query_within(connection, command, self.operation_timeout);
+        queried.await.unwrap_or_else(|| {
+            self.drop_connection(number, SLOW);
+            Err(StoreUnavailable(SLOW.into()))
+        })
+    }
+
+    /// Sends a command of durable records, whose writes may wait for a disk. A slow one does not end the connection,
+    /// on which pings find out whether it works.
+    ///
+    /// # Errors
+    /// The connection fails, or Redis responds with an error or not in time.
+    pub async fn query_record<T: FromRedisValue>(
+        &self,
+        connection: RedisConnection,
+        command: &Cmd,
+    ) -> Result<T, StoreUnavailable> {
+        let queried = self.query_within(connection, command, OPERATION_TIMEOUT);
+        queried
+            .await
+            .unwrap_or_else(|| Err(StoreUnavailable(SLOW.into())))
+    }
+
+    /// The result of a command; `None` if there is none in time.
+    async fn query_within<T: FromRedisValue>(
+        &self,
+        mut connection: RedisConnection,
+        command: &Cmd,
+        limit: Duration,
+    ) -> Option<Result<T, StoreUnavailable>> {
+        let queried = timeout(limit, command.query_async(&mut connection.connection));
+        let result = queried.await.ok()?;
+        Some(result.map_err(|error| {
+            self.handle_error(&error, connection.number);
+            StoreUnavailable(error.to_string())
+        }))
     }
 
     /// Sends background commands, in order.

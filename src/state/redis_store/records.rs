@@ -100,7 +100,7 @@ impl RedisStoreInner {
     ) -> StoreFuture<'a, T> {
         let run = async move {
             let connection = self.connector.connection()?;
-            let texts: Vec<Bytes> = self.connector.query(connection, &command).await?;
+            let texts: Vec<Bytes> = self.connector.query_record(connection, &command).await?;
             read(&texts).ok_or_else(|| {
                 StoreUnavailable("Redis returned an unexpected result of the script".into())
             })

@@ -2,12 +2,11 @@
 
 use crate::harness::http2_provider::{Http2Provider, ScriptedStreamResponse};
 use crate::harness::images::{self, MODEL, PNG};
-use crate::harness::paid::{CreateShape, ask_and_leave, ask_at_once, error_code, is_replayed};
+use crate::harness::paid::{CreateShape, ask_at_once, error_code, is_replayed};
 use crate::harness::request::BOB;
 use crate::harness::{Request, Simulator, eventually};
 use h2::Reason;
 use serde_json::json;
-use std::time::Duration;
 
 #[tokio::test]
 async fn a_hundred_concurrent_creates_with_one_key_make_one_in_every_shape() {
@@ -250,26 +249,6 @@ async fn a_replay_takes_nothing_from_the_limits_and_is_authenticated() {
     let stranger = gateway.ask(&shape.keyed("paid").key("sk-nobody")).await;
     assert_eq!(stranger.status, 401);
     assert_eq!(shape.received(&simulator).await, 1);
-}
-
-#[tokio::test]
-async fn an_answer_that_is_too_large_is_not_kept_and_not_bought_again() {
-    let simulator = Simulator::start().await;
-    let shape = CreateShape::ImageJson;
-    let gateway = shape.gateway(&simulator, json!({})).await;
-    let request = shape.keyed("large").simulate("body_bytes=100000");
-    assert_eq!(gateway.ask(&request).await.status, 200);
-    let answer = gateway.ask(&request).await;
-    assert_eq!(answer.status, 409, "{}", answer.text());
-    assert_eq!(error_code(&answer), "answer_not_kept");
-    assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
-    // Also where nobody received it.
-    let request = shape
-        .keyed("left")
-        .simulate("body_bytes=100000;delay=300ms");
-    ask_and_leave(&gateway, &request, Duration::from_millis(150)).await;
-    assert_eq!(error_code(&gateway.ask(&request).await), "answer_not_kept");
-    assert_eq!(shape.received(&simulator).await, 2);
 }
 
 #[tokio::test]

@@ -27,6 +27,8 @@ async fn the_first_caller_leaves_at_ten_instants_and_its_retry_gets_the_task() {
             assert!(is_replayed(&again), "{shape:?} {instant}");
             assert_eq!(again.body, answer.body, "{shape:?} {instant}");
         }
+        let received = shape.received(&simulator).await;
+        println!("{shape:?}: left at 10 instants, 10 retries got the task, {received} creates");
         until_idle(&gateway).await;
     }
 }

@@ -3,6 +3,9 @@
 mod duplicates;
 mod freed_keys;
 mod killed_gateways;
+mod large_responses;
 mod leaving;
 mod recorded_streams;
+mod store_failures;
 mod unsettled_creates;
+mod waiting_duplicates;

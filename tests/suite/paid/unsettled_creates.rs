@@ -5,19 +5,82 @@ use crate::harness::paid::{CreateShape, ask_and_leave, error_code};
 use crate::harness::process::BINARY;
 use crate::harness::{Gateway, RedisServer, Simulator, eventually};
 use serde_json::{Value, json};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 fn unknown(gateway: &Gateway, options: &[&str]) -> String {
-    let config = gateway.folder.path().join("routes.yaml");
-    let output = Command::new(BINARY)
-        .args(["task", "unknown", "--config", config.to_str().unwrap()])
-        .args(options)
-        .output()
-        .unwrap();
+    let output = task(gateway, "unknown", options);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{error}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// Runs a command of `headgate task` with the configuration of a gateway.
+fn task(gateway: &Gateway, command: &str, options: &[&str]) -> Output {
+    let config = gateway.folder.path().join("routes.yaml");
+    Command::new(BINARY)
+        .args(["task", command, "--config", config.to_str().unwrap()])
+        .args(options)
+        .output()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn an_operator_settles_unknown_outcomes() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let shape = CreateShape::GenericForA;
+    let mut config = shape.config(&simulator, &json!({}));
+    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
+    let gateway = Gateway::start(&config).await;
+    let cases = [
+        ("keyed", "--made"),
+        ("keyed", "--not-made"),
+        ("plain", "--made"),
+    ];
+    for (nth, (kind, outcome)) in cases.into_iter().enumerate() {
+        let request = match kind {
+            "keyed" => shape.keyed(&format!("key-{nth}")),
+            _ => shape.request("no key"),
+        };
+        let failed = request.clone().simulate("status=500");
+        assert_eq!(gateway.ask(&failed).await.status, 502);
+        let listed = eventually("the create", async || {
+            let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
+            listed.into_iter().next()
+        })
+        .await;
+        let id = match nth {
+            0 => listed["request_id"].as_str().unwrap(),
+            _ => listed["key_sha256"]
+                .as_str()
+                .or(listed["request_id"].as_str())
+                .unwrap(),
+        };
+        let settled = task(&gateway, "settle", &[id, outcome]);
+        assert!(
+            settled.status.success(),
+            "{}",
+            String::from_utf8_lossy(&settled.stderr)
+        );
+        let printed = String::from_utf8(settled.stdout).unwrap();
+        assert!(
+            printed.contains(listed["request_id"].as_str().unwrap()),
+            "{printed}"
+        );
+        assert_eq!(unknown(&gateway, &["--json"]).trim(), "[]");
+        // There is nothing left to settle.
+        assert!(!task(&gateway, "settle", &[id, outcome]).status.success());
+        let answer = gateway.ask(&request).await;
+        match (kind, outcome) {
+            ("keyed", "--made") => assert_eq!(error_code(&answer), "answer_not_kept"),
+            _ => assert_eq!(answer.status, 200, "{}", answer.text()),
+        }
+    }
+    // What became of it is required, once.
+    for options in [&["req_1"][..], &["req_1", "--made", "--not-made"]] {
+        assert!(!task(&gateway, "settle", options).status.success());
+    }
 }
 
 #[tokio::test]
@@ -74,7 +137,7 @@ async fn an_answer_that_its_caller_did_not_get_is_listed() {
         listed.into_iter().next()
     })
     .await;
-    assert_eq!(listed["reason"], "answer_undelivered", "{listed}");
+    assert_eq!(listed["reason"], "response_undelivered", "{listed}");
     let id = listed["response_id"].as_str().unwrap();
     assert!(id.starts_with("task_"), "{listed}");
     // The retry gets it.

@@ -1,0 +1,134 @@
+//! Recorded responses: small bodies are in the record, larger ones in the media store, where no URL leads to them.
+
+use crate::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
+use crate::filter::{FilterAction, LocalReply};
+use crate::journal::{INLINE_BODY_MAX, RecordedBody, RecordedResponse};
+use crate::media::{ContentDigest, MediaStore, MediaStoreError, ObjectReader};
+use crate::protocol::fault::{Fault, FaultKind};
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Set on a response that was recorded.
+const REPLAYED: HeaderName = HeaderName::from_static("idempotent-replayed");
+/// How much longer than the record a body is kept in the media store: the record is written after it, and again when
+/// the response was delivered.
+const LIFETIME_MARGIN: Duration = Duration::from_secs(60 * 60);
+
+/// Stores the response to one request.
+pub(super) struct ResponseBodyStore {
+    pub media: Arc<MediaStore>,
+    /// The caller whom a stored body counts for.
+    pub caller: Option<Arc<str>>,
+    pub request_id: Arc<str>,
+    /// How long its record is kept.
+    pub keep: Duration,
+}
+
+impl ResponseBodyStore {
+    /// The response with its body; `None` if the body cannot be kept.
+    pub async fn keep(&self, head: RecordedResponse, body: Bytes) -> Option<RecordedResponse> {
+        let body = match body.len() <= INLINE_BODY_MAX {
+            true => RecordedBody::Inline { bytes: body },
+            false => self.store(body).await?,
+        };
+        Some(RecordedResponse { body, ..head })
+    }
+
+    async fn store(&self, body: Bytes) -> Option<RecordedBody> {
+        let caller = self.caller.as_ref()?;
+        let lifetime = self.keep + LIFETIME_MARGIN;
+        match self.media.put_response_body(caller, body, lifetime).await {
+            Ok(object) => Some(RecordedBody::Stored {
+                sha256: object.digest.to_string(),
+                size: object.size,
+            }),
+            Err(error) => {
+                tracing::warn!(
+                    id = &*self.request_id, %error,
+                    "cannot keep the response to a paid create in the media store; its duplicates get 409"
+                );
+                None
+            }
+        }
+    }
+}
+
+/// The headers of a response without those of its exchange.
+pub(super) fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+    let is_of_exchange = |name: &str| {
+        matches!(
+            name,
+            "content-length"
+                | "date"
+                | "openai-processing-ms"
+                | "retry-after"
+                | "retry-after-ms"
+                | "x-headgate-attempts"
+                | "x-request-id"
+        ) || name.starts_with("x-ratelimit-")
+    };
+    let recorded = headers.iter();
+    recorded
+        .filter(|(name, _)| !is_of_exchange(name.as_str()))
+        .filter_map(|(name, value)| Some((name.to_string(), value.to_str().ok()?.to_owned())))
+        .collect()
+}
+
+/// The reply with a recorded response; `None` if its body is not kept any more.
+///
+/// # Errors
+/// The media store cannot be read.
+pub(super) async fn replay(
+    media: &Arc<MediaStore>,
+    response: RecordedResponse,
+) -> Result<Option<FilterAction>, Fault> {
+    let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::OK);
+    let mut headers = HeaderMap::new();
+    for (name, value) in &response.headers {
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
+            headers.append(name, value);
+        }
+    }
+    headers.insert(REPLAYED, HeaderValue::from_static("true"));
+    headers.remove(header::CONTENT_LENGTH);
+    let (sha256, size) = match response.body {
+        RecordedBody::Inline { bytes } => {
+            return Ok(Some(FilterAction::LocalReply(LocalReply {
+                status,
+                headers,
+                body: bytes,
+            })));
+        }
+        RecordedBody::Stored { sha256, size } => (sha256, size),
+    };
+    let Some(digest) = ContentDigest::from_hex(&sha256) else {
+        return Ok(None);
+    };
+    let found = media.find_response_body(digest, size).await;
+    Ok(found.map_err(unreadable)?.map(|object| {
+        FilterAction::StreamedReply(StreamedReply {
+            status,
+            headers,
+            length: size,
+            body: Some(Box::new(StoredBody(media.reader(&object, 0, size)))),
+        })
+    }))
+}
+
+struct StoredBody(ObjectReader);
+
+impl ReplyBodyReader for StoredBody {
+    fn next_piece(&mut self) -> ReplyPieceFuture<'_> {
+        Box::pin(async { self.0.next_piece().await.map_err(unreadable) })
+    }
+}
+
+fn unreadable(error: MediaStoreError) -> Fault {
+    Fault::new(
+        FaultKind::Overloaded,
+        "the response to the first request with this `Idempotency-Key` cannot be read at the moment; try again",
+    )
+    .source(error)
+}

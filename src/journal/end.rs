@@ -1,0 +1,109 @@
+//! How creates end, and the storing of their ends, which a process that stops waits for.
+
+use super::JournalError;
+use super::record::RecordedResponse;
+use super::versioned_record::VersionedRecord;
+use std::time::Duration;
+use tokio::sync::watch;
+
+/// The wait before the second attempt to store an end; it doubles with each, up to [`RETRY_WAIT_MAX`].
+const RETRY_WAIT: Duration = Duration::from_millis(100);
+const RETRY_WAIT_MAX: Duration = Duration::from_secs(2);
+/// The attempt after which the log has a line.
+const LOGGED_ATTEMPT: u32 = 6;
+
+/// How a create ended.
+#[derive(Debug)]
+pub enum CreateEnd {
+    /// The provider has nothing, or refused it. The record is removed.
+    NotMade,
+    /// The provider accepted it. The response is `None` if it is not kept.
+    Accepted {
+        response: Option<RecordedResponse>,
+        response_id: Option<String>,
+        is_delivered: bool,
+    },
+    /// The provider accepted it, and the response was recorded before.
+    AlreadyRecorded { is_delivered: bool },
+    /// The provider may have accepted it.
+    OutcomeUnknown { upstream_request_id: Option<String> },
+}
+
+impl CreateEnd {
+    /// The value in metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::NotMade => "not_made",
+            Self::Accepted { .. } | Self::AlreadyRecorded { .. } => "accepted",
+            Self::OutcomeUnknown { .. } => "outcome_unknown",
+        }
+    }
+}
+
+/// What is left to do in the store when a create ends.
+#[derive(Clone, Copy)]
+pub enum EndTask {
+    Nothing,
+    Write,
+    Remove,
+}
+
+impl EndTask {
+    /// Does it. While the store is unreachable, tries again for as long as the process runs: nothing new is sent
+    /// meanwhile, so that the number of these tasks is bounded.
+    pub async fn run(self, stored: &mut VersionedRecord) {
+        let mut wait = RETRY_WAIT;
+        let mut attempt = 1;
+        loop {
+            let result = match self {
+                Self::Nothing => return,
+                Self::Write => stored.write().await,
+                Self::Remove => stored.remove().await,
+            };
+            match result {
+                Ok(()) | Err(JournalError::TakenOver) => return,
+                Err(error) if attempt == LOGGED_ATTEMPT => tracing::warn!(
+                    id = stored.record.request_id,
+                    %error,
+                    "cannot store how a paid create ended; trying again"
+                ),
+                Err(_) => {}
+            }
+            tokio::time::sleep(wait).await;
+            wait = RETRY_WAIT_MAX.min(wait * 2);
+            attempt += 1;
+        }
+    }
+}
+
+/// Counts ends that are not stored yet.
+#[derive(Clone)]
+pub struct PendingEnds(watch::Sender<usize>);
+
+/// An end that is not stored yet, until it is dropped.
+pub struct PendingEnd(PendingEnds);
+
+impl Default for PendingEnds {
+    fn default() -> Self {
+        Self(watch::Sender::new(0))
+    }
+}
+
+impl PendingEnds {
+    pub fn add(&self) -> PendingEnd {
+        self.0.send_modify(|count| *count += 1);
+        PendingEnd(self.clone())
+    }
+
+    /// Waits until all of them are stored.
+    pub async fn until_stored(&self) {
+        // It fails only if all senders are gone, and this is one.
+        let _ = self.0.subscribe().wait_for(|count| *count == 0).await;
+    }
+}
+
+impl Drop for PendingEnd {
+    fn drop(&mut self) {
+        self.0.0.send_modify(|count| *count -= 1);
+    }
+}

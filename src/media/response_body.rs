@@ -1,0 +1,72 @@
+//! Bodies of responses that are kept for retries. No URL leads to them.
+
+use super::content::{ContentDigest, ContentInfo};
+use super::error::MediaStoreError;
+use super::object::StoredObject;
+use super::store::MediaStore;
+use bytes::Bytes;
+use object_store::ObjectStoreExt;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+/// How long a caller waits for its response because the body is being stored.
+const PUT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Bytes that are written at a time.
+const PIECE_BYTES: usize = 256 << 10;
+
+impl MediaStore {
+    /// Stores the body of a response to a caller for at least `lifetime`. It counts apart from the files of its caller,
+    /// with the same maximum.
+    ///
+    /// # Errors
+    /// The body could not be stored in time.
+    pub async fn put_response_body(
+        self: &Arc<Self>,
+        caller: &str,
+        body: Bytes,
+        lifetime: Duration,
+    ) -> Result<StoredObject, MediaStoreError> {
+        let hashed = body.clone();
+        let digest = spawn_blocking(move || ContentDigest::of(&hashed)).await;
+        let digest = digest.map_err(|_| MediaStoreError::ContentChanged)?;
+        let content = ContentInfo {
+            digest,
+            size: body.len() as u64,
+            content_type: "application/octet-stream".into(),
+        };
+        let owner = format!("{caller}\u{1f}responses").into();
+        let put = self.put_for(&owner, &content, pieces(body), lifetime);
+        timeout(PUT_TIMEOUT, put)
+            .await
+            .map_err(|_| MediaStoreError::Busy)?
+    }
+
+    /// The body of a response; `None` if it has expired, or somebody else has removed it.
+    ///
+    /// # Errors
+    /// The records or the objects are unreachable.
+    pub async fn find_response_body(
+        &self,
+        digest: ContentDigest,
+        size: u64,
+    ) -> Result<Option<StoredObject>, MediaStoreError> {
+        let Some(object) = self.find(digest).await? else {
+            return Ok(None);
+        };
+        match self.objects.head(&object.location).await {
+            Ok(found) => Ok((found.size == size).then_some(object)),
+            Err(object_store::Error::NotFound { .. }) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+fn pieces(body: Bytes) -> impl Iterator<Item = Bytes> + Send + 'static {
+    let mut rest = body;
+    std::iter::from_fn(move || {
+        let length = rest.len().min(PIECE_BYTES);
+        (length > 0).then(|| rest.split_to(length))
+    })
+}

@@ -1,0 +1,158 @@
+//! Tests of responses that are too large for records: kept in the media store, and replayed as the same bytes.
+
+use super::recorded_streams::stream;
+use crate::harness::folder::Folder;
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::paid::{CreateShape, ask_and_leave, ask_at_once, error_code, is_replayed};
+use crate::harness::{Gateway, Request, Simulator, eventually};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const SHAPE: CreateShape = CreateShape::ImageJson;
+
+/// An edit with a response of 3 MB: as JSON, or as a stream.
+fn edits() -> [(&'static str, Request); 2] {
+    [
+        (
+            "JSON",
+            SHAPE
+                .keyed("json")
+                .simulate("body_bytes=3000000;delay=300ms"),
+        ),
+        ("stream", stream("stream", "body_bytes=1000000;delay=300ms")),
+    ]
+}
+
+#[tokio::test]
+async fn large_responses_are_replayed_as_the_same_bytes_also_after_a_kill() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let mut config = SHAPE.config(&simulator, &json!({}));
+    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
+    let folder = folder_with_schemas();
+    let file = folder.write("routes.yaml", format!("{config:#}"));
+    let mut gateway = Gateway::start_at(&file).await;
+    let mut firsts = Vec::new();
+    for (name, request) in edits() {
+        let before = SHAPE.received(&simulator).await;
+        let began = Instant::now();
+        let answers = ask_at_once(&gateway, &request, 20).await;
+        let elapsed = began.elapsed();
+        let received = SHAPE.received(&simulator).await - before;
+        let (bytes, replayed) = (
+            answers[0].body.len(),
+            answers.iter().filter(|one| is_replayed(one)).count(),
+        );
+        println!(
+            "{name}: {} responses of {bytes} bytes in {elapsed:?}, {received} create, {replayed} replayed",
+            answers.len()
+        );
+        assert!(bytes > 3_000_000, "{name}: {bytes} bytes");
+        assert_eq!((received, replayed), (1, 19), "{name}");
+        for answer in &answers {
+            assert_eq!(answer.status, 200, "{name}");
+            assert!(
+                answer.whole && answer.body == answers[0].body,
+                "{name}: {} bytes",
+                answer.body.len()
+            );
+            let content_type = answer.headers.get("content-type");
+            assert_eq!(content_type, answers[0].headers.get("content-type"));
+        }
+        firsts.push(answers.into_iter().next().unwrap().body);
+    }
+    gateway.process.signal(libc::SIGKILL);
+    gateway = Gateway::start_at(&file).await;
+    for ((name, request), first) in edits().into_iter().zip(&firsts) {
+        let answer = gateway.ask(&request).await;
+        assert!(
+            is_replayed(&answer) && answer.body == *first,
+            "{name}: {}",
+            answer.status
+        );
+    }
+    assert_eq!(SHAPE.received(&simulator).await, 2);
+}
+
+#[tokio::test]
+async fn a_large_response_that_nobody_received_is_kept() {
+    let simulator = Simulator::start().await;
+    let gateway = SHAPE.gateway(&simulator, json!({})).await;
+    for (name, request) in edits() {
+        ask_and_leave(&gateway, &request, Duration::from_millis(150)).await;
+        let answer = gateway.ask(&request).await;
+        assert!(is_replayed(&answer), "{name}: {}", answer.status);
+        assert!(answer.body.len() > 3_000_000, "{name}");
+    }
+    assert_eq!(SHAPE.received(&simulator).await, 2);
+}
+
+#[tokio::test]
+async fn a_large_response_that_cannot_be_kept_is_delivered_and_not_bought_again() {
+    for (name, media) in [
+        // A file, where the store needs a directory.
+        ("no directory", json!({"directory": "routes.yaml"})),
+        ("a full quota", json!({"files_per_caller": 1})),
+    ] {
+        let simulator = Simulator::start().await;
+        let mut config = SHAPE.config(&simulator, &json!({}));
+        config["media"] = media;
+        let gateway = Gateway::start(&config).await;
+        let other = SHAPE.keyed("before").simulate("body_bytes=100000");
+        assert_eq!(gateway.ask(&other).await.status, 200, "{name}");
+        for (kind, request) in edits() {
+            let first = gateway.ask(&request).await;
+            assert_eq!(first.status, 200, "{name}, {kind}");
+            assert!(
+                first.whole && first.body.len() > 3_000_000,
+                "{name}, {kind}"
+            );
+            let answered = async || Some(gateway.ask(&request).await);
+            let answer = eventually("a reply", answered).await;
+            assert_eq!(
+                answer.status,
+                409,
+                "{name}, {kind}: {} bytes",
+                answer.body.len()
+            );
+            assert_eq!(error_code(&answer), "answer_not_kept", "{name}, {kind}");
+            assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
+        }
+        assert_eq!(SHAPE.received(&simulator).await, 3, "{name}");
+        let replayed = gateway.ask(&other).await;
+        assert_eq!(is_replayed(&replayed), name == "a full quota");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_too_large_to_record_is_delivered_and_not_bought_again() {
+    let simulator = Simulator::start().await;
+    let mut config = SHAPE.config(&simulator, &json!({}));
+    for channel in config["channels"].as_object_mut().unwrap().values_mut() {
+        channel["timeouts"] = json!({"first_byte": "1m", "idle": "1m"});
+    }
+    let gateway = Gateway::start(&config).await;
+    let request = stream("huge", "body_bytes=7000000");
+    let first = gateway.ask(&request).await;
+    assert!(
+        first.whole && first.body.len() > 33_554_432,
+        "{}: {} bytes",
+        first.status,
+        first.body.len()
+    );
+    let answer = gateway.ask(&request).await;
+    assert_eq!(error_code(&answer), "answer_not_kept", "{}", answer.status);
+    assert_eq!(SHAPE.received(&simulator).await, 1);
+}
+
+#[tokio::test]
+async fn a_large_response_whose_file_is_gone_is_not_bought_again() {
+    let simulator = Simulator::start().await;
+    let gateway = SHAPE.gateway(&simulator, json!({})).await;
+    let [(_, request), _] = edits();
+    assert_eq!(gateway.ask(&request).await.status, 200);
+    std::fs::remove_dir_all(gateway.folder.path().join("media")).unwrap();
+    let answer = gateway.ask(&request).await;
+    assert_eq!(error_code(&answer), "answer_not_kept", "{}", answer.status);
+    assert_eq!(SHAPE.received(&simulator).await, 1);
+}

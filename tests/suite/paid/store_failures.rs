@@ -1,0 +1,299 @@
+//! Tests of a state store that fails around a create: nothing is sent without a record, and no key stays in use.
+
+use crate::harness::folder::Folder;
+use crate::harness::gateway::folder_with_schemas;
+use crate::harness::paid::{CreateShape, ask_and_leave, error_code, is_replayed};
+use crate::harness::{Gateway, RedisServer, Request, Simulator, eventually};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const SHAPE: CreateShape = CreateShape::GenericForA;
+
+fn on_file(simulator: &Simulator, state: &Path) -> Value {
+    let mut config = SHAPE.config(simulator, &json!({}));
+    config["state"] = json!(format!("sqlite:{}", state.display()));
+    config
+}
+
+/// Lets no file of the process grow, as on a full disk.
+#[cfg(target_os = "linux")]
+fn set_disk_full(gateway: &Gateway, is_full: bool) {
+    let size = match is_full {
+        true => 0,
+        false => libc::RLIM_INFINITY,
+    };
+    let limit = libc::rlimit {
+        rlim_cur: size,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    let id = libc::pid_t::try_from(gateway.process.id()).unwrap();
+    // SAFETY: sets a limit of a child; `limit` is valid for the whole call.
+    let set = unsafe {
+        libc::prlimit(
+            id,
+            libc::RLIMIT_FSIZE,
+            &raw const limit,
+            std::ptr::null_mut(),
+        )
+    };
+    assert_eq!(set, 0);
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn on_a_full_disk_nothing_is_sent_and_replays_continue() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let config = on_file(&simulator, &state.path().join("state"));
+    let gateway = Gateway::start(&config).await;
+    let before = gateway.ask(&SHAPE.keyed("before")).await;
+    assert_eq!(before.status, 200, "{}", before.text());
+    set_disk_full(&gateway, true);
+    let mut refused = 0;
+    for request in [
+        SHAPE.keyed("full"),
+        SHAPE.keyed("full"),
+        SHAPE.request("full"),
+    ] {
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, 503, "{}", answer.text());
+        assert_eq!(error_code(&answer), "overloaded", "{}", answer.text());
+        refused += 1;
+    }
+    let replayed = gateway.ask(&SHAPE.keyed("before")).await;
+    assert!(is_replayed(&replayed), "{}", replayed.text());
+    let received = SHAPE.received(&simulator).await;
+    println!("full disk: {refused} creates refused, {received} received by the provider");
+    assert_eq!(received, 1);
+    set_disk_full(&gateway, false);
+    for request in [SHAPE.keyed("full"), SHAPE.request("full")] {
+        let served = async || (gateway.ask(&request).await.status == 200).then_some(());
+        eventually("a create", served).await;
+    }
+}
+
+#[tokio::test]
+async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let file = state.path().join("state");
+    let folder = folder_with_schemas();
+    let config = folder.write("routes.yaml", format!("{:#}", on_file(&simulator, &file)));
+    let mut gateway = Gateway::start_at(&config).await;
+    // The file is locked while the provider refuses one create and accepts another one.
+    let refused = SHAPE.keyed("refused").simulate("status=400;delay=500ms");
+    let left = SHAPE.keyed("left").simulate("delay=500ms");
+    let asks: Vec<_> = [refused.clone(), left.clone()]
+        .map(|request| {
+            let address = gateway.address;
+            tokio::spawn(async move {
+                let mut connection = crate::harness::Connection::to(address).await;
+                connection.ask(&request).await.status
+            })
+        })
+        .into();
+    let sent = async || (SHAPE.received(&simulator).await == 2).then_some(());
+    eventually("both creates", sent).await;
+    let lock = tokio::task::spawn_blocking(move || {
+        let connection = rusqlite::Connection::open(file).unwrap();
+        connection.busy_timeout(Duration::from_secs(5)).unwrap();
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        std::thread::sleep(Duration::from_secs(2));
+        connection.execute_batch("ROLLBACK").unwrap();
+    });
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    gateway.process.signal(libc::SIGTERM);
+    let ended = async || gateway.process.ended();
+    eventually("the end of the process", ended).await;
+    lock.await.unwrap();
+    for ask in asks {
+        let status = ask.await.unwrap();
+        assert!([200, 400].contains(&status), "{status}");
+    }
+    let gateway = Gateway::start_at(&config).await;
+    let retry = gateway.ask(&SHAPE.keyed("refused")).await;
+    assert_eq!(
+        (retry.status, is_replayed(&retry)),
+        (200, false),
+        "{}",
+        retry.text()
+    );
+    let retry = gateway.ask(&SHAPE.keyed("left")).await;
+    assert!(is_replayed(&retry), "{}", retry.text());
+    assert_eq!(SHAPE.received(&simulator).await, 3);
+}
+
+#[tokio::test]
+async fn a_key_whose_create_was_refused_while_the_store_was_unreachable_is_free_again() {
+    let redis = RedisServer::start();
+    let simulator = Simulator::start().await;
+    let mut config = SHAPE.config(&simulator, &json!({}));
+    config["state"] = json!({"redis": {"url": format!("redis://127.0.0.1:{}/0", redis.port)}});
+    let gateway = Gateway::start(&config).await;
+    let ready = async || (gateway.ask(&SHAPE.keyed("ready")).await.status == 200).then_some(());
+    eventually("a create", ready).await;
+    let refused = SHAPE.keyed("refused").simulate("status=400;delay=1s");
+    let (address, request) = (gateway.address, refused);
+    let ask = tokio::spawn(async move {
+        let mut connection = crate::harness::Connection::to(address).await;
+        connection.ask(&request).await.status
+    });
+    let sent = async || (SHAPE.received(&simulator).await == 2).then_some(());
+    eventually("the create", sent).await;
+    redis.stop(true);
+    assert_eq!(ask.await.unwrap(), 400);
+    // Longer than a lease.
+    tokio::time::sleep(Duration::from_secs(17)).await;
+    redis.stop(false);
+    let began = Instant::now();
+    let retry = async || {
+        let answer = gateway.ask(&SHAPE.keyed("refused")).await;
+        assert_ne!(answer.status, 504, "{}", answer.text());
+        (answer.status == 200).then_some(answer)
+    };
+    let answer = eventually("the retry", retry).await;
+    println!(
+        "the key was free {:?} after the store was back",
+        began.elapsed()
+    );
+    assert!(!is_replayed(&answer));
+    assert_eq!(SHAPE.received(&simulator).await, 3);
+}
+
+#[tokio::test]
+async fn a_slow_redis_delays_creates_and_fails_none() {
+    let redis = RedisServer::start();
+    let simulator = Simulator::start().await;
+    let mut config = SHAPE.config(&simulator, &json!({}));
+    config["state"] = json!({"redis": {"url": format!("redis://127.0.0.1:{}/0", redis.port)}});
+    let gateway = Gateway::start(&config).await;
+    let ready = async || (gateway.ask(&SHAPE.keyed("ready")).await.status == 200).then_some(());
+    eventually("a create", ready).await;
+    for nth in 0..3 {
+        redis.stop(true);
+        let request = SHAPE.keyed(&format!("slow-{nth}"));
+        let answer = tokio::join!(gateway.ask(&request), async {
+            tokio::time::sleep(Duration::from_millis(600)).await;
+            redis.stop(false);
+        });
+        assert_eq!(answer.0.status, 200, "{}", answer.0.text());
+    }
+    assert_eq!(SHAPE.received(&simulator).await, 4);
+}
+
+#[tokio::test]
+async fn a_corrected_request_under_the_key_of_a_refused_one_is_sent() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let config = on_file(&simulator, &state.path().join("state"));
+    let gateway = Gateway::start(&config).await;
+    let mut connection = gateway.connect().await;
+    const ROUNDS: usize = 100;
+    for nth in 0..ROUNDS {
+        let key = format!("round-{nth}");
+        let refused = SHAPE.keyed(&key).simulate("status=400");
+        assert_eq!(connection.ask(&refused).await.status, 400);
+        let corrected = SHAPE.request("a lock").header("Idempotency-Key", &key);
+        let answer = connection.ask(&corrected).await;
+        assert_eq!(answer.status, 200, "{nth}: {}", answer.text());
+    }
+    assert_eq!(SHAPE.received(&simulator).await, 2 * ROUNDS);
+}
+
+/// A local reply before anything is sent: its status, the request, and what makes the gateway reply so.
+fn local_replies() -> Vec<(u16, Request)> {
+    let keyed = |status: u16| SHAPE.keyed(&format!("local-{status}"));
+    let body = |text: String| text.into_bytes();
+    vec![
+        (
+            400,
+            keyed(400).with_body(body("{\"model\":\"demo-video-a\"}".into())),
+        ),
+        (401, keyed(401).key("sk-nobody")),
+        (
+            413,
+            keyed(413).with_body(body(format!(
+                "{{\"model\":\"demo-video-a\",\"prompt\":\"{}\"}}",
+                "a".repeat(200_000)
+            ))),
+        ),
+        (429, keyed(429)),
+        (503, keyed(503)),
+    ]
+}
+
+#[tokio::test]
+async fn every_local_reply_before_sending_frees_the_key() {
+    for (status, request) in local_replies() {
+        let simulator = Simulator::start().await;
+        let mut config = SHAPE.config(&simulator, &json!({}));
+        let routes = config["routes"].as_array_mut().unwrap();
+        let route = routes.iter_mut().find(|route| route["name"] == "video");
+        let chain = route.unwrap()["request"].as_array_mut().unwrap();
+        let at = chain.len() - 1;
+        chain.insert(at, json!("rate_limit"));
+        config["chains"]["body"][2] = json!({"limit_body": "100KiB"});
+        // Another create uses up what the limits allow.
+        let occupied = match status {
+            429 => {
+                config["callers"][0]["limits"] = json!({"concurrent": 1});
+                true
+            }
+            503 => {
+                config["channels"]["a"]["limits"] = json!({"concurrent": 1});
+                true
+            }
+            _ => false,
+        };
+        let gateway = Gateway::start(&config).await;
+        let address = gateway.address;
+        let other = tokio::spawn(async move {
+            if occupied {
+                let request = SHAPE.keyed("other").simulate("delay=1s");
+                crate::harness::Connection::to(address)
+                    .await
+                    .ask(&request)
+                    .await;
+            }
+        });
+        if occupied {
+            let sent = async || (SHAPE.received(&simulator).await == 1).then_some(());
+            eventually("the other create", sent).await;
+        }
+        let answer = gateway.ask(&request).await;
+        assert_eq!(answer.status, status, "{}", answer.text());
+        other.await.unwrap();
+        // Another body: a key in use would give 422.
+        let key = format!("local-{status}");
+        let next = SHAPE.request("a lock").header("Idempotency-Key", &key);
+        let answer = gateway.ask(&next).await;
+        println!(
+            "{status}: the key is free, the next request gets {}",
+            answer.status
+        );
+        assert_eq!(answer.status, 200, "{status}: {}", answer.text());
+        assert!(!is_replayed(&answer));
+    }
+}
+
+#[tokio::test]
+async fn unknown_outcomes_do_not_use_up_a_callers_keys() {
+    let simulator = Simulator::start().await;
+    let gateway = SHAPE.gateway(&simulator, json!({"keys_max": 3})).await;
+    for nth in 0..5 {
+        let failed = SHAPE.keyed(&format!("failed-{nth}")).simulate("status=500");
+        assert_eq!(gateway.ask(&failed).await.status, 502);
+        let left = SHAPE.request("left").simulate("delay=300ms");
+        ask_and_leave(&gateway, &left, Duration::from_millis(100)).await;
+    }
+    for nth in 0..3 {
+        let answer = gateway.ask(&SHAPE.keyed(&format!("good-{nth}"))).await;
+        assert_eq!(answer.status, 200, "{nth}: {}", answer.text());
+    }
+    let answer = gateway.ask(&SHAPE.keyed("one-more")).await;
+    assert_eq!(answer.status, 503, "{}", answer.text());
+    assert_eq!(gateway.ask(&SHAPE.request("no key")).await.status, 200);
+    let answer = gateway.ask(&SHAPE.keyed("failed-0")).await;
+    assert_eq!(error_code(&answer), "outcome_unknown", "{}", answer.text());
+}
