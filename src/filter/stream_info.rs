@@ -79,6 +79,8 @@ pub enum IdempotencyOutcome {
     OutcomeUnknown,
     /// The key could not be stored.
     NotStored,
+    /// The caller has as many keys as it may have.
+    KeysFull,
 }
 
 /// Outcome of the check against the caller's limits.
@@ -103,6 +105,7 @@ impl IdempotencyOutcome {
             Self::ResponseNotKept => "answer_not_kept",
             Self::OutcomeUnknown => "outcome_unknown",
             Self::NotStored => "not_stored",
+            Self::KeysFull => "keys_full",
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{IdempotencyFilter, KEY, UpstreamKey, fault, fingerprint};
 use crate::filter::FilterAction;
 use crate::filter::stream_info::IdempotencyOutcome;
 use crate::filter::view::RequestView;
-use crate::journal::{CreateRequest, KeyClaim, KeyedRequest, ResponseReplay};
+use crate::journal::{CreateRequest, JournalError, KeyClaim, KeyedRequest, ResponseReplay};
 use crate::protocol::fault::Fault;
 use http::HeaderMap;
 use std::sync::Arc;
@@ -52,6 +52,9 @@ impl IdempotencyFilter {
             ),
             Ok(KeyClaim::OtherRequest) => (IdempotencyOutcome::KeyReused, Err(fault::key_reused())),
             Ok(KeyClaim::InFlight) => (IdempotencyOutcome::KeyInUse, Err(fault::key_in_use())),
+            Err(error @ JournalError::Full) => {
+                (IdempotencyOutcome::KeysFull, Err(fault::not_stored(error)))
+            }
             Err(error) => (IdempotencyOutcome::NotStored, Err(fault::not_stored(error))),
         };
         request.info.idempotency = Some(outcome);

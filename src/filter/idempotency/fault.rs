@@ -6,6 +6,8 @@ use std::time::Duration;
 
 /// Suggested to a duplicate whose first request is still under way.
 const IN_USE_RETRY: Duration = Duration::from_secs(5);
+/// Suggested to a caller with as many keys as it may have, the oldest of which may expire at any time.
+const KEYS_FULL_RETRY: Duration = Duration::from_secs(60);
 const PARAM: &str = "idempotency-key";
 
 pub(super) fn invalid_key(length: usize) -> Fault {
@@ -67,6 +69,7 @@ pub(super) fn not_stored(error: JournalError) -> Fault {
             FaultKind::Overloaded,
             "this API key has reached its number of stored requests; the request was not sent; try again later",
         )
+        .retry_after(KEYS_FULL_RETRY)
         .detail(error.to_string()),
         JournalError::Ending => Fault::new(
             FaultKind::Ending,

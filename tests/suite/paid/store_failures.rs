@@ -293,6 +293,8 @@ async fn unknown_outcomes_do_not_use_up_a_callers_keys() {
     }
     let answer = gateway.ask(&SHAPE.keyed("one-more")).await;
     assert_eq!(answer.status, 503, "{}", answer.text());
+    assert_eq!(answer.headers.get("retry-after"), Some("60"));
+    assert_eq!(gateway.log_of(&answer).await["idempotency"], "keys_full");
     assert_eq!(gateway.ask(&SHAPE.request("no key")).await.status, 200);
     let answer = gateway.ask(&SHAPE.keyed("failed-0")).await;
     assert_eq!(error_code(&answer), "outcome_unknown", "{}", answer.text());
