@@ -2,6 +2,7 @@
 
 mod check;
 mod found;
+mod limits;
 
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
@@ -10,6 +11,7 @@ use super::media_hosting::MediaHosting;
 use super::view::{AttemptView, RequestView};
 use super::{Filter, FilterAction, HookResult};
 use crate::filter::body::RequestBody;
+use crate::media::off_workers;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::{JsonDocument, JsonLimits, quoted};
@@ -17,6 +19,7 @@ use crate::task::NO_KEYS_HINT;
 use bytes::Bytes;
 use check::{CheckedMedia, check_all};
 use found::FoundDataUri;
+use limits::check_limits;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -80,7 +83,7 @@ impl Filter for StoreMediaFilter {
         let replaced = found.iter().filter(|one| self.is_hosted(one));
         let mut sent = found.iter().filter(|one| !self.is_hosted(one));
         if let Some(refused) = sent.find(|one| !one.is_taken_inline) {
-            return HookResult::fail(not_available(refused));
+            return HookResult::fail(not_available(refused, self.hosting.is_some()));
         }
         let gone = replaced.map(|one| one.span.len().saturating_sub(URL_BYTES_ESTIMATE));
         let remaining = request.body.len() - gone.sum::<usize>();
@@ -116,7 +119,9 @@ impl StoreMediaFilter {
         request: &mut RequestView,
         found: Vec<FoundDataUri>,
     ) -> Result<FilterAction, Fault> {
-        let checked = check_all(found)?;
+        let checked = off_workers(move || check_all(found)).await;
+        let checked = checked.ok_or_else(unchecked)??;
+        check_limits(&checked, &found::output_durations(request, self.is_generic))?;
         let Some(hosting) = &self.hosting else {
             return Ok(FilterAction::Continue);
         };
@@ -125,7 +130,7 @@ impl StoreMediaFilter {
             return Ok(FilterAction::Continue);
         };
         let mut replaced: Vec<(Range<usize>, Bytes)> = Vec::new();
-        for CheckedMedia { found, content } in checked {
+        for CheckedMedia { found, content, .. } in checked {
             if found.is_hosted {
                 let pieces = found.uri.decoded_pieces();
                 let stored = hosting.store(&caller.name, &content, pieces).await;
@@ -160,14 +165,26 @@ fn replace_spans(
     Ok(())
 }
 
-fn not_available(found: &FoundDataUri) -> Fault {
-    let (param, kind) = (&found.param, found.rule.kind.name());
+/// The fault if a check ended without a result.
+fn unchecked() -> Fault {
     Fault::new(
-        FaultKind::Invalid,
-        format!(
-            "`{param}`: data URIs of kind {kind} are not available here; send an http or https URL"
-        ),
+        FaultKind::Internal,
+        "the gateway cannot check the media of this request",
     )
-    .param(param)
-    .detail("`server.public_url` is not set, so that the gateway has no URL for stored media")
+}
+
+/// The fault for a data URI of a kind that the provider does not take, and that cannot be replaced. What is missing is
+/// for the operator only.
+fn not_available(found: &FoundDataUri, has_url: bool) -> Fault {
+    let (param, kind) = (&found.param, found.rule.kind.name());
+    let message = format!(
+        "`{param}`: data URIs of kind {kind} are not available here; send an http or https URL"
+    );
+    let missing = match has_url {
+        true => "the kind is neither in `hosted` nor in `inline` of the family's `media`",
+        false => "`server.public_url` is not set, so that the gateway has no URL for stored media",
+    };
+    Fault::new(FaultKind::Invalid, message)
+        .param(param)
+        .detail(missing)
 }

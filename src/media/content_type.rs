@@ -3,58 +3,219 @@
 use crate::task::media_kind::MediaKind;
 use infer::MatcherType;
 
-/// Documents that providers read: the media type that a data URI declares.
-const DOCUMENTS: [&str; 10] = [
-    "application/pdf",
-    "application/msword",
-    "application/vnd.ms-excel",
-    "application/vnd.ms-powerpoint",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "application/vnd.openxmlformats-officedocument.presentationml.presentation",
-    "text/plain",
-    "text/markdown",
-    "text/x-markdown",
+/// Documents that providers read, in nine formats: the media type that a data URI declares, and the start of such files.
+const DOCUMENTS: [(&str, &[u8]); 10] = [
+    ("application/pdf", b"%PDF-"),
+    ("application/msword", OFFICE_97),
+    ("application/vnd.ms-excel", OFFICE_97),
+    ("application/vnd.ms-powerpoint", OFFICE_97),
+    (
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        ZIP,
+    ),
+    (
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ZIP,
+    ),
+    (
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        ZIP,
+    ),
+    ("text/plain", b""),
+    ("text/markdown", b""),
+    ("text/x-markdown", b""),
 ];
-/// The start of files of Office before 2007, and of ZIP archives, which those since 2007 are.
-const OFFICE_STARTS: [&[u8]; 2] = [b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1", b"PK\x03\x04"];
-/// Containers of audio as well as video; only their content tells which.
-const CONTAINERS: [(&str, &str); 4] = [
-    ("video/mp4", "audio/mp4"),
-    ("video/webm", "audio/webm"),
-    ("video/x-matroska", "audio/x-matroska"),
-    ("audio/ogg", "video/ogg"),
+/// The start of files of Office before 2007.
+const OFFICE_97: &[u8] = b"\xD0\xCF\x11\xE0\xA1\xB1\x1A\xE1";
+/// The start of files of Office since 2007, which are ZIP archives.
+const ZIP: &[u8] = b"PK\x03\x04";
+/// Images that providers of videos read; others, such as files of cameras and editors, are none here.
+const IMAGES: [&str; 8] = [
+    "image/avif",
+    "image/bmp",
+    "image/gif",
+    "image/heif",
+    "image/jpeg",
+    "image/png",
+    "image/tiff",
+    "image/webp",
 ];
+/// Audio that providers of videos read, if its first bytes have no rule of their own below.
+const AUDIO: [&str; 3] = ["audio/x-flac", "audio/x-aiff", "audio/amr"];
+
+/// What the first bytes of a file show: its media type as a video and as audio or as an image, where it may be such.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct SniffedContent {
+    image: Option<&'static str>,
+    video: Option<&'static str>,
+    audio: Option<&'static str>,
+}
 
 /// The media type by which content is served, given its first bytes: what they show for an image, a video or audio, and
-/// what was declared for a document. `None` if they are not of `kind`.
+/// what was declared for a document.
 ///
 /// Text has no first bytes of its own: a text document must be checked to be UTF-8 as a whole.
-pub fn content_type_of(kind: MediaKind, start: &[u8], declared: &str) -> Option<&'static str> {
-    if kind == MediaKind::Document {
-        let declared = DOCUMENTS.into_iter().find(|known| *known == declared)?;
-        let is_binary = start.starts_with(b"%PDF-")
-            || OFFICE_STARTS.iter().any(|known| start.starts_with(known));
-        return (is_binary || declared.starts_with("text/")).then_some(declared);
-    }
-    let found = infer::get(start)?;
-    let shown = found.mime_type();
-    let fits = |kind: MediaKind| match kind {
-        MediaKind::Image => found.matcher_type() == MatcherType::Image,
-        MediaKind::Video => found.matcher_type() == MatcherType::Video,
-        MediaKind::Audio => found.matcher_type() == MatcherType::Audio,
-        MediaKind::Document => false,
+///
+/// # Errors
+/// The content is not of `kind`: the kind that it is of, if that is known.
+pub fn content_type_of(
+    kind: MediaKind,
+    start: &[u8],
+    declared: &str,
+) -> Result<&'static str, Option<MediaKind>> {
+    let sniffed = SniffedContent::of(start);
+    let known = match kind {
+        MediaKind::Image => sniffed.image,
+        MediaKind::Video => sniffed.video,
+        MediaKind::Audio => sniffed.audio,
+        MediaKind::Document => {
+            let mut documents = DOCUMENTS.into_iter();
+            let document =
+                documents.find(|(known, begin)| *known == declared && (start.starts_with(begin)));
+            document.map(|(known, _)| known)
+        }
     };
-    if fits(kind) {
-        return Some(shown);
+    known.ok_or_else(|| sniffed.kind().or_else(|| document_kind(start)))
+}
+
+/// The kind of media that a media type declares; `None` if it declares none that providers of videos take.
+pub fn declared_kind(media_type: &str) -> Option<MediaKind> {
+    let (kind, _) = media_type.split_once('/')?;
+    match kind {
+        "image" => Some(MediaKind::Image),
+        "video" => Some(MediaKind::Video),
+        "audio" => Some(MediaKind::Audio),
+        _ => {
+            let mut documents = DOCUMENTS.into_iter();
+            let document = documents.find(|(known, _)| *known == media_type);
+            document.map(|_| MediaKind::Document)
+        }
     }
-    let others = CONTAINERS.into_iter().find_map(|(one, other)| {
-        let pairs = [(one, other), (other, one)];
-        pairs.into_iter().find(|(known, _)| *known == shown)
-    });
-    match (others, kind) {
-        (Some((_, other)), MediaKind::Video | MediaKind::Audio) => Some(other),
-        _ => None,
+}
+
+fn document_kind(start: &[u8]) -> Option<MediaKind> {
+    let mut begins = DOCUMENTS.into_iter().map(|(_, begin)| begin);
+    let is_document = begins.any(|begin| !begin.is_empty() && start.starts_with(begin));
+    is_document.then_some(MediaKind::Document)
+}
+
+impl SniffedContent {
+    fn of(start: &[u8]) -> Self {
+        if start.get(4..8) == Some(b"ftyp") {
+            return Self::of_brand(start.get(8..12).unwrap_or_default());
+        }
+        match start {
+            // A movie of QuickTime without a brand.
+            [_, _, _, _, b'm', b'o', b'o', b'v', ..] | [_, _, _, _, b'm', b'd', b'a', b't', ..] => {
+                Self::video("video/quicktime")
+            }
+            // Matroska, and WebM if its document type says so.
+            [0x1A, 0x45, 0xDF, 0xA3, head @ ..] => {
+                let head = &head[..head.len().min(64)];
+                match memchr::memmem::find(head, b"webm") {
+                    Some(_) => Self::container("video/webm", "audio/webm"),
+                    None => Self::container("video/x-matroska", "audio/x-matroska"),
+                }
+            }
+            [b'O', b'g', b'g', b'S', ..] => Self::container("video/ogg", "audio/ogg"),
+            [
+                b'R',
+                b'I',
+                b'F',
+                b'F',
+                _,
+                _,
+                _,
+                _,
+                b'W',
+                b'A',
+                b'V',
+                b'E',
+                ..,
+            ] => Self::audio("audio/x-wav"),
+            [b'I', b'D', b'3', ..] => Self::audio("audio/mpeg"),
+            [0xFF, second, third, ..] if second & 0xE0 == 0xE0 => Self::of_sync(*second, *third),
+            _ => Self::of_table(start),
+        }
+    }
+
+    /// Files of the ISO base media format, by their major brand.
+    fn of_brand(brand: &[u8]) -> Self {
+        match brand {
+            b"heic" | b"heix" | b"heim" | b"heis" | b"hevc" | b"hevx" | b"mif1" | b"msf1" => {
+                Self::image("image/heif")
+            }
+            b"avif" | b"avis" => Self::image("image/avif"),
+            b"M4A " | b"M4B " | b"M4P " => Self::audio("audio/mp4"),
+            b"qt  " => Self::container("video/quicktime", "audio/mp4"),
+            [b'3', b'g', ..] => Self::container("video/3gpp", "audio/3gpp"),
+            _ => Self::container("video/mp4", "audio/mp4"),
+        }
+    }
+
+    /// A frame of MPEG audio: of AAC if its layer is 0.
+    fn of_sync(second: u8, third: u8) -> Self {
+        let (version, layer) = (second >> 3 & 3, second >> 1 & 3);
+        let (bitrate, rate) = (third >> 4, third >> 2 & 3);
+        match (layer, version) {
+            (0, 2 | 3) if second & 0xF0 == 0xF0 => Self::audio("audio/aac"),
+            (0, _) | (_, 1) => Self::default(),
+            _ if bitrate == 15 || rate == 3 => Self::default(),
+            _ => Self::audio("audio/mpeg"),
+        }
+    }
+
+    fn of_table(start: &[u8]) -> Self {
+        let Some(found) = infer::get(start) else {
+            return Self::default();
+        };
+        let shown = found.mime_type();
+        match found.matcher_type() {
+            MatcherType::Image if IMAGES.contains(&shown) => Self::image(shown),
+            MatcherType::Audio if AUDIO.contains(&shown) => Self::audio(shown),
+            MatcherType::Video => Self::video(shown),
+            _ => Self::default(),
+        }
+    }
+
+    /// The kind, if it can be one only.
+    fn kind(self) -> Option<MediaKind> {
+        match (self.image, self.video, self.audio) {
+            (Some(_), None, None) => Some(MediaKind::Image),
+            (None, Some(_), _) => Some(MediaKind::Video),
+            (None, None, Some(_)) => Some(MediaKind::Audio),
+            _ => None,
+        }
+    }
+
+    fn image(shown: &'static str) -> Self {
+        Self {
+            image: Some(shown),
+            ..Self::default()
+        }
+    }
+
+    fn video(shown: &'static str) -> Self {
+        Self {
+            video: Some(shown),
+            ..Self::default()
+        }
+    }
+
+    fn audio(shown: &'static str) -> Self {
+        Self {
+            audio: Some(shown),
+            ..Self::default()
+        }
+    }
+
+    /// A container whose tracks decide whether it is a video or audio.
+    fn container(video: &'static str, audio: &'static str) -> Self {
+        Self {
+            image: None,
+            video: Some(video),
+            audio: Some(audio),
+        }
     }
 }
 
@@ -70,49 +231,109 @@ pub fn runs_in_browsers(content_type: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use MediaKind::{Audio, Document, Image, Video};
+
+    const PNG: &[u8] = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR";
+    const MP4: &[u8] = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isommp42";
+    const WAV: &[u8] = b"RIFF\x00\x00\x00\x00WAVEfmt ";
 
     #[test]
-    fn content_must_be_of_the_kind_that_its_role_requires() {
-        use MediaKind::{Audio, Document, Image, Video};
-        let png = b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR";
-        let jpeg = b"\xff\xd8\xff\xe0\x00\x10JFIF";
-        let webp = b"RIFF\x00\x00\x00\x00WEBPVP8 ";
-        let mp4 = b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isommp42";
-        let mov = b"\x00\x00\x00\x14ftypqt  \x00\x00\x00\x00qt  ";
-        let wav = b"RIFF\x00\x00\x00\x00WAVEfmt ";
-        let mp3 = b"ID3\x03\x00\x00\x00\x00\x00\x00";
-        for (kind, start, declared, expected) in [
-            (Image, &png[..], "image/jpg", Some("image/png")),
-            (Image, jpeg, "image/jpeg", Some("image/jpeg")),
-            (Image, webp, "", Some("image/webp")),
-            (Image, mp4, "image/png", None),
+    fn content_of_the_required_kind_has_the_type_that_its_first_bytes_show() {
+        for (kind, start, shown) in [
+            (Image, PNG, "image/png"),
+            (Image, b"\xff\xd8\xff\xe0\x00\x10JFIF", "image/jpeg"),
+            (Image, b"RIFF\x00\x00\x00\x00WEBPVP8 ", "image/webp"),
+            (Image, b"\x00\x00\x00\x18ftypheic", "image/heif"),
+            (Image, b"\x00\x00\x00\x18ftypavif", "image/avif"),
+            (Video, MP4, "video/mp4"),
+            (Video, b"\x00\x00\x00\x18ftypiso8", "video/mp4"),
+            (Video, b"\x00\x00\x00\x18ftypXAVC", "video/mp4"),
+            (Video, b"\x00\x00\x00\x18ftyp3gp5", "video/3gpp"),
+            (Video, b"\x00\x00\x00\x14ftypqt  ", "video/quicktime"),
+            (Video, b"\x00\x00\x10\x00moov", "video/quicktime"),
+            (
+                Video,
+                b"\x1a\x45\xdf\xa3\x01\0\0\0\0\0\0\x1f\x42\x82\x84webm",
+                "video/webm",
+            ),
+            (
+                Audio,
+                b"\x1a\x45\xdf\xa3\x9fB\x86\x81\x01B\x82\x88matroska",
+                "audio/x-matroska",
+            ),
+            (Audio, WAV, "audio/x-wav"),
+            (Audio, b"ID3\x03\x00\x00\x00\x00\x00\x00", "audio/mpeg"),
+            (Audio, b"\xff\xfb\x90\x00", "audio/mpeg"),
+            (Audio, b"\xff\xfa\x90\x00", "audio/mpeg"),
+            (Audio, b"\xff\xf3\x90\x00", "audio/mpeg"),
+            (Audio, b"\xff\xf1\x50\x80", "audio/aac"),
+            (Audio, b"\x00\x00\x00\x18ftypM4A ", "audio/mp4"),
+            (Audio, MP4, "audio/mp4"),
+            (Audio, b"OggS\x00", "audio/ogg"),
+        ] {
+            assert_eq!(content_type_of(kind, start, ""), Ok(shown), "{start:?}");
+        }
+    }
+
+    #[test]
+    fn content_of_another_kind_is_refused_by_the_kind_that_it_is_of() {
+        for (kind, start, declared, found) in [
+            (Image, MP4, "image/png", Some(Video)),
+            (Image, WAV, "image/png", Some(Audio)),
+            (Image, b"%PDF-1.7", "image/png", Some(Document)),
             (
                 Image,
                 b"<svg xmlns='http://www.w3.org/2000/svg'>",
                 "image/svg+xml",
                 None,
             ),
+            (Image, b"8BPS\x00\x01", "image/vnd.adobe.photoshop", None),
             (Image, b"", "image/png", None),
-            (Video, mp4, "video/mp4", Some("video/mp4")),
-            (Video, mov, "video/quicktime", Some("video/quicktime")),
-            (Video, png, "video/mp4", None),
-            (Audio, wav, "audio/wav", Some("audio/x-wav")),
-            (Audio, mp3, "audio/mp3", Some("audio/mpeg")),
-            (Audio, mp4, "audio/mp4", Some("audio/mp4")),
-            (Audio, png, "audio/mpeg", None),
-            (
-                Document,
-                b"%PDF-1.7",
-                "application/pdf",
-                Some("application/pdf"),
-            ),
-            (Document, b"# Title", "text/markdown", Some("text/markdown")),
+            (Image, b"\xff\xff\xff", "image/jpeg", None),
+            (Video, PNG, "video/mp4", Some(Image)),
+            (Video, WAV, "video/mp4", Some(Audio)),
+            (Video, b"\x00\x00\x00\x18ftypheic", "video/mp4", Some(Image)),
+            (Audio, PNG, "audio/mpeg", Some(Image)),
+            (Audio, b"MThd\x00\x00\x00\x06", "audio/midi", None),
+            (Document, PNG, "application/pdf", Some(Image)),
             (Document, b"# Title", "application/pdf", None),
             (Document, b"# Title", "text/html", None),
-            (Document, b"PK\x03\x04", DOCUMENTS[4], Some(DOCUMENTS[4])),
+            (Document, b"PK\x03\x04", "application/pdf", Some(Document)),
+            (
+                Document,
+                b"PK\x03\x04",
+                "application/msword",
+                Some(Document),
+            ),
+            (Document, OFFICE_97, DOCUMENTS[4].0, Some(Document)),
         ] {
-            let found = content_type_of(kind, start, declared);
-            assert_eq!(found, expected, "{kind:?} {declared} {start:?}");
+            let refused = content_type_of(kind, start, declared);
+            assert_eq!(refused, Err(found), "{kind:?} {declared} {start:?}");
+        }
+    }
+
+    #[test]
+    fn a_document_is_of_one_of_nine_formats_and_served_as_what_it_declares() {
+        for (declared, begin) in DOCUMENTS {
+            let start = [begin, b"more"].concat();
+            assert_eq!(content_type_of(Document, &start, declared), Ok(declared));
+            assert_eq!(declared_kind(declared), Some(Document));
+        }
+    }
+
+    #[test]
+    fn the_kind_that_is_declared_is_what_precedes_the_slash() {
+        for (media_type, kind) in [
+            ("image/anything", Some(Image)),
+            ("video/mp4", Some(Video)),
+            ("audio/mp3", Some(Audio)),
+            ("text/html", None),
+            ("application/zip", None),
+            ("application/octet-stream", None),
+            ("image", None),
+            ("", None),
+        ] {
+            assert_eq!(declared_kind(media_type), kind, "{media_type}");
         }
     }
 

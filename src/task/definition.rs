@@ -6,7 +6,9 @@ mod scalars;
 use super::state::TaskState;
 use crate::protocol::Protocol;
 use crate::scalar::HumanDuration;
-pub use media::{FamilyMediaConfig, MediaPlaceConfig, UrlHeaderConfig};
+pub use media::{
+    FamilyMediaConfig, MediaPlaceConfig, MediaRoleConfig, OutputDurationConfig, UrlHeaderConfig,
+};
 pub use scalars::{FieldMappingConfig, ValueSourcesConfig};
 use schemars::JsonSchema;
 use serde::Deserialize;

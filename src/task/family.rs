@@ -5,6 +5,7 @@ mod build;
 pub mod call;
 pub(super) mod json_fragment;
 mod media;
+mod media_rule;
 mod native;
 mod request;
 mod response;
@@ -14,7 +15,8 @@ mod tests;
 
 pub use build::InvalidFamily;
 pub use call::{RequestTemplate, TaskCreateCall};
-pub use media::{MediaRoleRule, MediaUrl};
+pub use media::{FamilyMediaRole, MediaUrl};
+pub use media_rule::{MediaRoleRule, OutputDuration};
 pub use request::{IgnoredField, MappedRequest, UnsupportedFieldPolicy};
 pub use response::{UnreadableResponse, UpstreamError};
 

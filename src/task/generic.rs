@@ -11,6 +11,9 @@ pub use media::{InputMedia, MediaRole};
 use std::borrow::Cow;
 pub use unknown::UnknownField;
 
+/// What is read of a field that has a few known words: more than any of them has.
+const WORD_BYTES_MAX: usize = 1 << 10;
+
 /// A create request of the generic protocol, read in place.
 #[derive(Debug)]
 pub struct GenericVideoRequest<'a> {
@@ -126,7 +129,7 @@ impl GenericField {
 
     fn read(self, node: DocumentNode<'_>) -> Result<JsonFragment<'_>, FieldError> {
         let (fragment, wanted) = match self {
-            Self::Resolution => (node.as_str().map(lower_case), "a string"),
+            Self::Resolution => (node.text_start(WORD_BYTES_MAX).map(lower_case), "a string"),
             Self::Duration => {
                 let seconds = whole_number(node).filter(|_| node.as_f64() != Some(0.0));
                 (seconds, "an integer number of seconds, at least 1, or -1")
@@ -136,7 +139,8 @@ impl GenericField {
                 (node.as_bool().map(|_| JsonFragment::of(node)), "a boolean")
             }
             Self::Prompt | Self::NegativePrompt | Self::Ratio | Self::CallbackUrl => {
-                (node.as_str().map(|_| JsonFragment::of(node)), "a string")
+                let is_string = node.kind() == ValueKind::String;
+                (is_string.then(|| JsonFragment::of(node)), "a string")
             }
         };
         let name = self.name();

@@ -1,5 +1,9 @@
 //! Data URIs in JSON strings: their media type, and their base64 decoded in pieces, without a copy of the whole.
 
+mod reader;
+
+pub use reader::{DataUriIndex, DataUriReader};
+
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use base64::engine::{DecodePaddingMode, Engine};
@@ -51,20 +55,29 @@ pub struct DataUriDecoder {
 pub struct DecodedPieces(DataUriDecoder);
 
 impl DataUri {
-    /// Reads the text of a JSON string, without its quotes; `None` if it is no data URI.
+    /// Reads the text of a JSON string, without its quotes; `None` if it is no data URI. As URL parsers do, it skips
+    /// control characters and spaces before the URL, and tabs and line breaks within it.
     ///
     /// # Errors
     /// It is a data URI, but not in base64.
     pub fn read(text: &Bytes) -> Option<Result<Self, InvalidDataUri>> {
         let mut rest = JsonCharacters::new(text.clone());
-        for expected in SCHEME {
-            if rest.next_byte()?.to_ascii_lowercase() != *expected {
+        let mut first = rest.next_byte()?;
+        while first <= b' ' {
+            first = rest.next_byte()?;
+        }
+        for (index, expected) in SCHEME.iter().enumerate() {
+            let byte = match index {
+                0 => first,
+                _ => rest.next_url_byte()?,
+            };
+            if byte.to_ascii_lowercase() != *expected {
                 return None;
             }
         }
         let mut head = Vec::new();
         loop {
-            match rest.next_byte() {
+            match rest.next_url_byte() {
                 Some(b',') => break,
                 Some(byte) if head.len() < HEAD_BYTES_MAX && byte.is_ascii() => head.push(byte),
                 Some(_) | None => return Some(Err(InvalidDataUri::NotBase64)),
@@ -90,13 +103,14 @@ impl DataUri {
         }
     }
 
+    /// Bytes of the text behind the comma, as JSON spells it.
+    pub fn text_bytes(&self) -> usize {
+        self.payload.len()
+    }
+
     /// Decodes from the start.
     pub fn decoder(&self) -> DataUriDecoder {
-        DataUriDecoder {
-            text: JsonCharacters::new(self.payload.clone()),
-            pending: Vec::new(),
-            is_padded: false,
-        }
+        DataUriDecoder::at(self.payload.clone(), 0)
     }
 
     /// The decoded pieces of base64 that is known to be valid.
@@ -116,6 +130,15 @@ impl Iterator for DecodedPieces {
 }
 
 impl DataUriDecoder {
+    /// Decodes from a place where a piece starts.
+    fn at(text: Bytes, at: usize) -> Self {
+        Self {
+            text: JsonCharacters { text, at },
+            pending: Vec::new(),
+            is_padded: false,
+        }
+    }
+
     /// Replaces `piece` by the next decoded bytes; empty at the end.
     ///
     /// # Errors
@@ -181,6 +204,16 @@ impl JsonCharacters {
         true
     }
 
+    /// The next character that is no tab and no line break.
+    fn next_url_byte(&mut self) -> Option<u8> {
+        loop {
+            match self.next_byte()? {
+                b'\t' | b'\n' | b'\r' => {}
+                byte => return Some(byte),
+            }
+        }
+    }
+
     /// The next character, with its escape resolved.
     fn next_byte(&mut self) -> Option<u8> {
         let byte = *self.text.get(self.at)?;
@@ -240,6 +273,9 @@ mod tests {
             ("data:text/plain;charset=utf-8;base64,AA==", "text/plain"),
             ("data:;base64,AA==", ""),
             (r"\u0064ata:image\/png;base64\u002cAA==", "image/png"),
+            (" data:image/png;base64,AA==", "image/png"),
+            (r"\u0000\t data:image/png;base64,AA==", "image/png"),
+            (r"da\nta:ima\tge/png;base64,AA==", "image/png"),
         ] {
             let uri = DataUri::read(&Bytes::from(text)).unwrap().unwrap();
             assert_eq!(uri.media_type, media_type, "{text}");
@@ -248,7 +284,14 @@ mod tests {
 
     #[test]
     fn what_is_not_a_data_uri_in_base64_is_recognised() {
-        for text in ["", "data", "https://x.example/a.png", "oss://a/b"] {
+        for text in [
+            "",
+            " ",
+            "data",
+            "https://x.example/a.png",
+            "oss://a/b",
+            "d ata:a/b;base64,AA==",
+        ] {
             assert!(DataUri::read(&Bytes::from(text)).is_none(), "{text}");
         }
         let long = format!("data:{};base64,AA==", "a".repeat(300));

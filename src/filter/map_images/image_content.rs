@@ -78,7 +78,9 @@ impl Identification {
     /// `None` if the content is no image.
     fn end(self) -> Option<ContentInfo> {
         Some(ContentInfo {
-            content_type: content_type_of(MediaKind::Image, &self.start, "")?.to_owned(),
+            content_type: content_type_of(MediaKind::Image, &self.start, "")
+                .ok()?
+                .to_owned(),
             digest: self.hasher.digest(),
             size: self.size,
         })

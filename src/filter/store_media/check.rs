@@ -1,17 +1,21 @@
 //! Checks data URIs: size, kind and base64, in one pass that keeps nothing but a digest.
 
 use super::found::{FoundDataUri, invalid};
-use crate::media::{ContentHasher, ContentInfo, content_type_of};
+use crate::media::{ContentHasher, ContentInfo, MediaProperties, content_type_of, declared_kind};
+use crate::protocol::data_uri::{DataUriIndex, DataUriReader};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::task::media_kind::MediaKind;
 
 /// Bytes by which the kind of content is recognised.
 const START_BYTES: usize = 4 << 10;
+/// White space that a small file may have in its base64.
+const TEXT_BYTES_SPARE: u64 = 64 << 10;
 
 /// A data URI that may be sent, or stored.
 pub(super) struct CheckedMedia {
     pub found: FoundDataUri,
     pub content: ContentInfo,
+    pub properties: MediaProperties,
 }
 
 /// Checks data URIs; decodes each as a whole, but keeps no more than a piece of it.
@@ -20,37 +24,39 @@ pub(super) struct CheckedMedia {
 /// The first one that is malformed, too large, or of another kind than its role requires.
 pub(super) fn check_all(found: Vec<FoundDataUri>) -> Result<Vec<CheckedMedia>, Fault> {
     let checked = found.into_iter().map(|found| {
-        let content = check(&found)?;
-        Ok(CheckedMedia { found, content })
+        let (content, properties) = check(&found)?;
+        Ok(CheckedMedia {
+            found,
+            content,
+            properties,
+        })
     });
     checked.collect()
 }
 
-fn check(found: &FoundDataUri) -> Result<ContentInfo, Fault> {
+fn check(found: &FoundDataUri) -> Result<(ContentInfo, MediaProperties), Fault> {
     let FoundDataUri {
         param, rule, uri, ..
     } = found;
-    let declared = uri.media_type.split('/').next().unwrap_or_default();
-    let is_contradiction = match declared {
-        "image" | "video" | "audio" => declared != rule.kind.name(),
-        _ => false,
-    };
-    if is_contradiction {
-        return Err(wrong_kind(
-            found,
-            &format!("its media type is `{declared}/…`"),
-        ));
+    check_declared_kind(found)?;
+    // An escape has at most six bytes; more than that is white space.
+    let longest = rule.max_size.bytes().div_ceil(3) * 4 * 6 + TEXT_BYTES_SPARE;
+    if uri.text_bytes() as u64 > longest {
+        return Err(too_large(found));
     }
     let (mut hasher, mut size) = (ContentHasher::default(), 0);
     let (mut start, mut text) = (Vec::new(), Utf8Check::default());
     let (mut decoder, mut piece) = (uri.decoder(), Vec::new());
+    let mut index = DataUriIndex::default();
     loop {
+        index.begin_piece(&decoder);
         decoder
             .next_piece(&mut piece)
             .map_err(|error| invalid(param, error))?;
         if piece.is_empty() {
             break;
         }
+        index.end_piece(piece.len());
         size += piece.len() as u64;
         if size > rule.max_size.bytes() {
             return Err(too_large(found));
@@ -65,15 +71,50 @@ fn check(found: &FoundDataUri) -> Result<ContentInfo, Fault> {
         }
     }
     let shown = content_type_of(rule.kind, &start, &uri.media_type);
-    let content_type = shown.ok_or_else(|| wrong_kind(found, "its content is something else"))?;
+    let content_type = shown.map_err(|received| match received {
+        Some(received) if received != rule.kind => wrong_content(found, received),
+        Some(_) => wrong_kind(
+            found,
+            "its content is of another format than its media type",
+        ),
+        None => wrong_kind(
+            found,
+            "its content has none of the formats that are supported",
+        ),
+    })?;
     if content_type.starts_with("text/") && !text.is_whole() {
         return Err(wrong_kind(found, "its content is not text in UTF-8"));
     }
-    Ok(ContentInfo {
+    let mut file = DataUriReader::new(uri, &index);
+    let properties = MediaProperties::read(content_type, &mut file);
+    if let Some(received) = properties.kind.filter(|received| *received != rule.kind) {
+        return Err(wrong_content(found, received));
+    }
+    let content = ContentInfo {
         digest: hasher.digest(),
         size,
         content_type: content_type.to_owned(),
-    })
+    };
+    Ok((content, properties))
+}
+
+/// Checks the media type of a data URI against the kind of its role; which of a kind's types it is does not matter.
+fn check_declared_kind(found: &FoundDataUri) -> Result<(), Fault> {
+    match declared_kind(&found.uri.media_type) {
+        Some(declared) if declared == found.rule.kind => Ok(()),
+        Some(declared) => {
+            let received = format!("its media type is that of {}", declared.with_article());
+            Err(wrong_kind(found, &received))
+        }
+        None => Err(wrong_kind(found, "its media type is that of another file")),
+    }
+}
+
+fn wrong_content(found: &FoundDataUri, received: MediaKind) -> Fault {
+    wrong_kind(
+        found,
+        &format!("its content is {}", received.with_article()),
+    )
 }
 
 fn wrong_kind(found: &FoundDataUri, what: &str) -> Fault {

@@ -1,14 +1,20 @@
 //! Finds the data URIs of a request, and what the families of its channels require of them.
 
 use crate::catalog::model::Candidate;
+use crate::filter::body::RequestBody;
 use crate::filter::view::RequestView;
 use crate::protocol::data_uri::{DataUri, InvalidDataUri};
 use crate::protocol::fault::{Fault, FaultKind};
-use crate::task::family::{MediaRoleRule, MediaUrl, VideoFamily};
+use crate::protocol::json::{DocumentNode, JsonDocument};
+use crate::task::family::{FamilyMediaRole, MediaRoleRule, MediaUrl, OutputDuration, VideoFamily};
+use bytes::Bytes;
 use http::{HeaderName, HeaderValue};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// Strings of this size are checked wherever they are: no field but a medium has a data URI of this size.
+const LONG_STRING_BYTES: usize = 64 << 10;
 /// Longest URL that is compared with the schemes of a family.
 const URL_BYTES_MAX: usize = 8 << 10;
 
@@ -27,51 +33,117 @@ pub(super) struct FoundDataUri {
     pub is_taken_inline: bool,
 }
 
-/// The data URIs of a request, in the order of the families' places.
+/// The data URIs of a request, in the order of the body.
 ///
 /// # Errors
-/// A data URI is malformed.
+/// One is malformed, has a role or a field in which the families take none, or there are too many media of a role; or
+/// the request is too large without them.
 pub(super) fn data_uris(
     request: &RequestView,
     is_generic: bool,
 ) -> Result<Vec<FoundDataUri>, Fault> {
-    let mut found: Vec<FoundDataUri> = Vec::new();
-    let Some(document) = request.body.document() else {
-        return Ok(found);
+    let document = match &request.body {
+        RequestBody::Json(document) => document,
+        RequestBody::Form { .. } => return Err(form()),
+        RequestBody::Absent | RequestBody::Opaque(_) | RequestBody::Streamed(_) => {
+            return Ok(Vec::new());
+        }
     };
-    for family in families(request) {
-        for url in family.media_urls(document, is_generic) {
-            let kind = url.rule.kind;
-            let (is_hosted, is_taken_inline) = (family.hosts(kind), family.takes_inline(kind));
-            if !is_hosted && !is_taken_inline {
-                continue;
-            }
-            let span = url.node.span();
-            if let Some(known) = found.iter_mut().find(|known| known.span == span) {
-                known.rule.max_size = known.rule.max_size.min(url.rule.max_size);
-                known.is_hosted |= is_hosted;
-                known.is_taken_inline &= is_taken_inline;
-                continue;
-            }
-            let text = document.body().slice(span.start + 1..span.end - 1);
-            let Some(read) = DataUri::read(&text) else {
-                continue;
-            };
-            let MediaUrl {
-                param, role, rule, ..
-            } = url;
-            found.push(FoundDataUri {
-                span,
-                uri: read.map_err(|error| invalid(&param, error))?,
-                param,
-                role,
-                rule,
-                is_hosted,
-                is_taken_inline,
-            });
+    let long = long_data_uris(document);
+    let inside: usize = long.iter().map(|node| node.span().len()).sum();
+    let rest = document.body().len() - inside;
+    check_request_size(request, rest as u64)?;
+    let mut found = BTreeMap::new();
+    let mut is_checked = false;
+    for family in families(request).filter(|family| family.checks_media()) {
+        is_checked = true;
+        let urls = family.media_urls(document, is_generic);
+        check_counts(&urls)?;
+        for url in urls {
+            add(&mut found, family, url, document)?;
         }
     }
-    Ok(found)
+    let mut others = long.iter();
+    let other = others.find(|node| !found.contains_key(&node.span().start));
+    match other.filter(|_| is_checked) {
+        Some(other) => Err(no_data_uri_field(&other.path())),
+        None => Ok(found.into_values().collect()),
+    }
+}
+
+/// The strings that are data URIs and too large for anything but media.
+fn long_data_uris(document: &JsonDocument) -> Vec<DocumentNode<'_>> {
+    let long = document.long_strings(LONG_STRING_BYTES);
+    let is_data_uri =
+        |node: &DocumentNode<'_>| matches!(DataUri::read(&text_of(*node, document)), Some(Ok(_)));
+    long.filter(is_data_uri).collect()
+}
+
+/// Adds a URL to the data URIs by where they begin, if it is one.
+fn add(
+    found: &mut BTreeMap<usize, FoundDataUri>,
+    family: &VideoFamily,
+    url: MediaUrl<'_>,
+    document: &JsonDocument,
+) -> Result<(), Fault> {
+    let MediaUrl { node, param, role } = url;
+    let Some(read) = DataUri::read(&text_of(node, document)) else {
+        return Ok(());
+    };
+    let Some(FamilyMediaRole { name, rule }) = role else {
+        return Err(no_data_uri_field(&param));
+    };
+    let uri = read.map_err(|error| invalid(&param, error))?;
+    let (is_hosted, is_taken_inline) = (family.hosts(rule.kind), family.takes_inline(rule.kind));
+    let span = node.span();
+    let entry = found.entry(span.start).or_insert(FoundDataUri {
+        span,
+        param,
+        role: name,
+        rule,
+        uri,
+        is_hosted: false,
+        is_taken_inline: true,
+    });
+    entry.rule = entry.rule.strictest(rule);
+    entry.is_hosted |= is_hosted;
+    entry.is_taken_inline &= is_taken_inline;
+    Ok(())
+}
+
+/// The text of a string, without its quotes.
+fn text_of(node: DocumentNode<'_>, document: &JsonDocument) -> Bytes {
+    let span = node.span();
+    document.body().slice(span.start + 1..span.end - 1)
+}
+
+/// Checks how many media of each role the lists of a request have, as URLs or data URIs.
+fn check_counts(urls: &[MediaUrl<'_>]) -> Result<(), Fault> {
+    let mut counts: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for MediaUrl { param, role, .. } in urls {
+        let (Some(role), Some((list, _))) = (role, param.split_once('[')) else {
+            continue;
+        };
+        let count = counts.entry((list, &role.name)).or_default();
+        *count += 1;
+        if let Some(most) = role.rule.max_count.filter(|most| *count > *most) {
+            let name = &role.name;
+            let message =
+                format!("`{list}` may have at most {most} of the role `{name}`; remove the others");
+            return Err(Fault::new(FaultKind::Invalid, message).param(param));
+        }
+    }
+    Ok(())
+}
+
+/// The duration of the output, for each family that limits it by that of input videos.
+pub(super) fn output_durations(request: &RequestView, is_generic: bool) -> Vec<OutputDuration> {
+    let Some(document) = request.body.document() else {
+        return Vec::new();
+    };
+    let durations = families(request);
+    let durations = durations.filter_map(|family| family.output_duration(document, is_generic));
+    durations.collect()
 }
 
 /// Checks the size of the request as providers will receive it, `bytes`, against the limits of the families.
@@ -79,7 +151,7 @@ pub(super) fn data_uris(
 /// # Errors
 /// It is too large for one of them.
 pub(super) fn check_request_size(request: &RequestView, bytes: u64) -> Result<(), Fault> {
-    let limits = families(request).filter_map(|family| family.request_bytes_max());
+    let limits = families(request).map(|family| family.request_bytes_max());
     match limits.min() {
         Some(bytes_max) if bytes > bytes_max => Err(Fault::new(
             FaultKind::TooLarge,
@@ -118,6 +190,18 @@ pub(super) fn headers_for_urls(
 pub(super) fn invalid(param: &str, error: InvalidDataUri) -> Fault {
     let message = format!("`{param}` is an invalid data URI: {error}");
     Fault::new(FaultKind::Invalid, message).param(param)
+}
+
+fn no_data_uri_field(param: &str) -> Fault {
+    let message = format!(
+        "`{param}` is a data URI, which this model takes only as media of a known role; send an http or https URL"
+    );
+    Fault::new(FaultKind::Invalid, message).param(param)
+}
+
+fn form() -> Fault {
+    let message = "a request for a video must be JSON, not a form: send `content-type: application/json` and media as URLs or data URIs";
+    Fault::new(FaultKind::Invalid, message)
 }
 
 /// The families of the request's candidates, each once.

@@ -1,15 +1,18 @@
 //! Media in creates: where a family's requests have their URLs, and what the family takes as data URIs.
 
 use super::VideoFamily;
+use super::media_rule::{MediaRoleRule, OutputDuration, OutputDurationRule};
 use crate::protocol::json::{DocumentNode, JsonDocument, ValueKind};
-use crate::scalar::ByteSize;
-use crate::task::generic::GenericVideoRequest;
+use crate::task::generic::{GenericField, GenericVideoRequest};
 use crate::task::media_kind::MediaKind;
 use http::{HeaderName, HeaderValue};
 use std::collections::BTreeMap;
 
+/// What is read of a role: more than any known one has.
+const ROLE_BYTES_MAX: usize = 256;
+
 /// What a family takes as media.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct FamilyMedia {
     /// Kinds whose data URIs are replaced by URLs.
     pub(super) hosted: Vec<MediaKind>,
@@ -18,16 +21,9 @@ pub struct FamilyMedia {
     pub(super) roles: BTreeMap<String, MediaRoleRule>,
     pub(super) places: Vec<MediaPlace>,
     /// Largest request of the provider, in bytes.
-    pub(super) request_bytes_max: Option<u64>,
+    pub(super) request_bytes_max: u64,
+    pub(super) output_duration: Option<OutputDurationRule>,
     pub(super) scheme_headers: Vec<SchemeHeader>,
-}
-
-/// What a medium in a role must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MediaRoleRule {
-    pub kind: MediaKind,
-    /// Largest decoded size of a data URI.
-    pub max_size: ByteSize,
 }
 
 /// A place of URLs in native requests.
@@ -56,28 +52,39 @@ pub struct MediaUrl<'a> {
     pub node: DocumentNode<'a>,
     /// The field, such as `input.media[0].url`.
     pub param: String,
-    pub role: String,
+    /// `None` if the family does not know the medium's role, so that nothing is known of what it must be.
+    pub role: Option<FamilyMediaRole>,
+}
+
+/// A role of media that a family knows, and what a medium in it must be.
+#[derive(Clone, Debug)]
+pub struct FamilyMediaRole {
+    pub name: String,
     pub rule: MediaRoleRule,
 }
 
 impl VideoFamily {
-    /// The URLs of media in a create, in a request of the generic protocol or of this family's own. Media of unknown
-    /// roles are omitted: whatever validates the request reports them.
+    /// The URLs of media in a create, in a request of the generic protocol or of this family's own.
     pub fn media_urls<'a>(&self, request: &'a JsonDocument, is_generic: bool) -> Vec<MediaUrl<'a>> {
         let named = match is_generic {
             true => generic_urls(request),
             false => self.media.native_urls(request),
         };
-        let known = named.into_iter().filter_map(|(node, param, role)| {
-            let rule = *self.media.roles.get(&role)?;
-            Some(MediaUrl {
+        let urls = named.into_iter().map(|(node, param, name)| {
+            let rule = name.as_ref().and_then(|name| self.media.roles.get(name));
+            let role = name.zip(rule.copied());
+            MediaUrl {
                 node,
                 param,
-                role,
-                rule,
-            })
+                role: role.map(|(name, rule)| FamilyMediaRole { name, rule }),
+            }
         });
-        known.collect()
+        urls.collect()
+    }
+
+    /// Whether data URIs are checked: the family's definition has roles of media.
+    pub fn checks_media(&self) -> bool {
+        !self.media.roles.is_empty()
     }
 
     /// Whether data URIs of this kind are replaced by URLs.
@@ -91,19 +98,48 @@ impl VideoFamily {
     }
 
     /// Largest request that the provider takes, in bytes.
-    pub fn request_bytes_max(&self) -> Option<u64> {
+    pub fn request_bytes_max(&self) -> u64 {
         self.media.request_bytes_max
+    }
+
+    /// The duration that a create asks for, if the family limits it by that of input videos; `None` if the provider
+    /// chooses it.
+    pub fn output_duration(
+        &self,
+        request: &JsonDocument,
+        is_generic: bool,
+    ) -> Option<OutputDuration> {
+        let rule = self.media.output_duration.as_ref()?;
+        let pointer = match is_generic {
+            true => format!("/{}", GenericField::Duration.name()),
+            false => rule.at.clone(),
+        };
+        let asked = request.root().pointer(&pointer);
+        let asked = asked.filter(|node| !node.is_null());
+        let seconds = match asked {
+            Some(node) => node.as_f64().filter(|seconds| *seconds > 0.0)?,
+            None => rule.default.as_secs_f64(),
+        };
+        Some(OutputDuration {
+            param: dotted(&pointer),
+            seconds,
+            max_with_videos: rule.max_with_videos,
+        })
     }
 
     /// The headers that the provider requires for URLs of certain schemes, given a URL.
     pub fn headers_for_url(&self, url: &str) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
         let headers = self.media.scheme_headers.iter();
-        let needed = headers.filter(move |header| url.starts_with(&header.prefix));
+        let needed = headers.filter(move |header| {
+            let start = url.trim_start().get(..header.prefix.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(&header.prefix))
+        });
         needed.map(|header| (&header.name, &header.value))
     }
 }
 
-type NamedUrl<'a> = (DocumentNode<'a>, String, String);
+/// A URL, its field, and the name of its role.
+type NamedUrl<'a> = (DocumentNode<'a>, String, Option<String>);
 
 fn generic_urls(request: &JsonDocument) -> Vec<NamedUrl<'_>> {
     let Ok(generic) = GenericVideoRequest::read(request) else {
@@ -115,7 +151,7 @@ fn generic_urls(request: &JsonDocument) -> Vec<NamedUrl<'_>> {
     let named = urls.filter_map(|(index, (node, media))| {
         let url = node.get("url")?;
         let param = format!("medias[{index}].url");
-        Some((url, param, media.kind.name().to_owned()))
+        Some((url, param, Some(media.kind.name().to_owned())))
     });
     named.collect()
 }
@@ -145,14 +181,15 @@ impl MediaPlace {
             return None;
         }
         let role = self.role_at.as_ref().and_then(|at| element.pointer(at));
-        let role = role.and_then(DocumentNode::as_str);
+        let role = role.and_then(|role| role.text_start(ROLE_BYTES_MAX));
         let role = role.filter(|role| !role.is_empty());
         let role = role.map(|role| role.into_owned());
-        let param = match at.is_empty() {
-            true => dotted(&self.url),
-            false => format!("{at}.{}", dotted(&self.url)),
+        let param = match (at.is_empty(), self.url.is_empty()) {
+            (true, _) => dotted(&self.url),
+            (false, true) => at,
+            (false, false) => format!("{at}.{}", dotted(&self.url)),
         };
-        Some((url, param, role.or_else(|| self.role_default.clone())?))
+        Some((url, param, role.or_else(|| self.role_default.clone())))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The protocol does not define the strings of `type` and `role`. `role` accepts the names of the five kinds; `type`
 //! accepts `image`, `video` and `audio`, the same with `_url`, or the name of a kind.
 
-use super::{FieldError, is_given};
+use super::{FieldError, WORD_BYTES_MAX, is_given};
 use crate::protocol::json::{DocumentNode, ValueKind};
 use crate::task::family::json_fragment::JsonFragment;
 
@@ -90,7 +90,7 @@ fn read_one<'a>(
     let kind = kind(media, at, alone)?;
     let url = media
         .get("url")
-        .filter(|url| url.as_str().is_some_and(|url| !url.trim_ascii().is_empty()));
+        .filter(|url| url.kind() == ValueKind::String && !url.is_blank());
     let param = format!("{at}.url");
     let message = format!("`{param}` must be an http or https URL or a data URI, as a string");
     let url = url.ok_or_else(|| FieldError::new(param, message))?;
@@ -145,7 +145,7 @@ fn word(media: DocumentNode<'_>, at: &str, name: &str) -> Result<Option<String>,
     let param = format!("{at}.{name}");
     let message = format!("`{param}` must be a string");
     let word = node
-        .as_str()
+        .text_start(WORD_BYTES_MAX)
         .ok_or_else(|| FieldError::new(param, message))?;
     Ok(Some(word.into_owned()))
 }

@@ -72,7 +72,7 @@ pub fn keys() -> TaskIdKeyRing {
 /// A file that begins like one of `kind`, filled up to `size` bytes; `seed` makes it differ from others.
 pub fn file(kind: &str, size: usize, seed: u8) -> Vec<u8> {
     let start: &[u8] = match kind {
-        "image" => b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR",
+        "image" => b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0dIHDR\x00\x00\x02\x80\x00\x00\x01\x68",
         "video" => b"\x00\x00\x00\x18ftypisom\x00\x00\x02\x00isommp42",
         "audio" => b"RIFF\x00\x00\x00\x00WAVEfmt ",
         "document" => b"%PDF-1.7\n",

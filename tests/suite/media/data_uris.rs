@@ -126,19 +126,19 @@ async fn what_is_not_of_its_role_is_refused_before_anything_is_sent() {
             "reference_image",
             data_uri("image/png", &video),
             400,
-            "something else",
+            "its content is a video",
         ),
         (
             "reference_video",
             data_uri("video/mp4", &image),
             400,
-            "something else",
+            "its content is an image",
         ),
         (
             "reference_audio",
             data_uri("audio/mp3", b"no sound"),
             400,
-            "something else",
+            "none of the formats",
         ),
         (
             "reference_image",
@@ -176,7 +176,11 @@ async fn what_is_not_of_its_role_is_refused_before_anything_is_sent() {
     let document = |media_type: &str, content: &[u8]| json!({"model": "demo-video-b", "input": {"media": [{"type": "file", "url": data_uri(media_type, content)}]}});
     for (body, reason) in [
         (document("text/plain", b"\xff\xfe text"), "UTF-8"),
-        (document("application/pdf", b"no pdf"), "something else"),
+        (
+            document("application/pdf", b"no pdf"),
+            "none of the formats",
+        ),
+        (document("application/pdf", b"PK\x03\x04"), "another format"),
     ] {
         let refused = gateway
             .ask(&Request::post(FAMILY_B, body.to_string()))
@@ -284,19 +288,33 @@ async fn a_store_that_cannot_be_written_is_a_503_and_nothing_is_sent() {
 #[tokio::test]
 async fn oss_urls_get_the_header_that_the_provider_requires() {
     let (simulator, gateway) = start().await;
-    for (url, header) in [
-        ("oss://bucket/a.png", json!("enable")),
-        ("https://x.example/a.png", Value::Null),
+    let enabled = json!("enable");
+    for (input, header) in [
+        (
+            json!({"media": [{"type": "first_frame", "url": "oss://bucket/a.png"}]}),
+            &enabled,
+        ),
+        (
+            json!({"media": [{"type": "reference_image", "url": "https://x.example/a.png"}, {"type": "reference_video", "url": "oss://bucket/a.mp4"}]}),
+            &enabled,
+        ),
+        (json!({"img_url": "oss://bucket/a.png"}), &enabled),
+        (
+            json!({"first_frame_url": "https://x.example/a.png", "last_frame_url": "oss://bucket/a.png"}),
+            &enabled,
+        ),
+        (json!({"img_url": "https://x.example/a.png"}), &Value::Null),
+        (json!({"prompt": "oss://bucket/a.png"}), &Value::Null),
     ] {
-        let body = create_with(FAMILY_B, "demo-video-b", "first_frame", url);
+        let body = json!({"model": "demo-video-b", "input": input});
         let made = gateway
             .ask(&Request::post(FAMILY_B, body.to_string()))
             .await;
         assert_eq!(made.status, 200, "{}", made.text());
         let record = simulator.last().await;
         assert_eq!(
-            record["headers"]["x-dashscope-ossresourceresolve"], header,
-            "{url}"
+            &record["headers"]["x-dashscope-ossresourceresolve"], header,
+            "{body}"
         );
     }
 }

@@ -1,5 +1,10 @@
 //! Tests of the media store: data URIs and images that become URLs, and the URLs themselves.
 
+mod bypasses;
 mod data_uris;
+mod file_properties;
+mod hostile_urls;
 mod image_urls;
+mod kinds;
+mod limits;
 mod serving;

@@ -55,6 +55,15 @@ impl JsonDocument {
         DocumentNode::new(self, 0)
     }
 
+    /// The strings that take at least `bytes` as written, in the order of the body; keys are left out.
+    pub fn long_strings(&self, bytes: usize) -> impl Iterator<Item = DocumentNode<'_>> {
+        let entries = self.tape.iter().enumerate();
+        let long = entries.filter(move |(_, entry)| {
+            matches!(entry.shape, tape::TapeEntryKind::String(_)) && entry.span().len() >= bytes
+        });
+        long.map(|(index, _)| DocumentNode::new(self, index))
+    }
+
     /// The original bytes, unchanged.
     pub fn body(&self) -> &Bytes {
         &self.body

@@ -7,6 +7,9 @@ use std::ops::Range;
 use super::tape::{TapeEntry, TapeEntryKind};
 use super::{JsonDocument, keys, text};
 
+/// What a path shows of a key.
+const PATH_KEY_BYTES: usize = 64;
+
 /// A value of a document.
 #[derive(Clone, Copy)]
 pub struct DocumentNode<'a> {
@@ -66,6 +69,21 @@ impl<'a> DocumentNode<'a> {
         let entry = self.entry();
         let spelling = entry.spelling()?;
         Some(text::decode(entry.content(&self.document.body), spelling))
+    }
+
+    /// The start of a string's decoded text, of at most `max` bytes as written: for strings of any size.
+    pub fn text_start(self, max: usize) -> Option<Cow<'a, str>> {
+        let entry = self.entry();
+        let spelling = entry.spelling()?;
+        let content = entry.content(&self.document.body);
+        let start = text::start_of(content, spelling, max);
+        Some(text::decode(start, spelling))
+    }
+
+    /// Whether a string has nothing but white space in its first 4 KiB.
+    pub fn is_blank(self) -> bool {
+        self.text_start(4 << 10)
+            .is_some_and(|text| text.trim_ascii().is_empty())
     }
 
     pub fn as_bool(self) -> Option<bool> {
@@ -185,6 +203,36 @@ impl<'a> DocumentNode<'a> {
             }
             around = holder;
         }
+    }
+
+    /// Where the value is in the document, such as `input.media[0].url`. Walks down from the root.
+    pub fn path(self) -> String {
+        let (mut path, mut around) = (String::new(), self.document.root());
+        while around.index != self.index {
+            let is_object = around.entry().shape == TapeEntryKind::Object;
+            let mut children = around.children(true);
+            let mut position = 0;
+            let holder = loop {
+                let Some(child) = children.step(usize::from(is_object)) else {
+                    return path;
+                };
+                if self.index < children.next as u32 {
+                    break child;
+                }
+                position += 1;
+            };
+            match holder.key_span().filter(|_| is_object) {
+                Some(span) => {
+                    let dot = if path.is_empty() { "" } else { "." };
+                    let key = &self.document.body[span.start + 1..span.end - 1];
+                    let key = String::from_utf8_lossy(&key[..key.len().min(PATH_KEY_BYTES)]);
+                    path = format!("{path}{dot}{key}");
+                }
+                None => path = format!("{path}[{position}]"),
+            }
+            around = holder;
+        }
+        path
     }
 
     /// An identity that is unique in this process: the document's address and the index in its tape.

@@ -241,3 +241,58 @@ fn quoting_gives_a_string_that_reads_back() {
         assert_eq!(parse(&quoted).unwrap().root().as_str().unwrap(), text);
     }
 }
+
+#[test]
+fn the_start_of_a_string_ends_between_characters() {
+    let text = |json: &str, max| {
+        let document = parse(json.as_bytes()).unwrap();
+        document
+            .root()
+            .text_start(max)
+            .map(|text| text.into_owned())
+    };
+    for (json, max, expected) in [
+        (r#""abc""#, 2, "ab"),
+        (r#""abc""#, 3, "abc"),
+        (r#""abc""#, 0, ""),
+        (r#""aé""#, 2, "a"),
+        (r#""a\nb""#, 2, "a"),
+        (r#""a\nb""#, 3, "a\n"),
+        (r#""\u00e9x""#, 5, ""),
+        (r#""\u00e9x""#, 6, "é"),
+        (r#""\ud83e\udd80x""#, 11, ""),
+        (r#""\ud83e\udd80éx""#, 13, "🦀"),
+        (r#""\/\/\/\/""#, 5, "//"),
+    ] {
+        assert_eq!(text(json, max).as_deref(), Some(expected), "{json} {max}");
+    }
+    assert_eq!(text("17", 3), None);
+}
+
+#[test]
+fn long_strings_are_found_with_their_paths() {
+    let long = "x".repeat(100);
+    let body = format!(
+        r#"{{"a": ["s", {{"b.c": "{long}"}}], "{long}": 1, "d": "{long}", "{long}y": "{long}z"}}"#
+    );
+    let document = parse(body.as_bytes()).unwrap();
+    let paths: Vec<String> = document.long_strings(100).map(|node| node.path()).collect();
+    let cut = &long[..64];
+    assert_eq!(paths, ["a[1].b.c", "d", cut]);
+    assert_eq!(document.root().path(), "");
+}
+
+#[test]
+fn a_string_is_blank_if_it_begins_with_nothing_but_white_space() {
+    let padded = format!("\"{}x\"", " ".repeat(5000));
+    for (json, expected) in [
+        (r#""""#, true),
+        (r#"" \n\u0020""#, true),
+        (r#"" x""#, false),
+        ("1", false),
+        (&padded, true),
+    ] {
+        let document = parse(json.as_bytes()).unwrap();
+        assert_eq!(document.root().is_blank(), expected, "{json:.20}");
+    }
+}

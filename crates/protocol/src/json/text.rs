@@ -58,6 +58,26 @@ pub(super) fn decode(content: &[u8], spelling: StringFlags) -> Cow<'_, str> {
     }
 }
 
+/// The start of a scanned string's content: at most `max` bytes, without a part of a character or of an escape.
+pub(super) fn start_of(content: &[u8], spelling: StringFlags, max: usize) -> &[u8] {
+    if content.len() <= max {
+        return content;
+    }
+    let mut at = 0;
+    while spelling.escaped
+        && let Some(plain) = memchr::memchr(b'\\', &content[at..max])
+    {
+        let escape = at + plain;
+        at = escape + decode_escape(&content[escape..]).1;
+        if at > max {
+            return &content[..escape];
+        }
+    }
+    let is_inside = |end: &usize| content[*end] & 0xC0 == 0x80;
+    let end = (at..=max).rev().find(|end| !is_inside(end));
+    &content[..end.unwrap_or(at)]
+}
+
 /// The number of Unicode code points in a scanned string's content.
 pub(super) fn code_points(content: &[u8], spelling: StringFlags) -> usize {
     if !spelling.escaped {

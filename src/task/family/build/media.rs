@@ -1,8 +1,15 @@
 //! Builds what a family takes as media from its definition.
 
 use super::{FamilyErrors, child};
-use crate::task::definition::{FamilyMediaConfig, MediaPlaceConfig, UrlHeaderConfig};
-use crate::task::family::media::{FamilyMedia, MediaPlace, MediaRoleRule, SchemeHeader};
+use crate::task::definition::{
+    FamilyMediaConfig, MediaPlaceConfig, MediaRoleConfig, UrlHeaderConfig,
+};
+use crate::task::family::media::{FamilyMedia, MediaPlace, SchemeHeader};
+use crate::task::family::media_rule::{MediaRoleRule, OutputDurationRule};
+
+/// Largest request of a family that sets none.
+const REQUEST_BYTES_MAX: u64 = 64 << 20;
+const NO_POINTER: &str = "not a JSON pointer: it must begin with `/`";
 
 impl FamilyErrors {
     pub(super) fn media(&mut self, config: &FamilyMediaConfig) -> FamilyMedia {
@@ -12,18 +19,24 @@ impl FamilyErrors {
             roles,
             places,
             max_request,
+            output_duration,
             url_headers,
         } = config;
-        let rules = roles.iter().map(|(role, rule)| {
-            let rule = MediaRoleRule {
-                kind: rule.kind,
-                max_size: rule.max_size,
-            };
-            (role.clone(), rule)
-        });
+        let rules = roles
+            .iter()
+            .map(|(role, rule)| (role.clone(), built_rule(rule)));
         let rules = rules.collect();
         for (index, place) in places.iter().enumerate() {
             self.check_place(&format!("/media/places/{index}"), place, config);
+        }
+        if let Some(rule) = output_duration
+            && !rule.at.starts_with('/')
+        {
+            self.add(
+                "/media/output_duration/at",
+                NO_POINTER,
+                Some("such as /parameters/duration"),
+            );
         }
         let built = places.iter().map(|place| MediaPlace {
             each_of: place.each_of.clone(),
@@ -41,7 +54,12 @@ impl FamilyErrors {
             inline: inline.clone(),
             roles: rules,
             places: built,
-            request_bytes_max: max_request.map(|size| size.bytes()),
+            request_bytes_max: max_request.map_or(REQUEST_BYTES_MAX, |size| size.bytes()),
+            output_duration: output_duration.as_ref().map(|rule| OutputDurationRule {
+                at: rule.at.clone(),
+                default: rule.default.duration(),
+                max_with_videos: rule.max_with_videos.duration(),
+            }),
             scheme_headers,
         }
     }
@@ -58,10 +76,12 @@ impl FamilyErrors {
             ("url", Some(url)),
             ("role_at", role_at.as_ref()),
         ];
+        let is_element = each_of.is_some() && url.is_empty();
         for (name, pointer) in pointers {
-            if pointer.is_some_and(|pointer| !pointer.starts_with('/')) {
-                let reason = "not a JSON pointer: it must begin with `/`";
-                self.add(&child(at, name), reason, Some("such as /input/media"));
+            if pointer.is_some_and(|pointer| !pointer.starts_with('/'))
+                && !(name == "url" && is_element)
+            {
+                self.add(&child(at, name), NO_POINTER, Some("such as /input/media"));
             }
         }
         if role_at.is_none() && role.is_none() {
@@ -95,5 +115,26 @@ impl FamilyErrors {
             name: name.ok()?,
             value: text.ok()?,
         })
+    }
+}
+
+fn built_rule(config: &MediaRoleConfig) -> MediaRoleRule {
+    let MediaRoleConfig {
+        kind,
+        max_size,
+        max_count,
+        max_total_duration,
+        min_frame_rate,
+        max_frame_rate,
+        max_pixels,
+    } = *config;
+    MediaRoleRule {
+        kind,
+        max_size,
+        max_count,
+        max_total_duration: max_total_duration.map(|span| span.duration()),
+        min_frame_rate,
+        max_frame_rate,
+        max_pixels,
     }
 }

@@ -126,6 +126,29 @@ fn a_violation_shows_an_excerpt_of_a_large_body() {
     assert!(error.to_string().len() < 3_000);
 }
 
+#[test]
+fn patterns_see_the_start_of_a_long_string_and_lengths_all_of_it() {
+    let body = format!("\"data:{}\"", r"\/".repeat(100_000));
+    let document = JsonDocument::parse(Bytes::from(body), &JsonLimits::default()).unwrap();
+    for (schema, valid) in [
+        (json!({"pattern": "^data:/"}), true),
+        (json!({"not": {"pattern": "^data:"}}), false),
+        (json!({"minLength": 100_005, "maxLength": 100_005}), true),
+        (json!({"enum": ["data:", "", null]}), false),
+        (json!({"const": "data:"}), false),
+    ] {
+        let validator = jsonschema::options_for::<JsonSchemaTapeAdapter>()
+            .build(&schema)
+            .unwrap();
+        assert_eq!(
+            validator.is_valid(document.root()),
+            valid,
+            "{:.80}",
+            schema.to_string()
+        );
+    }
+}
+
 proptest! {
     #[test]
     fn documents_and_values_break_the_same_rules_for_random_bodies(value in any_json()) {

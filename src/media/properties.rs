@@ -1,0 +1,74 @@
+//! Duration, frame rate and dimensions of media, as their containers state them. Nothing is decoded.
+
+mod mp4;
+
+use crate::task::media_kind::MediaKind;
+use lofty::config::ParseOptions;
+use lofty::file::AudioFile;
+use lofty::iff::wav::WavFile;
+use lofty::mpeg::MpegFile;
+use lofty::properties::FileProperties;
+use std::io::{BufReader, Read, Seek};
+use std::time::Duration;
+
+/// What a file states of itself; `None` is unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct MediaProperties {
+    /// What the tracks are: a video if one of them is; `None` if the container does not say.
+    pub kind: Option<MediaKind>,
+    pub duration: Option<Duration>,
+    /// Images in a second.
+    pub frame_rate: Option<f64>,
+    /// Width and height in pixels.
+    pub dimensions: Option<(u32, u32)>,
+}
+
+impl MediaProperties {
+    /// Reads the properties of a file of a content type that
+    /// [`content_type_of`](super::content_type_of) has returned. What is damaged, or has a format that is not read, has
+    /// no properties: neither panics.
+    ///
+    /// Readers loop and allocate as files tell them to. `file` must bound its reads, and they bound both.
+    pub fn read(content_type: &str, file: &mut (impl Read + Seek)) -> Self {
+        match content_type {
+            "video/mp4" | "audio/mp4" | "video/quicktime" | "video/3gpp" | "audio/3gpp" => {
+                mp4::read(file).unwrap_or_default()
+            }
+            "audio/x-wav" => Self::of_audio::<WavFile>(file),
+            "audio/mpeg" => Self::of_audio::<MpegFile>(file),
+            "image/avif" | "image/heif" => Self::default(),
+            image if image.starts_with("image/") => Self::of_image(file),
+            _ => Self::default(),
+        }
+    }
+
+    fn of_image(file: &mut (impl Read + Seek)) -> Self {
+        let size = imagesize::reader_size(BufReader::new(file)).ok();
+        let dimensions = size.and_then(|size| {
+            let (width, height) = (size.width.try_into().ok()?, size.height.try_into().ok()?);
+            Some((width, height))
+        });
+        Self {
+            kind: Some(MediaKind::Image),
+            dimensions,
+            ..Self::default()
+        }
+    }
+
+    fn of_audio<F: AudioFile>(file: &mut (impl Read + Seek)) -> Self
+    where
+        F::Properties: Clone + Into<FileProperties>,
+    {
+        let mut options = ParseOptions::new();
+        options.read_tags(false).read_cover_art(false);
+        let duration = F::read_from(file, options).ok().map(|audio| {
+            let properties: FileProperties = audio.properties().clone().into();
+            properties.duration()
+        });
+        Self {
+            kind: Some(MediaKind::Audio),
+            duration: duration.filter(|duration| !duration.is_zero()),
+            ..Self::default()
+        }
+    }
+}
