@@ -82,6 +82,7 @@ impl AdminApp {
         self.metrics.polls.update(self.reloader.polls().counters());
         let callbacks = self.reloader.callbacks().counters();
         self.metrics.callbacks.update(callbacks);
+        self.metrics.media.update(&self.reloader.media().counters);
         let page = self
             .metrics
             .render(self.access_log.dropped(), &self.reloader.state().health());

@@ -1,8 +1,12 @@
 //! `headgate check`: validates a configuration and prints every problem with its position.
 
 use super::CommandError;
-use crate::snapshot::{self, BuiltSnapshot, SharedState};
+use crate::gateway;
+use crate::media::MediaLocation;
+use crate::observe::metrics::Metrics;
+use crate::snapshot::{self, BuiltSnapshot, SharedState, Snapshot};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub struct CheckArgs {
@@ -16,10 +20,12 @@ pub struct CheckArgs {
 
 pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
     let file = args.config.as_ref().unwrap_or(&args.file);
-    let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &SharedState::default())?;
+    let shared = SharedState::default();
+    let BuiltSnapshot { snapshot, warnings } = snapshot::build(file, &shared)?;
     if !warnings.text.is_empty() {
         println!("{}", warnings.text);
     }
+    check_bucket(&snapshot, &shared);
     println!(
         "{} is valid: {} routes, {} channels, {} models, {} callers (revision {})",
         file.display(),
@@ -30,4 +36,29 @@ pub fn run(args: &CheckArgs) -> Result<(), CommandError> {
         snapshot.revision,
     );
     Ok(())
+}
+
+/// Warns if the bucket of the media store cannot be written. Nothing else here connects to anybody.
+fn check_bucket(snapshot: &Snapshot, shared: &SharedState) {
+    let MediaLocation::Bucket(settings) = &snapshot.media.settings.location else {
+        return;
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let written = runtime
+        .map_err(|error| error.to_string())
+        .and_then(|runtime| {
+            let metrics = Arc::new(Metrics::new());
+            let client = gateway::bucket_client(&snapshot.server.dns, metrics);
+            shared.media.set_client(client);
+            let written = runtime.block_on(snapshot.media.check_bucket());
+            written.map_err(|error| error.to_string())
+        });
+    if let Err(reason) = written {
+        println!(
+            "warning: cannot write to the bucket `{}` at {}; what is to be stored will get 503: {reason}\n",
+            settings.bucket, settings.endpoint
+        );
+    }
 }

@@ -40,7 +40,7 @@ pub struct GatewayConfig {
     /// Allowed destinations of URLs in responses or requests.
     #[serde(default)]
     pub egress: EgressConfig,
-    /// Media store: files that the gateway keeps for callers and hands out by URL.
+    /// Media store: files that the gateway keeps for callers and serves by URL.
     #[serde(default)]
     pub media: MediaConfig,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.

@@ -1,6 +1,6 @@
 //! Stores files in the media store and makes the URLs by which providers and callers read them.
 
-use super::descriptor::BuildContext;
+use super::descriptor::{BuildContext, InvalidSettings};
 use crate::catalog::public_url::PublicUrl;
 use crate::media::token::MediaToken;
 use crate::media::{ContentInfo, MEDIA_PATH, MediaStore, MediaStoreError, StoredObject};
@@ -17,17 +17,44 @@ const STORE_RETRY: Duration = Duration::from_secs(10);
 pub struct MediaHosting {
     store: Arc<MediaStore>,
     tasks: Arc<TaskSettings>,
-    public_url: PublicUrl,
+    /// `None` if URLs lead to a bucket.
+    public_url: Option<PublicUrl>,
 }
 
 impl MediaHosting {
-    /// `None` if nobody could reach the files: the gateway has no public URL.
+    /// `None` if nobody could reach the files: the gateway has no public URL, and URLs do not lead to a bucket.
     pub fn from_context(context: &BuildContext<'_>) -> Option<Self> {
+        if context.public_url.is_none() && !context.media.is_presigned() {
+            return None;
+        }
         Some(Self {
             store: context.media.clone(),
             tasks: context.tasks.clone(),
-            public_url: context.public_url?.clone(),
+            public_url: context.public_url.cloned(),
         })
+    }
+
+    /// Warns of settings by which files could not be stored, or would be lost.
+    pub fn warn_of_settings(context: &BuildContext<'_>) {
+        if let Err(reason) = context.media.check_directory() {
+            context.warn(
+                InvalidSettings::new(format!("{reason}; what is to be stored will get 503"))
+                    .hint("make `media.directory` writable for the user that runs headgate"),
+            );
+        } else if context.media.is_directory_open_to_others() {
+            context.warn(
+                InvalidSettings::new("other users of this machine may read `media.directory`")
+                    .hint("run `chmod 700` on it"),
+            );
+        }
+        if !context.state_survives {
+            context.warn(
+                InvalidSettings::new(
+                    "stored files are lost when the gateway stops: `state` is memory",
+                )
+                .hint("set `state` to a file or to Redis"),
+            );
+        }
     }
 
     /// Stores a file for `owner`, and returns its URL. `pieces` are read outside the worker threads.
@@ -42,10 +69,14 @@ impl MediaHosting {
     ) -> Result<String, Fault> {
         let stored = self.store.put(owner, content, pieces).await;
         let stored = stored.map_err(fault_of)?;
-        self.url_of(&stored, &content.content_type)
+        self.url_of(&stored, &content.content_type).await
     }
 
-    fn url_of(&self, stored: &StoredObject, content_type: &str) -> Result<String, Fault> {
+    async fn url_of(&self, stored: &StoredObject, content_type: &str) -> Result<String, Fault> {
+        let presigned = self.store.presigned_url(stored, content_type).await;
+        if let Some(url) = presigned.map_err(fault_of)? {
+            return Ok(url);
+        }
         let keys = self
             .tasks
             .keys()
@@ -56,7 +87,8 @@ impl MediaHosting {
             content_type: content_type.to_owned(),
         };
         let token = token.seal(keys);
-        Ok(self.public_url.join(&format!("{MEDIA_PATH}{token}")))
+        let public_url = self.public_url.as_ref().ok_or_else(unavailable)?;
+        Ok(public_url.join(&format!("{MEDIA_PATH}{token}")))
     }
 }
 
@@ -64,7 +96,7 @@ fn fault_of(error: MediaStoreError) -> Fault {
     if let MediaStoreError::OwnerFull = error {
         return Fault::new(
             FaultKind::TooManyRequests,
-            "this API key has as many stored media files as it may have; send http or https URLs, or try again when files have expired",
+            "this API key has as many stored media files, or as many bytes in them, as it may have; send http or https URLs, or try again when files have expired",
         );
     }
     tracing::error!(%error, "cannot write to the media store");

@@ -9,7 +9,7 @@ use super::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
 use super::view::RequestView;
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, LocalReply};
 use crate::media::token::MediaToken;
-use crate::media::{MediaStore, MediaStoreError, ObjectReader, StoredObject, runs_in_browsers};
+use crate::media::{MediaStore, MediaStoreError, ObjectReader, runs_in_browsers};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::state::calendar::unix_ms;
 use crate::task::{NO_KEYS_HINT, TaskSettings};
@@ -82,7 +82,11 @@ impl ServeMediaFilter {
         let found = self.store.find(token.digest).await.map_err(unavailable)?;
         let object = found.ok_or_else(unknown)?;
         let tag = format!("\"{}\"", token.digest);
-        let mut headers = headers(&token.content_type, &tag);
+        let remaining = object
+            .expires_s
+            .min(token.expires_s)
+            .saturating_sub(unix_ms() / 1000);
+        let mut headers = headers(&token.content_type, &tag, remaining);
         if request
             .header("if-none-match")
             .is_some_and(|tags| matches_any(tags, &tag))
@@ -92,6 +96,8 @@ impl ServeMediaFilter {
         // A range of another version would not fit to what the client has.
         let is_same = request.header("if-range").is_none_or(|known| known == tag);
         let range = request.header("range").filter(|_| is_same);
+        // RFC 9110, section 14.2: only GET has ranges.
+        let range = range.filter(|_| request.method == Method::GET);
         let (status, start, end) = match RequestedRange::of(range, object.size) {
             RequestedRange::Whole => (StatusCode::OK, 0, object.size),
             RequestedRange::Part(start, end) => {
@@ -106,35 +112,50 @@ impl ServeMediaFilter {
                 return Ok(reply(StatusCode::RANGE_NOT_SATISFIABLE, headers));
             }
         };
+        // Before the head is sent, which could not be taken back.
+        let opened = self.store.open(&object, start, end).await;
+        let mut reader = opened.map_err(unavailable)?.ok_or_else(unknown)?;
+        let body: Option<Box<dyn ReplyBodyReader>> = match request.method {
+            Method::HEAD => None,
+            _ => Some(Box::new(MediaReplyBody {
+                first: reader.next_piece().await.map_err(unavailable)?,
+                rest: reader,
+            })),
+        };
         Ok(FilterAction::StreamedReply(StreamedReply {
             status,
             headers,
             length: end - start,
-            body: (request.method != Method::HEAD).then(|| self.body(&object, start, end)),
+            body,
         }))
-    }
-
-    fn body(&self, object: &StoredObject, start: u64, end: u64) -> Box<dyn ReplyBodyReader> {
-        Box::new(MediaReplyBody(self.store.reader(object, start, end)))
     }
 }
 
-struct MediaReplyBody(ObjectReader);
+struct MediaReplyBody {
+    first: Option<Bytes>,
+    rest: ObjectReader,
+}
 
 impl ReplyBodyReader for MediaReplyBody {
     fn next_piece(&mut self) -> ReplyPieceFuture<'_> {
-        Box::pin(async { self.0.next_piece().await.map_err(unavailable) })
+        Box::pin(async {
+            match self.first.take() {
+                Some(first) => Ok(Some(first)),
+                None => self.rest.next_piece().await.map_err(unavailable),
+            }
+        })
     }
 }
 
 /// The headers of every reply with content. Nothing that a browser could run is shown by it.
-fn headers(content_type: &str, tag: &str) -> HeaderMap {
+fn headers(content_type: &str, tag: &str, remaining_s: u64) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(header::CONTENT_TYPE, ascii(content_type));
     headers.insert(header::ETAG, ascii(tag));
+    let cache_control = format!("private, max-age={remaining_s}");
+    headers.insert(header::CACHE_CONTROL, ascii(&cache_control));
     for (name, value) in [
         (header::ACCEPT_RANGES, "bytes"),
-        (header::CACHE_CONTROL, "private"),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (
             header::CONTENT_SECURITY_POLICY,

@@ -49,13 +49,10 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         if hosting.is_none() {
             context.warn(
                 InvalidSettings::new("without `server.public_url`, data URIs that the provider does not take get 400")
-                    .hint("set `server.public_url` to the URL by which providers reach this gateway"),
+                    .hint("set `server.public_url` to the URL by which providers reach this gateway, or `media.s3` with `presigned: true`"),
             );
-        } else if let Err(reason) = context.media.check_directory() {
-            context.warn(
-                InvalidSettings::new(format!("{reason}; data URIs will get 503"))
-                    .hint("make `media.directory` writable for the user that runs headgate"),
-            );
+        } else {
+            MediaHosting::warn_of_settings(context);
         }
         Ok(Arc::new(StoreMediaFilter {
             hosting,

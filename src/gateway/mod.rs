@@ -26,6 +26,7 @@ use crate::channel::address_cache::{AddressCache, DnsRefreshPolicy};
 use crate::channel::live::ChannelStates;
 use crate::channel::resolve::DnsResolver;
 use crate::channel::retry_budget::RetryBudget;
+use crate::media::BucketClient;
 use crate::observe::access_log::AccessLog;
 use crate::observe::metrics::Metrics;
 use crate::reload::Reloader;
@@ -37,7 +38,15 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use upstream::UpstreamClient;
+use upstream::bucket::UpstreamBucketClient;
 use upstream::fetch::HttpFileFetcher;
+
+/// A client for the requests of a media store, for a process that runs no gateway.
+pub fn bucket_client(dns: &DnsSettings, metrics: Arc<Metrics>) -> Arc<dyn BucketClient> {
+    let addresses = addresses(dns, metrics, DnsRefreshPolicy::default());
+    let upstream = Arc::new(UpstreamClient::new(addresses));
+    Arc::new(UpstreamBucketClient::new(upstream))
+}
 
 /// How long the addresses of a host that callers or responses name are refreshed after its last use.
 const OTHER_HOST_KEPT: Duration = Duration::from_secs(60);
@@ -45,7 +54,7 @@ const OTHER_HOST_KEPT: Duration = Duration::from_secs(60);
 /// State that all exchanges of the process share.
 pub struct Gateway {
     reloader: Arc<Reloader>,
-    upstream: UpstreamClient,
+    upstream: Arc<UpstreamClient>,
     fetcher: Arc<HttpFileFetcher>,
     channels: Arc<ChannelStates>,
     budget: RetryBudget,
@@ -68,9 +77,12 @@ impl Gateway {
         let dns = reloader.current().server.dns.clone();
         let addresses = addresses(&dns, metrics.clone(), DnsRefreshPolicy::default());
         let others = addresses_of_others(&dns, metrics.clone());
+        let upstream = Arc::new(UpstreamClient::new(addresses));
+        let bucket = UpstreamBucketClient::new(upstream.clone());
+        reloader.media().set_client(Arc::new(bucket));
         Self {
             reloader,
-            upstream: UpstreamClient::new(addresses),
+            upstream,
             fetcher: Arc::new(HttpFileFetcher::new(others)),
             channels,
             budget: RetryBudget::default(),
@@ -87,7 +99,7 @@ impl Gateway {
     pub fn for_callbacks(&self) -> Self {
         Self {
             reloader: self.reloader.clone(),
-            upstream: UpstreamClient::new(self.addresses()),
+            upstream: Arc::new(UpstreamClient::new(self.addresses())),
             fetcher: Arc::new(self.fetcher.with_own_connections()),
             channels: self.channels.clone(),
             budget: RetryBudget::default(),

@@ -1,6 +1,7 @@
 //! The provider's side: addresses, peers, and one connection pool per channel and credential.
 
 pub(super) mod bounded_body;
+pub(super) mod bucket;
 pub(super) mod client;
 mod connection;
 mod dial;

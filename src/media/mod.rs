@@ -1,36 +1,54 @@
 //! The media store: files of callers under the SHA-256 of their content, for URLs that expire, and for large responses.
 //!
-//! Content is in an object store, what is known of it in durable records ([`RecordKind::MediaObject`]). A record is
+//! Content is in an object store: a local directory, or a bucket of an S3-compatible server. What is known of it is in
+//! durable records: one for each object ([`RecordKind::MediaObject`]), and one for each caller and content, by which
+//! callers are charged ([`RecordKind::MediaUse`]). The record of an object is
 //! written before its object and removed after it, so that no object is without one. Records decide every race between
 //! gateways, since each change names the version that it replaces; every write of an object has a name of its own, so
 //! that a late removal never hits a later write.
 //!
 //! [`RecordKind::MediaObject`]: crate::state::records::RecordKind::MediaObject
+//! [`RecordKind::MediaUse`]: crate::state::records::RecordKind::MediaUse
 
+mod bucket_client;
+mod bucket_connector;
+mod bucket_signing;
 mod content;
 mod content_type;
+mod counters;
 mod error;
+mod leftovers;
 mod object;
 mod offload;
 mod properties;
+mod reader;
 mod removal;
 mod reservation;
 mod response_body;
 mod settings;
+mod shared;
+mod storage;
 mod store;
 #[cfg(test)]
 mod tests;
 pub mod token;
+mod usage;
+mod usage_cache;
+mod writable;
 mod write;
 
 /// The path of the gateway's own URLs of stored files, up to the token.
 pub const MEDIA_PATH: &str = "/_headgate/media/";
 
+pub use bucket_client::{BucketClient, BucketRequestError, BucketResponseFuture};
 pub use content::{ContentDigest, ContentHasher, ContentInfo};
 pub use content_type::{content_type_of, declared_kind, runs_in_browsers};
+pub use counters::{MediaCounters, RemovalReason, StoredTotals, WriteOutcome};
 pub use error::MediaStoreError;
 pub use object::StoredObject;
 pub use offload::{off_workers, within};
 pub use properties::MediaProperties;
-pub use settings::{LocalMediaSettings, MediaSettings};
-pub use store::{MediaStore, ObjectReader};
+pub use reader::ObjectReader;
+pub use settings::{BucketSettings, MediaLimits, MediaLocation, MediaSettings};
+pub use shared::SharedMediaState;
+pub use store::MediaStore;

@@ -6,11 +6,12 @@ use crate::state::records::RecordContent;
 use bytes::Bytes;
 use object_store::path::Path;
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a gateway may write without a sign of life before another one takes over.
 pub(super) const WRITE_LEASE: Duration = Duration::from_secs(30);
+/// How long an object outlives its expiry, so that whoever began to read it before that reads it to its end.
+const REMOVAL_GRACE: Duration = Duration::from_secs(10 * 60);
 /// How long a record outlives its object's expiry, so that whoever removes objects still finds it.
 const RECORD_GRACE: Duration = Duration::from_secs(30 * 24 * 60 * 60);
 
@@ -60,33 +61,61 @@ impl ObjectRecord {
 
     /// The name of the object in the object store.
     pub fn location(&self, key: &str) -> Path {
-        let folder = key.get(..2).unwrap_or("00");
-        Path::from(format!("{folder}/{key}-{:016x}", self.write))
+        Path::from(format!("{}/{}", folder_of(key), self.name(key)))
     }
 
-    pub fn content(&self, owner: &Arc<str>) -> RecordContent {
+    /// The name within its folder.
+    pub fn name(&self, key: &str) -> String {
+        format!("{key}-{:016x}", self.write)
+    }
+
+    /// Whether the object may be removed at `now_ms`.
+    pub fn is_due(&self, now_ms: u64) -> bool {
+        match self.state {
+            ObjectState::Stored => self.expires_s * 1000 + whole_ms(REMOVAL_GRACE) <= now_ms,
+            ObjectState::Writing { lease_until_ms } => lease_until_ms <= now_ms,
+            ObjectState::Removing => true,
+        }
+    }
+
+    /// The content of the record under `key`. Objects belong to no caller; the store counts records by owner, and the
+    /// owners here keep these counts small.
+    pub fn content(&self, key: &str) -> RecordContent {
         let expires_ms = self.expires_s * 1000;
         let due_ms = match self.state {
             ObjectState::Writing { lease_until_ms } => lease_until_ms,
-            ObjectState::Stored => expires_ms,
+            ObjectState::Stored => expires_ms + whole_ms(REMOVAL_GRACE),
             ObjectState::Removing => unix_ms() + whole_ms(WRITE_LEASE),
         };
         RecordContent {
             value: self.value(),
-            owner: owner.clone(),
+            owner: format!("media/{}", folder_of(key)).into(),
             expires_ms: expires_ms + whole_ms(RECORD_GRACE),
             due_ms: Some(due_ms),
         }
     }
 
     /// The content of the record while its object is removed.
-    pub fn removing(&self, owner: &Arc<str>) -> RecordContent {
+    pub fn removing(&self, key: &str) -> RecordContent {
         let removing = Self {
             state: ObjectState::Removing,
             ..self.clone()
         };
-        removing.content(owner)
+        removing.content(key)
     }
+}
+
+/// The folder of an object: the first two digits of its digest.
+fn folder_of(key: &str) -> &str {
+    key.get(..2).unwrap_or("00")
+}
+
+/// The digest, as the key of a record, in the name of an object.
+pub(super) fn key_in_name(name: &str) -> Option<&str> {
+    let (key, write) = name.split_at_checked(64)?;
+    let is_hex = |text: &str| text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let write = write.strip_prefix('-')?;
+    (is_hex(key) && write.len() == 16 && is_hex(write)).then_some(key)
 }
 
 /// A number for the name of a write.

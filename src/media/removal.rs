@@ -1,14 +1,16 @@
 //! Removes objects that have expired, and what broken-off writes left behind.
 
+use super::counters::{RemovalReason, StoredTotals};
 use super::error::MediaStoreError;
 use super::object::{ObjectRecord, ObjectState};
 use super::store::MediaStore;
 use crate::state::calendar::unix_ms;
 use crate::state::records::{Record, RecordKind};
-use object_store::ObjectStoreExt;
 
-/// Objects that one round removes at most.
-const ROUND_OBJECTS_MAX: usize = 1000;
+/// Records that are read at a time.
+const PAGE: usize = 1000;
+/// How often objects are counted again because this process changed some meanwhile.
+const COUNTS_MAX: usize = 3;
 
 impl MediaStore {
     /// Removes what is due, and returns how many objects that were.
@@ -16,40 +18,87 @@ impl MediaStore {
     /// Several gateways may do this at the same time: who marks the record removes the object.
     ///
     /// # Errors
-    /// The records or the objects are unreachable; the rest remains for the next round.
+    /// The records or objects are unreachable; what was not removed remains for the next round.
     pub async fn remove_expired(&self) -> Result<usize, MediaStoreError> {
         let records = self.state.records();
-        let due = records.due(RecordKind::MediaObject, unix_ms(), ROUND_OBJECTS_MAX);
-        let mut removed = 0;
-        for record in due.get().await? {
-            removed += usize::from(self.remove(record).await?);
+        let mut total = 0;
+        loop {
+            let due = records.due(RecordKind::MediaObject, unix_ms(), PAGE);
+            let due = due.get().await?;
+            let is_last = due.len() < PAGE;
+            let (mut removed, mut failed) = (0, None);
+            for record in due {
+                // One object that cannot be removed does not keep the others.
+                match self.remove(record).await {
+                    Ok(is_removed) => removed += usize::from(is_removed),
+                    Err(error) => failed = Some(error),
+                }
+            }
+            total += removed;
+            match failed {
+                Some(error) => return Err(error),
+                None if is_last || removed == 0 => return Ok(total),
+                None => {}
+            }
         }
-        Ok(removed)
+    }
+
+    /// Counts what is stored, for the limit of the store and for metrics.
+    ///
+    /// # Errors
+    /// The records are unreachable.
+    pub async fn count_objects(&self) -> Result<(), MediaStoreError> {
+        let counters = &self.shared.counters;
+        for _ in 0..COUNTS_MAX {
+            let before = counters.totals();
+            let counted = self.counted_objects().await?;
+            // What this process changed meanwhile may be in the count or not.
+            if counters.totals() == before {
+                counters.set_totals(counted);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    async fn counted_objects(&self) -> Result<StoredTotals, MediaStoreError> {
+        let records = self.state.records();
+        let (mut after, mut totals) = (String::new(), StoredTotals::default());
+        loop {
+            let page = records.list(RecordKind::MediaObject, &after, PAGE);
+            let page = page.get().await?;
+            for record in &page {
+                let known = ObjectRecord::read(&record.content.value);
+                if let Some(known) = known.filter(|known| known.state == ObjectState::Stored) {
+                    totals.objects += 1;
+                    totals.bytes += known.size;
+                }
+            }
+            match page.last() {
+                Some(last) if page.len() == PAGE => after = last.key.to_string(),
+                _ => return Ok(totals),
+            }
+        }
     }
 
     async fn remove(&self, found: Record) -> Result<bool, MediaStoreError> {
         let records = self.state.records();
-        let Some(known) = ObjectRecord::read(&found.content.value) else {
+        let known = ObjectRecord::read(&found.content.value);
+        let Some(known) = known.filter(|known| known.is_due(unix_ms())) else {
             return Ok(false);
         };
-        let is_due = match known.state {
-            ObjectState::Stored => known.expires_s <= unix_ms() / 1000,
-            ObjectState::Writing { lease_until_ms } => lease_until_ms <= unix_ms(),
-            ObjectState::Removing => true,
-        };
-        if !is_due {
-            return Ok(false);
-        }
-        let content = known.removing(&found.content.owner);
+        let content = known.removing(&found.key);
         let marked = records.replace(RecordKind::MediaObject, &found.key, found.version, content);
         let Some(version) = marked.get().await? else {
             return Ok(false);
         };
-        match self.objects.delete(&known.location(&found.key)).await {
-            Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        self.storage.delete(&known.location(&found.key)).await?;
         let removed = records.remove(RecordKind::MediaObject, &found.key, version);
-        Ok(removed.get().await?)
+        let is_removed = removed.get().await?;
+        if is_removed && known.state == ObjectState::Stored {
+            let counters = &self.shared.counters;
+            counters.count_removal(RemovalReason::Expired, known.size);
+        }
+        Ok(is_removed)
     }
 }

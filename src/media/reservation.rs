@@ -2,16 +2,14 @@
 
 use super::object::{ObjectRecord, StoredObject};
 use object_store::path::Path;
-use std::sync::Arc;
 
 /// A record that this gateway may write the object of.
 pub(super) struct WriteReservation {
     pub key: String,
-    pub owner: Arc<str>,
     pub version: u64,
     pub record: ObjectRecord,
     /// The object of an earlier write that was not completed or that is being removed.
-    pub abandoned: Option<Path>,
+    pub stale_object: Option<Path>,
 }
 
 pub(super) enum ReservationResult {

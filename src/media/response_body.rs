@@ -3,9 +3,9 @@
 use super::content::{ContentDigest, ContentInfo};
 use super::error::MediaStoreError;
 use super::object::StoredObject;
+use super::reader::ObjectReader;
 use super::store::MediaStore;
 use bytes::Bytes;
-use object_store::ObjectStoreExt;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::spawn_blocking;
@@ -43,22 +43,18 @@ impl MediaStore {
             .map_err(|_| MediaStoreError::Busy)?
     }
 
-    /// The body of a response; `None` if it has expired, or somebody else has removed it.
+    /// Opens the body of a response; `None` if it has expired, or somebody else has removed it.
     ///
     /// # Errors
     /// The records or the objects are unreachable.
-    pub async fn find_response_body(
-        &self,
+    pub async fn open_response_body(
+        self: &Arc<Self>,
         digest: ContentDigest,
         size: u64,
-    ) -> Result<Option<StoredObject>, MediaStoreError> {
-        let Some(object) = self.find(digest).await? else {
-            return Ok(None);
-        };
-        match self.objects.head(&object.location).await {
-            Ok(found) => Ok((found.size == size).then_some(object)),
-            Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
+    ) -> Result<Option<ObjectReader>, MediaStoreError> {
+        match self.find(digest).await? {
+            Some(object) if object.size == size => self.open(&object, 0, size).await,
+            Some(_) | None => Ok(None),
         }
     }
 }

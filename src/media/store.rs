@@ -1,62 +1,55 @@
-//! Stores content once, and reads it back.
+//! Stores content once, and finds it.
 
 use super::content::{ContentDigest, ContentInfo};
+use super::content_type::runs_in_browsers;
+use super::counters::WriteOutcome;
 use super::error::MediaStoreError;
 use super::object::{ObjectRecord, ObjectState, StoredObject, WRITE_LEASE, random_write};
 use super::reservation::{ReservationResult, WriteReservation};
 use super::settings::MediaSettings;
+use super::shared::SharedMediaState;
+use super::storage::ObjectStorage;
 use crate::state::StateStore;
 use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{InsertResult, Record, RecordKind};
 use bytes::Bytes;
-use object_store::local::LocalFileSystem;
-use object_store::path::Path;
-use object_store::prefix::PrefixStore;
-use object_store::{ObjectStore, ObjectStoreExt};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Semaphore;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout_at};
 
-/// How long a request waits for another one that writes the same content.
+/// How long a request waits for its turn to write, and for another one that writes the same content.
 const WAIT_FOR_WRITER: Duration = Duration::from_secs(60);
-const WRITER_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// The first wait for another writer; each further one is twice as long, up to the second.
+const WRITER_POLL_INTERVALS: (Duration, Duration) =
+    (Duration::from_millis(50), Duration::from_secs(1));
 /// An expiry that is this much later is not worth a write.
 const EXPIRY_SLACK: Duration = Duration::from_secs(60);
-/// The maximum number of objects that are written at a time; each takes a thread of the pool for blocking work, which
-/// has 512.
-const WRITES_MAX: usize = 64;
-/// Bytes that are read at a time.
-const PIECE_BYTES: u64 = 256 << 10;
 
 /// Stores content by its digest; the same bytes are stored once.
 pub struct MediaStore {
-    pub(super) objects: Box<dyn ObjectStore>,
+    pub(super) storage: ObjectStorage,
     pub(super) state: Arc<dyn StateStore>,
+    pub(super) shared: Arc<SharedMediaState>,
     pub settings: MediaSettings,
-    /// Bounds the writes at a time, each of which needs threads.
-    writes: Arc<Semaphore>,
-}
-
-/// Reads a part of an object, piece by piece.
-pub struct ObjectReader {
-    store: Arc<MediaStore>,
-    location: Path,
-    next: u64,
-    end: u64,
 }
 
 impl MediaStore {
     /// A store that opens nothing until it is used.
-    pub fn new(settings: MediaSettings, state: Arc<dyn StateStore>) -> Self {
-        let files = LocalFileSystem::new().with_fsync(true);
-        let prefix = Path::from_absolute_path(&settings.local.directory).unwrap_or_default();
-        Self {
-            objects: Box::new(PrefixStore::new(files, prefix)),
+    ///
+    /// # Errors
+    /// The settings cannot be those of a store; a sentence for the operator.
+    pub fn new(
+        settings: MediaSettings,
+        state: Arc<dyn StateStore>,
+        shared: Arc<SharedMediaState>,
+    ) -> Result<Self, String> {
+        Ok(Self {
+            storage: ObjectStorage::new(&settings.location, &shared)?,
             state,
+            shared,
             settings,
-            writes: Arc::new(Semaphore::new(WRITES_MAX)),
-        }
+        })
     }
 
     /// Stores content for at least the configured time from now, unless it is stored already. The write continues if
@@ -82,34 +75,21 @@ impl MediaStore {
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
         lifetime: Duration,
     ) -> Result<StoredObject, MediaStoreError> {
-        let until = Instant::now() + WAIT_FOR_WRITER;
-        // Before the reservation, whose lease would pass in the queue.
-        let turn = timeout_at(until, self.writes.clone().acquire_owned()).await;
-        let turn = turn.map_err(|_| MediaStoreError::Busy)?;
-        loop {
-            match self
-                .reserve(owner, content.digest, content.size, lifetime)
-                .await?
-            {
-                ReservationResult::Stored(object) => return Ok(object),
-                ReservationResult::Write(reservation) => {
-                    let store = self.clone();
-                    let writing = tokio::spawn(async move {
-                        let written = store.write(reservation, pieces).await;
-                        drop(turn);
-                        written
-                    });
-                    let record = writing
-                        .await
-                        .map_err(|_| MediaStoreError::ContentChanged)??;
-                    return Ok(stored(content.digest, &record));
+        let (store, owner, content) = (self.clone(), owner.clone(), content.clone());
+        let storing = tokio::spawn(async move {
+            let stored = store.put_for_owner(&owner, &content, pieces, lifetime);
+            let stored = stored.await;
+            let outcome = match &stored {
+                Ok((_, outcome)) => *outcome,
+                Err(MediaStoreError::OwnerFull | MediaStoreError::StoreFull) => {
+                    WriteOutcome::OverQuota
                 }
-                ReservationResult::Busy if until < Instant::now() => {
-                    return Err(MediaStoreError::Busy);
-                }
-                ReservationResult::Busy => sleep(WRITER_POLL_INTERVAL).await,
-            }
-        }
+                Err(_) => WriteOutcome::Failed,
+            };
+            store.shared.counters.count_write(outcome, content.size);
+            stored.map(|(object, _)| object)
+        });
+        storing.await.map_err(|_| MediaStoreError::ContentChanged)?
     }
 
     /// The object with this content; `None` if there is none or it has expired.
@@ -130,91 +110,167 @@ impl MediaStore {
         Ok(live.map(|record| stored(digest, &record)))
     }
 
-    /// Reads the bytes of an object from `start` to before `end`.
-    pub fn reader(self: &Arc<Self>, object: &StoredObject, start: u64, end: u64) -> ObjectReader {
-        ObjectReader {
-            store: self.clone(),
-            location: object.location.clone(),
-            next: start,
-            end,
+    /// Whether URLs of objects lead to the object store itself.
+    pub fn is_presigned(&self) -> bool {
+        self.storage.is_presigned()
+    }
+
+    /// The URL by which whoever has it reads an object from the object store itself, until it expires; `None` if URLs
+    /// do not lead there.
+    ///
+    /// # Errors
+    /// The URL cannot be signed.
+    pub async fn presigned_url(
+        &self,
+        object: &StoredObject,
+        content_type: &str,
+    ) -> Result<Option<String>, MediaStoreError> {
+        let remaining = object.expires_s.saturating_sub(unix_ms() / 1000);
+        let signed = self.storage.presigned_url(
+            &object.location,
+            content_type,
+            runs_in_browsers(content_type),
+            Duration::from_secs(remaining),
+        );
+        signed.await
+    }
+
+    /// Charges the owner, then finds or writes the object.
+    async fn put_for_owner(
+        &self,
+        owner: &Arc<str>,
+        content: &ContentInfo,
+        pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        lifetime: Duration,
+    ) -> Result<(StoredObject, WriteOutcome), MediaStoreError> {
+        let expires_s = (unix_ms() + whole_ms(lifetime)) / 1000;
+        let recorded = self.record_use(owner, content, expires_s).await?;
+        let stored = self.put_once(content, expires_s, pieces).await;
+        if stored.is_err() {
+            self.forget_use(owner, recorded, content.size).await;
+        }
+        stored
+    }
+
+    async fn put_once(
+        &self,
+        content: &ContentInfo,
+        expires_s: u64,
+        pieces: impl Iterator<Item = Bytes> + Send + 'static,
+    ) -> Result<(StoredObject, WriteOutcome), MediaStoreError> {
+        let until = Instant::now() + WAIT_FOR_WRITER;
+        let (mut wait, wait_max) = WRITER_POLL_INTERVALS;
+        loop {
+            // Before the reservation, whose lease would pass in the queue.
+            let turn = self.turn_to_write(until).await?;
+            match self.reserve(content, expires_s).await? {
+                ReservationResult::Stored(object) => return Ok((object, WriteOutcome::Reused)),
+                ReservationResult::Write(reservation) => {
+                    let record = self.write(reservation, content, pieces).await?;
+                    return Ok((stored(content.digest, &record), WriteOutcome::Stored));
+                }
+                ReservationResult::Busy if until < Instant::now() => {
+                    return Err(MediaStoreError::Busy);
+                }
+                ReservationResult::Busy => {
+                    drop(turn);
+                    sleep(wait).await;
+                    wait = (wait * 2).min(wait_max);
+                }
+            }
+        }
+    }
+
+    async fn turn_to_write(&self, until: Instant) -> Result<OwnedSemaphorePermit, MediaStoreError> {
+        let turn = timeout_at(until, self.shared.writes.clone().acquire_owned()).await;
+        match turn {
+            Ok(Ok(turn)) => Ok(turn),
+            Ok(Err(_)) | Err(_) => Err(MediaStoreError::Busy),
         }
     }
 
     /// Finds the object, or gets the right to write it.
     async fn reserve(
         &self,
-        owner: &Arc<str>,
-        digest: ContentDigest,
-        size: u64,
-        lifetime: Duration,
+        content: &ContentInfo,
+        expires_s: u64,
     ) -> Result<ReservationResult, MediaStoreError> {
-        let key = digest.to_string();
+        let key = content.digest.to_string();
         let now_ms = unix_ms();
         let wanted = ObjectRecord {
             state: ObjectState::Writing {
                 lease_until_ms: now_ms + whole_ms(WRITE_LEASE),
             },
             write: random_write(),
-            size,
-            expires_s: (now_ms + whole_ms(lifetime)) / 1000,
+            size: content.size,
+            expires_s,
         };
+        self.check_space(content.size)?;
         let records = self.state.records();
-        let content = wanted.content(owner);
-        let per_owner = self.settings.objects_per_caller;
-        let inserted = records.insert(RecordKind::MediaObject, &key, content, per_owner);
+        let inserted = records.insert(
+            RecordKind::MediaObject,
+            &key,
+            wanted.content(&key),
+            u32::MAX,
+        );
         let found = match inserted.get().await? {
-            InsertResult::OwnerFull => return Err(MediaStoreError::OwnerFull),
+            InsertResult::OwnerFull => return Err(MediaStoreError::StoreFull),
             InsertResult::Inserted { version } => {
                 return Ok(ReservationResult::Write(WriteReservation {
                     key,
-                    owner: owner.clone(),
                     version,
                     record: wanted,
-                    abandoned: None,
+                    stale_object: None,
                 }));
             }
             InsertResult::Exists(found) => found,
         };
-        let owner = found.content.owner.clone();
+        self.reserve_known(content.digest, wanted, found).await
+    }
+
+    /// Like [`Self::reserve`], where a record was `found`.
+    async fn reserve_known(
+        &self,
+        digest: ContentDigest,
+        wanted: ObjectRecord,
+        found: Record,
+    ) -> Result<ReservationResult, MediaStoreError> {
+        let key = digest.to_string();
         let known = ObjectRecord::read(&found.content.value);
-        match known.as_ref().map(|known| known.state) {
-            Some(ObjectState::Stored) if self.is_there(known.as_ref(), &key).await? => {
-                let known = known.expect("the state is that of the known record");
-                return self.extend(digest, known, found, wanted.expires_s).await;
+        match &known {
+            Some(known) if known.state == ObjectState::Stored => {
+                let location = known.location(&key);
+                if self.storage.contains(&location, known.size).await? {
+                    return self.extend(digest, known, found, wanted.expires_s).await;
+                }
             }
-            Some(ObjectState::Writing { lease_until_ms }) if now_ms < lease_until_ms => {
-                return Ok(ReservationResult::Busy);
-            }
-            Some(ObjectState::Stored | ObjectState::Writing { .. } | ObjectState::Removing)
-            | None => {}
+            Some(ObjectRecord {
+                state: ObjectState::Writing { lease_until_ms },
+                ..
+            }) if unix_ms() < *lease_until_ms => return Ok(ReservationResult::Busy),
+            Some(_) | None => {}
         }
-        let content = wanted.content(&owner);
-        let taken = records.replace(RecordKind::MediaObject, &key, found.version, content);
+        let records = self.state.records();
+        let replacing = wanted.content(&key);
+        let taken = records.replace(RecordKind::MediaObject, &key, found.version, replacing);
         let Some(version) = taken.get().await? else {
             return Ok(ReservationResult::Busy);
         };
         Ok(ReservationResult::Write(WriteReservation {
-            abandoned: known.map(|known| known.location(&key)),
+            stale_object: known.map(|known| known.location(&key)),
             key,
-            owner,
             version,
             record: wanted,
         }))
     }
 
-    /// Whether the object of a record is in the object store, where somebody else may have removed it.
-    async fn is_there(
-        &self,
-        record: Option<&ObjectRecord>,
-        key: &str,
-    ) -> Result<bool, MediaStoreError> {
-        let Some(record) = record else {
-            return Ok(false);
-        };
-        match self.objects.head(&record.location(key)).await {
-            Ok(found) => Ok(found.size == record.size),
-            Err(object_store::Error::NotFound { .. }) => Ok(false),
-            Err(error) => Err(error.into()),
+    /// Whether the store has space for `size` more bytes, whether or not it has this content: the error would show what
+    /// others have stored.
+    fn check_space(&self, size: u64) -> Result<(), MediaStoreError> {
+        let used = self.shared.counters.totals().bytes;
+        match used.saturating_add(size) <= self.settings.limits.bytes {
+            true => Ok(()),
+            false => Err(MediaStoreError::StoreFull),
         }
     }
 
@@ -222,46 +278,26 @@ impl MediaStore {
     async fn extend(
         &self,
         digest: ContentDigest,
-        known: ObjectRecord,
+        known: &ObjectRecord,
         found: Record,
         expires_s: u64,
     ) -> Result<ReservationResult, MediaStoreError> {
         let now_s = unix_ms() / 1000;
         let is_late_enough = known.expires_s + EXPIRY_SLACK.as_secs() >= expires_s;
         if is_late_enough && now_s < known.expires_s {
-            return Ok(ReservationResult::Stored(stored(digest, &known)));
+            return Ok(ReservationResult::Stored(stored(digest, known)));
         }
         let later = ObjectRecord {
             expires_s: expires_s.max(known.expires_s),
-            ..known
+            ..known.clone()
         };
-        let content = later.content(&found.content.owner);
+        let content = later.content(&found.key);
         let records = self.state.records();
         let replaced = records.replace(RecordKind::MediaObject, &found.key, found.version, content);
         Ok(match replaced.get().await? {
             Some(_) => ReservationResult::Stored(stored(digest, &later)),
             None => ReservationResult::Busy,
         })
-    }
-}
-
-impl ObjectReader {
-    /// The next piece; `None` at the end.
-    ///
-    /// # Errors
-    /// The object cannot be read.
-    pub async fn next_piece(&mut self) -> Result<Option<Bytes>, MediaStoreError> {
-        if self.next >= self.end {
-            return Ok(None);
-        }
-        let end = self.end.min(self.next + PIECE_BYTES);
-        let objects = &self.store.objects;
-        let piece = objects.get_range(&self.location, self.next..end).await?;
-        if piece.len() as u64 != end - self.next {
-            return Err(MediaStoreError::ContentChanged);
-        }
-        self.next = end;
-        Ok(Some(piece))
     }
 }
 

@@ -3,6 +3,7 @@
 use super::callback_metrics::CallbackMetrics;
 use super::channel_metrics::ChannelMetrics;
 use super::create_metrics::CreateMetrics;
+use super::media_metrics::MediaMetrics;
 use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
 use super::registration::{raise, registered};
@@ -53,6 +54,7 @@ pub struct Metrics {
     pub creates: CreateMetrics,
     pub polls: PollMetrics,
     pub callbacks: CallbackMetrics,
+    pub media: MediaMetrics,
     time: WaitTimeMetrics,
     state: StateMetrics,
     process: ProcessMetrics,
@@ -193,6 +195,7 @@ impl Metrics {
             creates: CreateMetrics::new(&registry),
             polls: PollMetrics::new(&registry),
             callbacks: CallbackMetrics::new(&registry),
+            media: MediaMetrics::new(&registry),
             state: StateMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
             series: RwLock::default(),

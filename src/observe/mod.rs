@@ -6,6 +6,7 @@ mod callback_metrics;
 pub mod channel_metrics;
 mod create_metrics;
 pub mod line_writer;
+mod media_metrics;
 pub mod metrics;
 mod poll_metrics;
 pub mod process_log;

@@ -7,6 +7,7 @@ pub mod watch;
 use crate::callbacks::CallbackQueue;
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
+use crate::media::SharedMediaState;
 use crate::observe::metrics::Metrics;
 use crate::polls::TaskStatusFetcher;
 use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
@@ -135,6 +136,11 @@ impl Reloader {
     /// The poller of video tasks.
     pub fn polls(&self) -> &Arc<TaskStatusFetcher> {
         &self.shared.polls
+    }
+
+    /// What the media stores of all configurations share.
+    pub fn media(&self) -> &Arc<SharedMediaState> {
+        &self.shared.media
     }
 
     /// Work for the worker of callbacks.

@@ -30,7 +30,7 @@ use crate::config::routes::GatewayConfig;
 use crate::config::{self, LoadedConfig, document::ConfigDocument};
 use crate::filter::registry::FILTERS;
 use crate::journal::CreateJournal;
-use crate::media::MediaStore;
+use crate::media::{MediaStore, SharedMediaState};
 use crate::polls::TaskStatusFetcher;
 use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
@@ -80,6 +80,8 @@ pub struct SharedState {
     pub journal: Arc<CreateJournal>,
     /// Work for the worker of callbacks.
     pub callbacks: Arc<CallbackQueue>,
+    /// What the media stores of all configurations share.
+    pub media: Arc<SharedMediaState>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -135,6 +137,7 @@ impl Default for SharedState {
             polls: Arc::default(),
             journal: Arc::default(),
             callbacks: Arc::default(),
+            media: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -189,7 +192,7 @@ fn build_loaded(
     files.extend(channels::files(&channels, &folder));
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
-    let media = media::build(&media, &folder, &shared.state, &mut problems);
+    let media = media::build(&media, &folder, &shared.state, &shared.media, &mut problems);
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::FamilyLookup {
         built: &tasks,

@@ -67,6 +67,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "catalog",
             "polls",
             "callbacks",
+            "media",
             "filter",
         ],
     ),
@@ -74,6 +75,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "reload",
         &[
             "state",
+            "media",
             "polls",
             "callbacks",
             "config",
@@ -92,6 +94,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "state",
             "subrequest",
             "callbacks",
+            "media",
             "filter",
             "snapshot",
             "observe",
@@ -116,8 +119,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "protocol", "scalar", "serve", "task", "catalog", "state", "journal", "filter",
-            "config", "snapshot", "observe", "reload", "channel", "gateway", "admin",
+            "protocol", "scalar", "serve", "task", "media", "catalog", "state", "journal",
+            "filter", "config", "snapshot", "observe", "reload", "channel", "gateway", "admin",
         ],
     ),
 ];

@@ -106,13 +106,13 @@ pub(super) async fn replay(
     let Some(digest) = ContentDigest::from_hex(&sha256) else {
         return Ok(None);
     };
-    let found = media.find_response_body(digest, size).await;
-    Ok(found.map_err(unreadable)?.map(|object| {
+    let opened = media.open_response_body(digest, size).await;
+    Ok(opened.map_err(unreadable)?.map(|reader| {
         FilterAction::StreamedReply(StreamedReply {
             status,
             headers,
             length: size,
-            body: Some(Box::new(StoredBody(media.reader(&object, 0, size)))),
+            body: Some(Box::new(StoredBody(reader))),
         })
     }))
 }

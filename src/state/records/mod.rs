@@ -29,6 +29,8 @@ pub enum RecordKind {
     Delivery,
     /// An object of the media store.
     MediaObject,
+    /// A caller's use of an object of the media store.
+    MediaUse,
     /// A file that was copied to another channel.
     FileCopy,
 }
@@ -112,12 +114,13 @@ pub trait RecordStore: Send + Sync {
 }
 
 impl RecordKind {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::IdempotencyKey,
         Self::PaidCreate,
         Self::Subscription,
         Self::Delivery,
         Self::MediaObject,
+        Self::MediaUse,
         Self::FileCopy,
     ];
 
@@ -129,6 +132,7 @@ impl RecordKind {
             Self::Subscription => "subscription",
             Self::Delivery => "delivery",
             Self::MediaObject => "media_object",
+            Self::MediaUse => "media_use",
             Self::FileCopy => "file_copy",
         }
     }

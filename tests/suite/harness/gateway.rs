@@ -83,7 +83,8 @@ impl Gateway {
         Self::listening(Process::spawn_read_by(&args, reader), folder).await
     }
 
-    async fn listening(mut process: Process, folder: Folder) -> Self {
+    /// Waits until a process that was started with a configuration serves.
+    pub async fn listening(mut process: Process, folder: Folder) -> Self {
         let line = process.wait_for_line("headgate is listening").await;
         let address = |key: &str| line[key].as_str().unwrap().parse().unwrap();
         let (address, admin) = (address("listen"), address("admin"));

@@ -21,6 +21,7 @@ pub mod receiver;
 #[path = "../../../src/state/tests/redis_server.rs"]
 pub mod redis_server;
 pub mod request;
+pub mod s3;
 pub mod scripted;
 pub mod simulator;
 pub mod slow_client;

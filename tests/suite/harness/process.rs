@@ -46,8 +46,18 @@ impl Process {
             Some(directives) => command.env("RUST_LOG", directives),
             None => command.env_remove("RUST_LOG"),
         };
+        Self::start(command.args(args), reader)
+    }
+
+    /// Starts a process by another program, which ends in running it.
+    pub fn spawn_under(program: &str, before: &[&str], args: &[&str]) -> Self {
+        let mut command = Command::new(program);
+        command.env_remove("RUST_LOG").args(before);
+        Self::start(command.arg(BINARY).args(args), Reader::Stays)
+    }
+
+    fn start(command: &mut Command, reader: Reader) -> Self {
         let mut child = command
-            .args(args)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())

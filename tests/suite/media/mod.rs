@@ -3,8 +3,12 @@
 mod bypasses;
 mod data_uris;
 mod file_properties;
+mod full_disk;
 mod hostile_urls;
 mod image_urls;
 mod kinds;
+mod large_files;
 mod limits;
+mod quotas;
+mod s3;
 mod serving;

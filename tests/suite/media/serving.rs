@@ -186,3 +186,37 @@ async fn tokens_are_in_no_log_and_no_metric() {
     let metrics = gateway.page("GET", "/metrics").await.text();
     assert!(!metrics.contains(token));
 }
+
+#[tokio::test]
+async fn a_file_that_is_gone_gets_404_and_a_whole_response() {
+    let (simulator, gateway) = start().await;
+    let uri = data_uri("image/png", &file("image", 700_000, 4));
+    let path = stored(&simulator, &gateway, "first_frame", &uri).await;
+    std::fs::remove_dir_all(gateway.folder.path().join("media")).unwrap();
+    let refused = get(&gateway, &path, &[]).await;
+    assert_eq!(refused.status, 404, "{}", refused.text());
+    assert_eq!(refused.json()["error"]["code"], "id_not_found");
+    let mut connection = gateway.connect().await;
+    let head = Request::new("HEAD", &path).without("authorization");
+    connection.send(&head.bytes()).await.unwrap();
+    assert_eq!(connection.head().await.unwrap().0, 404);
+    let again = stored(&simulator, &gateway, "first_frame", &uri).await;
+    assert_eq!(get(&gateway, &again, &[]).await.body.len(), 700_000);
+    assert_eq!(get(&gateway, &path, &[]).await.status, 200, "stored again");
+}
+
+#[tokio::test]
+async fn head_has_no_ranges_and_caches_forget_a_file_when_its_url_expires() {
+    let (simulator, gateway) = start().await;
+    let uri = data_uri("image/png", &file("image", 1000, 5));
+    let path = stored(&simulator, &gateway, "first_frame", &uri).await;
+    let mut connection = gateway.connect().await;
+    let head = Request::new("HEAD", &path).header("Range", "bytes=0-9");
+    connection.send(&head.bytes()).await.unwrap();
+    let (status, headers) = connection.head().await.unwrap();
+    assert_eq!((status, headers.get("content-length")), (200, Some("1000")));
+    let cache_control = headers.get("cache-control").unwrap();
+    let max_age = cache_control.strip_prefix("private, max-age=").unwrap();
+    let max_age: u64 = max_age.parse().unwrap();
+    assert!((262_000..=262_800).contains(&max_age), "{max_age}");
+}

@@ -1,15 +1,17 @@
-//! Tests of the media store: the same bytes are stored once, and races with removal leave no URL without a file.
+//! Tests of the media store: the same bytes are stored once, and nobody stores more than allowed.
 
-use super::object::{ObjectRecord, ObjectState};
-use super::{
-    ContentDigest, ContentInfo, LocalMediaSettings, MediaSettings, MediaStore, MediaStoreError,
+mod removal;
+
+use crate::media::object::{ObjectRecord, ObjectState};
+use crate::media::{
+    ContentDigest, ContentInfo, MediaLimits, MediaLocation, MediaSettings, MediaStore,
+    MediaStoreError,
 };
 use crate::state::StateStore;
 use crate::state::calendar::unix_ms;
 use crate::state::memory::MemoryStore;
 use crate::state::records::{InsertResult, Record, RecordContent, RecordKind};
 use bytes::Bytes;
-use object_store::ObjectStoreExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -53,13 +55,15 @@ impl Drop for Directory {
 
 fn store_in(directory: &Directory, state: &Arc<dyn StateStore>) -> Arc<MediaStore> {
     let settings = MediaSettings {
-        local: LocalMediaSettings {
-            directory: directory.0.clone(),
-        },
+        location: MediaLocation::Directory(directory.0.clone()),
         ttl: Duration::from_secs(60 * 60),
-        objects_per_caller: 2,
+        limits: MediaLimits {
+            objects_per_caller: 4,
+            bytes_per_caller: 10_000_000,
+            bytes: 15_000_000,
+        },
     };
-    Arc::new(MediaStore::new(settings, state.clone()))
+    Arc::new(MediaStore::new(settings, state.clone(), Arc::default()).unwrap())
 }
 
 fn new_store() -> (Directory, Arc<dyn StateStore>, Arc<MediaStore>) {
@@ -78,9 +82,17 @@ fn content(seed: u8) -> Bytes {
 }
 
 async fn put(store: &Arc<MediaStore>, content: &Bytes) -> Result<(), MediaStoreError> {
+    put_for("ann", store, content).await
+}
+
+async fn put_for(
+    owner: &str,
+    store: &Arc<MediaStore>,
+    content: &Bytes,
+) -> Result<(), MediaStoreError> {
     let pieces: Vec<Bytes> = content.chunks(70_001).map(Bytes::copy_from_slice).collect();
     let info = info(ContentDigest::of(content), content.len() as u64);
-    let stored = store.put(&"ann".into(), &info, pieces.into_iter()).await;
+    let stored = store.put(&owner.into(), &info, pieces.into_iter()).await;
     stored.map(drop)
 }
 
@@ -94,7 +106,7 @@ fn info(digest: ContentDigest, size: u64) -> ContentInfo {
 
 async fn read(store: &Arc<MediaStore>, digest: ContentDigest) -> Option<Vec<u8>> {
     let object = store.find(digest).await.unwrap()?;
-    let mut reader = store.reader(&object, 0, object.size);
+    let mut reader = store.open(&object, 0, object.size).await.unwrap()?;
     let mut whole = Vec::new();
     while let Some(piece) = reader.next_piece().await.unwrap() {
         whole.extend_from_slice(&piece);
@@ -125,6 +137,14 @@ async fn leave_record(state: &Arc<dyn StateStore>, digest: ContentDigest, record
         }
         inserted => assert!(matches!(inserted, InsertResult::Inserted { .. })),
     }
+}
+
+/// Makes a stored object due for its removal.
+async fn expire(state: &Arc<dyn StateStore>, digest: ContentDigest) {
+    let record = record_of(state, digest).await.unwrap();
+    let mut record = ObjectRecord::read(&record.content.value).unwrap();
+    record.expires_s = unix_ms() / 1000 - 60 * 60;
+    leave_record(state, digest, &record).await;
 }
 
 async fn record_of(state: &Arc<dyn StateStore>, digest: ContentDigest) -> Option<Record> {
@@ -161,15 +181,109 @@ async fn many_writes_of_the_same_bytes_store_them_once() {
 }
 
 #[tokio::test]
-async fn a_caller_has_a_limited_number_of_files() {
-    let (directory, _, store) = new_store();
-    for seed in 1..=2 {
-        put(&store, &content(seed)).await.unwrap();
+async fn a_caller_has_a_limited_number_of_files_and_bytes() {
+    // The first four files are as many as allowed; three of the large ones are as many bytes.
+    for (small, refused) in [(true, 5), (false, 4)] {
+        let (directory, state, store) = new_store();
+        let other_gateway = store_in(&directory, &state);
+        let file = |seed| match small {
+            true => Bytes::from(vec![seed; 10]),
+            false => content(seed),
+        };
+        for seed in 1..refused {
+            // Sums of bytes may be some seconds old, counts are not.
+            let is_other = small && seed % 2 == 0;
+            let store = if is_other { &other_gateway } else { &store };
+            put(store, &file(seed)).await.unwrap();
+        }
+        let full = put(&store, &file(refused)).await;
+        assert!(matches!(full, Err(MediaStoreError::OwnerFull)), "{full:?}");
+        put(&store, &file(1)).await.unwrap();
+        assert_eq!(directory.files(), usize::from(refused) - 1);
+        put_for("bob", &store, &file(refused)).await.unwrap();
+        let known_to_others = put(&store, &file(refused)).await;
+        assert!(
+            matches!(known_to_others, Err(MediaStoreError::OwnerFull)),
+            "the quota shows nothing of what others have stored"
+        );
+        put_for("bob", &store, &file(1)).await.unwrap();
     }
-    let full = put(&store, &content(3)).await;
-    assert!(matches!(full, Err(MediaStoreError::OwnerFull)), "{full:?}");
+}
+
+#[tokio::test]
+async fn the_store_has_a_limited_number_of_bytes() {
+    let (_directory, state, store) = new_store();
+    for (seed, owner) in [(1, "ann"), (2, "ann"), (3, "bob"), (4, "bob"), (5, "eve")] {
+        put_for(owner, &store, &content(seed)).await.unwrap();
+    }
+    for seed in [1, 6] {
+        let full = put_for("tim", &store, &content(seed)).await;
+        assert!(matches!(full, Err(MediaStoreError::StoreFull)), "{full:?}");
+    }
+    expire(&state, ContentDigest::of(&content(1))).await;
+    assert_eq!(store.remove_expired().await.unwrap(), 1);
+    put_for("tim", &store, &content(6)).await.unwrap();
+    let counted = store.shared.counters.totals();
+    store.count_objects().await.unwrap();
+    assert_eq!(store.shared.counters.totals(), counted);
+    assert_eq!((counted.objects, counted.bytes), (5, 15_000_000));
+}
+
+#[tokio::test]
+async fn what_was_not_stored_is_not_charged() {
+    let (_directory, _, store) = new_store();
+    for _ in 0..10 {
+        let announced = info(ContentDigest::of(b"announced"), 3_000_001);
+        let owner = "ann".into();
+        let failed = store.put(&owner, &announced, [content(1)].into_iter());
+        assert!(matches!(failed.await, Err(MediaStoreError::ContentChanged)));
+    }
+    put(&store, &content(2)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_write_goes_on_without_its_caller_and_leaves_no_open_reservation() {
+    let (directory, _, store) = new_store();
+    let content = content(7);
+    for polls in 0..20 {
+        let mut putting = Box::pin(put(&store, &content));
+        for _ in 0..polls {
+            tokio::task::yield_now().await;
+            if is_ready(&mut putting).await {
+                break;
+            }
+        }
+    }
+    let again = tokio::time::timeout(Duration::from_secs(5), put(&store, &content));
+    again.await.expect("no lease must pass first").unwrap();
+    assert_eq!(directory.files(), 1);
+}
+
+/// Polls a future once.
+async fn is_ready(future: &mut (impl Future + Unpin)) -> bool {
+    std::future::poll_fn(|context| {
+        let polled = std::pin::Pin::new(&mut *future).poll(context);
+        std::task::Poll::Ready(polled.is_ready())
+    })
+    .await
+}
+
+#[tokio::test]
+async fn an_object_whose_file_is_gone_or_cut_is_not_opened() {
+    let (directory, _, store) = new_store();
     put(&store, &content(1)).await.unwrap();
-    assert_eq!(directory.files(), 2);
+    let object = store.find(ContentDigest::of(&content(1))).await.unwrap();
+    let object = object.unwrap();
+    let path = directory.0.join(object.location.to_string());
+    std::fs::OpenOptions::new()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(10)
+        .unwrap();
+    assert!(store.open(&object, 0, 5).await.unwrap().is_none(), "cut");
+    std::fs::remove_file(&path).unwrap();
+    assert!(store.open(&object, 0, 5).await.unwrap().is_none(), "gone");
 }
 
 #[tokio::test]
@@ -184,27 +298,6 @@ async fn content_of_another_size_is_not_stored() {
         assert!(store.find(digest).await.unwrap().is_none());
     }
     assert_eq!(directory.files(), 0);
-}
-
-#[tokio::test]
-async fn only_expired_files_are_removed_and_by_one_gateway() {
-    let (directory, state, store) = new_store();
-    let (kept, expired) = (content(1), content(2));
-    put(&store, &kept).await.unwrap();
-    put(&store, &expired).await.unwrap();
-    let digest = ContentDigest::of(&expired);
-    let record = record_of(&state, digest).await.unwrap();
-    let mut record = ObjectRecord::read(&record.content.value).unwrap();
-    record.expires_s = unix_ms() / 1000;
-    leave_record(&state, digest, &record).await;
-    assert!(store.find(digest).await.unwrap().is_none(), "expired");
-    let other_gateway = store_in(&directory, &state);
-    let (one, other) = tokio::join!(store.remove_expired(), other_gateway.remove_expired());
-    assert_eq!(one.unwrap() + other.unwrap(), 1);
-    assert_eq!(directory.files(), 1);
-    assert!(read(&store, ContentDigest::of(&kept)).await.is_some());
-    put(&store, &expired).await.unwrap();
-    assert!(read(&store, digest).await.is_some(), "stored anew");
 }
 
 #[tokio::test]
@@ -230,36 +323,4 @@ async fn what_a_killed_gateway_left_is_taken_over_and_removed() {
         assert_eq!(store.remove_expired().await.unwrap(), 0);
         assert_eq!(directory.files(), 1, "{state_left:?}");
     }
-}
-
-#[tokio::test]
-async fn a_write_that_broke_off_is_removed_without_a_second_request() {
-    let (_directory, state, store) = new_store();
-    let digest = ContentDigest::of(b"content");
-    let left = ObjectRecord {
-        state: ObjectState::Writing { lease_until_ms: 1 },
-        write: 7,
-        size: 7,
-        expires_s: unix_ms() / 1000 + 3600,
-    };
-    leave_record(&state, digest, &left).await;
-    assert_eq!(store.remove_expired().await.unwrap(), 1);
-    assert_eq!(record_of(&state, digest).await, None);
-}
-
-#[tokio::test]
-async fn a_late_removal_does_not_hit_a_later_write() {
-    let (_directory, state, store) = new_store();
-    let content = content(5);
-    let digest = ContentDigest::of(&content);
-    put(&store, &content).await.unwrap();
-    let expired = store.find(digest).await.unwrap().unwrap();
-    // A gateway marks the record, is suspended, and removes the object after the same bytes were stored anew.
-    let record = record_of(&state, digest).await.unwrap();
-    let mut record = ObjectRecord::read(&record.content.value).unwrap();
-    record.state = ObjectState::Removing;
-    leave_record(&state, digest, &record).await;
-    put(&store, &content).await.unwrap();
-    let _ = store.objects.delete(&expired.location).await;
-    assert!(read(&store, digest).await.is_some());
 }

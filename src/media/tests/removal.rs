@@ -1,0 +1,114 @@
+//! Tests of removals: races with them leave no URL without a file, and no file is left for ever.
+
+use super::{content, expire, leave_record, new_store, put, read, record_of, store_in};
+use crate::media::ContentDigest;
+use crate::media::object::{ObjectRecord, ObjectState};
+use crate::state::calendar::unix_ms;
+use std::time::{Duration, SystemTime};
+
+#[tokio::test]
+async fn files_that_nobody_knows_of_are_removed_when_they_are_old() {
+    let (directory, state, store) = new_store();
+    put(&store, &content(1)).await.unwrap();
+    let key = ContentDigest::of(&content(1)).to_string();
+    let folder = directory.0.join(&key[..2]);
+    let day = Duration::from_secs(24 * 60 * 60);
+    let minute = Duration::from_secs(60);
+    let lost = ContentDigest::of(b"lost").to_string();
+    std::fs::create_dir_all(directory.0.join(&lost[..2])).unwrap();
+    for (name, age, is_removed) in [
+        (format!("{key}-00000000000000aa"), day, true),
+        (format!("{key}-00000000000000ab"), minute, false),
+        (format!("{key}-00000000000000ac#1"), day, true),
+        (format!("{key}-00000000000000ad#2"), minute, false),
+        ("notes.txt".into(), day, false),
+        ("notes.txt#1".into(), day, false),
+        (
+            format!("../{}/{lost}-00000000000000ae", &lost[..2]),
+            day,
+            true,
+        ),
+        (
+            format!("../{}/{lost}-00000000000000af", &lost[..2]),
+            Duration::from_secs(90 * 60),
+            false,
+        ),
+    ] {
+        let path = folder.join(name);
+        let file = std::fs::File::create(&path).unwrap();
+        file.set_modified(SystemTime::now() - age).unwrap();
+        let removed = store.remove_leftovers().await.unwrap();
+        assert_eq!(removed, usize::from(is_removed), "{}", path.display());
+        assert_eq!(path.exists(), !is_removed, "{}", path.display());
+    }
+    assert!(read(&store, ContentDigest::of(&content(1))).await.is_some());
+    let known = record_of(&state, ContentDigest::of(&content(1))).await;
+    assert!(known.is_some());
+}
+
+#[tokio::test]
+async fn a_removal_does_not_end_a_reading() {
+    let (_directory, state, store) = new_store();
+    put(&store, &content(1)).await.unwrap();
+    let digest = ContentDigest::of(&content(1));
+    let object = store.find(digest).await.unwrap().unwrap();
+    let mut reader = store.open(&object, 0, object.size).await.unwrap().unwrap();
+    let first = reader.next_piece().await.unwrap().unwrap();
+    expire(&state, digest).await;
+    assert_eq!(store.remove_expired().await.unwrap(), 1);
+    let mut whole = first.to_vec();
+    while let Some(piece) = reader.next_piece().await.unwrap() {
+        whole.extend_from_slice(&piece);
+    }
+    assert!(whole == content(1));
+}
+
+#[tokio::test]
+async fn only_expired_files_are_removed_and_by_one_gateway() {
+    let (directory, state, store) = new_store();
+    let (kept, expired) = (content(1), content(2));
+    put(&store, &kept).await.unwrap();
+    put(&store, &expired).await.unwrap();
+    let digest = ContentDigest::of(&expired);
+    expire(&state, digest).await;
+    assert!(store.find(digest).await.unwrap().is_none(), "expired");
+    let other_gateway = store_in(&directory, &state);
+    let (one, other) = tokio::join!(store.remove_expired(), other_gateway.remove_expired());
+    assert_eq!(one.unwrap() + other.unwrap(), 1);
+    assert_eq!(directory.files(), 1);
+    assert!(read(&store, ContentDigest::of(&kept)).await.is_some());
+    put(&store, &expired).await.unwrap();
+    assert!(read(&store, digest).await.is_some(), "stored again");
+}
+
+#[tokio::test]
+async fn a_write_that_broke_off_is_removed_without_a_second_request() {
+    let (_directory, state, store) = new_store();
+    let digest = ContentDigest::of(b"content");
+    let left = ObjectRecord {
+        state: ObjectState::Writing { lease_until_ms: 1 },
+        write: 7,
+        size: 7,
+        expires_s: unix_ms() / 1000 + 3600,
+    };
+    leave_record(&state, digest, &left).await;
+    assert_eq!(store.remove_expired().await.unwrap(), 1);
+    assert_eq!(record_of(&state, digest).await, None);
+}
+
+#[tokio::test]
+async fn a_late_removal_does_not_hit_a_later_write() {
+    let (_directory, state, store) = new_store();
+    let content = content(5);
+    let digest = ContentDigest::of(&content);
+    put(&store, &content).await.unwrap();
+    let expired = store.find(digest).await.unwrap().unwrap();
+    // A gateway marks the record, is suspended, and removes the object after the same bytes were stored again.
+    let record = record_of(&state, digest).await.unwrap();
+    let mut record = ObjectRecord::read(&record.content.value).unwrap();
+    record.state = ObjectState::Removing;
+    leave_record(&state, digest, &record).await;
+    put(&store, &content).await.unwrap();
+    let _ = store.storage.delete(&expired.location).await;
+    assert!(read(&store, digest).await.is_some());
+}

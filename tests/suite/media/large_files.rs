@@ -1,0 +1,172 @@
+//! Tests of large data URIs: the memory of the gateway at its peak, time, and the bytes that providers download.
+//!
+//! `HEADGATE_TEST_MEDIA_MB` sets the size of the large file, `HEADGATE_TEST_MEDIA_CROWD_MB` that of each of twenty. The
+//! figures are printed (`cargo test --test suite media::large_files -- --nocapture`).
+
+use crate::harness::config::sha256;
+use crate::harness::media::{create_with, data_uri, downloads, file, free_port, media_config};
+use crate::harness::s3::S3Server;
+use crate::harness::video::{FAMILY_B, GENERIC};
+use crate::harness::{Gateway, Request, Simulator};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// Memory that one large file may take beyond the spooled body, in a directory and in a bucket.
+const ONE_FILE_MAX: [u64; 2] = [32 << 20, 48 << 20];
+/// Memory that twenty files may take.
+const CROWD_MAX: u64 = 400 << 20;
+const CROWD: usize = 20;
+
+fn megabytes(variable: &str, default: usize) -> usize {
+    let set = std::env::var(variable).ok();
+    set.map_or(default, |text| text.parse().unwrap()) * 1_000_000
+}
+
+/// The peak of the memory that the system cannot reclaim: mapped bodies are not in it.
+struct PeakMeter {
+    peak: Arc<AtomicU64>,
+    sampling: tokio::task::JoinHandle<()>,
+}
+
+impl PeakMeter {
+    fn start(gateway: &Gateway) -> Self {
+        let peak = Arc::new(AtomicU64::new(0));
+        let (sampled, status) = (
+            peak.clone(),
+            format!("/proc/{}/status", gateway.process.id()),
+        );
+        let sampling = tokio::spawn(async move {
+            loop {
+                let text = std::fs::read_to_string(&status).unwrap_or_default();
+                let line = text.lines().find(|line| line.starts_with("RssAnon:"));
+                let kib = line.and_then(|line| line.split_whitespace().nth(1)?.parse::<u64>().ok());
+                sampled.fetch_max(kib.unwrap_or(0) << 10, Ordering::Relaxed);
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        });
+        Self { peak, sampling }
+    }
+
+    fn stop(self) -> u64 {
+        self.sampling.abort();
+        self.peak.load(Ordering::Relaxed)
+    }
+}
+
+fn config(simulator: &Simulator, bucket: Option<&S3Server>) -> Value {
+    let mut config = media_config(simulator, free_port());
+    if let Some(server) = bucket {
+        config["media"] = server.media(false);
+    }
+    config
+}
+
+async fn one_large_file_by_each_route(bucket: Option<&S3Server>) {
+    let size = megabytes("HEADGATE_TEST_MEDIA_MB", 20);
+    let place = if bucket.is_some() { "S3" } else { "directory" };
+    for (number, (path, model)) in [
+        (FAMILY_B, "demo-video-b"),
+        (GENERIC, "demo-video-b"),
+        (GENERIC, "demo-video-a"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let simulator = Simulator::start().await;
+        let gateway = Gateway::start(&config(&simulator, bucket)).await;
+        let content = file("video", size, number as u8);
+        let expected = sha256(&content);
+        let uri = data_uri("video/mp4", &content);
+        let body = create_with(path, model, "reference_video", &uri).to_string();
+        let before = gateway.process.anonymous_bytes();
+        let (meter, began) = (PeakMeter::start(&gateway), Instant::now());
+        let made = gateway.ask(&Request::post(path, body)).await;
+        let created = began.elapsed();
+        assert_eq!(made.status, 200, "{path} {model}: {}", made.text());
+        let files = downloads(&simulator, 1).await;
+        let (peak, downloaded) = (meter.stop(), began.elapsed());
+        assert_eq!(files[0]["status"], 200, "{}", files[0]);
+        assert_eq!(
+            files[0]["sha256"].as_str(),
+            Some(&*expected),
+            "byte-identical"
+        );
+        let grown = peak.saturating_sub(before);
+        println!(
+            "{place}: {size} bytes, {path} to {model}: peak {} MiB above {} MiB, created after {:.2} s, downloaded identically after {:.2} s",
+            grown >> 20,
+            before >> 20,
+            created.as_secs_f64(),
+            downloaded.as_secs_f64()
+        );
+        let most = ONE_FILE_MAX[usize::from(bucket.is_some())];
+        assert!(grown < most, "{grown} bytes, at most {most}");
+    }
+}
+
+#[tokio::test]
+async fn a_large_video_takes_a_few_pieces_of_memory_on_each_route() {
+    one_large_file_by_each_route(None).await;
+}
+
+#[tokio::test]
+async fn a_large_video_takes_a_few_pieces_of_memory_on_each_route_with_a_bucket() {
+    one_large_file_by_each_route(Some(&S3Server::start())).await;
+}
+
+async fn many_at_once(bucket: Option<&S3Server>) {
+    let size = megabytes("HEADGATE_TEST_MEDIA_CROWD_MB", 2);
+    let place = if bucket.is_some() { "S3" } else { "directory" };
+    let simulator = Simulator::start().await;
+    let mut config = config(&simulator, bucket);
+    // Small files are spooled like large ones.
+    config["server"]["spool"] = json!({"threshold": "1MiB"});
+    let gateway = Arc::new(Gateway::start(&config).await);
+    let before = gateway.process.anonymous_bytes();
+    let (meter, began) = (PeakMeter::start(&gateway), Instant::now());
+    let mut creating = JoinSet::new();
+    for number in 0..CROWD {
+        let gateway = gateway.clone();
+        creating.spawn(async move {
+            let content = file("video", size, number as u8);
+            let expected = sha256(&content);
+            let uri = data_uri("video/mp4", &content);
+            drop(content);
+            let body = create_with(FAMILY_B, "demo-video-b", "reference_video", &uri);
+            drop(uri);
+            let made = gateway
+                .ask(&Request::post(FAMILY_B, body.to_string()))
+                .await;
+            assert_eq!(made.status, 200, "{}", made.text());
+            expected
+        });
+    }
+    let mut expected = creating.join_all().await;
+    let created = began.elapsed();
+    let files = downloads(&simulator, CROWD).await;
+    let mut received: Vec<String> = files
+        .iter()
+        .map(|file| file["sha256"].as_str().unwrap().to_owned())
+        .collect();
+    let grown = meter.stop().saturating_sub(before);
+    expected.sort();
+    received.sort();
+    assert_eq!(received, expected);
+    println!(
+        "{place}: {CROWD} at once of {size} bytes each: peak {} MiB above {} MiB, created after {:.2} s, downloaded identically after {:.2} s",
+        grown >> 20,
+        before >> 20,
+        created.as_secs_f64(),
+        began.elapsed().as_secs_f64()
+    );
+    assert!(grown < CROWD_MAX, "{grown} bytes, at most {CROWD_MAX}");
+}
+
+#[tokio::test]
+async fn twenty_large_videos_at_once_take_bounded_memory() {
+    many_at_once(None).await;
+    many_at_once(Some(&S3Server::start())).await;
+}
