@@ -9,6 +9,7 @@ use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::catalog::caller::{Caller, Callers};
 use crate::catalog::channel::Channel;
 use crate::catalog::model::Catalog;
+use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::ids::{self, ReferencedId, ResourceIdKind};
 use crate::protocol::multipart;
@@ -75,6 +76,8 @@ impl Filter for FollowIdsFilter {
             .document()
             .map_or_else(Vec::new, ids::named_in_body);
         named.extend(named_in_form(request));
+        let copies = &request.file_copies;
+        named.retain(|named| copies.iter().all(|copy| copy.id != named.id));
         if named.is_empty() {
             return HookResult::next();
         }
@@ -210,6 +213,7 @@ fn named_in_form(request: &RequestView) -> Vec<ReferencedId> {
 
 /// Reduces the destination to `channel`.
 fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault> {
+    let protocol = request.protocol;
     let Some(destination) = &mut request.destination else {
         request.destination = Some(RouteDestination::bound_to(channel));
         return Ok(());
@@ -217,6 +221,11 @@ fn keep_to(channel: Arc<Channel>, request: &mut RequestView) -> Result<(), Fault
     destination.keep(&channel);
     match (destination.candidates.is_empty(), &destination.model) {
         (false, _) => Ok(()),
+        (true, Some(_)) if protocol == Some(Protocol::ImageEdit) => Err(Fault::new(
+            FaultKind::Invalid,
+            "a file of this request was uploaded to an account that does not serve this model, and the gateway has no copy of it; upload the image again, or send its content",
+        )
+        .param("images")),
         (true, Some(_)) => Err(Fault::new(
             FaultKind::Invalid,
             "an id in this request belongs to a channel that does not serve this model; use the model that the id was created with",

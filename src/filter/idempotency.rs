@@ -130,6 +130,16 @@ impl IdempotencyFilter {
                 .hint("set `state` to a file or to Redis"),
             );
         }
+        let has_urls = context.protocol == Some(Protocol::ImageEdit);
+        if has_urls && keep.duration() > context.media.settings.ttl {
+            context.warn(
+                InvalidSettings::new(
+                    "`keep` is longer than `media.ttl`: URLs in a replay may have expired",
+                )
+                .at("/keep")
+                .hint("set `media.ttl` to at least `keep`"),
+            );
+        }
         Ok(Self {
             state: context.state.clone(),
             journal: context.journal.clone(),

@@ -1,5 +1,6 @@
 //! `map_images`: converts image edits to the channel's format, and completes the responses.
 
+mod file_copies;
 mod image_content;
 mod inline;
 mod request;
@@ -15,6 +16,7 @@ use super::view::{AttemptView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::images::ImageBodyFormat;
+use crate::media::MediaStore;
 use crate::protocol::Protocol;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -44,13 +46,16 @@ struct MapImagesFilter {
     egress: Arc<EgressPolicy>,
     /// `None` if stored images have no URLs.
     hosting: Option<MediaHosting>,
+    /// Has the copies of files.
+    media: Arc<MediaStore>,
 }
 
 impl MapImagesFilter {
     fn build(context: &BuildContext<'_>) -> Self {
         let hosting = MediaHosting::from_context(context);
-        // Tokens in URLs are encrypted.
-        let hosting = hosting.filter(|_| context.tasks.keys.is_some());
+        // Tokens in the gateway's own URLs are encrypted.
+        let has_keys = context.tasks.keys.is_some();
+        let hosting = hosting.filter(|_| has_keys || context.media.is_presigned());
         let mut channels = context.catalog.channels();
         let wanting = channels
             .find(|channel| channel.image_edits.body == ImageBodyFormat::JsonWithUrls)
@@ -67,6 +72,7 @@ impl MapImagesFilter {
         Self {
             egress: context.egress.clone(),
             hosting,
+            media: context.media.clone(),
         }
     }
 }
@@ -81,16 +87,20 @@ impl Filter for MapImagesFilter {
 
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         response::name_ignored_for_streams(request);
-        if let Err(fault) = request::retain_capable(request) {
-            return HookResult::fail(fault);
+        let wants_urls = self.hosting.is_some() && request_urls::is_wanted(request);
+        if request.file_copies.is_empty() && !wants_urls {
+            return HookResult::from(request::retain_capable(request));
         }
-        match &self.hosting {
-            Some(hosting) if request_urls::is_wanted(request) => HookResult::later(async move {
+        HookResult::later(async move {
+            file_copies::insert(request, &self.media).await?;
+            request::retain_capable(request)?;
+            if let Some(hosting) = &self.hosting
+                && request_urls::is_wanted(request)
+            {
                 request_urls::store(request, hosting).await?;
-                Ok(FilterAction::Continue)
-            }),
-            Some(_) | None => HookResult::next(),
-        }
+            }
+            Ok(FilterAction::Continue)
+        })
     }
 
     fn on_attempt<'a>(

@@ -9,6 +9,7 @@ macro_rules! filters {
             allow_ip
             authenticate
             callbacks
+            copy_files
             deny_ip
             first_channel
             follow_ids

@@ -8,6 +8,7 @@ use crate::catalog::caller::Caller;
 use crate::catalog::channel::Channel;
 use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::model::{Candidate, Model};
+use crate::media::FileCopy;
 use crate::protocol::Protocol;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::multipart;
@@ -46,6 +47,8 @@ pub struct RequestView {
     /// Path for the provider, if `rewrite_path` changed it.
     pub upstream_path: Option<String>,
     pub destination: Option<RouteDestination>,
+    /// Files of the request that the gateway sends itself, so that no channel needs to have them.
+    pub file_copies: Vec<FileCopy>,
     /// The channel of `pin`: for requests that name no id and no model, and for ids that the gateway did not issue.
     pub pinned: Option<Arc<Channel>>,
     /// Fetches files that a response names by URL; `None` if nothing may be sent (dry run).
@@ -220,6 +223,7 @@ impl RequestView {
             header_edits: UpstreamHeaderEdits::default(),
             upstream_path: None,
             destination: None,
+            file_copies: Vec::new(),
             pinned: None,
             fetch: None,
             response_headers: HeaderMap::new(),

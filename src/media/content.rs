@@ -1,8 +1,12 @@
 //! The identity of content, which is its SHA-256, and what else is known of it.
 
 use crate::protocol::hex::Hex;
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use std::fmt;
+
+/// Bytes that are read or written at a time.
+const PIECE_BYTES: usize = 256 << 10;
 
 /// SHA-256 of some content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
@@ -56,6 +60,14 @@ impl ContentHasher {
     pub fn digest(self) -> ContentDigest {
         ContentDigest(self.0.finalize().into())
     }
+}
+
+/// Content that is in memory or in a mapped file, in the pieces that are read and written at a time.
+pub fn pieces_of(mut content: Bytes) -> impl Iterator<Item = Bytes> + Send {
+    std::iter::from_fn(move || {
+        let piece = content.split_to(PIECE_BYTES.min(content.len()));
+        (!piece.is_empty()).then_some(piece)
+    })
 }
 
 /// Prints 64 hexadecimal digits.

@@ -81,7 +81,7 @@ impl MediaStore {
         }
     }
 
-    async fn remove(&self, found: Record) -> Result<bool, MediaStoreError> {
+    pub(super) async fn remove(&self, found: Record) -> Result<bool, MediaStoreError> {
         let records = self.state.records();
         let known = ObjectRecord::read(&found.content.value);
         let Some(known) = known.filter(|known| known.is_due(unix_ms())) else {

@@ -87,6 +87,31 @@ impl MediaStore {
         let _ = removed.get().await;
     }
 
+    /// Ends the use of a content before it expires.
+    ///
+    /// # Errors
+    /// The records are unreachable.
+    pub(super) async fn end_use(
+        &self,
+        owner: &Arc<str>,
+        digest: ContentDigest,
+    ) -> Result<(), MediaStoreError> {
+        let (key, records) = (
+            format!("{}{digest}", prefix_of(owner)),
+            self.state.records(),
+        );
+        let Some(found) = records.get(RecordKind::MediaUse, &key).get().await? else {
+            return Ok(());
+        };
+        let removed = records.remove(RecordKind::MediaUse, &key, found.version);
+        if removed.get().await? {
+            let bytes = std::str::from_utf8(&found.content.value).ok();
+            let bytes = bytes.and_then(|bytes| bytes.parse().ok());
+            self.shared.usage.subtract(owner, bytes.unwrap_or(0));
+        }
+        Ok(())
+    }
+
     /// Whether the uses of a caller, a new one of `bytes` among them, are within its quota.
     async fn has_space(&self, owner: &Arc<str>, bytes: u64) -> Result<bool, MediaStoreError> {
         let limit = self.settings.limits.bytes_per_caller;

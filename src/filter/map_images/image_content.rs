@@ -1,6 +1,6 @@
 //! The content of an image within a body, read piece by piece.
 
-use crate::media::{ContentHasher, ContentInfo, content_type_of};
+use crate::media::{ContentHasher, ContentInfo, content_type_of, pieces_of};
 use crate::protocol::data_uri::{DataUri, InvalidDataUri};
 use crate::task::media_kind::MediaKind;
 use bytes::Bytes;
@@ -54,7 +54,7 @@ impl ImageContent {
     pub fn pieces(self) -> Box<dyn Iterator<Item = Bytes> + Send> {
         match self {
             Self::Base64(uri) => Box::new(uri.decoded_pieces()),
-            Self::File(content) => Box::new(FilePieces(content)),
+            Self::File(content) => Box::new(pieces_of(content)),
         }
     }
 }
@@ -84,18 +84,6 @@ impl Identification {
             digest: self.hasher.digest(),
             size: self.size,
         })
-    }
-}
-
-/// The bytes of a file that is in a body.
-struct FilePieces(Bytes);
-
-impl Iterator for FilePieces {
-    type Item = Bytes;
-
-    fn next(&mut self) -> Option<Bytes> {
-        let piece = self.0.split_to(PIECE_BYTES.min(self.0.len()));
-        (!piece.is_empty()).then_some(piece)
     }
 }
 

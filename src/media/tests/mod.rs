@@ -20,10 +20,10 @@ use std::time::Duration;
 const HOUR_MS: u64 = 60 * 60 * 1000;
 
 /// A directory of one test, removed at its end.
-struct Directory(PathBuf);
+pub(super) struct Directory(PathBuf);
 
 impl Directory {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let name = format!(
             "headgate-media-{}-{}",
@@ -34,7 +34,7 @@ impl Directory {
     }
 
     /// The number of files, complete or not.
-    fn files(&self) -> usize {
+    pub(super) fn files(&self) -> usize {
         fn count(folder: &Path) -> usize {
             let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
             let counts = entries.map(|entry| match entry.path().is_dir() {
@@ -53,7 +53,7 @@ impl Drop for Directory {
     }
 }
 
-fn store_in(directory: &Directory, state: &Arc<dyn StateStore>) -> Arc<MediaStore> {
+pub(super) fn store_in(directory: &Directory, state: &Arc<dyn StateStore>) -> Arc<MediaStore> {
     let settings = MediaSettings {
         location: MediaLocation::Directory(directory.0.clone()),
         ttl: Duration::from_secs(60 * 60),

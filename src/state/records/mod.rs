@@ -114,7 +114,7 @@ pub trait RecordStore: Send + Sync {
 }
 
 impl RecordKind {
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::IdempotencyKey,
         Self::PaidCreate,
         Self::Subscription,

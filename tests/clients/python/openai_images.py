@@ -123,6 +123,19 @@ def an_image_in_base64_is_had_by_its_url(call):
 
 
 @case
+def an_image_is_edited_by_the_id_of_its_file():
+    file = client.files.create(file=("gate.png", PICTURE, "image/png"), purpose="vision")
+    mark, headers = marked()
+    answer = edit_json(images=[{"file_id": file.id}], extra_headers=headers)
+    holds("the answer is a picture", is_picture(answer.data[0].b64_json))
+    (record,) = received(mark)
+    contains("content", record["body"], PNG.encode())
+    client.files.delete(file.id)
+    error = raised(openai.NotFoundError, lambda: edit_json(images=[{"file_id": file.id}]))
+    equal("code", error.code, "id_not_found")
+
+
+@case
 def a_stream_has_no_urls():
     answer = client.images.with_raw_response.edit(
         image=ONE, prompt=PROMPT, model=IMAGE, response_format="url", stream=True

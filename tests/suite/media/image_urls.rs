@@ -1,11 +1,14 @@
 //! Tests of image edits whose images become URLs of the media store: those of responses, and those of requests.
 
+use crate::harness::gateway::folder_with_schemas;
 use crate::harness::images::{FIELDS, PATH, PNG, form, image_config, json_body};
 use crate::harness::media::{data_uri, file, path_of_url, public_images};
+use crate::harness::process::BINARY;
 use crate::harness::{Gateway, Request, ScriptedProvider, Simulator, WholeResponse, eventually};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use std::process::Command;
 
 /// The edit of [`json_body`], with its images wanted as URLs.
 fn edit_for_urls() -> Value {
@@ -285,5 +288,31 @@ async fn without_a_public_url_such_a_channel_gets_data_uris() {
         let sent: Value = serde_json::from_slice(&simulator.last_body().await).unwrap();
         let image = sent["images"][0]["image_url"].as_str().unwrap();
         assert!(image.starts_with("data:image/png;base64,"), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn headgate_check_warns_of_images_without_urls_and_of_urls_that_expire_too_early() {
+    let simulator = Simulator::start().await;
+    let mut keyed = public_images(&simulator, "", json!({}));
+    keyed["state"] = json!("sqlite:state.sqlite");
+    let steps = keyed["routes"][0]["request"].as_array_mut().unwrap();
+    let last = steps.len() - 1;
+    let kept = json!({"idempotency": {"keep": "80h"}});
+    steps.insert(last, kept);
+    let wanting = image_config(&simulator, "", json!({"body": "json_with_urls"}));
+    for (config, warning) in [
+        (&keyed, "`keep` is longer than `media.ttl`"),
+        (&wanting, "channel `images` wants URLs of images"),
+    ] {
+        let folder = folder_with_schemas();
+        let file = folder.write("routes.yaml", format!("{config:#}"));
+        let printed = Command::new(BINARY)
+            .arg("check")
+            .arg(file)
+            .output()
+            .unwrap();
+        let printed = String::from_utf8(printed.stdout).unwrap();
+        assert!(printed.contains(warning), "{printed}");
     }
 }

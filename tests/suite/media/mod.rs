@@ -1,7 +1,8 @@
-//! Tests of the media store: data URIs and images that become URLs, and the URLs themselves.
+//! Tests of the media store: data URIs and images that become URLs, the URLs themselves, and copies of files.
 
 mod bypasses;
 mod data_uris;
+mod file_copies;
 mod file_properties;
 mod full_disk;
 mod hostile_urls;
