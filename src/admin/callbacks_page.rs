@@ -1,30 +1,33 @@
 //! The page `/callbacks`: events that wait for their delivery, and dead letters, which can be redriven.
 
-use crate::callbacks::{CallbackRecords, Delivery, DeliveryPhase};
+use crate::callbacks::{CallbackRecords, Delivery};
 use crate::observe::timestamp::rfc3339;
 use crate::reload::Reloader;
 use crate::serve::AppResponse;
 use crate::state::StoreUnavailable;
 use http::StatusCode;
 use serde_json::{Value, json};
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 /// The maximum number of dead letters on the page.
-const SHOWN_MAX: usize = 1_000;
-/// The records that are read at once.
-const PAGE: usize = 500;
+const SHOWN_MAX: usize = 500;
+/// The dead letters that are read at once to redrive them.
+const PAGE: usize = 100;
 
 /// Counts, and the first dead letters by their ids.
 pub(super) async fn page(reloader: &Reloader) -> AppResponse {
     let records = CallbackRecords::new(reloader.state().clone());
     let read = async {
         let totals = records.totals().await?;
-        let dead = dead_letters(&records, SHOWN_MAX).await?;
+        let dead = records.dead_letters("", SHOWN_MAX).await?;
+        let dead = dead.iter();
+        let dead = dead.map(|(id, caller, delivery)| dead_letter(id, caller, delivery));
         Ok::<_, StoreUnavailable>(json!({
             "pending": totals.pending,
             "dead": totals.dead,
             "oldest_pending_seconds": totals.oldest_ms / 1_000,
-            "dead_letters": dead,
+            "dead_letters": dead.collect::<Vec<Value>>(),
         }))
     };
     match read.await {
@@ -50,7 +53,7 @@ pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
             &json!({"error": "no dead letter has this id"}),
         ),
         Ok(count) => {
-            reloader.callbacks().wake();
+            reloader.callbacks().wake_deliveries();
             AppResponse::json(StatusCode::OK, &json!({"redriven": count}))
         }
         Err(unavailable) => failed(&unavailable),
@@ -59,40 +62,15 @@ pub(super) async fn redrive(reloader: &Reloader, query: &str) -> AppResponse {
 
 async fn redrive_all(records: &CallbackRecords) -> Result<u64, StoreUnavailable> {
     let mut redriven = 0;
-    let mut after = String::new();
+    let mut after: Arc<str> = "".into();
     loop {
-        let page = records.deliveries(&after, PAGE).await?;
+        let page = records.dead_letters(&after, PAGE).await?;
         let Some((last, ..)) = page.last() else {
             return Ok(redriven);
         };
-        after = last.to_string();
-        for (id, _, delivery) in &page {
-            if delivery.phase == DeliveryPhase::Dead {
-                redriven += u64::from(records.redrive(id).await?);
-            }
-        }
-    }
-}
-
-async fn dead_letters(
-    records: &CallbackRecords,
-    limit: usize,
-) -> Result<Vec<Value>, StoreUnavailable> {
-    let mut dead = Vec::new();
-    let mut after = String::new();
-    loop {
-        let page = records.deliveries(&after, PAGE).await?;
-        let Some((last, ..)) = page.last() else {
-            return Ok(dead);
-        };
-        after = last.to_string();
-        for (id, caller, delivery) in &page {
-            if delivery.phase == DeliveryPhase::Dead {
-                dead.push(dead_letter(id, caller, delivery));
-            }
-            if dead.len() == limit {
-                return Ok(dead);
-            }
+        after = last.clone();
+        for (id, ..) in &page {
+            redriven += u64::from(records.redrive(id).await?);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How an attempt to deliver an event ended.
+/// What became of an event, or of an attempt to deliver it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryOutcome {
     /// The receiver accepted the event.
@@ -13,6 +13,8 @@ pub enum DeliveryOutcome {
     Dead,
     /// A later state overtook the event, which was not sent.
     Overtaken,
+    /// The event is not stored, and will not be sent.
+    Lost,
 }
 
 /// Counts since the start of the process.
@@ -36,7 +38,13 @@ pub struct DeliveryTotals {
 }
 
 impl DeliveryOutcome {
-    pub const ALL: [Self; 4] = [Self::Delivered, Self::Retried, Self::Dead, Self::Overtaken];
+    pub const ALL: [Self; 5] = [
+        Self::Delivered,
+        Self::Retried,
+        Self::Dead,
+        Self::Overtaken,
+        Self::Lost,
+    ];
 
     /// The name in metrics and logs.
     pub fn name(self) -> &'static str {
@@ -45,6 +53,7 @@ impl DeliveryOutcome {
             Self::Retried => "retried",
             Self::Dead => "dead_letter",
             Self::Overtaken => "overtaken",
+            Self::Lost => "lost",
         }
     }
 }

@@ -17,8 +17,8 @@ use std::time::Duration;
 const WEBHOOK_ID: HeaderName = HeaderName::from_static("webhook-id");
 const WEBHOOK_TIMESTAMP: HeaderName = HeaderName::from_static("webhook-timestamp");
 const WEBHOOK_SIGNATURE: HeaderName = HeaderName::from_static("webhook-signature");
-/// How often an event waits for the attempt to deliver an earlier one.
-const ORDER_WAIT_MS: u64 = 250;
+/// How long an event waits until it is looked at again whether the earlier one is still being sent.
+const ORDER_WAIT_MS: u64 = 1_000;
 
 /// The outcome of an attempt.
 enum AttemptResult {
@@ -29,12 +29,12 @@ enum AttemptResult {
 }
 
 /// What to do with an event before it is sent.
-enum OrderDecision {
+pub(super) enum OrderDecision {
     Send,
     /// A later state is known.
     Overtaken,
-    /// An earlier event is being sent.
-    Wait,
+    /// An earlier event is being sent, until this Unix millisecond at the latest.
+    WaitUntil(u64),
 }
 
 impl CallbackWorker {
@@ -55,18 +55,18 @@ impl CallbackWorker {
                     .await
                     .map(drop);
             }
-            OrderDecision::Wait => {
+            OrderDecision::WaitUntil(until_ms) => {
                 leased.value.phase = DeliveryPhase::Waiting;
-                leased.due_ms = Some(unix_ms() + ORDER_WAIT_MS);
+                leased.due_ms = Some(until_ms.min(unix_ms() + ORDER_WAIT_MS));
                 records.replace(RecordKind::Delivery, &leased).await?;
-                self.wake_at(leased.due_ms);
+                self.wake_at(RecordKind::Delivery, leased.due_ms);
                 return Ok(());
             }
         }
         leased.value.attempts = leased.value.attempts.saturating_add(1);
         let result = match context.callers.by_name(Some(&leased.owner)) {
             Some(caller) => self.attempt(context, caller, &leased).await,
-            None => AttemptResult::Gone("the caller is not configured".into()),
+            None => AttemptResult::Failed("the caller is not configured".into(), None),
         };
         self.settle(records, leased, receiver, result).await
     }
@@ -77,6 +77,10 @@ impl CallbackWorker {
         caller: &Caller,
         leased: &StoredRecord<Delivery>,
     ) -> AttemptResult {
+        if leased.value.signed_only && caller.webhook_secrets.is_empty() {
+            let error = "the caller has no webhook secret, and the event must be signed";
+            return AttemptResult::Failed(error.into(), None);
+        }
         let body = Bytes::from(leased.value.body.clone());
         let event = EventPost {
             url: &leased.value.url,
@@ -116,18 +120,38 @@ impl CallbackWorker {
                 (error, delay)
             }
         };
-        let delay_ms = delay.map(whole_ms);
-        sent.due_ms = delay_ms.map(|delay_ms| now_ms.saturating_add(delay_ms));
-        let (phase, outcome) = match delay {
-            Some(_) => (DeliveryPhase::Waiting, DeliveryOutcome::Retried),
-            None => (DeliveryPhase::Dead, DeliveryOutcome::Dead),
-        };
-        sent.value.phase = phase;
+        let due_ms = delay.map(|delay| now_ms.saturating_add(whole_ms(delay)));
+        sent.value.phase = DeliveryPhase::Waiting;
+        sent.due_ms = due_ms.filter(|due_ms| *due_ms < sent.expires_ms);
+        if sent.due_ms.is_none() {
+            self.log(&sent, receiver, DeliveryOutcome::Dead, Some(&error), None);
+            sent.value.last_error = Some(error);
+            return self.bury(records, &sent).await;
+        }
+        let outcome = DeliveryOutcome::Retried;
         self.log(&sent, receiver, outcome, Some(&error), delay);
         sent.value.last_error = Some(error);
         records.replace(RecordKind::Delivery, &sent).await?;
-        self.wake_at(sent.due_ms);
+        self.wake_at(RecordKind::Delivery, sent.due_ms);
         Ok(())
+    }
+
+    /// The dead letter is stored before the delivery is removed, so that neither is lost if the process dies in between.
+    async fn bury(
+        &self,
+        records: &CallbackRecords,
+        sent: &StoredRecord<Delivery>,
+    ) -> Result<(), StoreUnavailable> {
+        let is_kept = records.bury(&sent.key, &sent.owner, &sent.value).await?;
+        if !is_kept {
+            self.queue.counters().count(DeliveryOutcome::Lost);
+            tracing::error!(
+                event_id = &*sent.key,
+                caller = &*sent.owner,
+                "event lost: the caller has too many dead letters"
+            );
+        }
+        records.remove(RecordKind::Delivery, sent).await.map(drop)
     }
 
     fn log(
@@ -154,32 +178,41 @@ impl CallbackWorker {
 }
 
 /// At most two events are stored for a task: that it runs, and that it has ended. The first is not sent once the
-/// subscription has the second's state, and the second not before that, nor while the first is being sent.
-async fn order_of(
+/// subscription has the second's state, and the second not while the first is being sent.
+pub(super) async fn order_of(
     records: &CallbackRecords,
     leased: &StoredRecord<Delivery>,
 ) -> Result<OrderDecision, StoreUnavailable> {
     let event = &leased.value;
-    let subscription = records.subscription(&event.subscription).await?;
-    let has_ended = subscription.is_none_or(|stored| stored.value.state.is_terminal());
     let Some(earlier) = &event.earlier else {
+        let subscription = records.subscription(&event.subscription).await?;
+        // A subscription that has expired leads to no event any more.
+        let has_ended = subscription.is_some_and(|stored| stored.value.state.is_terminal());
         return Ok(match has_ended {
             true => OrderDecision::Overtaken,
             false => OrderDecision::Send,
         });
     };
-    let earlier = records.delivery(earlier).await?;
-    let is_free = match earlier {
-        None => true,
+    // The event proves that the task has ended, also if the process died before its subscription changed.
+    let ended = records.change_subscription(&event.subscription, |stored| {
+        let is_new = !stored.value.state.is_terminal();
+        stored.value.state = event.state.after(stored.value.state);
+        stored.due_ms = None;
+        is_new
+    });
+    ended.await?;
+    // Nor may it be redriven after the end.
+    records.remove_dead_letter(earlier).await?;
+    let now_ms = unix_ms();
+    Ok(match records.delivery(earlier).await? {
+        None => OrderDecision::Send,
         Some(earlier) => match earlier.value.phase {
-            DeliveryPhase::Leased { until_ms } => until_ms <= unix_ms(),
-            DeliveryPhase::Waiting => records.remove(RecordKind::Delivery, &earlier).await?,
-            DeliveryPhase::Dead => true,
+            DeliveryPhase::Leased { until_ms } if until_ms > now_ms => {
+                OrderDecision::WaitUntil(until_ms)
+            }
+            _ if records.remove(RecordKind::Delivery, &earlier).await? => OrderDecision::Send,
+            _ => OrderDecision::WaitUntil(now_ms),
         },
-    };
-    Ok(match has_ended && is_free {
-        true => OrderDecision::Send,
-        false => OrderDecision::Wait,
     })
 }
 

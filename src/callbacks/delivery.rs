@@ -22,6 +22,9 @@ pub struct Delivery {
     /// For the end of a task: the id of the event that it runs, which is not sent after this one.
     pub earlier: Option<String>,
     pub url: String,
+    /// Whether the event may only be sent with a signature.
+    #[serde(default)]
+    pub signed_only: bool,
     pub state: TaskState,
     /// JSON text.
     pub body: String,
@@ -42,8 +45,6 @@ pub enum DeliveryPhase {
     Waiting,
     /// A gateway sends it; another one may, from this Unix millisecond on.
     Leased { until_ms: u64 },
-    /// A dead letter: it is not sent again unless an operator requests it.
-    Dead,
 }
 
 impl Delivery {
@@ -89,6 +90,7 @@ mod tests {
             subscription: String::new(),
             earlier: None,
             url: String::new(),
+            signed_only: false,
             state: TaskState::Running,
             body: String::new(),
             created_ms: 0,

@@ -1,6 +1,6 @@
 //! Status changes of video tasks for callers: callbacks of providers, subscriptions to tasks, and signed deliveries.
 //!
-//! A subscription is stored before a task is created. What a provider's callback says is not used: the worker queries
+//! A subscription is stored before a task is created. The content of a provider's callback is not used: the worker queries
 //! the status with the channel's credential, and stores one delivery for each change. All records are in the state
 //! store, so that any gateway can continue the work of another.
 
@@ -8,17 +8,21 @@ mod counters;
 mod deliver;
 mod delivery;
 mod in_flight;
+mod next_due;
 mod query;
 mod queue;
 mod records;
+mod search;
 mod sender;
 mod subscribe;
 mod subscription;
+#[cfg(test)]
+mod tests;
 mod token;
 mod worker;
 
 pub use counters::{CallbackCounters, DeliveryOutcome, DeliveryTotals};
-pub use delivery::{Delivery, DeliveryPhase};
+pub use delivery::Delivery;
 pub use queue::CallbackQueue;
 pub use records::CallbackRecords;
 pub use sender::{DeliveryClient, EventPost, EventResponse, SendEventError, SendEventFuture};

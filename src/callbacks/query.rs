@@ -1,14 +1,16 @@
 //! Queries the status of a subscribed task, and stores an event if it has changed.
 
+use super::counters::DeliveryOutcome;
 use super::delivery::{Delivery, DeliveryPhase};
 use super::records::{CallbackRecords, StoredRecord};
-use super::subscription::{StatusFormat, Subscription};
+use super::subscription::{StatusFormat, StatusQueryOutcome, Subscription};
 use super::worker::{CallbackContext, CallbackWorker};
 use crate::catalog::model::Candidate;
 use crate::polls::{CallerStatusPoll, StatusReport};
 use crate::state::StoreUnavailable;
 use crate::state::calendar::unix_ms;
 use crate::state::per_second_limiter::PerSecondDecision;
+use crate::state::records::RecordKind;
 use crate::subrequest::Subrequest;
 use crate::task::family::VideoFamily;
 use crate::task::id::TaskId;
@@ -17,9 +19,12 @@ use bytes::Bytes;
 use http::HeaderMap;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::timeout;
 
 /// How long a query waits while its channel is at its limits.
 const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
+/// How long a query may take, all in all: less than its lease.
+const QUERY_WITHIN: Duration = Duration::from_secs(30);
 /// How much later a query is due that found no place in the poll budget.
 const OVER_BUDGET_MS: u64 = 1_000;
 /// How much later a task is due whose caller has too many deliveries, or whose channel is not configured.
@@ -36,70 +41,72 @@ struct SubscribedTask {
 }
 
 impl CallbackWorker {
-    /// Queries the task of a leased subscription; `was_hinted` if its status is expected to have changed.
+    /// Queries the task of a leased subscription.
     pub(super) async fn query(
         &self,
         context: &CallbackContext,
         records: &CallbackRecords,
         leased: StoredRecord<Subscription>,
-        was_hinted: bool,
     ) -> Result<(), StoreUnavailable> {
         let Some(subscribed) = SubscribedTask::of(context, &leased) else {
-            return self.due_again(records, &leased.key, BLOCKED_MS).await;
+            return self.due_again(records, &leased, BLOCKED_MS).await;
         };
-        if !was_hinted && !subscribed.takes_poll_budget(context).await {
-            return self.due_again(records, &leased.key, OVER_BUDGET_MS).await;
+        if !leased.value.is_hinted() && !subscribed.takes_poll_budget(context).await {
+            return self.due_again(records, &leased, OVER_BUDGET_MS).await;
         }
-        if was_hinted {
-            context.polls.invalidate(&subscribed.task);
-        }
+        let reported = timeout(QUERY_WITHIN, self.report(context, &subscribed, &leased)).await;
+        // Another query may have found the same state since.
+        let Some(current) = records.subscription(&leased.key).await? else {
+            return Ok(());
+        };
+        let before = current.value.state;
+        let outcome = match reported {
+            Ok(Some(report)) => match report.state.after(before) {
+                state if state == before => StatusQueryOutcome::Unchanged,
+                state => {
+                    let event = subscribed.event(context, &leased, state, &report);
+                    if !self.store_event(records, &leased, state, event).await? {
+                        return self.due_again(records, &leased, BLOCKED_MS).await;
+                    }
+                    StatusQueryOutcome::Changed(state)
+                }
+            },
+            Ok(None) | Err(_) => StatusQueryOutcome::Failed,
+        };
+        let changed = records.change_subscription(&leased.key, |stored| {
+            let hints = leased.value.hints;
+            stored.due_ms = stored.value.queried(outcome, hints, unix_ms());
+            true
+        });
+        let due_ms = changed.await?.and_then(|changed| changed.due_ms);
+        self.wake_at(RecordKind::Subscription, due_ms);
+        Ok(())
+    }
+
+    /// The status of the task. A callback is answered only by a query that began after it.
+    async fn report(
+        &self,
+        context: &CallbackContext,
+        subscribed: &SubscribedTask,
+        leased: &StoredRecord<Subscription>,
+    ) -> Option<Arc<StatusReport>> {
         let subrequest = self.subrequests.send(subscribed.subrequest(&leased.key));
         let poll = CallerStatusPoll {
             family: subscribed.family.clone(),
             task: subscribed.task.clone(),
             state: context.state.clone(),
         };
-        let polled = context.polls.status(poll, subrequest).await;
-        let (state, has_room) = match &polled {
-            Ok(polled) => {
-                let state = polled.report.state.after(leased.value.state);
-                let is_new = state != leased.value.state;
-                let has_room = match (is_new, &leased.value.url) {
-                    (true, Some(url)) => {
-                        let event = subscribed.event(context, &leased, url, state, &polled.report);
-                        self.store_event(records, &leased, state, event).await?
-                    }
-                    _ => true,
-                };
-                (state, has_room)
+        match leased.value.is_hinted() {
+            true => context.polls.status_now(&poll, subrequest, 1).await.ok(),
+            false => {
+                let polled = context.polls.status(poll, subrequest).await;
+                polled.ok().map(|polled| polled.report)
             }
-            Err(_) => (leased.value.state, true),
-        };
-        if !has_room {
-            return self.due_again(records, &leased.key, BLOCKED_MS).await;
         }
-        let answers_hint = was_hinted && polled.is_ok();
-        let changed = records.change_subscription(&leased.key, |stored| {
-            let now_ms = unix_ms();
-            let subscription = &mut stored.value;
-            subscription.state = state.after(subscription.state);
-            subscription.queried_ms = now_ms;
-            subscription.polls = match answers_hint {
-                true => 0,
-                false => subscription.polls.saturating_add(1),
-            };
-            stored.due_ms = match was_hinted && !answers_hint {
-                true => subscription.retry_hint_ms(now_ms),
-                false => subscription.next_query_ms(now_ms),
-            };
-            true
-        });
-        let changed = changed.await?;
-        self.wake_at(changed.and_then(|changed| changed.due_ms));
-        Ok(())
     }
 
-    /// Stores the event before the subscription changes, so that neither is lost if the process dies in between.
+    /// Stores the event before the subscription changes, so that neither is lost if the process dies in between. Returns
+    /// whether there was room for it.
     async fn store_event(
         &self,
         records: &CallbackRecords,
@@ -112,28 +119,43 @@ impl CallbackWorker {
         };
         let task = leased.value.task.as_deref().unwrap_or_default();
         let id = Delivery::id(task, state);
+        if let Some(error) = &event.last_error {
+            tracing::error!(
+                event_id = id,
+                caller = &*leased.owner,
+                channel = leased.value.channel,
+                error,
+                "event is a dead letter: it cannot be sent"
+            );
+            self.queue.counters().count(DeliveryOutcome::Dead);
+            records.bury(&id, &leased.owner, &event).await?;
+            return Ok(true);
+        }
         let has_room = records.deliver(&id, &leased.owner, &event).await?;
         match has_room {
-            true => self.queue.wake(),
-            false => tracing::warn!(
+            true => self.queue.wake_deliveries(),
+            false => tracing::error!(
+                event_id = id,
                 caller = &*leased.owner,
-                "event not stored: the caller has too many undelivered events"
+                "event not stored, trying again: the caller has too many undelivered events"
             ),
         }
         Ok(has_room)
     }
 
+    /// Makes the subscription due later, unless a callback came meanwhile.
     async fn due_again(
         &self,
         records: &CallbackRecords,
-        nonce: &str,
+        leased: &StoredRecord<Subscription>,
         later_ms: u64,
     ) -> Result<(), StoreUnavailable> {
-        let changed = records.change_subscription(nonce, |stored| {
-            if !stored.value.hinted {
+        let changed = records.change_subscription(&leased.key, |stored| {
+            let is_same = stored.value.hints == leased.value.hints;
+            if is_same && !stored.value.state.is_terminal() {
                 stored.due_ms = Some(unix_ms() + later_ms);
             }
-            true
+            is_same
         });
         changed.await.map(drop)
     }
@@ -179,27 +201,31 @@ impl SubscribedTask {
         }
     }
 
-    /// The event that the task has reached a state; `None` if its status cannot be delivered.
+    /// The event that the task has reached a state, with the reason if it cannot be sent; `None` if there is no URL.
     fn event(
         &self,
         context: &CallbackContext,
         leased: &StoredRecord<Subscription>,
-        url: &str,
         state: TaskState,
         report: &StatusReport,
     ) -> Option<Delivery> {
-        let body = self.status_body(context, leased.value.format, report)?;
+        let url = leased.value.url.clone()?;
+        let (body, last_error) = match self.status_body(context, leased.value.format, report) {
+            Ok(body) => (body, None),
+            Err(reason) => (String::new(), Some(reason)),
+        };
         let running = || Delivery::id(&self.id, TaskState::Running);
         Some(Delivery {
             subscription: leased.key.to_string(),
             earlier: state.is_terminal().then(running),
-            url: url.to_owned(),
+            url,
+            signed_only: leased.value.signed_only,
             state,
             body,
             created_ms: unix_ms(),
             attempts: 0,
             phase: DeliveryPhase::Waiting,
-            last_error: None,
+            last_error,
         })
     }
 
@@ -208,15 +234,16 @@ impl SubscribedTask {
         context: &CallbackContext,
         format: StatusFormat,
         report: &StatusReport,
-    ) -> Option<String> {
+    ) -> Result<String, String> {
+        let unreadable = || "the provider's status cannot be read".to_owned();
         let status = self
             .family
             .status(&report.response, &self.task, report.reported_ms)
-            .ok()?;
+            .map_err(|_| unreadable())?;
         let body = match format {
             StatusFormat::Generic => status.render(&self.id, &self.task),
             StatusFormat::Native => {
-                let keys = context.tasks.keys.as_ref()?;
+                let keys = context.tasks.keys.as_ref().ok_or_else(unreadable)?;
                 let edits = self.family.native(
                     &report.response,
                     &self.id,
@@ -228,13 +255,8 @@ impl SubscribedTask {
             }
         };
         if body.len() > BODY_BYTES_MAX {
-            tracing::warn!(
-                channel = self.task.channel,
-                bytes = body.len(),
-                "event not delivered: the task's status is too large"
-            );
-            return None;
+            return Err(format!("the status has {} bytes", body.len()));
         }
-        String::from_utf8(body.into()).ok()
+        String::from_utf8(body.into()).map_err(|_| unreadable())
     }
 }

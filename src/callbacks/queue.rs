@@ -1,6 +1,6 @@
 //! What filters and requests leave to the worker of this process. Outlives snapshots.
 
-use super::counters::CallbackCounters;
+use super::counters::{CallbackCounters, DeliveryOutcome};
 use std::sync::{Mutex, PoisonError};
 use tokio::sync::Notify;
 
@@ -10,7 +10,8 @@ const WAITING_MAX: usize = 10_000;
 /// Wakes the worker, and passes it work that a request could not wait for.
 #[derive(Default)]
 pub struct CallbackQueue {
-    changed: Notify,
+    query: Notify,
+    delivery: Notify,
     waiting: Mutex<Vec<QueuedWork>>,
     counters: CallbackCounters,
 }
@@ -25,9 +26,14 @@ pub(super) enum QueuedWork {
 }
 
 impl CallbackQueue {
-    /// Wakes the worker, since records changed.
+    /// Wakes the search for tasks that are to be queried.
     pub fn wake(&self) {
-        self.changed.notify_one();
+        self.query.notify_one();
+    }
+
+    /// Wakes the search for events that are to be delivered.
+    pub fn wake_deliveries(&self) {
+        self.delivery.notify_one();
     }
 
     /// Removes a subscription whose create did not lead to a task.
@@ -45,8 +51,12 @@ impl CallbackQueue {
         &self.counters
     }
 
-    pub(super) async fn until_woken(&self) {
-        self.changed.notified().await;
+    pub(super) async fn until_query(&self) {
+        self.query.notified().await;
+    }
+
+    pub(super) async fn until_delivery(&self) {
+        self.delivery.notified().await;
     }
 
     pub(super) fn put(&self, work: QueuedWork) {
@@ -59,6 +69,12 @@ impl CallbackQueue {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < WAITING_MAX {
             waiting.push(work);
+        } else if let QueuedWork::Bind { task, .. } = work {
+            self.counters.count(DeliveryOutcome::Lost);
+            tracing::error!(
+                task_id = task,
+                "events lost: too many tasks wait to be bound to their callbacks"
+            );
         }
     }
 

@@ -1,7 +1,7 @@
 //! Reads and changes subscriptions and deliveries in the state store.
 
 use super::counters::DeliveryTotals;
-use super::delivery::{Delivery, DeliveryPhase};
+use super::delivery::Delivery;
 use super::subscription::Subscription;
 use crate::state::calendar::unix_ms;
 use crate::state::records::{InsertResult, Record, RecordContent, RecordKind, RecordStore};
@@ -11,16 +11,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// The maximum number of deliveries of a caller, dead letters included.
+/// The maximum number of deliveries of a caller, and of its dead letters.
 const DELIVERIES_MAX: u32 = 20_000;
+const DEAD_LETTERS_MAX: u32 = 20_000;
 /// How long a subscription is kept after its task has ended, so that late reports change nothing.
 const ENDED_KEPT_MS: u64 = 60 * 60 * 1_000;
 /// How long a delivery is kept, dead or not.
 const DELIVERY_KEPT_MS: u64 = 7 * 24 * 60 * 60 * 1_000;
 /// How often a change is tried again that another gateway interfered with.
 const CHANGE_TRIES: usize = 16;
-/// The records of one page of a list.
-const PAGE: usize = 500;
+/// How much later a record is due that this program cannot read.
+const UNREADABLE_DUE_MS: u64 = 60 * 60 * 1_000;
 
 /// Subscriptions and deliveries in the state store.
 #[derive(Clone)]
@@ -37,6 +38,14 @@ pub(super) struct StoredRecord<V> {
     pub owner: Arc<str>,
     pub expires_ms: u64,
     pub due_ms: Option<u64>,
+}
+
+/// Records that are due.
+pub(super) struct DueRecords<V> {
+    /// The earliest first.
+    pub found: Vec<StoredRecord<V>>,
+    /// Whether as many were found as were requested.
+    pub is_full: bool,
 }
 
 impl<V: Serialize + DeserializeOwned> StoredRecord<V> {
@@ -136,36 +145,64 @@ impl CallbackRecords {
         })
     }
 
-    /// Makes a dead letter due again; returns whether there was one with this id.
+    /// Moves an event to the dead letters; returns whether there was room for it.
+    pub(super) async fn bury(
+        &self,
+        id: &str,
+        owner: &Arc<str>,
+        delivery: &Delivery,
+    ) -> Result<bool, StoreUnavailable> {
+        let content = RecordContent {
+            value: json(delivery),
+            owner: owner.clone(),
+            expires_ms: unix_ms() + DELIVERY_KEPT_MS,
+            due_ms: None,
+        };
+        let kind = RecordKind::DeadLetter;
+        let stored = self.store().insert(kind, id, content, DEAD_LETTERS_MAX);
+        Ok(stored.get().await? != InsertResult::OwnerFull)
+    }
+
+    /// Makes a dead letter due again; returns whether there was one with this id, and room for it.
     ///
     /// # Errors
     /// The store is unreachable.
     pub async fn redrive(&self, id: &str) -> Result<bool, StoreUnavailable> {
-        let Some(mut stored) = self.delivery(id).await? else {
+        let dead = self.read::<Delivery>(RecordKind::DeadLetter, id).await?;
+        // One without a body has nothing that could be sent.
+        let Some(dead) = dead.filter(|dead| !dead.value.body.is_empty()) else {
             return Ok(false);
         };
-        if stored.value.phase != DeliveryPhase::Dead {
+        let again = Delivery {
+            attempts: 0,
+            created_ms: unix_ms(),
+            ..dead.value.clone()
+        };
+        if !self.deliver(id, &dead.owner, &again).await? {
             return Ok(false);
         }
-        let now_ms = unix_ms();
-        stored.value.phase = DeliveryPhase::Waiting;
-        stored.value.attempts = 0;
-        stored.due_ms = Some(now_ms);
-        stored.expires_ms = now_ms + DELIVERY_KEPT_MS;
-        let replaced = self.replace(RecordKind::Delivery, &stored).await?;
-        Ok(replaced.is_some())
+        self.remove(RecordKind::DeadLetter, &dead).await
     }
 
-    /// Deliveries with their ids and callers, in the order of their ids, from the first after `after`.
+    /// Removes the dead letter with this id, if there is one.
+    pub(super) async fn remove_dead_letter(&self, id: &str) -> Result<(), StoreUnavailable> {
+        let kind = RecordKind::DeadLetter;
+        match self.read::<Delivery>(kind, id).await? {
+            Some(dead) => self.remove(kind, &dead).await.map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Dead letters with their ids and callers, in the order of their ids, from the first after `after`.
     ///
     /// # Errors
     /// The store is unreachable.
-    pub async fn deliveries(
+    pub async fn dead_letters(
         &self,
         after: &str,
         limit: usize,
     ) -> Result<Vec<(Arc<str>, Arc<str>, Delivery)>, StoreUnavailable> {
-        let records = self.store().list(RecordKind::Delivery, after, limit);
+        let records = self.store().list(RecordKind::DeadLetter, after, limit);
         let records = records.get().await?.into_iter();
         let stored = records.filter_map(StoredRecord::<Delivery>::of);
         Ok(stored
@@ -178,48 +215,61 @@ impl CallbackRecords {
     /// # Errors
     /// The store is unreachable.
     pub async fn totals(&self) -> Result<DeliveryTotals, StoreUnavailable> {
-        let (mut totals, mut oldest) = (DeliveryTotals::default(), u64::MAX);
-        let mut after: Arc<str> = "".into();
-        loop {
-            let page = self.deliveries(&after, PAGE).await?;
-            for (_, _, delivery) in &page {
-                match delivery.phase {
-                    DeliveryPhase::Dead => totals.dead += 1,
-                    DeliveryPhase::Waiting | DeliveryPhase::Leased { .. } => {
-                        totals.pending += 1;
-                        oldest = oldest.min(delivery.created_ms);
-                    }
-                }
+        let pending = self.store().count(RecordKind::Delivery).get().await?;
+        let dead = self.store().count(RecordKind::DeadLetter).get().await?;
+        let oldest_ms = match (pending.count, pending.first_expiry_ms) {
+            (1.., Some(expires_ms)) => {
+                unix_ms().saturating_sub(expires_ms.saturating_sub(DELIVERY_KEPT_MS))
             }
-            match page.last() {
-                Some((last, _, _)) if page.len() == PAGE => after = last.clone(),
-                _ => break,
-            }
-        }
-        if totals.pending > 0 {
-            totals.oldest_ms = unix_ms().saturating_sub(oldest);
-        }
-        Ok(totals)
+            _ => 0,
+        };
+        Ok(DeliveryTotals {
+            pending: pending.count,
+            dead: dead.count,
+            oldest_ms,
+        })
     }
 
-    /// Whether there is a record that may become due.
-    pub(super) async fn is_empty(&self) -> Result<bool, StoreUnavailable> {
-        for kind in [RecordKind::Subscription, RecordKind::Delivery] {
-            if !self.store().list(kind, "", 1).get().await?.is_empty() {
-                return Ok(false);
-            }
-        }
-        Ok(true)
+    /// Whether there is a record of this kind.
+    pub(super) async fn has_any(&self, kind: RecordKind) -> Result<bool, StoreUnavailable> {
+        Ok(!self.store().list(kind, "", 1).get().await?.is_empty())
     }
 
-    /// Records that are due, the earliest first.
+    /// Records that are due. Those that cannot be read, as those of a later version of the program, are postponed.
     pub(super) async fn due<V: Serialize + DeserializeOwned>(
         &self,
         kind: RecordKind,
         limit: usize,
-    ) -> Result<Vec<StoredRecord<V>>, StoreUnavailable> {
+    ) -> Result<DueRecords<V>, StoreUnavailable> {
         let due = self.store().due(kind, unix_ms(), limit).get().await?;
-        Ok(due.into_iter().filter_map(StoredRecord::of).collect())
+        let is_full = due.len() == limit;
+        let mut found = Vec::with_capacity(due.len());
+        for record in due {
+            match StoredRecord::of(record.clone()) {
+                Some(stored) => found.push(stored),
+                None => self.postpone_unreadable(kind, record).await?,
+            }
+        }
+        Ok(DueRecords { found, is_full })
+    }
+
+    async fn postpone_unreadable(
+        &self,
+        kind: RecordKind,
+        record: Record,
+    ) -> Result<(), StoreUnavailable> {
+        tracing::error!(
+            kind = kind.name(),
+            "a record of callbacks is not readable by this version of the program"
+        );
+        let content = RecordContent {
+            due_ms: Some(unix_ms() + UNREADABLE_DUE_MS),
+            ..record.content
+        };
+        let replaced = self
+            .store()
+            .replace(kind, &record.key, record.version, content);
+        replaced.get().await.map(drop)
     }
 
     /// Replaces a record; `None` if it changed since it was read.

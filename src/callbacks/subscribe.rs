@@ -12,10 +12,14 @@ use crate::task::state::TaskState;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The maximum number of subscriptions of a caller; each open task has up to two records.
+/// The maximum number of records of a caller about its subscriptions; an open task has up to two. Creates without a
+/// callback URL add none beyond the lower number, so that they leave room for the others.
 const SUBSCRIPTIONS_MAX: u32 = 100_000;
+const WITHOUT_URL_MAX: u32 = 10_000;
 /// How long a create may take beyond its channel's timeout before its subscription expires.
 const UNBOUND_MARGIN_MS: u64 = 10 * 60 * 1_000;
+/// How long before that it is removed if no task was bound to it.
+const UNBOUND_REMOVED_MS: u64 = 5 * 60 * 1_000;
 
 /// A subscription to a task that is about to be created.
 pub struct NewSubscription<'a> {
@@ -23,6 +27,8 @@ pub struct NewSubscription<'a> {
     pub channel: &'a str,
     /// Where status changes are delivered.
     pub url: Option<&'a str>,
+    /// Whether events may only be sent with a signature.
+    pub signed_only: bool,
     pub format: StatusFormat,
     /// Whether the provider will send callbacks.
     pub called_back: bool,
@@ -63,28 +69,32 @@ impl CallbackRecords {
         let subscription = Subscription {
             channel: new.channel.to_owned(),
             url: new.url.map(str::to_owned),
+            signed_only: new.signed_only,
             format: new.format,
             task: None,
             state: TaskState::Queued,
             called_back: new.called_back,
-            hinted: false,
+            hints: 0,
+            hints_answered: 0,
+            unanswered: 0,
             polls: 0,
             queried_ms: 0,
             polled_until_ms: new.polled_until_ms,
         };
-        let within = whole_ms(new.create_within);
+        let created_ms = unix_ms().saturating_add(whole_ms(new.create_within));
+        let expires_ms = created_ms.saturating_add(UNBOUND_MARGIN_MS);
         let content = RecordContent {
             value: json(&subscription),
             owner: new.caller.clone(),
-            expires_ms: unix_ms()
-                .saturating_add(within)
-                .saturating_add(UNBOUND_MARGIN_MS),
-            due_ms: None,
+            expires_ms,
+            due_ms: Some(expires_ms - UNBOUND_REMOVED_MS),
+        };
+        let owner_max = match new.url {
+            Some(_) => SUBSCRIPTIONS_MAX,
+            None => WITHOUT_URL_MAX,
         };
         let kind = RecordKind::Subscription;
-        let stored = self
-            .store()
-            .insert(kind, &token.nonce, content, SUBSCRIPTIONS_MAX);
+        let stored = self.store().insert(kind, &token.nonce, content, owner_max);
         match stored.get().await? {
             // A nonce of 128 random bits is new.
             InsertResult::Inserted { .. } | InsertResult::Exists(_) => Ok(()),
@@ -113,10 +123,11 @@ impl CallbackRecords {
         let Some(bound) = bound.await? else {
             return Ok(false);
         };
+        let is_hinted = bound.value.is_hinted();
         if bound.value.url.is_none() {
-            return Ok(bound.value.hinted);
+            return Ok(is_hinted);
         }
-        // From the task to its subscription, for those who learn of its end by another way.
+        // From the task to its subscription, for queries and cancels that find the task's end.
         let content = RecordContent {
             value: json(&nonce),
             due_ms: None,
@@ -125,7 +136,7 @@ impl CallbackRecords {
         let (kind, key) = (RecordKind::Subscription, task_key(task));
         let inserted = self.store().insert(kind, &key, content, SUBSCRIPTIONS_MAX);
         inserted.get().await?;
-        Ok(bound.value.hinted)
+        Ok(is_hinted)
     }
 
     /// Removes a subscription that no task was bound to.
@@ -158,7 +169,8 @@ impl CallbackRecords {
             if !is_it || stored.value.state.is_terminal() {
                 return false;
             }
-            stored.due_ms = stored.value.hint(unix_ms());
+            // Without a task the hint waits until one is bound.
+            stored.due_ms = stored.value.hint(unix_ms()).or(stored.due_ms);
             true
         });
         Ok(match noted.await? {

@@ -11,8 +11,10 @@ const POLL_INTERVAL_MAX_MS: u64 = 120_000;
 /// The minimum time between two queries for callbacks, so that a flood of callbacks is no flood of queries.
 const HINT_INTERVAL_MS: u64 = 1_000;
 
-/// How often a failed query for a callback is tried again, and after how long, times the number of failures.
-const HINT_TRIES: u32 = 6;
+/// How often a query for a callback is tried again that failed, and one that found no change, since the provider's query
+/// may be behind its callback; and after how long, times the number of such queries.
+const FAILED_TRIES: u32 = 6;
+const UNCHANGED_TRIES: u32 = 2;
 const HINT_RETRY_MS: u64 = 2_000;
 
 /// Format of the task's status for its caller.
@@ -25,12 +27,23 @@ pub enum StatusFormat {
     Native,
 }
 
+/// What a query of the task's status led to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StatusQueryOutcome {
+    Changed(TaskState),
+    Unchanged,
+    Failed,
+}
+
 /// A subscription to the status changes of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subscription {
     pub channel: String,
     /// Where status changes are delivered; `None` if the caller named no URL.
     pub url: Option<String>,
+    /// Whether events may only be sent with a signature.
+    #[serde(default)]
+    pub signed_only: bool,
     pub format: StatusFormat,
     /// The caller's id of the task; `None` until the provider has accepted it.
     pub task: Option<String>,
@@ -38,8 +51,15 @@ pub struct Subscription {
     pub state: TaskState,
     /// Whether the provider sends callbacks for the task.
     pub called_back: bool,
-    /// A callback came, or the task is known to have ended, and the status was not queried since.
-    pub hinted: bool,
+    /// How often a callback came, or the task was known to have ended.
+    #[serde(default)]
+    pub hints: u32,
+    /// How many of these a query that began later has answered.
+    #[serde(default)]
+    pub hints_answered: u32,
+    /// Number of queries that did not answer the last hint.
+    #[serde(default)]
+    pub unanswered: u32,
     /// Number of polls since the last callback.
     pub polls: u32,
     /// Unix milliseconds of the last query, 0 if there was none.
@@ -49,21 +69,42 @@ pub struct Subscription {
 }
 
 impl Subscription {
+    /// Whether the status may have changed since it was queried.
+    pub fn is_hinted(&self) -> bool {
+        self.hints != self.hints_answered
+    }
+
     /// Notes that the status may have changed; returns when it is to be queried, in Unix milliseconds.
     pub fn hint(&mut self, now_ms: u64) -> Option<u64> {
-        self.hinted = true;
+        self.hints = self.hints.wrapping_add(1);
+        self.unanswered = 0;
         self.polls = 0;
         self.next_query_ms(now_ms)
     }
 
-    /// When the query for a callback is tried again that failed, in Unix milliseconds: soon at first, then like a poll.
-    pub fn retry_hint_ms(&mut self, now_ms: u64) -> Option<u64> {
-        if self.state.is_terminal() || self.polls > HINT_TRIES {
-            return self.next_query_ms(now_ms);
+    /// Notes a query that began when there were `hints`; returns when the next one is due, in Unix milliseconds.
+    pub fn queried(&mut self, outcome: StatusQueryOutcome, hints: u32, now_ms: u64) -> Option<u64> {
+        let tries = match outcome {
+            StatusQueryOutcome::Changed(state) => {
+                self.state = state.after(self.state);
+                0
+            }
+            StatusQueryOutcome::Unchanged => UNCHANGED_TRIES,
+            StatusQueryOutcome::Failed => FAILED_TRIES,
+        };
+        if hints == self.hints_answered {
+            self.polls = self.polls.saturating_add(1);
+        } else if self.unanswered < tries {
+            self.unanswered += 1;
+            let wait_ms = HINT_RETRY_MS * u64::from(self.unanswered);
+            return Some(now_ms.saturating_add(wait_ms));
+        } else {
+            self.hints_answered = hints;
+            self.unanswered = 0;
+            // After failures the task is polled without a quiet minute before.
+            self.polls = u32::from(outcome == StatusQueryOutcome::Failed);
         }
-        self.hinted = true;
-        let wait = HINT_RETRY_MS.saturating_mul(u64::from(self.polls));
-        Some(now_ms.saturating_add(wait))
+        self.next_query_ms(now_ms)
     }
 
     /// When the status is to be queried next, in Unix milliseconds; `None` for never.
@@ -71,10 +112,10 @@ impl Subscription {
         if self.task.is_none() || self.state.is_terminal() {
             return None;
         }
-        if self.hinted {
+        if self.is_hinted() {
             return Some(now_ms.max(self.queried_ms.saturating_add(HINT_INTERVAL_MS)));
         }
-        // Nobody is told of the status, so that nobody polls it.
+        // Without a URL no event is delivered, so that the status is not polled.
         if self.url.is_none() || now_ms >= self.polled_until_ms {
             return None;
         }
@@ -107,11 +148,14 @@ mod tests {
         Subscription {
             channel: "a".into(),
             url: Some("https://receiver.example/done".into()),
+            signed_only: false,
             format: StatusFormat::Generic,
             task: Some("task_x".into()),
             state: TaskState::Queued,
             called_back: true,
-            hinted: false,
+            hints: 0,
+            hints_answered: 0,
+            unanswered: 0,
             polls: 0,
             queried_ms: 0,
             polled_until_ms: 10_000_000,
@@ -144,12 +188,12 @@ mod tests {
         for unpolled in [
             Subscription {
                 task: None,
-                hinted: true,
+                hints: 1,
                 ..subscription()
             },
             Subscription {
                 state: TaskState::Failed,
-                hinted: true,
+                hints: 1,
                 ..subscription()
             },
             Subscription {
@@ -173,24 +217,46 @@ mod tests {
             ..subscription()
         };
         assert_eq!(called.hint(5_000), Some(5_000));
-        assert_eq!((called.hinted, called.polls), (true, 0));
+        assert_eq!((called.is_hinted(), called.polls), (true, 0));
         called.queried_ms = 5_000;
         assert_eq!(called.hint(5_001), Some(6_000));
-        // A callback before the create's answer waits for it.
+        // A callback before the create's response waits for it.
         called.task = None;
         assert_eq!(called.hint(9_000), None);
     }
 
     #[test]
-    fn a_failed_query_for_a_callback_is_tried_again_soon_then_like_a_poll() {
-        let mut called = subscription();
-        let mut waits = Vec::new();
-        for polls in 1..=8 {
-            called.hinted = false;
-            called.polls = polls;
-            waits.push(called.retry_hint_ms(0).unwrap());
+    fn a_query_that_does_not_answer_a_callback_is_tried_again_soon_then_like_a_poll() {
+        use StatusQueryOutcome::{Changed, Failed, Unchanged};
+        for (outcome, expected) in [
+            (
+                Failed,
+                &[2_000, 4_000, 6_000, 8_000, 10_000, 12_000, 15_000, 22_500][..],
+            ),
+            (Unchanged, &[2_000, 4_000, 60_000, 15_000]),
+            (Changed(TaskState::Running), &[60_000, 15_000]),
+        ] {
+            let mut called = subscription();
+            called.hint(0);
+            let waits = expected.iter();
+            let waits: Vec<u64> = waits
+                .map(|_| called.queried(outcome, 1, 0).unwrap())
+                .collect();
+            assert_eq!(waits, expected, "{outcome:?}");
         }
-        let expected = [2_000, 4_000, 6_000, 8_000, 10_000, 12_000, 120_000, 120_000];
-        assert_eq!(waits, expected);
+        let mut called = subscription();
+        assert_eq!(called.queried(Changed(TaskState::Failed), 0, 0), None);
+    }
+
+    #[test]
+    fn a_callback_that_comes_during_a_query_is_queried_again() {
+        let mut called = subscription();
+        called.hint(5_000);
+        let hints = called.hints;
+        called.queried_ms = 5_000;
+        called.hint(5_200);
+        let outcome = StatusQueryOutcome::Changed(TaskState::Running);
+        assert_eq!(called.queried(outcome, hints, 5_500), Some(6_000));
+        assert!(called.is_hinted());
     }
 }

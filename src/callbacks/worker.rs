@@ -1,25 +1,22 @@
 //! The worker of this process: queries tasks that are due, and delivers events that are due.
 //!
 //! A record that is due is leased: its due time is moved ahead, by compare-and-swap. If the gateway dies meanwhile,
-//! another one takes over when the record is due again.
+//! another one takes over when the record is due again. Queries and deliveries are searched for independently.
 
-use super::delivery::{Delivery, DeliveryPhase};
-use super::in_flight::WorkInFlight;
+use super::in_flight::{WorkInFlight, WorkLimits};
+use super::next_due::NextDue;
 use super::queue::{CallbackQueue, QueuedWork};
-use super::records::{CallbackRecords, StoredRecord};
+use super::records::CallbackRecords;
 use super::sender::DeliveryClient;
-use super::subscription::Subscription;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::polls::TaskStatusFetcher;
-use crate::state::calendar::unix_ms;
 use crate::state::records::RecordKind;
 use crate::state::{StateStore, StoreUnavailable};
 use crate::subrequest::SubrequestClient;
 use crate::task::TaskSettings;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::time::sleep;
 
@@ -28,12 +25,27 @@ pub(super) const LEASE_MS: u64 = 40_000;
 /// How often the store is searched for due records while it has any, and otherwise.
 const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 const IDLE_INTERVAL: Duration = Duration::from_secs(15);
-/// The maximum number of due records that are read at once.
-const DUE_MAX: usize = 256;
-/// How much later a record is due whose receiver or channel has no free place.
-const POSTPONED_MS: u64 = 5_000;
-/// How often the totals of deliveries are counted.
-const TOTALS_INTERVAL: Duration = Duration::from_secs(10);
+/// How often the deliveries in the store are counted.
+const TOTALS_INTERVAL: Duration = Duration::from_secs(15);
+/// How often it is looked whether the work in flight has ended, when the process ends.
+const FINISH_INTERVAL: Duration = Duration::from_millis(50);
+
+/// By receiver and caller.
+const ATTEMPTS: WorkLimits = WorkLimits {
+    total: 128,
+    reserved: 128,
+    of_key: 16,
+    of_owner: 64,
+    of_owner_on_key: 8,
+};
+/// By channel and caller.
+const QUERIES: WorkLimits = WorkLimits {
+    total: 128,
+    reserved: 128,
+    of_key: 24,
+    of_owner: 96,
+    of_owner_on_key: 16,
+};
 
 /// What the worker uses of the configuration, loaded anew for each search.
 #[derive(Clone)]
@@ -53,10 +65,21 @@ pub struct CallbackWorker {
     pub(super) queue: Arc<CallbackQueue>,
     /// Random numbers from 0 to 1.
     pub(super) random: fn() -> f64,
-    queries: Arc<WorkInFlight>,
-    attempts: Arc<WorkInFlight>,
-    /// The earliest time at which this process knows a record to be due, in Unix milliseconds.
-    next_due_ms: AtomicU64,
+    pub(super) queries: Arc<WorkInFlight>,
+    pub(super) attempts: Arc<WorkInFlight>,
+    pub(super) next_query: NextDue,
+    pub(super) next_attempt: NextDue,
+}
+
+/// What a search found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum SearchResult {
+    /// There may be more due records.
+    More,
+    /// All due records; others may become due.
+    All,
+    /// The store has no record of this kind.
+    Nothing,
 }
 
 impl CallbackWorker {
@@ -71,70 +94,99 @@ impl CallbackWorker {
             sender,
             queue,
             random,
-            queries: Arc::new(WorkInFlight::new(64, 16)),
-            attempts: Arc::new(WorkInFlight::new(128, 8)),
-            next_due_ms: AtomicU64::new(u64::MAX),
+            queries: Arc::new(WorkInFlight::new(QUERIES)),
+            attempts: Arc::new(WorkInFlight::new(ATTEMPTS)),
+            next_query: NextDue::default(),
+            next_attempt: NextDue::default(),
         }
     }
 
     /// Works until the future is dropped; `context` returns the configuration in use.
-    pub async fn run(self: Arc<Self>, context: impl Fn() -> CallbackContext) {
-        let mut counted: Option<Instant> = None;
+    pub async fn run(self: Arc<Self>, context: impl Fn() -> CallbackContext + Sync) {
+        tokio::join!(
+            self.run_queries(&context),
+            self.run_deliveries(&context),
+            self.run_totals(&context),
+        );
+    }
+
+    /// Ends the work: binds tasks whose subscriptions are not bound yet, and waits for what is in flight, both no longer
+    /// than `within`. Others continue the rest.
+    pub async fn finish(&self, context: &CallbackContext, within: Duration) {
+        let records = CallbackRecords::new(context.state.clone());
+        let finished = tokio::time::timeout(within, async {
+            self.take_queued(context, &records).await;
+            while !(self.queries.is_idle() && self.attempts.is_idle()) {
+                sleep(FINISH_INTERVAL).await;
+            }
+        });
+        let is_finished = finished.await.is_ok();
+        let unbound = self.queue.take().len();
+        if unbound > 0 {
+            tracing::error!(
+                unbound,
+                is_finished,
+                "callbacks not bound to their tasks: the state store is unreachable and the process ends"
+            );
+        }
+    }
+
+    async fn run_queries(self: &Arc<Self>, context: &(impl Fn() -> CallbackContext + Sync)) {
+        let mut is_reachable = true;
         loop {
-            let context = Arc::new(context());
-            let records = CallbackRecords::new(context.state.clone());
-            self.forget_past_due();
-            let found = self.search(&context, &records).await;
-            if let Err(unavailable) = &found {
-                tracing::warn!(%unavailable, "cannot search for due callbacks");
-            }
-            let is_idle = matches!(found, Ok(false));
-            if counted.is_none_or(|at| at.elapsed() >= TOTALS_INTERVAL)
-                && let Ok(totals) = records.totals().await
-            {
-                self.queue.counters().set_totals(totals);
-                counted = Some(Instant::now());
-            }
-            let pause = match is_idle {
-                true => IDLE_INTERVAL,
-                false => SEARCH_INTERVAL.min(self.until_next_due()),
+            let current = Arc::new(context());
+            let records = CallbackRecords::new(current.state.clone());
+            self.next_query.forget_past();
+            self.take_queued(&current, &records).await;
+            let found = match self.take_ended(&current, &records).await {
+                Ok(()) => self.start_due_queries(&current, &records).await,
+                Err(unavailable) => Err(unavailable),
             };
-            let polls = context.polls.clone();
+            let pause = pause_after(found, &self.next_query, &mut is_reachable);
+            let polls = current.polls.clone();
             // A worker that sleeps must not keep an old configuration in memory.
-            drop(context);
+            drop((current, records));
             tokio::select! {
-                () = self.queue.until_woken() => {}
+                () = self.queue.until_query() => {}
                 () = polls.ended_tasks().until_any() => {}
                 () = sleep(pause) => {}
             }
         }
     }
 
-    /// Starts the work that is due; returns whether the store has any records of callbacks.
-    async fn search(
-        self: &Arc<Self>,
-        context: &Arc<CallbackContext>,
-        records: &CallbackRecords,
-    ) -> Result<bool, StoreUnavailable> {
-        self.take_queued(context, records).await;
-        for task in context.polls.ended_tasks().take() {
-            records.ended(&task).await?;
+    async fn run_deliveries(self: &Arc<Self>, context: &(impl Fn() -> CallbackContext + Sync)) {
+        let mut is_reachable = true;
+        loop {
+            let current = Arc::new(context());
+            let records = CallbackRecords::new(current.state.clone());
+            self.next_attempt.forget_past();
+            let found = self.start_due_deliveries(&current, &records).await;
+            let pause = pause_after(found, &self.next_attempt, &mut is_reachable);
+            drop((current, records));
+            tokio::select! {
+                () = self.queue.until_delivery() => {}
+                () = sleep(pause) => {}
+            }
         }
-        let mut any = false;
-        for stored in records.due(RecordKind::Subscription, DUE_MAX).await? {
-            any = true;
-            self.start_query(context, records, stored).await?;
-        }
-        for stored in records.due(RecordKind::Delivery, DUE_MAX).await? {
-            any = true;
-            self.start_delivery(context, records, stored).await?;
-        }
-        Ok(any || !records.is_empty().await?)
     }
 
-    /// Does what requests left to this process; what the store cannot take now waits.
+    async fn run_totals(&self, context: &(impl Fn() -> CallbackContext + Sync)) {
+        loop {
+            let began = Instant::now();
+            let records = CallbackRecords::new(context().state);
+            if let Ok(totals) = records.totals().await {
+                self.queue.counters().set_totals(totals);
+            }
+            drop(records);
+            // A count that takes long is made less often.
+            sleep(TOTALS_INTERVAL.max(began.elapsed() * 20)).await;
+        }
+    }
+
+    /// Does what requests could not wait for; what fails is tried again in the next search.
     async fn take_queued(&self, context: &CallbackContext, records: &CallbackRecords) {
-        for work in self.queue.take() {
+        let mut waiting = self.queue.take().into_iter();
+        while let Some(work) = waiting.next() {
             let done = match &work {
                 QueuedWork::Remove { nonce } => records.unsubscribe(nonce).await,
                 QueuedWork::Bind { nonce, task } => {
@@ -147,102 +199,63 @@ impl CallbackWorker {
             };
             if done.is_err() {
                 self.queue.put_back(work);
+                waiting.for_each(|work| self.queue.put_back(work));
+                return;
             }
         }
     }
 
-    async fn start_query(
-        self: &Arc<Self>,
-        context: &Arc<CallbackContext>,
-        records: &CallbackRecords,
-        mut stored: StoredRecord<Subscription>,
-    ) -> Result<(), StoreUnavailable> {
-        let Some(permit) = self.queries.begin(&stored.value.channel) else {
-            return self
-                .postpone(records, RecordKind::Subscription, stored)
-                .await;
-        };
-        let was_hinted = std::mem::take(&mut stored.value.hinted);
-        stored.due_ms = Some(unix_ms() + LEASE_MS);
-        let leased = records.replace(RecordKind::Subscription, &stored).await?;
-        if let Some(leased) = leased {
-            let (worker, context, records) = (self.clone(), context.clone(), records.clone());
-            tokio::spawn(async move {
-                let queried = worker.query(&context, &records, leased, was_hinted).await;
-                report_failure(queried);
-                drop(permit);
-            });
-        }
-        Ok(())
-    }
-
-    async fn start_delivery(
-        self: &Arc<Self>,
-        context: &Arc<CallbackContext>,
-        records: &CallbackRecords,
-        mut stored: StoredRecord<Delivery>,
-    ) -> Result<(), StoreUnavailable> {
-        let receiver = self.sender.receiver_of(&stored.value.url);
-        let Some(permit) = self.attempts.begin(receiver.as_deref().unwrap_or_default()) else {
-            return self.postpone(records, RecordKind::Delivery, stored).await;
-        };
-        let until_ms = unix_ms() + LEASE_MS;
-        stored.value.phase = DeliveryPhase::Leased { until_ms };
-        stored.due_ms = Some(until_ms);
-        let leased = records.replace(RecordKind::Delivery, &stored).await?;
-        if let Some(leased) = leased {
-            let (worker, context, records) = (self.clone(), context.clone(), records.clone());
-            tokio::spawn(async move {
-                let receiver = receiver.unwrap_or_default();
-                let sent = worker.deliver(&context, &records, leased, &receiver).await;
-                report_failure(sent);
-                drop(permit);
-            });
-        }
-        Ok(())
-    }
-
-    /// Makes room for the due records of others.
-    async fn postpone<V: serde::Serialize + serde::de::DeserializeOwned + Clone>(
+    /// Makes the subscriptions due whose tasks are known to have ended.
+    async fn take_ended(
         &self,
+        context: &CallbackContext,
         records: &CallbackRecords,
-        kind: RecordKind,
-        mut stored: StoredRecord<V>,
     ) -> Result<(), StoreUnavailable> {
-        let jitter = (self.random)() * POSTPONED_MS as f64;
-        stored.due_ms = Some(unix_ms() + POSTPONED_MS + jitter as u64);
-        records.replace(kind, &stored).await.map(drop)
-    }
-
-    /// Wakes this process when a record that it has changed is due.
-    pub(super) fn wake_at(&self, due_ms: Option<u64>) {
-        if let Some(due_ms) = due_ms
-            && due_ms < self.next_due_ms.fetch_min(due_ms, Ordering::Relaxed)
-        {
-            self.queue.wake();
+        let ended = context.polls.ended_tasks();
+        let mut keys = ended.take().into_iter();
+        while let Some(key) = keys.next() {
+            if let Err(unavailable) = records.ended(&key).await {
+                ended.put_back(std::iter::once(key).chain(keys));
+                return Err(unavailable);
+            }
         }
+        Ok(())
     }
 
-    fn forget_past_due(&self) {
-        let next_ms = self.next_due_ms.load(Ordering::Relaxed);
-        if next_ms <= unix_ms() {
-            // If the time was lowered meanwhile, it stays.
-            let _ = self.next_due_ms.compare_exchange(
-                next_ms,
-                u64::MAX,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
-            );
+    /// Wakes the search for a kind of record when one that this process has changed is due.
+    pub(super) fn wake_at(&self, kind: RecordKind, due_ms: Option<u64>) {
+        let Some(due_ms) = due_ms else {
+            return;
+        };
+        match kind {
+            RecordKind::Delivery if self.next_attempt.lower(due_ms) => self.queue.wake_deliveries(),
+            RecordKind::Subscription if self.next_query.lower(due_ms) => self.queue.wake(),
+            _ => {}
         }
-    }
-
-    fn until_next_due(&self) -> Duration {
-        let next_ms = self.next_due_ms.load(Ordering::Relaxed);
-        Duration::from_millis(next_ms.saturating_sub(unix_ms()))
     }
 }
 
-fn report_failure(outcome: Result<(), StoreUnavailable>) {
+/// The pause before the next search; an outage of the store is logged once.
+fn pause_after(
+    found: Result<SearchResult, StoreUnavailable>,
+    next: &NextDue,
+    is_reachable: &mut bool,
+) -> Duration {
+    let was_reachable = std::mem::replace(is_reachable, found.is_ok());
+    match found {
+        Ok(SearchResult::More) => Duration::ZERO,
+        Ok(SearchResult::All) => SEARCH_INTERVAL.min(next.wait()),
+        Ok(SearchResult::Nothing) => IDLE_INTERVAL.min(next.wait()),
+        Err(unavailable) => {
+            if was_reachable {
+                tracing::warn!(%unavailable, "cannot search for due callbacks");
+            }
+            SEARCH_INTERVAL
+        }
+    }
+}
+
+pub(super) fn report_failure(outcome: Result<(), StoreUnavailable>) {
     if let Err(unavailable) = outcome {
         tracing::warn!(%unavailable, "cannot store the outcome of a callback");
     }

@@ -34,8 +34,10 @@ pub struct DnsRefreshPolicy {
     pub retry: Duration,
     /// A name that was not used for this long is removed.
     pub idle: Duration,
-    /// Whether metrics have the host as a label: not where callers name the hosts.
-    pub labels_hosts: bool,
+    /// The maximum number of names; further ones are not looked up.
+    pub names_max: usize,
+    /// Whether operators name the hosts. Hosts that callers name are no metric label, and their failures no warning.
+    pub is_configured: bool,
 }
 
 /// Addresses by host name.
@@ -89,7 +91,12 @@ impl AddressCache {
     /// # Errors
     /// Why the name does not resolve, if no lookup has succeeded.
     pub async fn of(&self, host: &Arc<str>) -> io::Result<Arc<[IpAddr]>> {
+        // A literal needs no entry, and callers can write any number of them.
+        if let Ok(literal) = host.parse::<IpAddr>() {
+            return Ok(Arc::new([literal]));
+        }
         let name = self.shared.name(host);
+        let name = name.ok_or_else(|| io::Error::other("too many host names are in use"))?;
         name.last_used_at
             .store(self.shared.now(), Ordering::Relaxed);
         if let LookupState::Known(addresses) = &*name.state.borrow() {
@@ -110,29 +117,27 @@ impl AddressCache {
 }
 
 impl AddressCacheInner {
-    /// The cache entry of `host`. If there is none, it is created and a task starts to refresh it.
-    fn name(self: &Arc<Self>, host: &Arc<str>) -> Arc<CachedName> {
+    /// The cache entry of `host`. If there is none, it is created and a task starts to refresh it; `None` if there are
+    /// too many names.
+    fn name(self: &Arc<Self>, host: &Arc<str>) -> Option<Arc<CachedName>> {
         let known = self.names.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = known.get(host) {
-            return name.clone();
+            return Some(name.clone());
         }
         drop(known);
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
+        if names.len() >= self.refresh_policy.names_max && !names.contains_key(host) {
+            return None;
+        }
         let name = names.entry(host.clone()).or_insert_with(|| {
-            let literal = host.parse::<IpAddr>().ok();
-            let state = literal.map_or(LookupState::Unknown, |ip| {
-                LookupState::Known(Arc::new([ip]))
-            });
             let name = Arc::new(CachedName {
-                state: watch::Sender::new(state),
+                state: watch::Sender::new(LookupState::Unknown),
                 last_used_at: AtomicU64::new(self.now()),
             });
-            if literal.is_none() {
-                tokio::spawn(self.clone().refresh_until_idle(host.clone(), name.clone()));
-            }
+            tokio::spawn(self.clone().refresh_until_idle(host.clone(), name.clone()));
             name
         });
-        name.clone()
+        Some(name.clone())
     }
 
     /// Resolves `host` repeatedly until it is no longer used.
@@ -198,7 +203,12 @@ impl AddressCacheInner {
     ) -> Duration {
         self.metrics.count_dns_lookup(self.label_of(host), false);
         let known = matches!(*name.state.borrow(), LookupState::Known(_));
-        tracing::warn!(host, %error, keeps_previous_addresses = known, "DNS lookup failed");
+        match self.refresh_policy.is_configured {
+            true => {
+                tracing::warn!(host, %error, keeps_previous_addresses = known, "DNS lookup failed");
+            }
+            false => tracing::debug!(host, %error, "DNS lookup of a caller's URL failed"),
+        }
         if known {
             // No request waits for this name, so the delay grows and spares name servers that fail.
             return self.refresh_policy.retry * 2u32.pow(failures.min(RETRY_DOUBLINGS_MAX));
@@ -209,7 +219,7 @@ impl AddressCacheInner {
     }
 
     fn label_of<'h>(&self, host: &'h str) -> &'h str {
-        match self.refresh_policy.labels_hosts {
+        match self.refresh_policy.is_configured {
             true => host,
             false => OTHER_HOST,
         }
@@ -228,7 +238,8 @@ impl Default for DnsRefreshPolicy {
             refresh: Duration::from_secs(30),
             retry: Duration::from_secs(1),
             idle: Duration::from_secs(3600),
-            labels_hosts: true,
+            names_max: usize::MAX,
+            is_configured: true,
         }
     }
 }

@@ -35,13 +35,16 @@ pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
     match command {
         CallbackCommand::List(ListDeadLettersArgs { admin }) => {
             let page = live::page(admin, "GET", "/callbacks")?;
-            for letter in page["dead_letters"].as_array().into_iter().flatten() {
+            let letters = page["dead_letters"].as_array();
+            let letters = letters.map(Vec::as_slice).unwrap_or_default();
+            for letter in letters {
                 println!("{letter}");
             }
             let count = |name: &str| page[name].as_u64().unwrap_or_default();
             eprintln!(
-                "{} dead letters, {} events pending",
+                "{} dead letters, of which {} are listed, {} events pending",
                 count("dead"),
+                letters.len(),
                 count("pending")
             );
         }

@@ -22,6 +22,8 @@ use tokio::time::{Instant, sleep, timeout};
 
 /// How often a draining process checks whether it is idle.
 const DRAIN_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How long the process waits for its work in the background to end.
+const BACKGROUND_MAX: Duration = Duration::from_secs(6);
 /// The time for aborted requests to send their errors to callers.
 const ABORT_GRACE: Duration = Duration::from_secs(2);
 
@@ -85,14 +87,17 @@ impl ProcessLifecycle {
         supervisor::serving();
         let cause = self.serve(&mut signals).await;
         tokio::select! {
-            () = async {
-                self.drain(cause).await;
-                self.until_creates_are_stored().await;
-            } => {}
+            () = self.drain_and_finish(cause) => {}
             // A second signal to a draining process ends it at once.
             () = signals.forced_exit(cause) => {}
         }
         self.end()
+    }
+
+    async fn drain_and_finish(&mut self, cause: DrainCause) {
+        self.drain(cause).await;
+        self.until_creates_are_stored().await;
+        self.drain_state.end_background(BACKGROUND_MAX).await;
     }
 
     async fn serve(&mut self, signals: &mut ProcessSignals) -> DrainCause {

@@ -50,6 +50,19 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         if context.tasks.keys.is_none() {
             return Err(InvalidSettings::new("`callbacks` requires `task_keys`").hint(NO_KEYS_HINT));
         }
+        if config.mode == CallbackMode::SignedOnly && context.public_url.is_none() {
+            return Err(InvalidSettings::new(
+                "`mode: signed_only` requires `server.public_url`: without it the provider calls the URLs of callers, unsigned",
+            )
+            .hint("set `server.public_url`, or write `mode: refuse`"));
+        }
+        let delivers = matches!(
+            config.mode,
+            CallbackMode::Deliver | CallbackMode::SignedOnly
+        );
+        if delivers && context.public_url.is_some() {
+            check_families(context)?;
+        }
         warn_of_missing(config.mode, context);
         Ok(Arc::new(CallbacksFilter {
             mode: config.mode,
@@ -156,11 +169,32 @@ impl Filter for CallbacksFilter {
     }
 }
 
+/// The gateway's URL is sent as the member `callback_url` only: a family that writes the caller's URL elsewhere would
+/// pass it on.
+fn check_families(context: &BuildContext<'_>) -> Result<(), InvalidSettings> {
+    let mut channels = context.catalog.channels();
+    let other = channels.find(|channel| {
+        let family = channel.family.as_ref();
+        family.is_some_and(|family| family.passes_callback_url_on())
+    });
+    match other {
+        None => Ok(()),
+        Some(channel) => Err(InvalidSettings::new(format!(
+            "the family of channel `{}` maps `callback_url` to another place than the member `callback_url`",
+            channel.name
+        ))
+        .hint("map it to `/callback_url`, or remove it from the family")),
+    }
+}
+
 fn warn_of_missing(mode: CallbackMode, context: &BuildContext<'_>) {
     let delivers = matches!(mode, CallbackMode::Deliver | CallbackMode::SignedOnly);
+    if mode == CallbackMode::Refuse {
+        return;
+    }
     if mode == CallbackMode::Pass || delivers && context.public_url.is_none() {
         let warning = InvalidSettings::new(
-            "the provider calls the callback URLs of callers itself, and tells them its own task ids",
+            "the provider calls the callback URLs of callers itself, with its own task ids",
         );
         context.warn(match mode {
             CallbackMode::Pass => warning.hint("write `mode: deliver`, or `mode: refuse`"),
@@ -175,6 +209,20 @@ fn warn_of_missing(mode: CallbackMode, context: &BuildContext<'_>) {
         .map(|caller| &*caller.name)
         .collect();
     unsigned.sort_unstable();
+    if !context.receives_callbacks {
+        let warning = InvalidSettings::new(
+            "no route receives callbacks of providers, so that status changes are found by polls, after a minute",
+        );
+        context.warn(warning.hint(
+            "add a route with `match: POST /_headgate/callback/{token}` and `request: [receive_callback]`",
+        ));
+    }
+    if !context.state_survives {
+        let warning = InvalidSettings::new(
+            "with `state: memory`, status changes are not delivered after a restart",
+        );
+        context.warn(warning.hint("set `state` to a SQLite file or to Redis"));
+    }
     if mode == CallbackMode::Deliver
         && let [first, rest @ ..] = unsigned.as_slice()
     {

@@ -88,6 +88,8 @@ pub enum FilterProvision {
     PathToken,
     /// A record of each paid create, under which it is made once.
     CreateRecord,
+    /// Reception of callbacks of providers.
+    Callbacks,
 }
 
 /// What the configuration provides for building filters.
@@ -108,6 +110,8 @@ pub struct BuildContext<'a> {
     /// Files of callers.
     pub media: &'a Arc<MediaStore>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
+    /// Whether a route receives callbacks of providers.
+    pub receives_callbacks: bool,
     /// Name of the route whose chain is built.
     pub route: &'a str,
     /// Its protocol.

@@ -16,10 +16,14 @@ use std::time::Duration;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "receive_callback",
-    summary: "Takes callbacks of providers by the token in their path, and has the task's status queried; what a callback says is not used.",
+    summary: "Takes callbacks of providers by the token in their path, and has the task's status queried; the content of a callback is not used.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        provides: &[FilterProvision::Reply, FilterProvision::PathToken],
+        provides: &[
+            FilterProvision::Reply,
+            FilterProvision::PathToken,
+            FilterProvision::Callbacks,
+        ],
         ..FilterPlacement::ANYWHERE
     },
     settings: None,
@@ -61,7 +65,7 @@ impl Filter for ReceiveCallbackFilter {
         }
     }
 
-    /// Replies before the body is read: it may say anything.
+    /// Replies before the body is read, since its content is not used.
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         HookResult::later(self.receive(request))
     }

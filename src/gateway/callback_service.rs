@@ -11,6 +11,17 @@ use pingora_core::server::ShutdownWatch;
 use pingora_core::services::background::BackgroundService;
 use std::pin::pin;
 use std::sync::Arc;
+use std::time::Duration;
+
+/// Queries of the worker end before their lease.
+const QUERY_TIMEOUTS: TimeoutOverrides = TimeoutOverrides {
+    connect: Some(Duration::from_secs(5)),
+    first_byte: Some(Duration::from_secs(15)),
+    idle: Some(Duration::from_secs(10)),
+    total: Some(Duration::from_secs(25)),
+};
+/// How long the process waits for queries and deliveries in flight before it ends.
+const FINISH_WITHIN: Duration = Duration::from_secs(5);
 
 /// The worker of the process.
 pub struct CallbackService {
@@ -37,18 +48,20 @@ impl CallbackService {
 
 #[async_trait]
 impl BackgroundService for CallbackService {
-    /// Runs until the process closes to callers; others continue its work.
+    /// Runs until the process has drained, since tasks are still created until then.
     async fn start(&self, _: ShutdownWatch) {
-        let closing = pin!(until_set(self.gateway.drain_state.callers()));
+        let drain_state = &self.gateway.drain_state;
+        let ending = pin!(until_set(drain_state.ending()));
         let worker = Arc::new(CallbackWorker::new(
-            SubrequestClient::new(self.gateway.clone(), TimeoutOverrides::default()),
+            SubrequestClient::new(self.gateway.clone(), QUERY_TIMEOUTS),
             self.gateway.fetcher.clone(),
             self.gateway.reloader.callbacks().clone(),
             random_fraction,
         ));
         tokio::select! {
-            () = worker.run(|| self.context()) => {}
-            () = closing => {}
+            () = worker.clone().run(|| self.context()) => {}
+            () = ending => worker.finish(&self.context(), FINISH_WITHIN).await,
         }
+        drain_state.background_ended();
     }
 }

@@ -48,8 +48,9 @@ pub fn bucket_client(dns: &DnsSettings, metrics: Arc<Metrics>) -> Arc<dyn Bucket
     Arc::new(UpstreamBucketClient::new(upstream))
 }
 
-/// How long the addresses of a host that callers or responses name are refreshed after its last use.
-const OTHER_HOST_KEPT: Duration = Duration::from_secs(60);
+/// How long the addresses of a host that callers or responses name are kept at least, and how many such hosts.
+const OTHER_HOST_TTL_MIN: Duration = Duration::from_secs(2);
+const OTHER_HOSTS_MAX: usize = 10_000;
 
 /// State that all exchanges of the process share.
 pub struct Gateway {
@@ -141,8 +142,11 @@ fn addresses(
 /// The addresses of hosts that callers and responses name: kept for a short time, since anyone can name many.
 fn addresses_of_others(dns: &DnsSettings, metrics: Arc<Metrics>) -> AddressCache {
     let refresh_policy = DnsRefreshPolicy {
-        idle: OTHER_HOST_KEPT,
-        labels_hosts: false,
+        // Not looked up again unless it is used again.
+        idle: Duration::ZERO,
+        ttl_min: OTHER_HOST_TTL_MIN,
+        names_max: OTHER_HOSTS_MAX,
+        is_configured: false,
         ..DnsRefreshPolicy::default()
     };
     addresses(dns, metrics, refresh_policy)

@@ -29,7 +29,7 @@ impl CallbackMetrics {
             ),
             deliveries: counter(
                 "headgate_deliveries_total",
-                "Attempts to deliver an event to a caller, by outcome.",
+                "Attempts to deliver events to callers and events that are not sent, by outcome.",
                 "outcome",
             ),
             pending: registered(

@@ -1,4 +1,4 @@
-//! Tasks that a query or a cancel found to have ended, for those who tell their callers.
+//! Tasks that a query or a cancel found to have ended, for the delivery of their status.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
@@ -22,6 +22,13 @@ impl EndedTasks {
     /// Takes all keys, in the form of [`task_key`](super::task_key).
     pub fn take(&self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.keys.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Keeps keys for the next time, without waking a reader.
+    pub fn put_back(&self, keys: impl Iterator<Item = Arc<str>>) {
+        let mut kept = self.keys.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = WAITING_MAX.saturating_sub(kept.len());
+        kept.extend(keys.take(room));
     }
 
     pub(super) fn put(&self, key: &Arc<str>) {

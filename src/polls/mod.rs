@@ -100,9 +100,9 @@ impl TaskStatusFetcher {
         polled.unwrap_or_else(|| Err(Arc::new(QueryError::Failed(aborted_query_fault()))))
     }
 
-    /// The current status of the task, for a caller that then sends the provider another request that depends on it:
-    /// slots for both requests are taken from the account's budget first, so that the second follows at once. The
-    /// provider is queried unless the task is known to have ended.
+    /// The current status of the task, by a query that begins now, unless the task is known to have ended. First as
+    /// many slots are taken from the account's budget as the caller needs: for this query, and for another request that
+    /// depends on it and is to follow at once.
     ///
     /// # Errors
     /// Why the status is unknown.
@@ -110,6 +110,7 @@ impl TaskStatusFetcher {
         &self,
         status_query: &CallerStatusPoll,
         subrequest: SubrequestFuture,
+        slots: u32,
     ) -> QueryResult {
         let key = task_key(&status_query.task);
         let known = self.statuses().last(&key);
@@ -121,10 +122,12 @@ impl TaskStatusFetcher {
             self.counters.count(PollOutcome::Fresh);
             return Ok(noted);
         }
-        self.take_budget(2, status_query).await.map_err(|fault| {
-            self.counters.count(PollOutcome::OverBudget);
-            Arc::new(QueryError::Failed(fault))
-        })?;
+        self.take_budget(slots, status_query)
+            .await
+            .map_err(|fault| {
+                self.counters.count(PollOutcome::OverBudget);
+                Arc::new(QueryError::Failed(fault))
+            })?;
         let (reported, cached) = self.query(&key, status_query, subrequest).await;
         match cached {
             Ok(cached) if cached.state.is_terminal() => Ok(cached),

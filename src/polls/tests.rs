@@ -301,7 +301,7 @@ async fn status_now_queries_the_provider() {
     let status_query = question(memory(), cache_for_an_hour);
     let now = async |word: &str| {
         let report = polls
-            .status_now(&status_query, provider.responds(word))
+            .status_now(&status_query, provider.responds(word), 2)
             .await;
         report.unwrap().state
     };
@@ -331,7 +331,7 @@ async fn status_now_reserves_budget_for_the_cancel() {
         family.query.max_per_second = Some(2)
     });
     let report = polls
-        .status_now(&status_query, provider.responds("PENDING"))
+        .status_now(&status_query, provider.responds("PENDING"), 2)
         .await;
     assert_eq!(report.unwrap().state, TaskState::Queued);
     let pace = state.take_per_second("b", 2).get().await.unwrap();
@@ -357,7 +357,7 @@ async fn a_terminal_status_of_another_gateway_replaces_a_fresh_one() {
     assert_eq!(poll(&polls, "PENDING").await, TaskState::Queued);
     // A cancel uses `status_now` in the same way.
     let seen = other
-        .status_now(&status_query, provider.responds("SUCCEEDED"))
+        .status_now(&status_query, provider.responds("SUCCEEDED"), 2)
         .await;
     assert_eq!(seen.unwrap().state, TaskState::Succeeded);
     assert_eq!(poll(&polls, "PENDING").await, TaskState::Succeeded);
@@ -385,7 +385,7 @@ async fn status_now_updates_the_cache_for_all_polls() {
         ("SUCCEEDED", TaskState::Succeeded),
     ] {
         let now = polls
-            .status_now(&status_query, provider.responds(word))
+            .status_now(&status_query, provider.responds(word), 2)
             .await;
         assert_eq!(now.unwrap().state, state);
         assert_eq!(poll("PENDING").await, state);

@@ -219,6 +219,7 @@ fn build_loaded(
         public_url: public_url.as_ref(),
         media: &media,
         endpoints: &routes::endpoints(&routes, &chains),
+        receives_callbacks: routes::receive_callbacks(&routes, &chains),
     }
     .build(&routes, &mut problems);
     callers::check_enforced(&declared, &router, &mut problems);

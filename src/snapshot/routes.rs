@@ -27,7 +27,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-pub(super) use endpoints::endpoints;
+pub(super) use endpoints::{endpoints, receive_callbacks};
 
 /// The maximum depth of chains that use chains, to detect circular references.
 const USE_DEPTH_MAX: usize = 8;
@@ -49,6 +49,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub public_url: Option<&'a PublicUrl>,
     pub media: &'a Arc<MediaStore>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
+    pub receives_callbacks: bool,
 }
 
 /// A filter, and where it is in the file.
@@ -292,6 +293,7 @@ impl RouteBuilder<'_> {
             public_url: self.public_url,
             media: self.media,
             endpoints: self.endpoints,
+            receives_callbacks: self.receives_callbacks,
             route: purpose.route,
             protocol: purpose.protocol,
             side: purpose.side,

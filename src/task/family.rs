@@ -56,6 +56,12 @@ impl VideoFamily {
         let field = &self.request.fields[GenericField::CallbackUrl as usize];
         matches!(field, FieldMapping::Put { to, .. } if to.is_member("callback_url"))
     }
+
+    /// Whether the caller's callback URL reaches the provider elsewhere than in that member.
+    pub fn passes_callback_url_on(&self) -> bool {
+        let field = &self.request.fields[GenericField::CallbackUrl as usize];
+        matches!(field, FieldMapping::Put { to, .. } if !to.is_member("callback_url"))
+    }
 }
 
 /// How a task is queried, and how often.

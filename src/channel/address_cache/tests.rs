@@ -21,7 +21,8 @@ const PACE: DnsRefreshPolicy = DnsRefreshPolicy {
     refresh: Duration::from_millis(30),
     retry: Duration::from_millis(10),
     idle: MAX_WAIT,
-    labels_hosts: true,
+    names_max: 100,
+    is_configured: true,
 };
 
 /// A resolver that gives the scripted results in turn, and then repeats the last one.
@@ -230,4 +231,38 @@ async fn an_idle_name_is_evicted() {
     let lookups = script.lookups();
     addresses.of(&"a.test".into()).await.unwrap();
     assert!(script.lookups() > lookups);
+}
+
+#[tokio::test]
+async fn literals_need_no_entry_and_names_have_a_maximum() {
+    let lookup = ScriptedLookup::new([ScriptedAnswer::Of(&["192.0.2.1"], None)]);
+    let cache = lookup.addresses(PACE);
+    for n in 1..1_000 {
+        let literal = format!("fd00::{n:x}").into();
+        let found = cache.of(&literal).await.unwrap();
+        assert_eq!(found[0].to_string(), &*literal);
+    }
+    assert_eq!(lookup.lookups(), 0);
+    for n in 0..100 {
+        cache.of(&format!("{n}.example").into()).await.unwrap();
+    }
+    let refused = cache.of(&"one.more.example".into()).await.unwrap_err();
+    assert_eq!(refused.to_string(), "too many host names are in use");
+    assert!(cache.of(&"7.example".into()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_kept_is_looked_up_once_for_each_use() {
+    let lookup = ScriptedLookup::new([ScriptedAnswer::Of(&["192.0.2.1"], Some(Duration::ZERO))]);
+    let cache = lookup.addresses(DnsRefreshPolicy {
+        idle: Duration::ZERO,
+        ..PACE
+    });
+    let host = "x.example".into();
+    cache.of(&host).await.unwrap();
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(lookup.lookups(), 1);
+    cache.of(&host).await.unwrap();
+    sleep(Duration::from_millis(200)).await;
+    assert_eq!(lookup.lookups(), 2);
 }

@@ -7,12 +7,12 @@ use crate::filter::view::{AttemptView, RequestView, ResponseView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::quoted;
 use crate::state::calendar::unix_ms;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// The member of creates, in all protocols and families.
 const CALLBACK_URL: &str = "callback_url";
-/// How long a task may take if its request does not say, and the limits of what it may say, in seconds.
+/// How long a task may take if its request does not set a time, and the longest that it may set, in seconds.
 const EXPIRES_AFTER: u64 = 172_800;
 const EXPIRES_AFTER_MAX: u64 = 259_200;
 /// How much longer than its task a token works, and a task is polled.
@@ -24,23 +24,39 @@ const STORE_RETRY: Duration = Duration::from_secs(2);
 /// The caller's URL, from `on_body` until the attempts.
 struct RequestedCallback(String);
 
-/// Subscriptions of the attempts so far. Only the last attempt can lead to a task.
+/// The subscriptions of the attempts so far. Only the last attempt can lead to a task.
 #[derive(Default)]
-pub(super) struct PendingSubscriptions(Mutex<Vec<String>>);
+pub(super) struct PendingSubscriptions(Mutex<Vec<PendingSubscription>>);
+
+/// The subscription of an attempt.
+struct PendingSubscription {
+    channel: Arc<str>,
+    nonce: String,
+}
 
 impl PendingSubscriptions {
-    pub(super) fn into_unbound(self) -> Vec<String> {
-        let Self(nonces) = self;
-        nonces.into_inner().unwrap_or_else(PoisonError::into_inner)
+    /// The nonces of subscriptions to which no task was bound.
+    pub(super) fn into_unbound(self) -> impl Iterator<Item = String> {
+        let Self(pending) = self;
+        let pending = pending.into_inner().unwrap_or_else(PoisonError::into_inner);
+        pending.into_iter().map(|pending| pending.nonce)
     }
 
-    fn push(&self, nonce: String) {
-        let mut nonces = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        nonces.push(nonce);
+    fn push(&self, channel: &Arc<str>, nonce: &str) {
+        self.lock().push(PendingSubscription {
+            channel: channel.clone(),
+            nonce: nonce.to_owned(),
+        });
     }
 
-    fn take_last(&self) -> Option<String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    /// The nonce of the last subscription, if it is of this channel: the last attempt may have had none.
+    fn take_of(&self, channel: &str) -> Option<String> {
+        let last = self.lock().pop_if(|last| *last.channel == *channel);
+        last.map(|last| last.nonce)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<PendingSubscription>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -57,7 +73,7 @@ impl CallbacksFilter {
     /// The route, the caller's secrets or the egress policy do not permit it.
     pub(super) async fn check_url(&self, request: &mut RequestView) -> Result<(), Fault> {
         request.state.set(PendingSubscriptions::default());
-        let Some(url) = callback_url(request) else {
+        let Some(url) = callback_url(request)? else {
             return Ok(());
         };
         let is_signed = |caller: &Arc<Caller>| !caller.webhook_secrets.is_empty();
@@ -120,17 +136,23 @@ impl CallbacksFilter {
             caller,
             channel: &channel.name,
             url: requested.map(|RequestedCallback(url)| url.as_str()),
+            signed_only: self.mode == CallbackMode::SignedOnly,
             format: self.format,
             called_back,
             create_within: channel.timeouts.total,
             polled_until_ms: now_ms + expires_after(request) * 1_000 + MARGIN_MS,
         };
-        self.records
-            .subscribe(&token, &new)
-            .await
-            .map_err(not_subscribed)?;
+        match (self.records.subscribe(&token, &new).await, new.url) {
+            (Ok(()), _) => {}
+            (Err(refusal), Some(_)) => return Err(not_subscribed(refusal)),
+            // The caller did not request callbacks: the task is created without them.
+            (Err(refusal), None) => {
+                tracing::debug!(id = &*request.id, %refusal, "task created without callbacks");
+                return Ok(());
+            }
+        }
         if let Some(pending) = request.state.get::<PendingSubscriptions>() {
-            pending.push(token.nonce.clone());
+            pending.push(&channel.name, &token.nonce);
         }
         if let Some(public_url) = self.public_url.as_ref().filter(|_| called_back) {
             let url = public_url.join(&format!("{CALLBACK_PATH}{}", token.seal(keys)));
@@ -147,12 +169,12 @@ impl CallbacksFilter {
         let Some(id) = request.info.response_id.as_deref() else {
             return;
         };
-        let pending = request.state.get::<PendingSubscriptions>();
-        let Some(nonce) = pending.and_then(PendingSubscriptions::take_last) else {
-            return;
-        };
         let keys = self.tasks.keys.as_ref();
         let Some(task) = keys.and_then(|keys| keys.open(id).ok()) else {
+            return;
+        };
+        let pending = request.state.get::<PendingSubscriptions>();
+        let Some(nonce) = pending.and_then(|pending| pending.take_of(&task.channel)) else {
             return;
         };
         match self.records.bind(&nonce, id, &task).await {
@@ -170,11 +192,21 @@ impl CallbacksFilter {
     }
 }
 
-/// The caller's URL; an empty one is none.
-fn callback_url(request: &RequestView) -> Option<String> {
-    let root = request.body.document()?.root();
-    let url = root.get(CALLBACK_URL)?.as_str()?;
-    (!url.is_empty()).then(|| url.into_owned())
+/// The caller's URL; an empty one and `null` are none.
+///
+/// # Errors
+/// It is no text.
+fn callback_url(request: &RequestView) -> Result<Option<String>, Fault> {
+    let document = request.body.document();
+    let node = document.and_then(|document| document.root().get(CALLBACK_URL));
+    let Some(node) = node.filter(|node| !node.is_null()) else {
+        return Ok(None);
+    };
+    match node.as_str() {
+        Some(url) if url.is_empty() => Ok(None),
+        Some(url) => Ok(Some(url.into_owned())),
+        None => Err(refused("expected a URL as a string")),
+    }
 }
 
 /// The seconds after which the provider ends the task.

@@ -79,7 +79,7 @@ impl MapTaskFilter {
         });
         let report = match self
             .polls
-            .status_now(&polled.status_query, subrequest)
+            .status_now(&polled.status_query, subrequest, 2)
             .await
         {
             Ok(report) => report,

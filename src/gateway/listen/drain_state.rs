@@ -1,8 +1,10 @@
-//! The drain state of the process: accepting, closed to callers, closed to admins, aborted.
+//! The drain state of the process: accepting, closed to callers, closed to admins, aborted, ending.
 
 use pingora_core::server::ShutdownWatch;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 /// How far the process has drained. A stage that is reached is never reset.
 pub struct DrainState {
@@ -10,6 +12,9 @@ pub struct DrainState {
     closed_to_callers: watch::Sender<bool>,
     admin_closed: watch::Sender<bool>,
     over: watch::Sender<bool>,
+    /// No request is in flight any more; work in the background is to end.
+    ending: watch::Sender<bool>,
+    background_ended: watch::Sender<bool>,
     /// The value of `over`, for frequent reads.
     is_over: AtomicBool,
 }
@@ -22,6 +27,8 @@ impl DrainState {
             closed_to_callers: stage(),
             admin_closed: stage(),
             over: stage(),
+            ending: stage(),
+            background_ended: stage(),
             is_over: AtomicBool::new(false),
         }
     }
@@ -45,6 +52,21 @@ impl DrainState {
     pub fn abort_requests(&self) {
         self.is_over.store(true, Ordering::Release);
         self.over.send_replace(true);
+    }
+
+    /// Has the work in the background end, and waits for it no longer than `within`.
+    pub async fn end_background(&self, within: Duration) {
+        self.ending.send_replace(true);
+        let _ = timeout(within, until_set(self.background_ended.subscribe())).await;
+    }
+
+    pub(in crate::gateway) fn ending(&self) -> ShutdownWatch {
+        self.ending.subscribe()
+    }
+
+    /// Notes that the work in the background has ended.
+    pub(in crate::gateway) fn background_ended(&self) {
+        self.background_ended.send_replace(true);
     }
 
     pub(super) fn accept(&self) {

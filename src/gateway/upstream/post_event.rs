@@ -15,6 +15,8 @@ use tokio::time::timeout;
 
 /// How long a receiver may take to respond.
 const WITHIN: Duration = Duration::from_secs(15);
+/// How long the body of its response is read.
+const BODY_WITHIN: Duration = Duration::from_secs(1);
 /// Maximum number of bytes of a response that are read; its content does not matter.
 const RESPONSE_BYTES_MAX: usize = 64 << 10;
 
@@ -30,7 +32,9 @@ impl DeliveryClient for HttpFileFetcher {
 
     fn receiver_of(&self, url: &str) -> Option<String> {
         let target = FetchUrl::parse(url).ok()?;
-        Some(format!("{}:{}", target.host, target.port))
+        // All spellings of a name are one receiver.
+        let host = target.host.trim_end_matches('.').to_ascii_lowercase();
+        Some(format!("{host}:{}", target.port))
     }
 }
 
@@ -61,7 +65,8 @@ async fn post(
         status: head.status,
         retry_after: retry_after::from_headers(&head.headers, SystemTime::now()),
     };
-    // A receiver whose response cannot be written may take the event for undelivered.
-    CollectedBody::read(&mut session, 0, RESPONSE_BYTES_MAX).await;
+    // A receiver whose response cannot be written may take the event for undelivered; how its body ends does not matter.
+    let body = CollectedBody::read(&mut session, 0, RESPONSE_BYTES_MAX);
+    let _ = timeout(BODY_WITHIN, body).await;
     Ok(response)
 }

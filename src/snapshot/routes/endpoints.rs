@@ -1,6 +1,8 @@
-//! The endpoint of each protocol for requests with a model, as a hint for callers who used the wrong path.
+//! What the routes offer as a whole, found before their filters are built: the endpoint of each protocol for requests
+//! with a model, as a hint for callers who used the wrong path, and the endpoint for callbacks of providers.
 
 use super::USE_DEPTH_MAX;
+use crate::callbacks::CALLBACK_PATH;
 use crate::config::routes::{ChainStepConfig, RouteConfig};
 use crate::filter::descriptor::{FilterProvision, ModelEndpoint};
 use crate::filter::registry;
@@ -18,7 +20,7 @@ pub(in crate::snapshot) fn endpoints(
         let mut patterns = route.r#match.0.iter().map(String::as_str);
         let literal = patterns.find(|pattern| !pattern.contains('{'));
         if let (Some(protocol), Some(pattern)) = (route.protocol, literal)
-            && routes_models(&route.request, chains, 0)
+            && has_provider(&route.request, FilterProvision::Model, chains, 0)
         {
             let known = shortest.entry(protocol).or_insert(pattern);
             if pattern.len() < known.len() {
@@ -33,20 +35,34 @@ pub(in crate::snapshot) fn endpoints(
     shortest.into_iter().map(endpoint).collect()
 }
 
-fn routes_models(
+/// Whether a route receives callbacks of providers at the path that they are given.
+pub(in crate::snapshot) fn receive_callbacks(
+    routes: &[RouteConfig],
+    chains: &BTreeMap<String, Vec<ChainStepConfig>>,
+) -> bool {
+    let wanted = FilterProvision::Callbacks;
+    routes.iter().any(|route| {
+        let mut patterns = route.r#match.0.iter();
+        patterns.any(|pattern| pattern.contains(CALLBACK_PATH))
+            && has_provider(&route.request, wanted, chains, 0)
+    })
+}
+
+fn has_provider(
     steps: &[ChainStepConfig],
+    wanted: FilterProvision,
     chains: &BTreeMap<String, Vec<ChainStepConfig>>,
     depth: usize,
 ) -> bool {
     steps.iter().any(|step| match step {
         ChainStepConfig::Filter { name, .. } => {
-            registry::find(name).is_some_and(|kind| kind.provides(FilterProvision::Model))
+            registry::find(name).is_some_and(|kind| kind.provides(wanted))
         }
         ChainStepConfig::Use(name) => {
             depth < USE_DEPTH_MAX
                 && chains
                     .get(name)
-                    .is_some_and(|chain| routes_models(chain, chains, depth + 1))
+                    .is_some_and(|chain| has_provider(chain, wanted, chains, depth + 1))
         }
     })
 }

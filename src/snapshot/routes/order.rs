@@ -129,7 +129,8 @@ impl FilterOrderCheck<'_> {
                     | FilterProvision::Limits
                     | FilterProvision::Reply
                     | FilterProvision::PathToken
-                    | FilterProvision::CreateRecord => false,
+                    | FilterProvision::CreateRecord
+                    | FilterProvision::Callbacks => false,
                 })
         })
     }
@@ -185,7 +186,8 @@ fn ways_to_a_channel() -> String {
             | FilterProvision::Model
             | FilterProvision::Limits
             | FilterProvision::PathToken
-            | FilterProvision::CreateRecord => None,
+            | FilterProvision::CreateRecord
+            | FilterProvision::Callbacks => None,
         })
     });
     let ways: Vec<String> = ways.collect();

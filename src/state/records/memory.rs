@@ -1,6 +1,6 @@
 //! Records in memory: they end with the process.
 
-use super::{InsertResult, Record, RecordContent, RecordKind, RecordStore};
+use super::{InsertResult, Record, RecordContent, RecordCount, RecordKind, RecordStore};
 use crate::state::StoreFuture;
 use crate::state::clock::Clock;
 use crate::state::lock::lock;
@@ -92,6 +92,17 @@ impl RecordStore for MemoryRecords {
 
     fn due(&self, kind: RecordKind, now_ms: u64, limit: usize) -> StoreFuture<'_, Vec<Record>> {
         StoreFuture::Ready(Ok(self.with_table(kind, |table| table.due(now_ms, limit))))
+    }
+
+    fn count(&self, kind: RecordKind) -> StoreFuture<'_, RecordCount> {
+        StoreFuture::Ready(Ok(self.with_table(kind, |table| {
+            let due = table.by_due.iter();
+            let due = due.filter_map(|(_, key)| table.by_key.get(key));
+            RecordCount {
+                count: table.by_key.len() as u64,
+                first_expiry_ms: due.map(|record| record.content.expires_ms).min(),
+            }
+        })))
     }
 
     fn list<'a>(

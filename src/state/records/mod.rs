@@ -27,6 +27,8 @@ pub enum RecordKind {
     Subscription,
     /// One event that waits for its delivery to a caller.
     Delivery,
+    /// One event that could not be delivered.
+    DeadLetter,
     /// An object of the media store.
     MediaObject,
     /// A caller's use of an object of the media store.
@@ -54,6 +56,15 @@ pub struct Record {
     /// Changes with each replacement.
     pub version: u64,
     pub content: RecordContent,
+}
+
+/// How many records of a kind there are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecordCount {
+    /// May include some that have expired.
+    pub count: u64,
+    /// When the first of those expires that may become due, in Unix milliseconds; Redis looks at the earliest due only.
+    pub first_expiry_ms: Option<u64>,
 }
 
 /// The result of an insertion.
@@ -104,6 +115,9 @@ pub trait RecordStore: Send + Sync {
     /// Records that are due at `now_ms`, the earliest first, at most `limit`.
     fn due(&self, kind: RecordKind, now_ms: u64, limit: usize) -> StoreFuture<'_, Vec<Record>>;
 
+    /// Counts the records of a kind without reading their values.
+    fn count(&self, kind: RecordKind) -> StoreFuture<'_, RecordCount>;
+
     /// Records in the order of their keys, from the first after `after`, at most `limit`.
     fn list<'a>(
         &'a self,
@@ -119,6 +133,7 @@ impl RecordKind {
         Self::PaidCreate,
         Self::Subscription,
         Self::Delivery,
+        Self::DeadLetter,
         Self::MediaObject,
         Self::MediaUse,
         Self::FileCopy,
@@ -131,6 +146,7 @@ impl RecordKind {
             Self::PaidCreate => "paid_create",
             Self::Subscription => "subscription",
             Self::Delivery => "delivery",
+            Self::DeadLetter => "dead_letter",
             Self::MediaObject => "media_object",
             Self::MediaUse => "media_use",
             Self::FileCopy => "file_copy",

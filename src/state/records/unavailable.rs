@@ -1,6 +1,6 @@
 //! Records of a store that could not be opened: every operation fails.
 
-use super::{InsertResult, Record, RecordContent, RecordKind, RecordStore};
+use super::{InsertResult, Record, RecordContent, RecordCount, RecordKind, RecordStore};
 use crate::state::{StoreFuture, StoreUnavailable};
 
 /// Takes the place of records that cannot be used. Memory must not: paid work would be forgotten without an error.
@@ -41,6 +41,10 @@ impl RecordStore for UnavailableRecords {
     }
 
     fn due(&self, _: RecordKind, _: u64, _: usize) -> StoreFuture<'_, Vec<Record>> {
+        unavailable()
+    }
+
+    fn count(&self, _: RecordKind) -> StoreFuture<'_, RecordCount> {
         unavailable()
     }
 

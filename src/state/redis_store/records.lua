@@ -5,6 +5,7 @@
 -- records that have expired are removed as they are met.
 local base, operation = KEYS[1], ARGV[1]
 local CLEANED_AT_ONCE = 10
+local EXPIRIES_READ = 100
 local now = now_ms()
 
 local function owners(owner) return base .. ':owner:' .. owner end
@@ -100,6 +101,16 @@ function operations.due(until_ms, limit)
     return first_page(function()
         return redis.call('ZRANGEBYSCORE', base .. ':due', '-inf', until_ms, 'LIMIT', 0, limit)
     end)
+end
+
+-- The number of records, and when the first of those expires that are due first.
+function operations.count()
+    local first = ''
+    for _, key in ipairs(redis.call('ZRANGE', base .. ':due', 0, EXPIRIES_READ - 1)) do
+        local expires = redis.call('HGET', base .. ':record:' .. key, 'expires')
+        if expires and (first == '' or tonumber(expires) < tonumber(first)) then first = expires end
+    end
+    return { tostring(redis.call('ZCARD', base .. ':keys')), first }
 end
 
 function operations.list(after, limit)

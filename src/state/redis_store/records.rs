@@ -2,7 +2,9 @@
 
 use super::RedisStoreInner;
 use crate::state::health::StoreOperation;
-use crate::state::records::{InsertResult, Record, RecordContent, RecordKind, RecordStore};
+use crate::state::records::{
+    InsertResult, Record, RecordContent, RecordCount, RecordKind, RecordStore,
+};
 use crate::state::{StoreFuture, StoreUnavailable};
 use bytes::Bytes;
 use redis::Cmd;
@@ -71,6 +73,19 @@ impl RecordStore for RedisStoreInner {
         let mut command = self.record_command(kind, "due");
         command.arg(now_ms).arg(limit);
         self.run(command, records)
+    }
+
+    fn count(&self, kind: RecordKind) -> StoreFuture<'_, RecordCount> {
+        let command = self.record_command(kind, "count");
+        self.run(command, |texts| {
+            let [count, first_expiry] = texts else {
+                return None;
+            };
+            Some(RecordCount {
+                count: number(count)?,
+                first_expiry_ms: number(first_expiry),
+            })
+        })
     }
 
     fn list<'a>(

@@ -1,6 +1,6 @@
 //! The table of records in the state file, and the statements on it.
 
-use crate::state::records::{InsertResult, Record, RecordContent, RecordKind};
+use crate::state::records::{InsertResult, Record, RecordContent, RecordCount, RecordKind};
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
@@ -95,6 +95,20 @@ impl SqlRecordTable<'_> {
                 self.now_ms,
                 limit.cast_signed()
             ],
+        )
+    }
+
+    /// Counts by an index, which has all that is needed.
+    pub fn count(&self, kind: RecordKind) -> rusqlite::Result<RecordCount> {
+        self.connection.query_row(
+            "SELECT count(*), min(expires_ms) FROM records WHERE kind = ?1 AND expires_ms > ?2",
+            params![kind.name(), self.now_ms],
+            |row| {
+                Ok(RecordCount {
+                    count: row.get::<_, i64>(0)?.cast_unsigned(),
+                    first_expiry_ms: row.get::<_, Option<i64>>(1)?.map(i64::cast_unsigned),
+                })
+            },
         )
     }
 

@@ -5,7 +5,7 @@ use super::record_table::{SqlRecordTable, TABLE};
 use crate::state::calendar::unix_ms;
 use crate::state::health::{StoreCounters, StoreOperation};
 use crate::state::records::{
-    InsertResult, OPERATION_TIMEOUT, Record, RecordContent, RecordKind, RecordStore,
+    InsertResult, OPERATION_TIMEOUT, Record, RecordContent, RecordCount, RecordKind, RecordStore,
 };
 use crate::state::{StoreFuture, StoreUnavailable};
 use rusqlite::{Connection, TransactionBehavior};
@@ -138,6 +138,10 @@ impl RecordStore for SqliteRecords {
 
     fn due(&self, kind: RecordKind, now_ms: u64, limit: usize) -> StoreFuture<'_, Vec<Record>> {
         self.run(move |table| table.due(kind, now_ms, limit))
+    }
+
+    fn count(&self, kind: RecordKind) -> StoreFuture<'_, RecordCount> {
+        self.run(move |table| table.count(kind))
     }
 
     fn list<'a>(

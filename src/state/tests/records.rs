@@ -31,6 +31,7 @@ behaviours![
     due_records_come_in_order,
     records_are_listed_by_key_page_by_page,
     an_owner_has_a_limited_number_of_records,
+    records_are_counted,
 ];
 
 /// A key that no other test uses, so that tests can share a store.
@@ -208,4 +209,23 @@ async fn an_owner_has_a_limited_number_of_records(records: &dyn RecordStore) {
         insert(&key(), &ann).await,
         InsertResult::Inserted { .. }
     ));
+}
+
+async fn records_are_counted(records: &dyn RecordStore) {
+    let (kind, ann) = (RecordKind::DeadLetter, caller());
+    let before = records.count(kind).get().await.unwrap().count;
+    let expires_ms = unix_ms() + HOUR_MS / 2;
+    let dues = [None, Some(unix_ms())];
+    for due_ms in dues {
+        let content = RecordContent {
+            due_ms,
+            expires_ms,
+            ..content(&ann, "")
+        };
+        let inserted = records.insert(kind, &key(), content, OWNER_MAX).get().await;
+        assert!(matches!(inserted.unwrap(), InsertResult::Inserted { .. }));
+    }
+    let counted = records.count(kind).get().await.unwrap();
+    assert_eq!(counted.count, before + 2);
+    assert_eq!(counted.first_expiry_ms, Some(expires_ms));
 }

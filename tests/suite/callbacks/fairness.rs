@@ -1,0 +1,107 @@
+//! Callers and receivers that do not delay the deliveries of others.
+
+use crate::harness::receiver::{CallbackSetup, create_with_callback};
+use crate::harness::request::BOB;
+use crate::harness::video::{GENERIC, create_body};
+use crate::harness::{Request, ScriptedProvider, ScriptedResponse, eventually};
+use serde_json::json;
+use std::time::{Duration, Instant};
+
+const HANGING: usize = 10;
+const TASKS_EACH: usize = 9;
+
+#[tokio::test]
+async fn a_caller_with_many_receivers_that_hang_delays_no_other() {
+    let setup = CallbackSetup::start("queue=2s;run=5m").await;
+    let mut hanging = Vec::new();
+    for _ in 0..HANGING {
+        let wait = vec![ScriptedResponse::Wait(Duration::from_secs(60))];
+        hanging.push(ScriptedProvider::start(wait).await);
+    }
+    for receiver in &hanging {
+        for _ in 0..TASKS_EACH {
+            let url = format!("http://{}/x", receiver.address);
+            create_with_callback(&setup.gateway, GENERIC, "demo-video-a", &url).await;
+        }
+    }
+    let attempts = || -> usize { hanging.iter().map(|one| one.requests().len()).sum() };
+    eventually("all places of a caller are taken", async || {
+        (attempts() >= 64).then_some(())
+    })
+    .await;
+    let mut body = create_body(GENERIC, "demo-video-a");
+    body["callback_url"] = json!(setup.receiver.url("/bob"));
+    let request = Request::post(GENERIC, body.to_string()).key(BOB);
+    let made = setup.gateway.ask(&request).await;
+    assert_eq!(made.status, 200, "{}", made.text());
+    let began = Instant::now();
+    setup.receiver.wait_for(1).await;
+    let delivered_after = began.elapsed();
+    println!(
+        "callbacks: {} attempts at {HANGING} hanging receivers of one caller; the event of another after {delivered_after:?}, {:?} of it in the queue of the provider",
+        attempts(),
+        Duration::from_secs(2)
+    );
+    assert!(
+        delivered_after < Duration::from_secs(5),
+        "{delivered_after:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_response_without_an_end_is_a_delivery() {
+    let setup = CallbackSetup::start("queue=1s;run=5m").await;
+    let unfinished = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n";
+    setup.receiver.0.next(vec![
+        ScriptedResponse::Send(unfinished.into()),
+        ScriptedResponse::Wait(Duration::from_secs(60)),
+    ]);
+    setup.create(GENERIC, "demo-video-a").await;
+    setup.receiver.wait_for(1).await;
+    eventually("the delivery is counted", async || {
+        let metrics = setup.gateway.metrics().await;
+        let count = |outcome| metrics.sum("headgate_deliveries_total", &[("outcome", outcome)]);
+        assert_eq!(count("retried"), 0.0);
+        (count("delivered") == 1.0).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_end_that_is_called_back_during_a_query_is_delivered_at_once() {
+    let setup = CallbackSetup::start("queue=100ms;run=300ms;slow_query=700ms").await;
+    setup.create(GENERIC, "demo-video-a").await;
+    let began = Instant::now();
+    eventually("the end", async || {
+        let events = setup.receiver.events();
+        events
+            .iter()
+            .any(|event| event.json()["status"] == "succeeded")
+            .then_some(())
+    })
+    .await;
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test]
+async fn a_callback_url_is_a_text_or_none() {
+    let setup = CallbackSetup::start("queue=5m").await;
+    for (url, status) in [
+        (json!(null), 200),
+        (json!(""), 200),
+        (json!(7), 400),
+        (json!(["x"]), 400),
+    ] {
+        let mut body = create_body(GENERIC, "demo-video-a");
+        body["callback_url"] = url.clone();
+        let made = setup
+            .gateway
+            .ask(&Request::post(GENERIC, body.to_string()))
+            .await;
+        assert_eq!(made.status, status, "{url}: {}", made.text());
+    }
+}
