@@ -106,7 +106,7 @@ end
 -- The number of records, and when the first of those expires that are due first.
 function operations.count()
     local first = ''
-    for _, key in ipairs(redis.call('ZRANGE', base .. ':due', 0, EXPIRIES_READ - 1)) do
+    for _, key in ipairs(redis.call('ZRANGEBYSCORE', base .. ':due', '-inf', '+inf', 'LIMIT', 0, EXPIRIES_READ)) do
         local expires = redis.call('HGET', base .. ':record:' .. key, 'expires')
         if expires and (first == '' or tonumber(expires) < tonumber(first)) then first = expires end
     end
