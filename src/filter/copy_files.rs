@@ -6,6 +6,7 @@ use super::descriptor::{
 };
 use super::view::{RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult, ResponseBodyAccess};
+use crate::catalog::images::ImageBodyFormat;
 use crate::media::{FileCopy, MediaStore, MediaStoreError, content_type_of, off_workers, within};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -24,7 +25,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     side: ChainSide::Request,
     placement: FilterPlacement {
         after: &["route_model"],
-        before: &["follow_ids", "idempotency", "map_images"],
+        before: &["follow_ids", "map_images"],
         needs: &[FilterPrerequisite::Caller],
         reason: ", so that ids of copied files bind a request to no channel",
         ..FilterPlacement::ANYWHERE
@@ -160,7 +161,7 @@ impl CopyFilesFilter {
         Ok(FilterAction::Continue)
     }
 
-    /// Finds the copies of files that are not all on one channel of the model.
+    /// Finds the copies of files that are not all on one channel of the model which takes ids.
     async fn find_copies(
         &self,
         request: &mut RequestView,
@@ -212,7 +213,12 @@ impl CopyFilesFilter {
             .destination
             .iter()
             .flat_map(|destination| destination.candidates.iter());
-        candidates.any(|candidate| Some(&candidate.channel.name) == first.as_ref())
+        candidates.any(|candidate| {
+            let channel = &candidate.channel;
+            // A form has no place for an id.
+            Some(&channel.name) == first.as_ref()
+                && channel.image_edits.body != ImageBodyFormat::Multipart
+        })
     }
 }
 

@@ -90,6 +90,8 @@ pub enum FilterProvision {
     CreateRecord,
     /// Reception of callbacks of providers.
     Callbacks,
+    /// The files of the media store, by their URLs.
+    Media,
 }
 
 /// What the configuration provides for building filters.
@@ -112,6 +114,8 @@ pub struct BuildContext<'a> {
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     /// Whether a route receives callbacks of providers.
     pub receives_callbacks: bool,
+    /// Whether a route serves the files of the media store.
+    pub serves_media: bool,
     /// Name of the route whose chain is built.
     pub route: &'a str,
     /// Its protocol.

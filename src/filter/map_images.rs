@@ -56,6 +56,7 @@ impl MapImagesFilter {
         // Tokens in the gateway's own URLs are encrypted.
         let has_keys = context.tasks.keys.is_some();
         let hosting = hosting.filter(|_| has_keys || context.media.is_presigned());
+        MediaHosting::warn_of_missing_route(context);
         let mut channels = context.catalog.channels();
         let wanting = channels
             .find(|channel| channel.image_edits.body == ImageBodyFormat::JsonWithUrls)

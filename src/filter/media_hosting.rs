@@ -22,9 +22,11 @@ pub struct MediaHosting {
 }
 
 impl MediaHosting {
-    /// `None` if nobody could reach the files: the gateway has no public URL, and URLs do not lead to a bucket.
+    /// `None` if nobody could reach the files: URLs do not lead to a bucket, and the gateway has no public URL or no
+    /// route that serves them.
     pub fn from_context(context: &BuildContext<'_>) -> Option<Self> {
-        if context.public_url.is_none() && !context.media.is_presigned() {
+        let is_served = context.public_url.is_some() && context.serves_media;
+        if !is_served && !context.media.is_presigned() {
             return None;
         }
         Some(Self {
@@ -32,6 +34,16 @@ impl MediaHosting {
             tasks: context.tasks.clone(),
             public_url: context.public_url.cloned(),
         })
+    }
+
+    /// Warns if files would have URLs, were there a route that serves them.
+    pub fn warn_of_missing_route(context: &BuildContext<'_>) {
+        if context.public_url.is_some() && !context.serves_media && !context.media.is_presigned() {
+            context.warn(
+                InvalidSettings::new("no route serves stored media, so that they have no URLs")
+                    .hint("add a route with `match: GET|HEAD /_headgate/media/{token}` and `request: [serve_media]`"),
+            );
+        }
     }
 
     /// Warns of settings by which files could not be stored, or would be lost.

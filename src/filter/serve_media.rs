@@ -23,7 +23,11 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     summary: "Serves the files of `store_media` to whoever has their URL, which is signed and expires.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        provides: &[FilterProvision::Reply, FilterProvision::PathToken],
+        provides: &[
+            FilterProvision::Reply,
+            FilterProvision::PathToken,
+            FilterProvision::Media,
+        ],
         ..FilterPlacement::ANYWHERE
     },
     settings: None,

@@ -46,12 +46,14 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             );
         }
         let hosting = MediaHosting::from_context(context);
-        if hosting.is_none() {
+        MediaHosting::warn_of_missing_route(context);
+        if hosting.is_none() && context.public_url.is_none() {
             context.warn(
                 InvalidSettings::new("without `server.public_url`, data URIs that the provider does not take get 400")
                     .hint("set `server.public_url` to the URL by which providers reach this gateway, or `media.s3` with `presigned: true`"),
             );
-        } else {
+        }
+        if hosting.is_some() {
             MediaHosting::warn_of_settings(context);
         }
         Ok(Arc::new(StoreMediaFilter {
@@ -179,7 +181,9 @@ fn not_available(found: &FoundDataUri, has_url: bool) -> Fault {
     );
     let missing = match has_url {
         true => "the kind is neither in `hosted` nor in `inline` of the family's `media`",
-        false => "`server.public_url` is not set, so that the gateway has no URL for stored media",
+        false => {
+            "stored media have no URLs: set `server.public_url` and add a route with `serve_media`, or set `media.s3` with `presigned: true`"
+        }
     };
     Fault::new(FaultKind::Invalid, message)
         .param(param)

@@ -125,8 +125,15 @@ impl MediaCounters {
         }
     }
 
-    pub(super) fn set_totals(&self, totals: StoredTotals) {
-        self.objects.store(totals.objects, Ordering::Relaxed);
-        self.bytes.store(totals.bytes, Ordering::Relaxed);
+    /// Sets the totals to what was counted since they were `before`. What this process changed meanwhile stays added;
+    /// where it is in the count too, the next count corrects it.
+    pub(super) fn correct_totals(&self, before: StoredTotals, counted: StoredTotals) {
+        let correct = |counter: &AtomicU64, before: u64, counted: u64| {
+            let _ = counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |now| {
+                Some((now + counted).saturating_sub(before))
+            });
+        };
+        correct(&self.objects, before.objects, counted.objects);
+        correct(&self.bytes, before.bytes, counted.bytes);
     }
 }

@@ -7,6 +7,7 @@ use super::content::{ContentDigest, ContentHasher, ContentInfo, pieces_of};
 use super::error::MediaStoreError;
 use super::object::{StoredObject, random_write};
 use super::reader::ObjectReader;
+use super::shared::CopyMemoryPermit;
 use super::store::MediaStore;
 use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{InsertResult, RecordContent, RecordKind};
@@ -46,6 +47,8 @@ impl FileCopy {
 impl MediaStore {
     /// Copies a file that was uploaded for `owner` and has the id `id` at its provider.
     ///
+    /// It goes on if nobody waits for it any longer.
+    ///
     /// # Errors
     /// The copy could not be stored; its object, if there is one, expires.
     pub async fn copy_file(
@@ -55,29 +58,64 @@ impl MediaStore {
         content: Bytes,
         content_type: &str,
     ) -> Result<(), MediaStoreError> {
+        let (store, owner, id) = (self.clone(), owner.clone(), id.to_owned());
+        let content_type = content_type.to_owned();
+        let copying = tokio::spawn(async move {
+            let copied = store.copy_to_end(&owner, &id, content, content_type);
+            copied.await
+        });
+        copying.await.map_err(|_| MediaStoreError::ContentChanged)?
+    }
+
+    async fn copy_to_end(
+        self: &Arc<Self>,
+        owner: &Arc<str>,
+        id: &str,
+        content: Bytes,
+        content_type: String,
+    ) -> Result<(), MediaStoreError> {
         let (size, pieces) = (content.len() as u64, pieces_of(content.clone()));
         let digest = spawn_blocking(move || salted_digest(&content)).await;
         let digest = digest.map_err(|_| MediaStoreError::ContentChanged)?;
         let info = ContentInfo {
             digest,
             size,
-            content_type: content_type.to_owned(),
+            content_type,
         };
-        self.put(owner, &info, pieces).await?;
+        // The record is first, so that a removal finds whatever is stored.
+        let key = record_key(owner, id);
+        self.record_copy(owner, &key, &info).await?;
+        if let Err(error) = self.put(owner, &info, pieces).await {
+            self.remove_file_copy(owner, id).await?;
+            return Err(error);
+        }
+        let record = self.state.records().get(RecordKind::FileCopy, &key);
+        match record.get().await? {
+            Some(_) => Ok(()),
+            // It was removed before its object had a record.
+            None => self.discard_copy(owner, digest).await,
+        }
+    }
+
+    async fn record_copy(
+        &self,
+        owner: &Arc<str>,
+        key: &str,
+        info: &ContentInfo,
+    ) -> Result<(), MediaStoreError> {
         let record = FileCopyRecord {
-            digest: *digest.bytes(),
-            content_type: info.content_type,
+            digest: *info.digest.bytes(),
+            content_type: info.content_type.clone(),
         };
-        let (key, content) = (record_key(owner, id), self.copy_content(owner, &record));
-        let records = self.state.records();
+        let (content, records) = (self.copy_content(owner, &record), self.state.records());
         let limit = self.settings.limits.objects_per_caller;
-        let inserted = records.insert(RecordKind::FileCopy, &key, content.clone(), limit);
+        let inserted = records.insert(RecordKind::FileCopy, key, content.clone(), limit);
         match inserted.get().await? {
             InsertResult::Inserted { .. } => Ok(()),
             InsertResult::OwnerFull => Err(MediaStoreError::OwnerFull),
             // The provider gave out an id for the second time.
             InsertResult::Exists(known) => {
-                let replaced = records.replace(RecordKind::FileCopy, &key, known.version, content);
+                let replaced = records.replace(RecordKind::FileCopy, key, known.version, content);
                 replaced.get().await?.ok_or(MediaStoreError::Busy)?;
                 Ok(())
             }
@@ -115,12 +153,24 @@ impl MediaStore {
         // Another request may have renewed the record meanwhile.
         let content = self.copy_content(owner, &record);
         let renewed = records.replace(RecordKind::FileCopy, &key, found.version, content);
-        renewed.get().await?;
+        if renewed.get().await?.is_none() {
+            let record = records.get(RecordKind::FileCopy, &key).get().await?;
+            if record.is_none() {
+                // The file was deleted meanwhile.
+                self.end_use(owner, info.digest).await?;
+                return Ok(None);
+            }
+        }
         Ok(Some(FileCopy {
             id: id.to_owned(),
             content_type: record.content_type,
             object,
         }))
+    }
+
+    /// Waits until a request may take `bytes` of memory for copies that it sends; `None` if others keep it for 30 s.
+    pub async fn admit_copies(&self, bytes: u64) -> Option<CopyMemoryPermit> {
+        self.shared.admit_copies(bytes).await
     }
 
     /// Opens a copy; `None` if its content is not there.
@@ -152,8 +202,7 @@ impl MediaStore {
             };
             if let Ok(record) = serde_json::from_slice::<FileCopyRecord>(&found.content.value) {
                 let digest = ContentDigest::new(record.digest);
-                self.discard(digest).await?;
-                self.end_use(owner, digest).await?;
+                self.discard_copy(owner, digest).await?;
             }
             let removed = records.remove(RecordKind::FileCopy, &key, found.version);
             if removed.get().await? {
@@ -161,6 +210,15 @@ impl MediaStore {
             }
         }
         Err(MediaStoreError::Busy)
+    }
+
+    async fn discard_copy(
+        &self,
+        owner: &Arc<str>,
+        digest: ContentDigest,
+    ) -> Result<(), MediaStoreError> {
+        self.discard(digest).await?;
+        self.end_use(owner, digest).await
     }
 
     fn copy_content(&self, owner: &Arc<str>, record: &FileCopyRecord) -> RecordContent {
@@ -248,6 +306,7 @@ mod tests {
         for (id, left) in [("file-1", 3), ("file-1", 3), ("file-2", 2)] {
             store.remove_file_copy(&owner, id).await.unwrap();
             assert_eq!(directory.files(), left);
+            assert_eq!(store.shared.counters.totals().objects, left as u64);
             assert!(store.file_copy(&owner, id).await.unwrap().is_none());
         }
         store

@@ -25,7 +25,7 @@ impl MediaStore {
     /// # Errors
     /// The records or objects are unreachable; the rest remains for the next round.
     pub async fn remove_leftovers(&self) -> Result<usize, MediaStoreError> {
-        let mut removed = 0;
+        let (mut removed, mut failed) = (0, None);
         for number in 0..=u8::MAX {
             let folder = format!("{number:02x}");
             for (name, found) in self.storage.list(&folder).await? {
@@ -33,7 +33,11 @@ impl MediaStore {
                 let age = modified.elapsed().unwrap_or_default();
                 if self.is_leftover(&name, age).await? {
                     let location = Path::from(format!("{folder}/{name}"));
-                    self.storage.delete(&location).await?;
+                    // One object that cannot be removed does not keep the others.
+                    if let Err(error) = self.storage.delete(&location).await {
+                        failed = Some(error);
+                        continue;
+                    }
                     removed += 1;
                     let counters = &self.shared.counters;
                     counters.count_removal(RemovalReason::Leftover, found.size);
@@ -41,7 +45,10 @@ impl MediaStore {
             }
             removed += self.remove_unfinished_files(&folder).await?;
         }
-        Ok(removed)
+        match failed {
+            Some(error) => Err(error),
+            None => Ok(removed),
+        }
     }
 
     async fn is_leftover(&self, name: &str, age: Duration) -> Result<bool, MediaStoreError> {
@@ -86,10 +93,12 @@ fn unfinished_files_removed(folder: &PathBuf) -> io::Result<usize> {
         if written.and_then(|(name, _)| key_in_name(name)).is_none() {
             continue;
         }
-        let modified = entry.metadata()?.modified()?;
+        // The writer may complete the file, or another gateway remove it, meanwhile.
+        let Ok(modified) = entry.metadata().and_then(|found| found.modified()) else {
+            continue;
+        };
         if modified.elapsed().unwrap_or_default() > SUPERSEDED_AGE {
-            remove_file(entry.path())?;
-            removed += 1;
+            removed += usize::from(remove_file(entry.path()).is_ok());
         }
     }
     Ok(removed)

@@ -53,5 +53,5 @@ pub use offload::{off_workers, within};
 pub use properties::MediaProperties;
 pub use reader::ObjectReader;
 pub use settings::{BucketSettings, MediaLimits, MediaLocation, MediaSettings};
-pub use shared::SharedMediaState;
+pub use shared::{CopyMemoryPermit, SharedMediaState};
 pub use store::MediaStore;

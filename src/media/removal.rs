@@ -9,8 +9,6 @@ use crate::state::records::{Record, RecordKind};
 
 /// Records that are read at a time.
 const PAGE: usize = 1000;
-/// How often objects are counted again because this process changed some meanwhile.
-const COUNTS_MAX: usize = 3;
 
 impl MediaStore {
     /// Removes what is due, and returns how many objects that were.
@@ -49,15 +47,9 @@ impl MediaStore {
     /// The records are unreachable.
     pub async fn count_objects(&self) -> Result<(), MediaStoreError> {
         let counters = &self.shared.counters;
-        for _ in 0..COUNTS_MAX {
-            let before = counters.totals();
-            let counted = self.counted_objects().await?;
-            // What this process changed meanwhile may be in the count or not.
-            if counters.totals() == before {
-                counters.set_totals(counted);
-                break;
-            }
-        }
+        let before = counters.totals();
+        let counted = self.counted_objects().await?;
+        counters.correct_totals(before, counted);
         Ok(())
     }
 
@@ -92,13 +84,17 @@ impl MediaStore {
         let Some(version) = marked.get().await? else {
             return Ok(false);
         };
+        self.count_removal_of(&known);
         self.storage.delete(&known.location(&found.key)).await?;
         let removed = records.remove(RecordKind::MediaObject, &found.key, version);
-        let is_removed = removed.get().await?;
-        if is_removed && known.state == ObjectState::Stored {
+        Ok(removed.get().await?)
+    }
+
+    /// Counts an object whose record was changed to one that is being removed.
+    pub(super) fn count_removal_of(&self, known: &ObjectRecord) {
+        if known.state == ObjectState::Stored {
             let counters = &self.shared.counters;
             counters.count_removal(RemovalReason::Expired, known.size);
         }
-        Ok(is_removed)
     }
 }

@@ -1,6 +1,6 @@
 //! Bodies of responses that are kept for retries. No URL leads to them.
 
-use super::content::{ContentDigest, ContentInfo};
+use super::content::{ContentDigest, ContentInfo, pieces_of};
 use super::error::MediaStoreError;
 use super::object::StoredObject;
 use super::reader::ObjectReader;
@@ -13,8 +13,6 @@ use tokio::time::timeout;
 
 /// How long a caller waits for its response because the body is being stored.
 const PUT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Bytes that are written at a time.
-const PIECE_BYTES: usize = 256 << 10;
 
 impl MediaStore {
     /// Stores the body of a response to a caller for at least `lifetime`. It counts apart from the files of its caller,
@@ -37,7 +35,8 @@ impl MediaStore {
             content_type: "application/octet-stream".into(),
         };
         let owner = format!("{caller}\u{1f}responses").into();
-        let put = self.put_for(&owner, &content, pieces(body), lifetime);
+        let turns = self.shared.response_writes.clone();
+        let put = self.put_for(&owner, &content, pieces_of(body), turns, lifetime);
         timeout(PUT_TIMEOUT, put)
             .await
             .map_err(|_| MediaStoreError::Busy)?
@@ -57,12 +56,4 @@ impl MediaStore {
             Some(_) | None => Ok(None),
         }
     }
-}
-
-fn pieces(body: Bytes) -> impl Iterator<Item = Bytes> + Send + 'static {
-    let mut rest = body;
-    std::iter::from_fn(move || {
-        let length = rest.len().min(PIECE_BYTES);
-        (length > 0).then(|| rest.split_to(length))
-    })
 }

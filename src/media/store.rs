@@ -15,7 +15,7 @@ use crate::state::records::{InsertResult, Record, RecordKind};
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, sleep, timeout_at};
 
 /// How long a request waits for its turn to write, and for another one that writes the same content.
@@ -63,21 +63,22 @@ impl MediaStore {
         content: &ContentInfo,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
     ) -> Result<StoredObject, MediaStoreError> {
-        let lifetime = self.settings.ttl;
-        self.put_for(owner, content, pieces, lifetime).await
+        let (turns, lifetime) = (self.shared.writes.clone(), self.settings.ttl);
+        self.put_for(owner, content, pieces, turns, lifetime).await
     }
 
-    /// The same for another time than the configured one.
+    /// The same with other `turns` to write, and for another time than the configured one.
     pub(super) async fn put_for(
         self: &Arc<Self>,
         owner: &Arc<str>,
         content: &ContentInfo,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        turns: Arc<Semaphore>,
         lifetime: Duration,
     ) -> Result<StoredObject, MediaStoreError> {
         let (store, owner, content) = (self.clone(), owner.clone(), content.clone());
         let storing = tokio::spawn(async move {
-            let stored = store.put_for_owner(&owner, &content, pieces, lifetime);
+            let stored = store.put_for_owner(&owner, &content, pieces, &turns, lifetime);
             let stored = stored.await;
             let outcome = match &stored {
                 Ok((_, outcome)) => *outcome,
@@ -141,11 +142,12 @@ impl MediaStore {
         owner: &Arc<str>,
         content: &ContentInfo,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        turns: &Arc<Semaphore>,
         lifetime: Duration,
     ) -> Result<(StoredObject, WriteOutcome), MediaStoreError> {
         let expires_s = (unix_ms() + whole_ms(lifetime)) / 1000;
         let recorded = self.record_use(owner, content, expires_s).await?;
-        let stored = self.put_once(content, expires_s, pieces).await;
+        let stored = self.put_once(content, expires_s, pieces, turns).await;
         if stored.is_err() {
             self.forget_use(owner, recorded, content.size).await;
         }
@@ -157,12 +159,13 @@ impl MediaStore {
         content: &ContentInfo,
         expires_s: u64,
         pieces: impl Iterator<Item = Bytes> + Send + 'static,
+        turns: &Arc<Semaphore>,
     ) -> Result<(StoredObject, WriteOutcome), MediaStoreError> {
         let until = Instant::now() + WAIT_FOR_WRITER;
         let (mut wait, wait_max) = WRITER_POLL_INTERVALS;
         loop {
             // Before the reservation, whose lease would pass in the queue.
-            let turn = self.turn_to_write(until).await?;
+            let turn = turn_to_write(turns, until).await?;
             match self.reserve(content, expires_s).await? {
                 ReservationResult::Stored(object) => return Ok((object, WriteOutcome::Reused)),
                 ReservationResult::Write(reservation) => {
@@ -178,14 +181,6 @@ impl MediaStore {
                     wait = (wait * 2).min(wait_max);
                 }
             }
-        }
-    }
-
-    async fn turn_to_write(&self, until: Instant) -> Result<OwnedSemaphorePermit, MediaStoreError> {
-        let turn = timeout_at(until, self.shared.writes.clone().acquire_owned()).await;
-        match turn {
-            Ok(Ok(turn)) => Ok(turn),
-            Ok(Err(_)) | Err(_) => Err(MediaStoreError::Busy),
         }
     }
 
@@ -307,5 +302,15 @@ fn stored(digest: ContentDigest, record: &ObjectRecord) -> StoredObject {
         size: record.size,
         expires_s: record.expires_s,
         location: record.location(&digest.to_string()),
+    }
+}
+
+async fn turn_to_write(
+    turns: &Arc<Semaphore>,
+    until: Instant,
+) -> Result<OwnedSemaphorePermit, MediaStoreError> {
+    match timeout_at(until, turns.clone().acquire_owned()).await {
+        Ok(Ok(turn)) => Ok(turn),
+        Ok(Err(_)) | Err(_) => Err(MediaStoreError::Busy),
     }
 }

@@ -115,10 +115,8 @@ impl MediaStore {
     /// Whether the uses of a caller, a new one of `bytes` among them, are within its quota.
     async fn has_space(&self, owner: &Arc<str>, bytes: u64) -> Result<bool, MediaStoreError> {
         let limit = self.settings.limits.bytes_per_caller;
-        if let Some(sum) = self.shared.usage.add(owner, bytes)
-            && sum <= limit
-        {
-            return Ok(true);
+        if let Some(sum) = self.shared.usage.add(owner, bytes) {
+            return Ok(sum <= limit);
         }
         let sum = self.sum_uses(owner).await?;
         self.shared.usage.set(owner, sum);

@@ -11,9 +11,14 @@ use crate::state::records::RecordKind;
 use bytes::{Bytes, BytesMut};
 use object_store::MultipartUpload;
 use object_store::path::Path;
+use std::pin::pin;
+use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, timeout};
+
+/// How often a writer renews its lease.
+const LEASE_RENEWAL: Duration = Duration::from_secs(10);
 
 impl MediaStore {
     /// Writes the object of a reservation, then completes its record. On an error, removes both.
@@ -31,14 +36,7 @@ impl MediaStore {
         let written = self
             .write_object(&mut reservation, &location, content, pieces)
             .await;
-        let completed = match written {
-            Ok(()) => {
-                reservation.record.state = ObjectState::Stored;
-                self.update(&mut reservation).await
-            }
-            Err(error) => Err(error),
-        };
-        if let Err(error) = completed {
+        if let Err(error) = written {
             let _ = self.storage.delete(&location).await;
             let (key, version) = (&reservation.key, reservation.version);
             let records = self.state.records();
@@ -46,7 +44,17 @@ impl MediaStore {
             let _ = removed.get().await;
             return Err(error);
         }
-        Ok(reservation.record)
+        reservation.record.state = ObjectState::Stored;
+        match self.update(&mut reservation).await {
+            Ok(()) => Ok(reservation.record),
+            // The record may say that it is stored, and others may use it already. If it does not, the object is
+            // removed when the lease is over.
+            Err(error @ MediaStoreError::Records(_)) => Err(error),
+            Err(error) => {
+                let _ = self.storage.delete(&location).await;
+                Err(error)
+            }
+        }
     }
 
     async fn write_object(
@@ -65,7 +73,8 @@ impl MediaStore {
                 return Err(MediaStoreError::ContentChanged);
             }
             let content_type = &content.content_type;
-            return self.storage.put(location, whole, content_type).await;
+            let put = self.storage.put(location, whole, content_type);
+            return self.with_lease(reservation, put).await?;
         }
         let upload = self.storage.put_parts(location, &content.content_type);
         let mut upload = upload.await?;
@@ -89,22 +98,43 @@ impl MediaStore {
         let mut renewed = Instant::now();
         while let Some(part) = parts.recv().await {
             written += part.len() as u64;
-            let put = timeout(OPERATION_TIMEOUT, upload.put_part(part.into())).await;
+            let put = timeout(OPERATION_TIMEOUT, upload.put_part(part.into()));
+            let put = self.with_lease(reservation, put).await?;
             put.map_err(late)??;
-            if renewed.elapsed() > WRITE_LEASE / 3 {
-                reservation.record.state = ObjectState::Writing {
-                    lease_until_ms: unix_ms() + whole_ms(WRITE_LEASE),
-                };
-                self.update(reservation).await?;
+            if renewed.elapsed() > LEASE_RENEWAL {
+                self.renew_lease(reservation).await?;
                 renewed = Instant::now();
             }
         }
         if written != reservation.record.size {
             return Err(MediaStoreError::ContentChanged);
         }
-        let completed = timeout(OPERATION_TIMEOUT, upload.complete()).await;
+        let completed = timeout(OPERATION_TIMEOUT, upload.complete());
+        let completed = self.with_lease(reservation, completed).await?;
         completed.map_err(late)??;
         Ok(())
+    }
+
+    /// The result of `work`, which may take longer than the lease.
+    async fn with_lease<T>(
+        &self,
+        reservation: &mut WriteReservation,
+        work: impl Future<Output = T>,
+    ) -> Result<T, MediaStoreError> {
+        let mut work = pin!(work);
+        loop {
+            match timeout(LEASE_RENEWAL, &mut work).await {
+                Ok(result) => return Ok(result),
+                Err(_) => self.renew_lease(reservation).await?,
+            }
+        }
+    }
+
+    async fn renew_lease(&self, reservation: &mut WriteReservation) -> Result<(), MediaStoreError> {
+        reservation.record.state = ObjectState::Writing {
+            lease_until_ms: unix_ms() + whole_ms(WRITE_LEASE),
+        };
+        self.update(reservation).await
     }
 
     /// Writes the record of a reservation, unless another gateway took over.

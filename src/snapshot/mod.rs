@@ -220,6 +220,7 @@ fn build_loaded(
         media: &media,
         endpoints: &routes::endpoints(&routes, &chains),
         receives_callbacks: routes::receive_callbacks(&routes, &chains),
+        serves_media: routes::serve_media(&routes, &chains),
     }
     .build(&routes, &mut problems);
     callers::check_enforced(&declared, &router, &mut problems);

@@ -27,7 +27,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
-pub(super) use endpoints::{endpoints, receive_callbacks};
+pub(super) use endpoints::{endpoints, receive_callbacks, serve_media};
 
 /// The maximum depth of chains that use chains, to detect circular references.
 const USE_DEPTH_MAX: usize = 8;
@@ -50,6 +50,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub media: &'a Arc<MediaStore>,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     pub receives_callbacks: bool,
+    pub serves_media: bool,
 }
 
 /// A filter, and where it is in the file.
@@ -294,6 +295,7 @@ impl RouteBuilder<'_> {
             media: self.media,
             endpoints: self.endpoints,
             receives_callbacks: self.receives_callbacks,
+            serves_media: self.serves_media,
             route: purpose.route,
             protocol: purpose.protocol,
             side: purpose.side,

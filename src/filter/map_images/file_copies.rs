@@ -42,6 +42,10 @@ pub(super) async fn insert(
     if bytes > ALL_BYTES_MAX {
         return Err(too_large(&references));
     }
+    let sent_bytes = document.body().len() as u64 + bytes.div_ceil(3) * 4;
+    let Some(permit) = media.admit_copies(sent_bytes).await else {
+        return Err(busy(&references));
+    };
     let mut edits = request.edits.clone();
     for reference in &references {
         let data_uri = data_uri(media, &reference.copy).await;
@@ -57,6 +61,8 @@ pub(super) async fn insert(
     let document = parsed.await.ok_or_else(stopped)??;
     request.edits = JsonEdits::default();
     request.body = RequestBody::Json(document);
+    // Until the exchange ends.
+    request.state.set(permit);
     Ok(())
 }
 
@@ -111,6 +117,15 @@ fn too_large(references: &[CopyReference<'_>]) -> Fault {
     );
     let param = references.first().map_or("images", |first| &first.param);
     Fault::new(FaultKind::TooLarge, message).param(param)
+}
+
+fn busy(references: &[CopyReference<'_>]) -> Fault {
+    let param = references.first().map_or("images", |first| &first.param);
+    Fault::new(
+        FaultKind::Overloaded,
+        "the gateway sends too many files by their ids at the moment; try again, or send the images in the request",
+    )
+    .param(param)
 }
 
 fn unreadable(error: MediaStoreError, param: &str) -> Fault {

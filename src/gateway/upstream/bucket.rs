@@ -17,7 +17,7 @@ use crate::protocol::json::edit::BodySegments;
 use crate::protocol::mask::ChannelSecrets;
 use bytes::Bytes;
 use http::uri::Scheme;
-use http::{HeaderValue, Request, Response, Uri, header};
+use http::{HeaderValue, Method, Request, Response, Uri, header};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,6 +47,7 @@ impl UpstreamBucketClient {
         // Servers require the length of a request with an empty body, too.
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(body.len()));
         let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+        let is_head = parts.method == Method::HEAD;
         let request = PreparedRequest {
             method: parts.method,
             uri: path.parse().map_err(|_| invalid("the path of a request"))?,
@@ -65,7 +66,9 @@ impl UpstreamBucketClient {
         let mut progress = SendProgress::default();
         let sent = self.0.send(target, &request, &mut progress);
         let mut response = sent.await.map_err(|error| request_error(error.fault))?;
-        let content = response.read_bounded(RESPONSE_BYTES_MAX).await;
+        // A response to HEAD declares the length of a body that it does not have.
+        let bytes_max = if is_head { 0 } else { RESPONSE_BYTES_MAX };
+        let content = response.read_bounded(bytes_max).await;
         let mut received = Response::new(content.bytes);
         *received.status_mut() = response.status;
         *received.headers_mut() = response.headers().clone();

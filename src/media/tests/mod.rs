@@ -5,7 +5,7 @@ mod removal;
 use crate::media::object::{ObjectRecord, ObjectState};
 use crate::media::{
     ContentDigest, ContentInfo, MediaLimits, MediaLocation, MediaSettings, MediaStore,
-    MediaStoreError,
+    MediaStoreError, StoredTotals,
 };
 use crate::state::StateStore;
 use crate::state::calendar::unix_ms;
@@ -227,6 +227,37 @@ async fn the_store_has_a_limited_number_of_bytes() {
     store.count_objects().await.unwrap();
     assert_eq!(store.shared.counters.totals(), counted);
     assert_eq!((counted.objects, counted.bytes), (5, 15_000_000));
+}
+
+#[tokio::test]
+async fn a_response_does_not_wait_for_uploads() {
+    let (_directory, _, store) = new_store();
+    let turns = store.shared.writes.available_permits() as u32;
+    let uploads = store.shared.writes.clone().acquire_many_owned(turns).await;
+    let body = Bytes::from_static(b"a response");
+    let stored = store.put_response_body("ann", body, Duration::from_secs(60));
+    let stored = tokio::time::timeout(Duration::from_secs(5), stored).await;
+    assert!(matches!(stored, Ok(Ok(_))));
+    drop(uploads);
+}
+
+#[tokio::test]
+async fn a_count_keeps_what_was_stored_meanwhile() {
+    let (_directory, _, store) = new_store();
+    let counters = &store.shared.counters;
+    put(&store, &content(1)).await.unwrap();
+    let before = counters.totals();
+    put(&store, &content(2)).await.unwrap();
+    // Another gateway stored one object, too, and removed nothing.
+    let counted = StoredTotals {
+        objects: 2,
+        bytes: 6_000_000,
+    };
+    counters.correct_totals(before, counted);
+    assert_eq!(
+        (counters.totals().objects, counters.totals().bytes),
+        (3, 9_000_000)
+    );
 }
 
 #[tokio::test]

@@ -1,11 +1,12 @@
 //! What the routes offer as a whole, found before their filters are built: the endpoint of each protocol for requests
-//! with a model, as a hint for callers who used the wrong path, and the endpoint for callbacks of providers.
+//! with a model, as a hint for callers who used the wrong path, and the endpoints for callbacks of providers and for stored media.
 
 use super::USE_DEPTH_MAX;
 use crate::callbacks::CALLBACK_PATH;
 use crate::config::routes::{ChainStepConfig, RouteConfig};
 use crate::filter::descriptor::{FilterProvision, ModelEndpoint};
 use crate::filter::registry;
+use crate::media::MEDIA_PATH;
 use crate::protocol::Protocol;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,10 +41,26 @@ pub(in crate::snapshot) fn receive_callbacks(
     routes: &[RouteConfig],
     chains: &BTreeMap<String, Vec<ChainStepConfig>>,
 ) -> bool {
-    let wanted = FilterProvision::Callbacks;
+    is_provided_at(CALLBACK_PATH, FilterProvision::Callbacks, routes, chains)
+}
+
+/// Whether a route serves the files of the media store at the path that their URLs have.
+pub(in crate::snapshot) fn serve_media(
+    routes: &[RouteConfig],
+    chains: &BTreeMap<String, Vec<ChainStepConfig>>,
+) -> bool {
+    is_provided_at(MEDIA_PATH, FilterProvision::Media, routes, chains)
+}
+
+fn is_provided_at(
+    path: &str,
+    wanted: FilterProvision,
+    routes: &[RouteConfig],
+    chains: &BTreeMap<String, Vec<ChainStepConfig>>,
+) -> bool {
     routes.iter().any(|route| {
         let mut patterns = route.r#match.0.iter();
-        patterns.any(|pattern| pattern.contains(CALLBACK_PATH))
+        patterns.any(|pattern| pattern.contains(path))
             && has_provider(&route.request, wanted, chains, 0)
     })
 }

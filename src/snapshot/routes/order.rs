@@ -130,7 +130,8 @@ impl FilterOrderCheck<'_> {
                     | FilterProvision::Reply
                     | FilterProvision::PathToken
                     | FilterProvision::CreateRecord
-                    | FilterProvision::Callbacks => false,
+                    | FilterProvision::Callbacks
+                    | FilterProvision::Media => false,
                 })
         })
     }
@@ -187,7 +188,8 @@ fn ways_to_a_channel() -> String {
             | FilterProvision::Limits
             | FilterProvision::PathToken
             | FilterProvision::CreateRecord
-            | FilterProvision::Callbacks => None,
+            | FilterProvision::Callbacks
+            | FilterProvision::Media => None,
         })
     });
     let ways: Vec<String> = ways.collect();

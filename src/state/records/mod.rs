@@ -33,7 +33,7 @@ pub enum RecordKind {
     MediaObject,
     /// A caller's use of an object of the media store.
     MediaUse,
-    /// A file that was copied to another channel.
+    /// A file that a caller uploaded to a provider, and its copy in the media store.
     FileCopy,
 }
 

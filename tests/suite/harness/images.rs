@@ -29,8 +29,8 @@ pub fn image_config(simulator: &Simulator, directives: &str, image_edit: Value) 
     config["routes"] = json!([{
         "name": "image_edit", "match": format!("POST {PATH}"), "protocol": "image_edit",
         "request": [{"require_json": {"also_accept": "multipart"}}, "authenticate",
-            {"limit_body": {"body": "256MiB", "file": "50MB"}}, "route_model", "follow_ids",
-            "validate", "map_images"],
+            {"limit_body": {"body": "256MiB", "file": "50MB"}}, "route_model", "validate",
+            "follow_ids", "map_images"],
         "response": ["pass_sse", "meter_usage"],
     }]);
     config::without_cool_downs(&mut config);

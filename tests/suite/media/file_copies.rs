@@ -5,6 +5,7 @@ use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::images::{MODEL, PATH, written};
 use crate::harness::media::{file, path_of_url, public_images};
+use crate::harness::paid::is_replayed;
 use crate::harness::request::{ANN, BOB};
 use crate::harness::{Gateway, Request, Simulator, WholeResponse, eventually};
 use base64::Engine;
@@ -303,4 +304,50 @@ async fn a_copy_survives_kill_minus_9() {
     // The copy is stored before the response to the upload; that the upload's channel has the file may be lost.
     assert_eq!(next.ask(&edit_of(&[&id])).await.status, 200);
     assert_eq!(stored(&folder), 1);
+}
+
+#[tokio::test]
+async fn an_account_that_takes_forms_gets_the_content_of_its_own_files() {
+    let simulator = Simulator::start().await;
+    let mut config = two_accounts(&simulator, json!({"body": "multipart"}));
+    config["channels"]
+        .as_object_mut()
+        .unwrap()
+        .remove("uploads");
+    config["channels"]["images"]["protocols"] = json!(["responses", "image_edit"]);
+    let gateway = Gateway::start(&config).await;
+    let content = file("image", 1000, 1);
+    let id = upload(&gateway, &content).await;
+    let edited = gateway.ask(&edit_of(&[&id])).await;
+    assert_eq!(edited.status, 200, "{}", edited.text());
+    let sent = simulator.last_body().await;
+    assert_eq!(memchr::memmem::find_iter(&sent, &content).count(), 1);
+}
+
+#[tokio::test]
+async fn the_recorded_response_of_an_edit_is_delivered_after_its_file_was_deleted() {
+    let simulator = Simulator::start().await;
+    let mut config = two_accounts(&simulator, json!({}));
+    let steps = config["routes"][0]["request"].as_array_mut().unwrap();
+    let validate = steps.iter().position(|step| step == "validate").unwrap();
+    steps.insert(validate + 1, json!("idempotency"));
+    let gateway = Gateway::start(&config).await;
+    let content = file("image", 1000, 1);
+    let id = upload(&gateway, &content).await;
+    let edit = edit_of(&[&id]).header("Idempotency-Key", "edit-1");
+    let first = gateway.ask(&edit).await;
+    assert_eq!(first.status, 200, "{}", first.text());
+    assert_eq!(delete(&gateway, &id).await.status, 200);
+    let requests = simulator.records().await.len();
+    let retry = gateway.ask(&edit).await;
+    assert_eq!((retry.status, is_replayed(&retry)), (200, true));
+    assert!(retry.body == first.body);
+    assert_eq!(simulator.records().await.len(), requests);
+    // The refusal of an unknown file frees the key.
+    let unknown = edit_of(&[&id]).header("Idempotency-Key", "edit-2");
+    assert_eq!(gateway.ask(&unknown).await.status, 404);
+    let id = upload(&gateway, &content).await;
+    let mended = edit_of(&[&id]).header("Idempotency-Key", "edit-2");
+    let made = gateway.ask(&mended).await;
+    assert_eq!((made.status, is_replayed(&made)), (200, false));
 }

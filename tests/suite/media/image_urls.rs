@@ -155,6 +155,23 @@ async fn without_a_public_url_or_in_a_stream_the_images_stay_base64() {
 }
 
 #[tokio::test]
+async fn without_a_route_that_serves_media_the_images_stay_base64() {
+    let simulator = Simulator::start().await;
+    let gateway = Gateway::start(&without_media_route(&simulator)).await;
+    let edited = gateway.ask(&ask_for(&edit_for_urls())).await;
+    let ignored = edited.headers.get("x-headgate-ignored");
+    assert_eq!((edited.status, ignored), (200, Some("response_format")));
+    assert!(edited.json()["data"][0]["b64_json"].is_string());
+}
+
+fn without_media_route(simulator: &Simulator) -> Value {
+    let mut config = public_images(simulator, "", json!({}));
+    let routes = config["routes"].as_array_mut().unwrap();
+    routes.retain(|route| route["name"] != "media");
+    config
+}
+
+#[tokio::test]
 async fn a_replay_has_the_urls_of_the_first_answer() {
     let simulator = Simulator::start().await;
     let mut config = public_images(&simulator, "", json!({}));
@@ -304,6 +321,10 @@ async fn headgate_check_warns_of_images_without_urls_and_of_urls_that_expire_too
     for (config, warning) in [
         (&keyed, "`keep` is longer than `media.ttl`"),
         (&wanting, "channel `images` wants URLs of images"),
+        (
+            &without_media_route(&simulator),
+            "no route serves stored media",
+        ),
     ] {
         let folder = folder_with_schemas();
         let file = folder.write("routes.yaml", format!("{config:#}"));
