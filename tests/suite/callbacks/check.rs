@@ -31,7 +31,7 @@ const CASES: &[CheckCase] = &[
         words: "deliveries to callbacks of caller `bob` are not signed",
     },
     CheckCase {
-        change: |config| config["server"]["public_url"] = json!(null),
+        change: |config| config["server"]["public_url"] = json!(""),
         is_valid: true,
         words: "the provider calls the callback URLs of callers itself, with its own task ids",
     },
@@ -42,7 +42,7 @@ const CASES: &[CheckCase] = &[
     },
     CheckCase {
         change: |config| {
-            config["server"]["public_url"] = json!(null);
+            config["server"]["public_url"] = json!("");
             set_mode(config, "signed_only");
         },
         is_valid: false,
