@@ -42,7 +42,10 @@ impl HttpApp for AdminApp {
                 let page = channels_page::page(&snapshot, &self.channels, MonotonicTime::now());
                 AppResponse::json(StatusCode::OK, &page)
             }
-            (&Method::GET, "/callbacks") => callbacks_page::page(&self.reloader).await,
+            (&Method::GET, "/callbacks") => {
+                let query = request.uri().query().unwrap_or_default();
+                callbacks_page::page(&self.reloader, query).await
+            }
             // A web page in an operator's browser must not be able to change anything.
             (&Method::POST, "/reload" | "/callbacks/redrive")
                 if request.headers().contains_key(header::ORIGIN) =>

@@ -9,7 +9,6 @@ use crate::catalog::model::Candidate;
 use crate::polls::{CallerStatusPoll, StatusReport};
 use crate::state::StoreUnavailable;
 use crate::state::calendar::unix_ms;
-use crate::state::per_second_limiter::PerSecondDecision;
 use crate::state::records::RecordKind;
 use crate::subrequest::Subrequest;
 use crate::task::family::VideoFamily;
@@ -23,9 +22,9 @@ use tokio::time::timeout;
 
 /// How long a query waits while its channel is at its limits.
 const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
-/// How long a query may take, all in all: less than its lease.
-const QUERY_WITHIN: Duration = Duration::from_secs(30);
-/// How much later a query is due that found no place in the poll budget.
+/// How long a query may take, all in all: with the wait of a poll for its turn, less than its lease.
+const QUERY_WITHIN: Duration = Duration::from_secs(26);
+/// How much later a poll is due that did not get its turn.
 const OVER_BUDGET_MS: u64 = 1_000;
 /// How much later a task is due whose caller has too many deliveries, or whose channel is not configured.
 const BLOCKED_MS: u64 = 60_000;
@@ -51,7 +50,7 @@ impl CallbackWorker {
         let Some(subscribed) = SubscribedTask::of(context, &leased) else {
             return self.due_again(records, &leased, BLOCKED_MS).await;
         };
-        if !leased.value.is_hinted() && !subscribed.takes_poll_budget(context).await {
+        if !leased.value.is_hinted() && !self.has_poll_turn(context, &subscribed).await {
             return self.due_again(records, &leased, OVER_BUDGET_MS).await;
         }
         let reported = timeout(QUERY_WITHIN, self.report(context, &subscribed, &leased)).await;
@@ -83,7 +82,19 @@ impl CallbackWorker {
         Ok(())
     }
 
-    /// The status of the task. A callback is answered only by a query that began after it.
+    /// Waits for a use of the channel's query limit; `false` if there is none in time.
+    async fn has_poll_turn(&self, context: &CallbackContext, subscribed: &SubscribedTask) -> bool {
+        match subscribed.family.query.max_per_second {
+            Some(per_second) => {
+                let channel = &subscribed.task.channel;
+                let turn = self.poll_turns.take(&*context.state, channel, per_second);
+                turn.await
+            }
+            None => true,
+        }
+    }
+
+    /// The status of the task. A callback is settled only by a query that began after it.
     async fn report(
         &self,
         context: &CallbackContext,
@@ -174,17 +185,6 @@ impl SubscribedTask {
             id,
             task,
         })
-    }
-
-    /// Takes a place in the half of the channel's query budget that polls may use.
-    async fn takes_poll_budget(&self, context: &CallbackContext) -> bool {
-        let Some(per_second) = self.family.query.max_per_second else {
-            return true;
-        };
-        let key = format!("callbacks:{}", self.task.channel);
-        let half = (per_second / 2).max(1);
-        let taken = context.state.take_per_second(&key, half).get().await;
-        !matches!(taken, Ok(PerSecondDecision::RetryAfter(_)))
     }
 
     fn subrequest(&self, nonce: &Arc<str>) -> Subrequest {

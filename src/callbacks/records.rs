@@ -40,6 +40,18 @@ pub(super) struct StoredRecord<V> {
     pub due_ms: Option<u64>,
 }
 
+/// What became of a dead letter that was to be delivered again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RedriveOutcome {
+    Redriven,
+    /// There is no dead letter with this id.
+    Unknown,
+    /// It has nothing that could be sent.
+    WithoutBody,
+    /// Too many events of the caller wait for their delivery.
+    NoRoom,
+}
+
 /// Records that are due.
 pub(super) struct DueRecords<V> {
     /// The earliest first.
@@ -163,25 +175,28 @@ impl CallbackRecords {
         Ok(stored.get().await? != InsertResult::OwnerFull)
     }
 
-    /// Makes a dead letter due again; returns whether there was one with this id, and room for it.
+    /// Makes a dead letter due again.
     ///
     /// # Errors
     /// The store is unreachable.
-    pub async fn redrive(&self, id: &str) -> Result<bool, StoreUnavailable> {
+    pub async fn redrive(&self, id: &str) -> Result<RedriveOutcome, StoreUnavailable> {
         let dead = self.read::<Delivery>(RecordKind::DeadLetter, id).await?;
-        // One without a body has nothing that could be sent.
-        let Some(dead) = dead.filter(|dead| !dead.value.body.is_empty()) else {
-            return Ok(false);
+        let Some(dead) = dead else {
+            return Ok(RedriveOutcome::Unknown);
         };
+        if dead.value.body.is_empty() {
+            return Ok(RedriveOutcome::WithoutBody);
+        }
         let again = Delivery {
             attempts: 0,
             created_ms: unix_ms(),
             ..dead.value.clone()
         };
         if !self.deliver(id, &dead.owner, &again).await? {
-            return Ok(false);
+            return Ok(RedriveOutcome::NoRoom);
         }
-        self.remove(RecordKind::DeadLetter, &dead).await
+        self.remove(RecordKind::DeadLetter, &dead).await?;
+        Ok(RedriveOutcome::Redriven)
     }
 
     /// Removes the dead letter with this id, if there is one.

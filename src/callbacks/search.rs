@@ -29,14 +29,19 @@ impl CallbackWorker {
         let mut leases = JoinSet::new();
         for stored in found {
             let (worker, context, records) = (self.clone(), context.clone(), records.clone());
-            let permit = self.queries.begin(&stored.value.channel, &stored.owner);
+            // Polls wait for their turns, and must not delay queries for callbacks.
+            let work = match stored.value.is_hinted() {
+                true => self.queries.clone(),
+                false => self.polls.clone(),
+            };
+            let permit = work.begin(&stored.value.channel, &stored.owner);
             leases.spawn(async move {
                 match permit {
                     Some(permit) => worker.start_query(context, records, stored, permit).await,
                     None => {
                         let channel = stored.value.channel.clone();
                         let owner = stored.owner.clone();
-                        let until_ms = worker.postponed_until(&worker.queries, &channel, &owner);
+                        let until_ms = worker.postponed_until(&work, &channel, &owner);
                         postpone(&records, kind, stored, until_ms).await
                     }
                 }

@@ -47,6 +47,17 @@ pub enum SubscriptionRefusal {
     TooMany,
 }
 
+/// What became of the binding of a task to its subscription.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BindResult {
+    Bound {
+        /// Whether a callback came before.
+        is_hinted: bool,
+    },
+    /// The subscription has expired or was removed.
+    Gone,
+}
+
 /// What became of a callback from a provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackAcceptance {
@@ -75,8 +86,8 @@ impl CallbackRecords {
             state: TaskState::Queued,
             called_back: new.called_back,
             hints: 0,
-            hints_answered: 0,
-            unanswered: 0,
+            hints_settled: 0,
+            queries_since_hint: 0,
             polls: 0,
             queried_ms: 0,
             polled_until_ms: new.polled_until_ms,
@@ -102,7 +113,7 @@ impl CallbackRecords {
         }
     }
 
-    /// Binds the task that the provider has accepted to its subscription. Returns whether a callback came before.
+    /// Binds the task that the provider has accepted to its subscription.
     ///
     /// # Errors
     /// The store is unreachable.
@@ -111,7 +122,7 @@ impl CallbackRecords {
         nonce: &str,
         id: &str,
         task: &TaskId,
-    ) -> Result<bool, StoreUnavailable> {
+    ) -> Result<BindResult, StoreUnavailable> {
         let bound = self.change_subscription(nonce, |stored| {
             let subscription = &mut stored.value;
             subscription.task = Some(id.to_owned());
@@ -121,11 +132,14 @@ impl CallbackRecords {
             true
         });
         let Some(bound) = bound.await? else {
-            return Ok(false);
+            return Ok(BindResult::Gone);
         };
-        let is_hinted = bound.value.is_hinted();
-        if bound.value.url.is_none() {
-            return Ok(is_hinted);
+        let result = BindResult::Bound {
+            is_hinted: bound.value.is_hinted(),
+        };
+        // A task that has ended needs no way to its subscription any more.
+        if bound.value.url.is_none() || bound.value.state.is_terminal() {
+            return Ok(result);
         }
         // From the task to its subscription, for queries and cancels that find the task's end.
         let content = RecordContent {
@@ -136,7 +150,7 @@ impl CallbackRecords {
         let (kind, key) = (RecordKind::Subscription, task_key(task));
         let inserted = self.store().insert(kind, &key, content, SUBSCRIPTIONS_MAX);
         inserted.get().await?;
-        Ok(is_hinted)
+        Ok(result)
     }
 
     /// Removes a subscription that no task was bound to.
@@ -165,8 +179,8 @@ impl CallbackRecords {
         token: &CallbackToken,
     ) -> Result<CallbackAcceptance, StoreUnavailable> {
         let noted = self.change_subscription(&token.nonce, |stored| {
-            let is_it = *stored.owner == *token.caller && stored.value.channel == token.channel;
-            if !is_it || stored.value.state.is_terminal() {
+            let is_bound = *stored.owner == *token.caller && stored.value.channel == token.channel;
+            if !is_bound || stored.value.state.is_terminal() {
                 return false;
             }
             // Without a task the hint waits until one is bound.
@@ -179,14 +193,14 @@ impl CallbackRecords {
         })
     }
 
-    /// Notes that the task with this key has ended, if somebody has subscribed to it.
-    pub(super) async fn ended(&self, task_key: &str) -> Result<(), StoreUnavailable> {
+    /// Notes that the task with this key has ended. Returns whether its subscription became due by this.
+    pub(super) async fn ended(&self, task_key: &str) -> Result<bool, StoreUnavailable> {
         let kind = RecordKind::Subscription;
         let Some(record) = self.store().get(kind, task_key).get().await? else {
-            return Ok(());
+            return Ok(false);
         };
         let Ok(nonce) = serde_json::from_slice::<String>(&record.content.value) else {
-            return Ok(());
+            return Ok(false);
         };
         let noted = self.change_subscription(&nonce, |stored| {
             if stored.value.state.is_terminal() {
@@ -195,6 +209,10 @@ impl CallbackRecords {
             stored.due_ms = stored.value.hint(unix_ms());
             true
         });
-        noted.await.map(drop)
+        let is_due = noted.await?.is_some();
+        // The way from the task to its subscription is not needed any more, and counts for the caller.
+        let removed = self.store().remove(kind, task_key, record.version);
+        removed.get().await?;
+        Ok(is_due)
     }
 }

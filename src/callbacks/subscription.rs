@@ -54,12 +54,12 @@ pub struct Subscription {
     /// How often a callback came, or the task was known to have ended.
     #[serde(default)]
     pub hints: u32,
-    /// How many of these a query that began later has answered.
+    /// How many of these a query that began later has settled.
     #[serde(default)]
-    pub hints_answered: u32,
-    /// Number of queries that did not answer the last hint.
+    pub hints_settled: u32,
+    /// Number of queries that began after the last hint, and did not settle it.
     #[serde(default)]
-    pub unanswered: u32,
+    pub queries_since_hint: u32,
     /// Number of polls since the last callback.
     pub polls: u32,
     /// Unix milliseconds of the last query, 0 if there was none.
@@ -71,13 +71,13 @@ pub struct Subscription {
 impl Subscription {
     /// Whether the status may have changed since it was queried.
     pub fn is_hinted(&self) -> bool {
-        self.hints != self.hints_answered
+        self.hints != self.hints_settled
     }
 
     /// Notes that the status may have changed; returns when it is to be queried, in Unix milliseconds.
     pub fn hint(&mut self, now_ms: u64) -> Option<u64> {
         self.hints = self.hints.wrapping_add(1);
-        self.unanswered = 0;
+        self.queries_since_hint = 0;
         self.polls = 0;
         self.next_query_ms(now_ms)
     }
@@ -92,15 +92,15 @@ impl Subscription {
             StatusQueryOutcome::Unchanged => UNCHANGED_TRIES,
             StatusQueryOutcome::Failed => FAILED_TRIES,
         };
-        if hints == self.hints_answered {
+        if hints == self.hints_settled {
             self.polls = self.polls.saturating_add(1);
-        } else if self.unanswered < tries {
-            self.unanswered += 1;
-            let wait_ms = HINT_RETRY_MS * u64::from(self.unanswered);
+        } else if self.queries_since_hint < tries {
+            self.queries_since_hint += 1;
+            let wait_ms = HINT_RETRY_MS * u64::from(self.queries_since_hint);
             return Some(now_ms.saturating_add(wait_ms));
         } else {
-            self.hints_answered = hints;
-            self.unanswered = 0;
+            self.hints_settled = hints;
+            self.queries_since_hint = 0;
             // After failures the task is polled without a quiet minute before.
             self.polls = u32::from(outcome == StatusQueryOutcome::Failed);
         }
@@ -154,8 +154,8 @@ mod tests {
             state: TaskState::Queued,
             called_back: true,
             hints: 0,
-            hints_answered: 0,
-            unanswered: 0,
+            hints_settled: 0,
+            queries_since_hint: 0,
             polls: 0,
             queried_ms: 0,
             polled_until_ms: 10_000_000,
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_that_does_not_answer_a_callback_is_tried_again_soon_then_like_a_poll() {
+    fn a_query_that_does_not_settle_a_callback_is_tried_again_soon_then_like_a_poll() {
         use StatusQueryOutcome::{Changed, Failed, Unchanged};
         for (outcome, expected) in [
             (

@@ -1,18 +1,24 @@
 //! Tests of subscriptions, deliveries and dead letters in a store in memory.
 
+use super::counters::DeliveryOutcome;
 use super::deliver::{OrderDecision, order_of};
 use super::delivery::{Delivery, DeliveryPhase};
-use super::records::{CallbackRecords, StoredRecord};
-use super::subscribe::{NewSubscription, SubscriptionRefusal};
+use super::queue::CallbackQueue;
+use super::queued_work::{take_ended, take_queued};
+use super::records::{CallbackRecords, RedriveOutcome, StoredRecord};
+use super::subscribe::{BindResult, NewSubscription, SubscriptionRefusal};
 use super::subscription::StatusFormat;
 use super::token::CallbackToken;
+use crate::polls::{EndedTasks, task_key};
 use crate::state::StateStore;
 use crate::state::calendar::unix_ms;
 use crate::state::memory::MemoryStore;
 use crate::state::records::{RecordContent, RecordKind};
+use crate::task::id::TaskId;
 use crate::task::state::TaskState;
 use bytes::Bytes;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 fn records() -> (Arc<dyn StateStore>, CallbackRecords) {
@@ -37,6 +43,19 @@ async fn subscribed(
     };
     records.subscribe(&token, &new).await?;
     Ok(token.nonce)
+}
+
+pub(super) fn task() -> TaskId {
+    TaskId {
+        caller: "ann".into(),
+        channel: "a".into(),
+        credential: 1,
+        model: "demo-video-a".into(),
+        created: 1_000,
+        ratio: None,
+        upstream: "cgt-1".into(),
+        family: "family_a".into(),
+    }
 }
 
 fn event(subscription: &str, state: TaskState) -> Delivery {
@@ -123,8 +142,10 @@ async fn a_dead_letter_is_counted_apart_and_can_be_redriven() {
     let totals = records.totals().await.unwrap();
     assert_eq!((totals.pending, totals.dead, totals.oldest_ms), (0, 1, 0));
     assert_eq!(records.dead_letters("", 10).await.unwrap().len(), 1);
-    assert!(!records.redrive("evt_other").await.unwrap());
-    assert!(records.redrive(&dead.key).await.unwrap());
+    let redriven = records.redrive("evt_other").await.unwrap();
+    assert_eq!(redriven, RedriveOutcome::Unknown);
+    let redriven = records.redrive(&dead.key).await.unwrap();
+    assert_eq!(redriven, RedriveOutcome::Redriven);
     let totals = records.totals().await.unwrap();
     assert_eq!((totals.pending, totals.dead), (1, 0));
     let without_body = Delivery {
@@ -135,7 +156,63 @@ async fn a_dead_letter_is_counted_apart_and_can_be_redriven() {
         .bury("evt_0", &"ann".into(), &without_body)
         .await
         .unwrap();
-    assert!(!records.redrive("evt_0").await.unwrap());
+    let redriven = records.redrive("evt_0").await.unwrap();
+    assert_eq!(redriven, RedriveOutcome::WithoutBody);
+}
+
+#[tokio::test]
+async fn a_task_that_has_ended_leaves_one_record_about_its_subscription() {
+    let (state, records) = records();
+    let url = Some("https://receiver.example/done");
+    let nonce = subscribed(&records, url).await.unwrap();
+    let count = async || {
+        let counted = state.records().count(RecordKind::Subscription).get().await;
+        counted.unwrap().count
+    };
+    let bound = records.bind(&nonce, "task_x", &task()).await.unwrap();
+    assert_eq!(bound, BindResult::Bound { is_hinted: false });
+    assert_eq!(count().await, 2);
+    let ended = EndedTasks::default();
+    ended.put_back([task_key(&task())].into_iter());
+    let queue = CallbackQueue::default();
+    assert!(take_ended(&ended, &queue, &records).await);
+    assert_eq!(count().await, 1);
+    let subscription = records.subscription(&nonce).await.unwrap().unwrap();
+    assert!(subscription.value.is_hinted());
+}
+
+#[tokio::test]
+async fn a_task_whose_subscription_is_gone_is_counted_as_lost() {
+    let (_, records) = records();
+    let nonce = subscribed(&records, None).await.unwrap();
+    records.unsubscribe(&nonce).await.unwrap();
+    let bound = records.bind(&nonce, "task_x", &task()).await.unwrap();
+    assert_eq!(bound, BindResult::Gone);
+    let queue = Arc::new(CallbackQueue::default());
+    queue.bind_later(nonce, "task_x".into(), task());
+    assert!(take_queued(&queue, &records).await);
+    assert_eq!(queue.counters().of(DeliveryOutcome::Lost), 1);
+}
+
+#[tokio::test]
+async fn work_stays_in_the_queue_until_it_is_done() {
+    let (_, records) = records();
+    let nonce = subscribed(&records, None).await.unwrap();
+    let queue = Arc::new(CallbackQueue::default());
+    queue.bind_later(nonce.clone(), "task_x".into(), task());
+    let unreachable: Arc<dyn StateStore> = Arc::new(MemoryStore::fallback_for("sqlite"));
+    let unreachable = CallbackRecords::new(unreachable);
+    assert!(!take_queued(&queue, &unreachable).await);
+    assert_eq!(queue.first(2).len(), 1, "after a failure");
+    let mut stopped = Box::pin(take_queued(&queue, &records));
+    let mut context = Context::from_waker(Waker::noop());
+    assert!(stopped.as_mut().poll(&mut context).is_pending());
+    drop(stopped);
+    assert_eq!(queue.first(2).len(), 1, "after a stop in the middle");
+    assert!(take_queued(&queue, &records).await);
+    assert!(queue.first(2).is_empty());
+    let bound = records.subscription(&nonce).await.unwrap().unwrap();
+    assert_eq!(bound.value.task.as_deref(), Some("task_x"));
 }
 
 #[tokio::test]

@@ -5,20 +5,22 @@
 
 use super::in_flight::{WorkInFlight, WorkLimits};
 use super::next_due::NextDue;
-use super::queue::{CallbackQueue, QueuedWork};
+use super::poll_turns::PollTurns;
+use super::queue::CallbackQueue;
+use super::queued_work::{take_ended, take_queued};
 use super::records::CallbackRecords;
 use super::sender::DeliveryClient;
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
-use crate::polls::TaskStatusFetcher;
+use crate::polls::{EndedTasks, TaskStatusFetcher};
 use crate::state::records::RecordKind;
 use crate::state::{StateStore, StoreUnavailable};
 use crate::subrequest::SubrequestClient;
 use crate::task::TaskSettings;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// How long a record is leased: longer than a query or an attempt takes.
 pub(super) const LEASE_MS: u64 = 40_000;
@@ -27,10 +29,10 @@ const SEARCH_INTERVAL: Duration = Duration::from_secs(1);
 const IDLE_INTERVAL: Duration = Duration::from_secs(15);
 /// How often the deliveries in the store are counted.
 const TOTALS_INTERVAL: Duration = Duration::from_secs(15);
-/// How often it is looked whether the work in flight has ended, when the process ends.
+/// How often it is looked whether the work has ended, when the process ends.
 const FINISH_INTERVAL: Duration = Duration::from_millis(50);
 
-/// By receiver and caller.
+/// Limits of attempts: keys are receivers, owners are callers.
 const ATTEMPTS: WorkLimits = WorkLimits {
     total: 128,
     reserved: 128,
@@ -38,13 +40,21 @@ const ATTEMPTS: WorkLimits = WorkLimits {
     of_owner: 64,
     of_owner_on_key: 8,
 };
-/// By channel and caller.
+/// Limits of queries for callbacks and for ends of tasks: keys are channels, owners are callers.
 const QUERIES: WorkLimits = WorkLimits {
     total: 128,
     reserved: 128,
     of_key: 24,
     of_owner: 96,
     of_owner_on_key: 16,
+};
+/// Limits of polls, likewise. Few of a channel, so that each gets its turn before [`PollTurns`] gives up.
+const POLLS: WorkLimits = WorkLimits {
+    total: 128,
+    reserved: 128,
+    of_key: 12,
+    of_owner: 96,
+    of_owner_on_key: 8,
 };
 
 /// What the worker uses of the configuration, loaded anew for each search.
@@ -66,6 +76,8 @@ pub struct CallbackWorker {
     /// Random numbers from 0 to 1.
     pub(super) random: fn() -> f64,
     pub(super) queries: Arc<WorkInFlight>,
+    pub(super) polls: Arc<WorkInFlight>,
+    pub(super) poll_turns: PollTurns,
     pub(super) attempts: Arc<WorkInFlight>,
     pub(super) next_query: NextDue,
     pub(super) next_attempt: NextDue,
@@ -95,6 +107,8 @@ impl CallbackWorker {
             queue,
             random,
             queries: Arc::new(WorkInFlight::new(QUERIES)),
+            polls: Arc::new(WorkInFlight::new(POLLS)),
+            poll_turns: PollTurns::default(),
             attempts: Arc::new(WorkInFlight::new(ATTEMPTS)),
             next_query: NextDue::default(),
             next_attempt: NextDue::default(),
@@ -104,6 +118,7 @@ impl CallbackWorker {
     /// Works until the future is dropped; `context` returns the configuration in use.
     pub async fn run(self: Arc<Self>, context: impl Fn() -> CallbackContext + Sync) {
         tokio::join!(
+            self.run_queue(&context),
             self.run_queries(&context),
             self.run_deliveries(&context),
             self.run_totals(&context),
@@ -114,20 +129,56 @@ impl CallbackWorker {
     /// than `within`. Others continue the rest.
     pub async fn finish(&self, context: &CallbackContext, within: Duration) {
         let records = CallbackRecords::new(context.state.clone());
-        let finished = tokio::time::timeout(within, async {
-            self.take_queued(context, &records).await;
-            while !(self.queries.is_idle() && self.attempts.is_idle()) {
-                sleep(FINISH_INTERVAL).await;
-            }
+        let ended = context.polls.ended_tasks();
+        let finished = timeout(within, async {
+            tokio::join!(self.finish_queue(ended, &records), self.until_idle(),);
         });
         let is_finished = finished.await.is_ok();
-        let unbound = self.queue.take().len();
-        if unbound > 0 {
+        let unbound = self.queue.end();
+        if let Some(first) = unbound.first() {
             tracing::error!(
-                unbound,
+                unbound = unbound.len(),
+                task_id = first,
                 is_finished,
-                "callbacks not bound to their tasks: the state store is unreachable and the process ends"
+                "events lost: the process ends, and the state store is unreachable to bind tasks to their callbacks"
             );
+        }
+    }
+
+    async fn finish_queue(&self, ended: &EndedTasks, records: &CallbackRecords) {
+        while !take_queued(&self.queue, records).await {
+            sleep(FINISH_INTERVAL).await;
+        }
+        while !take_ended(ended, &self.queue, records).await {
+            sleep(FINISH_INTERVAL).await;
+        }
+    }
+
+    async fn until_idle(&self) {
+        while !(self.queries.is_idle() && self.polls.is_idle() && self.attempts.is_idle()) {
+            sleep(FINISH_INTERVAL).await;
+        }
+    }
+
+    /// Does what requests could not wait for, apart from the searches, which must not wait for it.
+    async fn run_queue(&self, context: &(impl Fn() -> CallbackContext + Sync)) {
+        loop {
+            let current = context();
+            let records = CallbackRecords::new(current.state.clone());
+            let polls = current.polls.clone();
+            drop(current);
+            let (is_queue_done, are_ended_noted) = tokio::join!(
+                take_queued(&self.queue, &records),
+                take_ended(polls.ended_tasks(), &self.queue, &records),
+            );
+            drop(records);
+            match is_queue_done && are_ended_noted {
+                true => tokio::select! {
+                    () = self.queue.until_work() => {}
+                    () = polls.ended_tasks().until_any() => {}
+                },
+                false => sleep(SEARCH_INTERVAL).await,
+            }
         }
     }
 
@@ -137,18 +188,12 @@ impl CallbackWorker {
             let current = Arc::new(context());
             let records = CallbackRecords::new(current.state.clone());
             self.next_query.forget_past();
-            self.take_queued(&current, &records).await;
-            let found = match self.take_ended(&current, &records).await {
-                Ok(()) => self.start_due_queries(&current, &records).await,
-                Err(unavailable) => Err(unavailable),
-            };
+            let found = self.start_due_queries(&current, &records).await;
             let pause = pause_after(found, &self.next_query, &mut is_reachable);
-            let polls = current.polls.clone();
             // A worker that sleeps must not keep an old configuration in memory.
             drop((current, records));
             tokio::select! {
                 () = self.queue.until_query() => {}
-                () = polls.ended_tasks().until_any() => {}
                 () = sleep(pause) => {}
             }
         }
@@ -181,45 +226,6 @@ impl CallbackWorker {
             // A count that takes long is made less often.
             sleep(TOTALS_INTERVAL.max(began.elapsed() * 20)).await;
         }
-    }
-
-    /// Does what requests could not wait for; what fails is tried again in the next search.
-    async fn take_queued(&self, context: &CallbackContext, records: &CallbackRecords) {
-        let mut waiting = self.queue.take().into_iter();
-        while let Some(work) = waiting.next() {
-            let done = match &work {
-                QueuedWork::Remove { nonce } => records.unsubscribe(nonce).await,
-                QueuedWork::Bind { nonce, task } => {
-                    let keys = context.tasks.keys.as_ref();
-                    match keys.and_then(|keys| keys.open(task).ok()) {
-                        Some(opened) => records.bind(nonce, task, &opened).await.map(drop),
-                        None => Ok(()),
-                    }
-                }
-            };
-            if done.is_err() {
-                self.queue.put_back(work);
-                waiting.for_each(|work| self.queue.put_back(work));
-                return;
-            }
-        }
-    }
-
-    /// Makes the subscriptions due whose tasks are known to have ended.
-    async fn take_ended(
-        &self,
-        context: &CallbackContext,
-        records: &CallbackRecords,
-    ) -> Result<(), StoreUnavailable> {
-        let ended = context.polls.ended_tasks();
-        let mut keys = ended.take().into_iter();
-        while let Some(key) = keys.next() {
-            if let Err(unavailable) = records.ended(&key).await {
-                ended.put_back(std::iter::once(key).chain(keys));
-                return Err(unavailable);
-            }
-        }
-        Ok(())
     }
 
     /// Wakes the search for a kind of record when one that this process has changed is due.

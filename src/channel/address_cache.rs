@@ -11,7 +11,8 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
+use tokio::time::timeout;
 
 /// The maximum number of addresses of a name; no deadline leaves time to try more.
 const ADDRESSES_MAX: usize = 16;
@@ -34,7 +35,7 @@ pub struct DnsRefreshPolicy {
     pub retry: Duration,
     /// A name that was not used for this long is removed.
     pub idle: Duration,
-    /// The maximum number of names; further ones are not looked up.
+    /// The maximum number of names; a further one takes the place of that which was not used for the longest time.
     pub names_max: usize,
     /// Whether operators name the hosts. Hosts that callers name are no metric label, and their failures no warning.
     pub is_configured: bool,
@@ -58,6 +59,8 @@ struct CachedName {
     state: watch::Sender<LookupState>,
     /// The time of the last use, in milliseconds since `began`.
     last_used_at: AtomicU64,
+    /// Notified when another name has taken its place.
+    evicted: Notify,
 }
 
 #[derive(Clone)]
@@ -66,7 +69,7 @@ enum LookupState {
     Unknown,
     Known(Arc<[IpAddr]>),
     /// The last lookup failed, and none has succeeded before.
-    Failed(Arc<str>),
+    Failed(io::ErrorKind, Arc<str>),
 }
 
 impl AddressCache {
@@ -96,7 +99,8 @@ impl AddressCache {
             return Ok(Arc::new([literal]));
         }
         let name = self.shared.name(host);
-        let name = name.ok_or_else(|| io::Error::other("too many host names are in use"))?;
+        let name =
+            name.ok_or_else(|| io::Error::other("too many host names are being looked up"))?;
         name.last_used_at
             .store(self.shared.now(), Ordering::Relaxed);
         if let LookupState::Known(addresses) = &*name.state.borrow() {
@@ -111,14 +115,14 @@ impl AddressCache {
         match state {
             LookupState::Known(addresses) => Ok(addresses),
             LookupState::Unknown => Err(io::Error::other("DNS lookup ended without a result")),
-            LookupState::Failed(reason) => Err(io::Error::other(&*reason)),
+            LookupState::Failed(kind, reason) => Err(io::Error::new(kind, &*reason)),
         }
     }
 }
 
 impl AddressCacheInner {
     /// The cache entry of `host`. If there is none, it is created and a task starts to refresh it; `None` if there are
-    /// too many names.
+    /// too many names whose lookups are in progress.
     fn name(self: &Arc<Self>, host: &Arc<str>) -> Option<Arc<CachedName>> {
         let known = self.names.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(name) = known.get(host) {
@@ -127,12 +131,13 @@ impl AddressCacheInner {
         drop(known);
         let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
         if names.len() >= self.refresh_policy.names_max && !names.contains_key(host) {
-            return None;
+            evict(&mut names)?;
         }
         let name = names.entry(host.clone()).or_insert_with(|| {
             let name = Arc::new(CachedName {
                 state: watch::Sender::new(LookupState::Unknown),
                 last_used_at: AtomicU64::new(self.now()),
+                evicted: Notify::new(),
             });
             tokio::spawn(self.clone().refresh_until_idle(host.clone(), name.clone()));
             name
@@ -155,21 +160,36 @@ impl AddressCacheInner {
                 }
             };
             let looked_up_at = self.now();
-            tokio::time::sleep(pause).await;
+            // An evicted name is looked up again when it is used again.
+            let _ = timeout(pause, name.evicted.notified()).await;
             let last_used_at = name.last_used_at.load(Ordering::Relaxed);
             let is_idle = match *name.state.borrow() {
                 LookupState::Known(_) => {
                     self.now() > last_used_at + whole_ms(self.refresh_policy.idle)
                 }
                 // A name that could not be resolved is resolved again only if it was used since the last lookup.
-                LookupState::Unknown | LookupState::Failed(_) => last_used_at <= looked_up_at,
+                LookupState::Unknown | LookupState::Failed(..) => last_used_at <= looked_up_at,
             };
+            if self.is_evicted(&host, &name) {
+                return;
+            }
             if is_idle {
                 let mut names = self.names.write().unwrap_or_else(PoisonError::into_inner);
-                names.remove(&host);
+                if names
+                    .get(&host)
+                    .is_some_and(|kept| Arc::ptr_eq(kept, &name))
+                {
+                    names.remove(&host);
+                }
                 return;
             }
         }
+    }
+
+    /// Whether the entry is gone, also if the name has a new one.
+    fn is_evicted(&self, host: &str, name: &Arc<CachedName>) -> bool {
+        let names = self.names.read().unwrap_or_else(PoisonError::into_inner);
+        !names.get(host).is_some_and(|kept| Arc::ptr_eq(kept, name))
     }
 
     /// Replaces the addresses; returns the time until the next lookup.
@@ -214,7 +234,7 @@ impl AddressCacheInner {
             return self.refresh_policy.retry * 2u32.pow(failures.min(RETRY_DOUBLINGS_MAX));
         }
         name.state
-            .send_replace(LookupState::Failed(error.to_string().into()));
+            .send_replace(LookupState::Failed(error.kind(), error.to_string().into()));
         self.refresh_policy.retry
     }
 
@@ -242,6 +262,19 @@ impl Default for DnsRefreshPolicy {
             is_configured: true,
         }
     }
+}
+
+/// Removes the name that was not used for the longest time; `None` if all of them are being looked up.
+fn evict(names: &mut HashMap<Arc<str>, Arc<CachedName>>) -> Option<()> {
+    let looked_up = names
+        .iter()
+        .filter(|(_, name)| !matches!(*name.state.borrow(), LookupState::Unknown));
+    let (host, name) =
+        looked_up.min_by_key(|(_, name)| name.last_used_at.load(Ordering::Relaxed))?;
+    name.evicted.notify_one();
+    let host = host.clone();
+    names.remove(&host);
+    Some(())
 }
 
 /// The addresses with families alternating, IPv6 first (RFC 8305, section 4).

@@ -33,39 +33,65 @@ pub struct RedriveArgs {
 
 pub fn run(command: &CallbackCommand) -> Result<(), CommandError> {
     match command {
-        CallbackCommand::List(ListDeadLettersArgs { admin }) => {
-            let page = live::page(admin, "GET", "/callbacks")?;
-            let letters = page["dead_letters"].as_array();
-            let letters = letters.map(Vec::as_slice).unwrap_or_default();
-            for letter in letters {
-                println!("{letter}");
-            }
-            let count = |name: &str| page[name].as_u64().unwrap_or_default();
-            eprintln!(
-                "{} dead letters, of which {} are listed, {} events pending",
-                count("dead"),
-                letters.len(),
-                count("pending")
-            );
-        }
+        CallbackCommand::List(ListDeadLettersArgs { admin }) => list(admin),
         CallbackCommand::Redrive(RedriveArgs { id, admin, .. }) => {
-            let path = match id {
+            let redriven = match id {
                 Some(id) if !id.bytes().all(is_of_id) => {
                     return Err(CommandError::new(format!(
                         "error: `{id}` is not the id of an event"
                     )));
                 }
-                Some(id) => format!("/callbacks/redrive?id={id}"),
-                None => "/callbacks/redrive?all=true".to_owned(),
+                Some(id) => {
+                    let page = live::page(admin, "POST", &format!("/callbacks/redrive?id={id}"))?;
+                    page["redriven"].as_u64().unwrap_or_default()
+                }
+                None => redrive_all(admin)?,
             };
-            let page: Value = live::page(admin, "POST", &path)?;
-            if let Some(error) = page["error"].as_str() {
-                return Err(CommandError::new(format!("error: {error}")));
-            }
-            println!("{} redriven", page["redriven"]);
+            println!("{redriven} redriven");
+            Ok(())
         }
     }
-    Ok(())
+}
+
+fn list(admin: &str) -> Result<(), CommandError> {
+    let mut listed = 0;
+    let mut path = "/callbacks".to_owned();
+    loop {
+        let page = live::page(admin, "GET", &path)?;
+        let letters = page["dead_letters"].as_array();
+        for letter in letters.into_iter().flatten() {
+            println!("{letter}");
+            listed += 1;
+        }
+        match next(&page) {
+            Some(next) => path = format!("/callbacks?after={next}"),
+            None => {
+                let count = |name: &str| page[name].as_u64().unwrap_or_default();
+                eprintln!("{listed} dead letters, {} events pending", count("pending"));
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Redrives all dead letters, a page for each request.
+fn redrive_all(admin: &str) -> Result<u64, CommandError> {
+    let mut redriven = 0;
+    let mut path = "/callbacks/redrive?all=true".to_owned();
+    loop {
+        let page = live::page(admin, "POST", &path)?;
+        redriven += page["redriven"].as_u64().unwrap_or_default();
+        match next(&page) {
+            Some(next) => path = format!("/callbacks/redrive?all=true&after={next}"),
+            None => return Ok(redriven),
+        }
+    }
+}
+
+/// The id after which the next page begins.
+fn next(page: &Value) -> Option<&str> {
+    let id = page["next"].as_str()?;
+    id.bytes().all(is_of_id).then_some(id)
 }
 
 fn is_of_id(byte: u8) -> bool {

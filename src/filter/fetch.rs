@@ -45,5 +45,9 @@ pub struct FetchedFile {
 
 /// Why a file could not be fetched, for the operator. Omits the URL, which may hold a secret.
 #[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct FetchError(pub String);
+#[error("{reason}")]
+pub struct FetchError {
+    pub reason: String,
+    /// Whether a name server or this gateway is at fault: the same URL may be right later.
+    pub is_temporary: bool,
+}

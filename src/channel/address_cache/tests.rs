@@ -234,7 +234,7 @@ async fn an_idle_name_is_evicted() {
 }
 
 #[tokio::test]
-async fn literals_need_no_entry_and_names_have_a_maximum() {
+async fn a_literal_needs_no_entry() {
     let lookup = ScriptedLookup::new([ScriptedAnswer::Of(&["192.0.2.1"], None)]);
     let cache = lookup.addresses(PACE);
     for n in 1..1_000 {
@@ -243,12 +243,56 @@ async fn literals_need_no_entry_and_names_have_a_maximum() {
         assert_eq!(found[0].to_string(), &*literal);
     }
     assert_eq!(lookup.lookups(), 0);
-    for n in 0..100 {
-        cache.of(&format!("{n}.example").into()).await.unwrap();
+    assert!(cache.shared.names.read().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_name_beyond_the_maximum_takes_the_place_of_the_one_that_was_not_used_for_longest() {
+    let hour = Some(Duration::from_secs(3600));
+    let lookup = ScriptedLookup::new([ScriptedAnswer::Of(&["192.0.2.1"], hour)]);
+    let cache = lookup.addresses(DnsRefreshPolicy {
+        names_max: 2,
+        ttl_max: Duration::from_secs(3600),
+        ..PACE
+    });
+    let used = async |host: &str| {
+        cache.of(&host.into()).await.unwrap();
+        // Uses are told apart by the millisecond.
+        sleep(Duration::from_millis(5)).await;
+    };
+    used("a.test").await;
+    used("b.test").await;
+    let evicted = Arc::downgrade(&cache.shared.names.read().unwrap()["b.test"]);
+    used("a.test").await;
+    used("c.test").await;
+    assert_eq!(lookup.lookups(), 3);
+    // The task of a name that is gone ends, however long its addresses live.
+    eventually("the end of the task", async || evicted.strong_count() == 0).await;
+    used("a.test").await;
+    assert_eq!(lookup.lookups(), 3);
+    used("b.test").await;
+    used("b.test").await;
+    assert_eq!(lookup.lookups(), 4);
+    assert_eq!(cache.shared.names.read().unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn a_name_is_refused_while_as_many_as_permitted_are_looked_up() {
+    let lookup = ScriptedLookup::new([ScriptedAnswer::After(MAX_WAIT, &["192.0.2.1"])]);
+    let cache = lookup.addresses(DnsRefreshPolicy {
+        names_max: 1,
+        ..PACE
+    });
+    let (first, other) = ("a.test".into(), "b.test".into());
+    let (refused, first) = (cache.of(&other), cache.of(&first));
+    tokio::select! {
+        biased;
+        _ = first => panic!("the lookup takes longer"),
+        refused = refused => {
+            let error = refused.unwrap_err();
+            assert_eq!(error.to_string(), "too many host names are being looked up");
+        }
     }
-    let refused = cache.of(&"one.more.example".into()).await.unwrap_err();
-    assert_eq!(refused.to_string(), "too many host names are in use");
-    assert!(cache.of(&"7.example".into()).await.is_ok());
 }
 
 #[tokio::test]

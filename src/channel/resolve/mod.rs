@@ -51,7 +51,8 @@ impl DnsResolver {
     }
 
     async fn addresses_of(&self, host: &str) -> io::Result<ResolvedAddresses> {
-        let name = Name::from_ascii(host).map_err(io::Error::other)?;
+        let name = Name::from_ascii(host)
+            .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
         let listed = match name.is_localhost() {
             // `localhost` is resolved without a name server (RFC 6761, section 6.3).
             true => vec![Ipv6Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()],
@@ -71,7 +72,9 @@ impl DnsResolver {
             // The system's resolver may know other sources of names.
             Err(error) => {
                 tracing::debug!(host, %error, "name servers returned no addresses; asking the system's resolver");
-                resolve_with_system(host).await
+                let resolution = resolve_with_system(host).await;
+                // The system's resolver does not distinguish an unknown name from an outage.
+                resolution.map_err(|of_system| io::Error::new(error.kind(), of_system))
             }
         }
     }

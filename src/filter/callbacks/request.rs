@@ -1,8 +1,11 @@
 //! The callback URL of a create, and the subscriptions that its attempts store before they are sent.
 
 use super::{CallbackMode, CallbacksFilter};
-use crate::callbacks::{CALLBACK_PATH, CallbackToken, NewSubscription, SubscriptionRefusal};
+use crate::callbacks::{
+    BindResult, CALLBACK_PATH, CallbackToken, NewSubscription, SubscriptionRefusal,
+};
 use crate::catalog::caller::Caller;
+use crate::filter::fetch::FetchError;
 use crate::filter::view::{AttemptView, RequestView, ResponseView};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::quoted;
@@ -19,7 +22,8 @@ const EXPIRES_AFTER_MAX: u64 = 259_200;
 const MARGIN_MS: u64 = 60 * 60 * 1_000;
 /// The maximum length of a callback URL, in bytes.
 const URL_BYTES_MAX: usize = 2_048;
-const STORE_RETRY: Duration = Duration::from_secs(2);
+/// When a request is worth a retry that a failure of the store or of a name server refused.
+const RETRY_DELAY: Duration = Duration::from_secs(2);
 
 /// The caller's URL, from `on_body` until the attempts.
 struct RequestedCallback(String);
@@ -98,10 +102,8 @@ impl CallbacksFilter {
             )));
         }
         if let Some(fetch) = request.fetch.clone() {
-            fetch.check(&url, &self.egress).await.map_err(|error| {
-                refused("expected an https URL of a host with a public address, which this gateway can call")
-                    .detail(error.to_string())
-            })?;
+            let checked = fetch.check(&url, &self.egress).await;
+            checked.map_err(|error| not_permitted(&error))?;
         }
         request.state.set(RequestedCallback(url));
         Ok(())
@@ -178,15 +180,16 @@ impl CallbacksFilter {
             return;
         };
         match self.records.bind(&nonce, id, &task).await {
-            Ok(true) => self.queue.wake(),
-            Ok(false) => {}
+            Ok(BindResult::Bound { is_hinted: true }) => self.queue.wake(),
+            Ok(BindResult::Bound { is_hinted: false }) => {}
+            Ok(BindResult::Gone) => self.queue.count_bound_too_late(id),
             Err(unavailable) => {
                 tracing::warn!(
                     id = &*request.id,
                     %unavailable,
                     "callback not yet bound to its task; trying again"
                 );
-                self.queue.bind_later(nonce, id.to_owned());
+                self.queue.bind_later(nonce, id.to_owned(), task);
             }
         }
     }
@@ -227,13 +230,27 @@ fn refused(message: impl Into<String>) -> Fault {
     Fault::new(FaultKind::Invalid, message).param(CALLBACK_URL)
 }
 
+fn not_permitted(error: &FetchError) -> Fault {
+    let fault = match error.is_temporary {
+        true => Fault::new(
+            FaultKind::Overloaded,
+            "the host of `callback_url` could not be looked up now, and nothing was sent; try again",
+        )
+        .retry_after(RETRY_DELAY),
+        false => refused(
+            "expected an https URL of a host with a public address, which this gateway can call",
+        ),
+    };
+    fault.detail(error.to_string())
+}
+
 fn not_subscribed(refusal: SubscriptionRefusal) -> Fault {
     match &refusal {
         SubscriptionRefusal::Unavailable(_) => Fault::new(
             FaultKind::Overloaded,
             "the gateway cannot store the callback of this task now, and nothing was sent; try again",
         )
-        .retry_after(STORE_RETRY),
+        .retry_after(RETRY_DELAY),
         SubscriptionRefusal::TooMany => Fault::new(
             FaultKind::TooManyRequests,
             "too many unfinished tasks with callbacks; try again when some have ended",

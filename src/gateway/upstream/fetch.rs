@@ -18,6 +18,7 @@ use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
 use pingora_core::upstreams::peer::HttpPeer;
 use pingora_http::RequestHeader;
+use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,9 +76,9 @@ impl HttpFileFetcher {
         let mut target = FetchUrl::parse(url)?;
         for _ in 0..=REDIRECTS_MAX {
             let mut session = self.connect(&target, egress).await?;
-            let answered = request_file(&mut session, &target, bytes_max).await;
+            let response = request_file(&mut session, &target, bytes_max).await;
             drop(session);
-            match answered? {
+            match response? {
                 FetchResponse::File(file) => return Ok(file),
                 FetchResponse::Redirect(next) => target = next,
             }
@@ -111,7 +112,10 @@ impl HttpFileFetcher {
         egress: &EgressPolicy,
     ) -> Result<Vec<IpAddr>, FetchError> {
         let found = self.addresses.of(&target.host).await;
-        let found = found.map_err(|error| unfetched(format!("DNS lookup failed: {error}")))?;
+        let found = found.map_err(|error| FetchError {
+            reason: format!("DNS lookup failed: {error}"),
+            is_temporary: !is_final(error.kind()),
+        })?;
         let permitted = found
             .iter()
             .filter(|address| egress.allows(target.egress_target(), **address));
@@ -132,7 +136,10 @@ impl ResponseFileFetcher for HttpFileFetcher {
         Box::pin(async move {
             let target = FetchUrl::parse(url)?;
             let checked = timeout(CHECK_WITHIN, self.permitted(&target, egress)).await;
-            let late = || unfetched(format!("the DNS lookup took longer than {CHECK_WITHIN:?}"));
+            let late = || FetchError {
+                reason: format!("the DNS lookup took longer than {CHECK_WITHIN:?}"),
+                is_temporary: true,
+            };
             checked.unwrap_or_else(|_| Err(late())).map(drop)
         })
     }
@@ -285,7 +292,15 @@ async fn request_file(
 }
 
 pub(super) fn unfetched(reason: impl Into<String>) -> FetchError {
-    FetchError(reason.into())
+    FetchError {
+        reason: reason.into(),
+        is_temporary: false,
+    }
+}
+
+/// Whether a lookup that failed so shows that there is no such name, or can be none.
+fn is_final(kind: io::ErrorKind) -> bool {
+    matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::InvalidInput)
 }
 
 pub(super) fn broken(fault: Fault) -> FetchError {

@@ -49,7 +49,7 @@ def delivered():
     headers = {
         "content-type": "application/json",
         "authorization": f"Bearer {KEY}",
-        **simulate("queue=1s;run=2s"),
+        **simulate("queue=1s;run=6s"),
     }
     request = urllib.request.Request(f"{BASE_URL}/v1/video/generations", json.dumps(create).encode(), headers)
     with urllib.request.urlopen(request, timeout=10) as made:

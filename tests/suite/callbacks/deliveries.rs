@@ -6,7 +6,7 @@ use serde_json::json;
 
 #[tokio::test]
 async fn each_change_of_status_is_delivered_once_signed_with_each_secret() {
-    let setup = CallbackSetup::start("queue=1500ms;run=1500ms").await;
+    let setup = CallbackSetup::start("queue=1500ms;run=6s").await;
     for (path, count) in [(GENERIC, 2), (FAMILY_A, 4)] {
         let id = setup.create(path, "demo-video-a").await;
         let events = setup.receiver.wait_for(count).await;

@@ -2,7 +2,7 @@
 
 use crate::harness::Request;
 use crate::harness::hostile_urls::Decoy;
-use crate::harness::name_server::NameServer;
+use crate::harness::name_server::{NameServer, NameServerBehaviour};
 use crate::harness::receiver::{CallbackSetup, create_with_callback, has_retried};
 use crate::harness::video::{GENERIC, create_body, creates};
 use serde_json::json;
@@ -27,8 +27,36 @@ async fn urls_that_lead_inside_are_a_400_and_nobody_is_connected_to() {
         assert_eq!(refused.json()["error"]["param"], "callback_url", "{url}");
     }
     let count = decoy.connections();
-    println!("64 callback URLs that lead inside: {count} connections to decoys");
+    println!(
+        "{} callback URLs that lead inside: {count} connections to decoys",
+        decoy.urls().len()
+    );
     assert_eq!(count, 0);
+    assert_eq!(creates(&setup.simulator).await, 0);
+}
+
+#[tokio::test]
+async fn a_name_that_cannot_be_looked_up_now_is_a_503_and_an_unknown_one_a_400() {
+    let names = NameServer::start().await;
+    let setup = CallbackSetup::with("", |config| {
+        config["egress"] = json!({"allow": []});
+        config["server"]["dns"] = json!({"servers": [names.address.to_string()]});
+    })
+    .await;
+    for (behaviour, host, status) in [
+        (NameServerBehaviour::Failing, "failing.test", 503),
+        (NameServerBehaviour::Never, "silent.test", 503),
+        (NameServerBehaviour::AtOnce, "unknown.test", 400),
+    ] {
+        names.behave(behaviour);
+        let mut body = create_body(GENERIC, "demo-video-a");
+        body["callback_url"] = json!(format!("https://{host}/x"));
+        let request = Request::post(GENERIC, body.to_string());
+        let refused = setup.gateway.ask(&request).await;
+        assert_eq!(refused.status, status, "{host}: {}", refused.text());
+        let has_delay = refused.headers.get("retry-after").is_some();
+        assert_eq!(has_delay, status == 503, "{host}");
+    }
     assert_eq!(creates(&setup.simulator).await, 0);
 }
 

@@ -45,7 +45,7 @@ fn cases() -> Vec<ReceiverCase> {
             5,
         ),
         case(
-            "asks for time",
+            "sends Retry-After",
             vec![respond("503 Service Unavailable\r\nRetry-After: 9")],
             9,
         ),
@@ -63,8 +63,8 @@ async fn each_event_arrives_at_receivers_that_fail_hang_redirect_are_gone_and_co
     let mut receivers = Vec::new();
     for case in cases() {
         let receiver = Receiver::answering("200 OK").await;
-        for acts in &case.first {
-            receiver.0.next(acts.clone());
+        for script in &case.first {
+            receiver.0.next(script.clone());
         }
         let url = receiver.url("/done");
         create_with_callback(&setup.gateway, GENERIC, "demo-video-a", &url).await;

@@ -28,14 +28,14 @@ async fn token_of(setup: &CallbackSetup) -> String {
 async fn call_back(setup: &CallbackSetup, token: &str) -> (u16, String) {
     let body = json!({"id": "cgt-1", "status": "succeeded"}).to_string();
     let request = Request::post(&format!("/_headgate/callback/{token}"), body);
-    let answer = setup.gateway.ask(&request.without("authorization")).await;
-    let mut body = answer.json();
+    let response = setup.gateway.ask(&request.without("authorization")).await;
+    let mut body = response.json();
     body["error"]["message"] = json!(
         body["error"]["message"]
             .as_str()
             .map(|text| text.split(" (").next())
     );
-    (answer.status, body.to_string())
+    (response.status, body.to_string())
 }
 
 /// Tokens that the gateway's key has sealed, and that must not work.

@@ -127,7 +127,7 @@ async fn status_changes_are_delivered_signed_to_this_machine() {
         "callback_url": receiver.url("/done"),
     });
     let create = Request::post("/v1/video/generations", body.to_string());
-    let create = create.header("x-simulate", "queue=1s;run=2s");
+    let create = create.header("x-simulate", "queue=1s;run=6s");
     let made = demo.ask(create).await;
     assert_eq!(made.status, 200, "{}", made.text());
     let events = receiver.wait_for(2).await;

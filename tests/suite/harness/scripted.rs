@@ -24,6 +24,7 @@ struct ResponseScript {
     /// The requests, each with the number of its connection.
     requests: Mutex<Vec<(usize, Vec<u8>)>>,
     connections: AtomicUsize,
+    closed: AtomicUsize,
 }
 
 /// An action after a request was received; after the last one, the next request is read.
@@ -33,6 +34,8 @@ pub enum ScriptedResponse {
     /// Sends the result of this function of the request.
     Answer(fn(&str) -> Vec<u8>),
     Wait(Duration),
+    /// Waits until the client closes the connection.
+    Hang,
     /// Waits until a test notifies it.
     WaitFor(Arc<Notify>),
     /// Reads the next request of the connection.
@@ -58,11 +61,16 @@ impl ScriptedProvider {
             turns: Mutex::default(),
             requests: Mutex::default(),
             connections: AtomicUsize::new(0),
+            closed: AtomicUsize::new(0),
         });
         let shared = Arc::clone(&script);
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                tokio::spawn(play(stream, Arc::clone(&shared)));
+                let shared = Arc::clone(&shared);
+                tokio::spawn(async move {
+                    play(stream, &shared).await;
+                    shared.closed.fetch_add(1, Ordering::Relaxed);
+                });
             }
         });
         Self { address, script }
@@ -91,6 +99,13 @@ impl ScriptedProvider {
             .collect()
     }
 
+    /// The number of connections that are open now.
+    pub fn open(&self) -> usize {
+        let closed = self.script.closed.load(Ordering::Relaxed);
+        let connections = self.script.connections.load(Ordering::Relaxed);
+        connections.saturating_sub(closed)
+    }
+
     /// The number of the connection of each request.
     pub fn connections(&self) -> Vec<usize> {
         let requests = self.script.requests.lock().unwrap();
@@ -104,7 +119,7 @@ impl ResponseScript {
     }
 }
 
-async fn play(mut stream: TcpStream, script: Arc<ResponseScript>) {
+async fn play(mut stream: TcpStream, script: &ResponseScript) {
     let connection = script.connections.fetch_add(1, Ordering::Relaxed);
     while let Some(request) = read_request(&mut stream).await {
         let asked = String::from_utf8_lossy(&request).into_owned();
@@ -123,6 +138,10 @@ async fn play(mut stream: TcpStream, script: Arc<ResponseScript>) {
                     }
                 }
                 ScriptedResponse::Wait(time) => sleep(*time).await,
+                ScriptedResponse::Hang => {
+                    let _ = read_request(&mut stream).await;
+                    return;
+                }
                 ScriptedResponse::WaitFor(notify) => notify.notified().await,
                 ScriptedResponse::Read => match read_request(&mut stream).await {
                     Some(request) => script.keep(connection, request),
