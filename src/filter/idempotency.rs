@@ -1,6 +1,7 @@
 //! `idempotency`: each paid create is made once. Duplicates under an `Idempotency-Key` get the response of the first.
 
 mod claim;
+mod create_end;
 mod fault;
 mod fingerprint;
 mod recorded_response;
@@ -11,7 +12,6 @@ use super::descriptor::{
     FilterProvision, InvalidSettings, read_settings_or_default, settings_schema,
 };
 use super::settlement::Settlement;
-use super::stream_info::UpstreamProcessing;
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::journal::{
@@ -24,13 +24,14 @@ use crate::scalar::HumanDuration;
 use crate::state::StateStore;
 use bytes::Bytes;
 use claim::{UndeliveredReplay, key_of};
+use create_end::{is_delivered, unrecorded_end};
 use http::{HeaderName, HeaderValue};
 use recorded_response::{ResponseBodyStore, recorded_headers};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::sync::Arc;
 use std::time::Duration;
-use stream_recording::{RecordingsMemory, StreamRecording};
+use stream_recording::StreamRecording;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "idempotency",
@@ -53,6 +54,9 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     build: |settings, context| Ok(Arc::new(IdempotencyFilter::build(settings, context)?)),
 };
 
+/// Smallest `keep_unknown`: longer than creates take, also while the store is unreachable.
+const KEEP_UNKNOWN_MIN: Duration = Duration::from_secs(60 * 60);
+
 /// The caller's key.
 const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
@@ -62,7 +66,7 @@ const KEY: HeaderName = HeaderName::from_static("idempotency-key");
 struct IdempotencyConfig {
     /// How long a response is kept for its key, from the end of the create. Default: 24h.
     keep: HumanDuration,
-    /// How long a create is kept whose outcome is unknown; at least `keep`. Default: 168h.
+    /// How long a create is kept whose outcome is unknown; at least `keep` and 1h. Default: 168h.
     keep_unknown: HumanDuration,
     /// How long after its start a create is waited for by its duplicates; afterwards they get 409 with `retry-after`.
     /// Default: 10m.
@@ -89,11 +93,13 @@ struct IdempotencyFilter {
     journal: Arc<CreateJournal>,
     /// Where bodies of responses are that are too large for records.
     media: Arc<MediaStore>,
-    recordings: RecordingsMemory,
     route: Arc<str>,
     limits: JournalLimits,
     wait_max: Duration,
 }
+
+/// Set when the whole response was received, which is then being recorded.
+struct ResponseReceived;
 
 /// The idempotency key for providers that take one.
 struct UpstreamKey(HeaderValue);
@@ -115,13 +121,7 @@ impl IdempotencyFilter {
             )
             .hint("remove `idempotency` from the route"));
         }
-        if keep_unknown.duration() < keep.duration() {
-            return Err(
-                InvalidSettings::new("`keep_unknown` is shorter than `keep`")
-                    .at("/keep_unknown")
-                    .hint("a key must not be forgotten while the outcome of its create is unknown"),
-            );
-        }
+        check_keep_unknown(keep.duration(), keep_unknown.duration())?;
         if !context.state_survives {
             context.warn(
                 InvalidSettings::new(
@@ -144,7 +144,6 @@ impl IdempotencyFilter {
             state: context.state.clone(),
             journal: context.journal.clone(),
             media: context.media.clone(),
-            recordings: RecordingsMemory::default(),
             route: context.route.into(),
             limits: JournalLimits {
                 keep: keep.duration(),
@@ -154,6 +153,23 @@ impl IdempotencyFilter {
             wait_max: wait.duration(),
         })
     }
+}
+
+fn check_keep_unknown(keep: Duration, keep_unknown: Duration) -> Result<(), InvalidSettings> {
+    let (message, hint) = if keep_unknown < keep {
+        (
+            "`keep_unknown` is shorter than `keep`",
+            "a key must not be forgotten while the outcome of its create is unknown",
+        )
+    } else if keep_unknown < KEEP_UNKNOWN_MIN {
+        (
+            "`keep_unknown` is shorter than 1h",
+            "write at least 1h: a create must not be forgotten while it is being sent",
+        )
+    } else {
+        return Ok(());
+    };
+    Err(InvalidSettings::new(message).at("/keep_unknown").hint(hint))
 }
 
 impl IdempotencyFilter {
@@ -235,7 +251,7 @@ impl Filter for IdempotencyFilter {
     }
 
     fn on_response_head(&self, response: &mut ResponseView<'_>) {
-        StreamRecording::begin(response, &self.recordings);
+        StreamRecording::begin(response, &self.journal);
     }
 
     fn on_response_body<'a>(
@@ -246,6 +262,7 @@ impl Filter for IdempotencyFilter {
         if !response.status.is_success() {
             return HookResult::done();
         }
+        response.request.state.set(ResponseReceived);
         let Some(entry) = response.request.state.get::<JournalEntry>() else {
             return HookResult::done();
         };
@@ -279,10 +296,12 @@ impl Filter for IdempotencyFilter {
     fn on_done(&self, request: &mut RequestView, settlement: Settlement) {
         if let Some(replay) = request.state.take::<UndeliveredReplay>()
             && settlement == Settlement::GatewayReply
+            && replay.body_end.was_reached()
         {
             let UndeliveredReplay {
                 record_key,
                 version,
+                ..
             } = replay;
             CreateJournal::record_delivery(self.state.clone(), record_key, version);
         }
@@ -290,28 +309,13 @@ impl Filter for IdempotencyFilter {
             return;
         };
         let recording = request.state.take::<StreamRecording>();
-        let info = &request.info;
-        let is_delivered = matches!(settlement, Settlement::Complete | Settlement::UsageMissing);
-        let is_whole_stream = info.is_stream_whole && recording.is_some();
-        let end = match info.processing {
-            _ if entry.has_response() => CreateEnd::AlreadyRecorded { is_delivered },
-            UpstreamProcessing::Unsent | UpstreamProcessing::Refused => CreateEnd::NotMade,
-            // A body that was too large for filters was delivered without them.
-            UpstreamProcessing::Accepted if is_whole_stream || is_delivered => {
-                CreateEnd::Accepted {
-                    // A stream's is added when it is stored.
-                    response: None,
-                    response_id: info.response_id.clone(),
-                    is_delivered,
-                }
-            }
-            UpstreamProcessing::Accepted | UpstreamProcessing::Unknown => {
-                let id = info.upstream_request_id.as_ref();
-                CreateEnd::OutcomeUnknown {
-                    upstream_request_id: id
-                        .map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned()),
-                }
-            }
+        let is_whole_stream = request.info.is_stream_whole && recording.is_some();
+        let is_received = request.state.take::<ResponseReceived>().is_some() || is_whole_stream;
+        let end = match entry.has_response() {
+            true => CreateEnd::AlreadyRecorded {
+                is_delivered: is_delivered(settlement),
+            },
+            false => unrecorded_end(&request.info, is_received, settlement),
         };
         request.info.create_end = Some(end.name());
         match (end, recording) {
@@ -329,6 +333,30 @@ impl Filter for IdempotencyFilter {
                 self.response_store(request),
             ),
             (end, _) => entry.end(end),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn creates_are_not_forgotten_while_they_are_sent() {
+        let hours = |count: u64| Duration::from_secs(count * 60 * 60);
+        for (keep, keep_unknown, expected) in [
+            (hours(24), hours(168), None),
+            (hours(1), hours(1), None),
+            (hours(2), hours(1), Some("`keep_unknown` is shorter than `keep`")),
+            (
+                Duration::from_secs(3),
+                Duration::from_secs(3),
+                Some("`keep_unknown` is shorter than 1h"),
+            ),
+        ] {
+            let error = check_keep_unknown(keep, keep_unknown).err();
+            let reason = error.as_ref().map(|error| &*error.reason);
+            assert_eq!(reason, expected, "{keep:?}, {keep_unknown:?}");
         }
     }
 }

@@ -9,7 +9,7 @@ pub enum Settlement {
     ClientCancelled,
     /// The caller did not read its response within `write_timeout`.
     WriteTimeout,
-    /// The provider's response broke off.
+    /// The provider's response broke off, or a stored one that the gateway sent in its place.
     UpstreamCut,
     /// The provider sent an error response, or none.
     UpstreamError,

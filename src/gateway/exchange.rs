@@ -261,6 +261,8 @@ impl Exchange<'_> {
             | FaultKind::UnreadableResponse
             | FaultKind::OutcomeUnknown
             | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
+            // What the caller has is no whole reply of the gateway.
+            _ if self.downstream.is_committed() => Settlement::UpstreamCut,
             _ => Settlement::GatewayReply,
         };
         let is_unread = matches!(fault.kind, FaultKind::ClientGone | FaultKind::WriteTimeout);

@@ -11,6 +11,9 @@ const RETRY_WAIT: Duration = Duration::from_millis(100);
 const RETRY_WAIT_MAX: Duration = Duration::from_secs(2);
 /// The attempt after which the log has a line.
 const LOGGED_ATTEMPT: u32 = 6;
+/// Maximum number of attempts for a create of which the store has never confirmed a record: it was not sent, and if a
+/// reservation was stored nevertheless, others take it over when its lease expires.
+const UNSTORED_ATTEMPTS: u32 = 6;
 
 /// How a create ended.
 #[derive(Debug)]
@@ -49,8 +52,8 @@ pub enum EndTask {
 }
 
 impl EndTask {
-    /// Does it. While the store is unreachable, tries again for as long as the process runs: nothing new is sent
-    /// meanwhile, so that the number of these tasks is bounded.
+    /// Stores or removes the record. While the store is unreachable, tries again for as long as the process runs: only
+    /// creates with a stored record are sent, so that the number of these tasks is bounded.
     pub async fn run(self, stored: &mut VersionedRecord) {
         let mut wait = RETRY_WAIT;
         let mut attempt = 1;
@@ -61,7 +64,15 @@ impl EndTask {
                 Self::Remove => stored.remove().await,
             };
             match result {
-                Ok(()) | Err(JournalError::TakenOver) => return,
+                Ok(()) => return,
+                Err(JournalError::TakenOver) => {
+                    tracing::error!(
+                        id = stored.record.request_id,
+                        "another request has the key of a paid create; how the create ended is not stored"
+                    );
+                    return;
+                }
+                Err(_) if !stored.was_stored() && attempt >= UNSTORED_ATTEMPTS => return,
                 Err(error) if attempt == LOGGED_ATTEMPT => tracing::warn!(
                     id = stored.record.request_id,
                     %error,

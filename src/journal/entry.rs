@@ -7,6 +7,7 @@ use super::versioned_record::VersionedRecord;
 use super::{CreateJournal, JournalError, LEASE, lease_ms};
 use crate::state::records::{Record, RecordKind};
 use std::future::{Future, ready};
+use std::mem::replace;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
@@ -94,12 +95,17 @@ impl JournalEntry {
         let (cell, channel) = (self.0.clone(), channel.to_owned());
         run_to_end(async move {
             let mut progress = cell.progress.lock().await;
-            let is_first = progress.stored.is_absent();
-            progress.stored.record.state = CreateState::Sending {
+            let is_first = !progress.stored.was_stored();
+            let sending = CreateState::Sending {
                 channel,
                 lease_ms: lease_ms(),
             };
-            progress.stored.write().await?;
+            let before = replace(&mut progress.stored.record.state, sending);
+            if let Err(error) = progress.stored.write().await {
+                // It is not sent.
+                progress.stored.record.state = before;
+                return Err(error);
+            }
             if is_first {
                 renew_lease(Arc::downgrade(&cell));
             }

@@ -10,6 +10,7 @@ mod entry;
 mod in_flight;
 mod listing;
 mod record;
+mod recording_memory;
 mod settle;
 mod versioned_record;
 mod waiting;
@@ -24,6 +25,7 @@ pub use record::{
     CreateRecord, CreateState, Fingerprint, INLINE_BODY_MAX, RecordedBody, RecordedResponse,
     UnreadableRecord,
 };
+pub use recording_memory::RecordingMemory;
 pub use settle::{FoundOutcome, SettleResult, settle};
 
 use crate::state::calendar::{unix_ms, whole_ms};
@@ -32,6 +34,7 @@ use crate::state::{StateStore, StoreUnavailable};
 use end::PendingEnds;
 use entry::run_to_end;
 use in_flight::{InFlightKeys, InFlightPhase, LocalCreate};
+use recording_memory::RecordingsTotal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -53,6 +56,7 @@ pub struct CreateJournal {
     in_flight: InFlightKeys,
     waiting: WaitingDuplicates,
     pending_ends: PendingEnds,
+    recordings: RecordingsTotal,
 }
 
 /// How long records are kept, and how many.
@@ -118,8 +122,8 @@ pub struct ResponseReplay {
 pub enum JournalError {
     #[error(transparent)]
     Store(#[from] StoreUnavailable),
-    #[error("the caller has as many records as it may have")]
-    Full,
+    #[error("the caller has {keys_max} stored keys, its maximum")]
+    Full { keys_max: u32 },
     #[error("the record was taken over by another request")]
     TakenOver,
     #[error(transparent)]
@@ -143,8 +147,8 @@ impl CreateJournal {
         let began = Instant::now();
         let mut place = None;
         let mut existing = None;
+        let mut local = self.in_flight.find(&keyed.record_key);
         loop {
-            let local = self.in_flight.find(&keyed.record_key);
             let found = match existing.take() {
                 Some(found) => found,
                 None => match self.insert(store, request, keyed, limits).await? {
@@ -174,7 +178,9 @@ impl CreateJournal {
             let Some(place) = &place else {
                 return Ok(KeyClaim::InFlight);
             };
-            let not_before = wait(local, wait_max).await;
+            let not_before = wait(local.take(), wait_max).await;
+            // Before the read: a create that ends between the two has its end in the next record that is read.
+            local = self.in_flight.find(&keyed.record_key);
             existing = place.read(&**store, not_before).await?;
         }
     }
@@ -189,6 +195,11 @@ impl CreateJournal {
         let key = request.request_id.clone();
         let record = CreateRecord::new(request, None);
         self.entry(store, RecordKind::PaidCreate, key, record, limits)
+    }
+
+    /// The memory of a new recording of a streamed response.
+    pub fn recording_memory(&self) -> RecordingMemory {
+        RecordingMemory::of(&self.recordings)
     }
 
     /// Waits until the ends of all creates so far are stored.

@@ -1,5 +1,7 @@
 //! Tests of the journal on the store in memory.
 
+mod slow_reads;
+
 use super::*;
 use crate::state::memory::MemoryStore;
 use bytes::Bytes;
@@ -17,9 +19,13 @@ struct JournalSetup {
 
 impl JournalSetup {
     fn new() -> Self {
+        Self::on(Arc::new(MemoryStore::default()))
+    }
+
+    fn on(store: Arc<dyn StateStore>) -> Self {
         Self {
             journal: Arc::default(),
-            store: Arc::new(MemoryStore::default()),
+            store,
         }
     }
 
@@ -51,6 +57,14 @@ impl JournalSetup {
         let found = records.get(RecordKind::IdempotencyKey, key).get().await;
         let found = found.unwrap()?;
         Some(CreateRecord::decode(&found.content.value).unwrap().state)
+    }
+
+    /// Removes a record as a store that loses it.
+    async fn lose(&self, key: &str) {
+        let (records, kind) = (self.store.records(), RecordKind::IdempotencyKey);
+        let found = records.get(kind, key).get().await.unwrap().unwrap();
+        let removed = records.remove(kind, key, found.version).get().await;
+        assert!(removed.unwrap());
     }
 
     /// Puts a record in place as another gateway would have left it.
@@ -236,7 +250,7 @@ async fn a_caller_has_only_so_many_records() {
         first(setup.claim("req_2", "two", "a").await),
     ];
     let third = setup.try_claim("req_3", "three", "a").await;
-    assert!(matches!(third, Err(JournalError::Full)));
+    assert!(matches!(third, Err(JournalError::Full { keys_max: 2 })));
 }
 
 #[tokio::test]
@@ -266,4 +280,84 @@ async fn a_create_without_a_key_is_recorded_until_its_response_was_delivered() {
         stored().await,
         Some(CreateState::Accepted { response_id: Some(id), .. }) if id == "task_1"
     ));
+}
+
+#[tokio::test]
+async fn ends_of_creates_that_were_never_stored_are_given_up() {
+    let setup = JournalSetup::on(Arc::new(MemoryStore::fallback_for("sqlite")));
+    for nth in 0..100 {
+        let claim = setup.try_claim("req_1", &format!("key-{nth}"), "a").await;
+        assert!(matches!(claim, Err(JournalError::Store(_))));
+    }
+    let create = create("req_2");
+    let entry = setup
+        .journal
+        .entry_without_key(&setup.store, &create, LIMITS);
+    let refused = entry.begin_sending("a").await;
+    assert!(matches!(refused, Err(JournalError::Store(_))));
+    entry.end(CreateEnd::NotMade);
+    let ends = setup.journal.until_ends_are_stored();
+    let given_up = tokio::time::timeout(Duration::from_secs(60), ends).await;
+    assert!(given_up.is_ok());
+}
+
+#[tokio::test]
+async fn a_record_that_the_store_lost_is_stored_again() {
+    let setup = JournalSetup::new();
+    let entry = first(setup.claim("req_1", "key", "a").await);
+    setup.lose("key").await;
+    entry.begin_sending("a").await.unwrap();
+    // The number of the caller's keys does not matter then.
+    let _others = [first(setup.claim("req_2", "two", "a").await), {
+        setup.lose("key").await;
+        first(setup.claim("req_3", "three", "a").await)
+    }];
+    entry.record_response(Some(response()), None).await.unwrap();
+    match setup.claim("req_4", "key", "a").await {
+        KeyClaim::Response(replay) => assert_eq!(replay.request_id, "req_1"),
+        _ => panic!("the response is recorded"),
+    }
+}
+
+#[tokio::test]
+async fn the_record_of_another_request_is_not_replaced() {
+    let setup = JournalSetup::new();
+    let entry = first(setup.claim("req_1", "key", "a").await);
+    entry.begin_sending("a").await.unwrap();
+    setup.lose("key").await;
+    let others = CreateState::Sending {
+        channel: "b".into(),
+        lease_ms: u64::MAX,
+    };
+    setup.leave("key", others.clone()).await;
+    let refused = entry.record_response(Some(response()), None).await;
+    assert!(matches!(refused, Err(JournalError::TakenOver)));
+    entry.end(CreateEnd::AlreadyRecorded { is_delivered: true });
+    setup.journal.until_ends_are_stored().await;
+    assert_eq!(setup.stored("key").await, Some(others));
+}
+
+#[tokio::test]
+async fn a_create_is_not_forgotten_while_it_is_sent() {
+    let setup = JournalSetup::new();
+    let limits = JournalLimits {
+        keep: Duration::from_millis(1),
+        keep_unknown: Duration::from_millis(1),
+        keys_max: 1,
+    };
+    let entry = setup
+        .journal
+        .entry_without_key(&setup.store, &create("req_1"), limits);
+    entry.begin_sending("a").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let records = setup.store.records();
+    let found = records.get(RecordKind::PaidCreate, "req_1").get().await;
+    assert!(found.unwrap().is_some());
+    entry.end(CreateEnd::OutcomeUnknown {
+        upstream_request_id: None,
+    });
+    setup.journal.until_ends_are_stored().await;
+    tokio::time::sleep(Duration::from_millis(10)).await;
+    let found = records.get(RecordKind::PaidCreate, "req_1").get().await;
+    assert_eq!(found.unwrap(), None);
 }

@@ -6,6 +6,11 @@ use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{InsertResult, Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
+use std::time::Duration;
+
+/// How long a create that is being sent is kept at least, whatever the settings: a create must not be forgotten while
+/// its gateway cannot extend its lease.
+const SENDING_KEPT_MIN: Duration = Duration::from_secs(60 * 60);
 
 /// The record as it should be stored, and what is known of the stored one.
 pub struct VersionedRecord {
@@ -14,6 +19,8 @@ pub struct VersionedRecord {
     key: Arc<str>,
     limits: JournalLimits,
     version: RecordVersion,
+    /// Whether the store has ever confirmed it.
+    was_stored: bool,
     pub record: CreateRecord,
 }
 
@@ -25,6 +32,14 @@ enum RecordVersion {
     Known(u64),
     /// A write failed, and may have been stored nevertheless.
     Uncertain,
+}
+
+/// Whose record is in the store.
+enum RecordHolder {
+    /// This create's, with its version.
+    Ours(u64),
+    OtherRequest,
+    Nobody,
 }
 
 impl VersionedRecord {
@@ -42,6 +57,7 @@ impl VersionedRecord {
             key,
             limits,
             version: RecordVersion::Absent,
+            was_stored: false,
             record,
         }
     }
@@ -51,23 +67,34 @@ impl VersionedRecord {
         self.version == RecordVersion::Absent
     }
 
-    /// Inserts the record; returns the one that is in its place.
+    /// Whether the store has ever confirmed it. Nothing is sent before.
+    pub fn was_stored(&self) -> bool {
+        self.was_stored
+    }
+
+    /// Inserts the record of a new create; returns the one that is in its place.
     pub async fn insert(&mut self) -> Result<Option<Record>, JournalError> {
-        let content = self.content();
-        let max = match self.kind {
-            RecordKind::IdempotencyKey => self.limits.keys_max,
+        match self.kind {
+            RecordKind::IdempotencyKey => self.insert_up_to(self.limits.keys_max).await,
             // Creates without a key are removed by themselves, and never refused for their number.
-            _ => u32::MAX,
-        };
+            _ => self.insert_up_to(u32::MAX).await,
+        }
+    }
+
+    /// Inserts the record if its owner has fewer than `max`.
+    async fn insert_up_to(&mut self, max: u32) -> Result<Option<Record>, JournalError> {
+        let content = self.content();
         let records = self.store.records();
         let inserted = records.insert(self.kind, &self.key, content, max);
         match track_failure(&mut self.version, inserted.get().await)? {
             InsertResult::Inserted { version } => {
-                self.version = RecordVersion::Known(version);
+                self.set_stored(version);
                 Ok(None)
             }
             InsertResult::Exists(found) => Ok(Some(found)),
-            InsertResult::OwnerFull => Err(JournalError::Full),
+            InsertResult::OwnerFull => Err(JournalError::Full {
+                keys_max: self.limits.keys_max,
+            }),
         }
     }
 
@@ -78,17 +105,18 @@ impl VersionedRecord {
         let replaced = records.replace(self.kind, &self.key, version, content);
         let replaced = track_failure(&mut self.version, replaced.get().await)?;
         if let Some(version) = replaced {
-            self.version = RecordVersion::Known(version);
+            self.set_stored(version);
         }
         Ok(replaced.is_some())
     }
 
-    /// Stores the record in place of its last version.
+    /// Stores the record in place of its last version. If the store lost it, it is inserted again: that succeeds only
+    /// while no other request has the key.
     pub async fn write(&mut self) -> Result<(), JournalError> {
         loop {
             match self.version {
                 RecordVersion::Absent => {
-                    if self.insert().await?.is_none() {
+                    if self.insert_up_to(u32::MAX).await?.is_none() {
                         return Ok(());
                     }
                 }
@@ -99,8 +127,20 @@ impl VersionedRecord {
                 }
                 RecordVersion::Uncertain => {}
             }
-            let version = self.version_if_ours().await?;
-            self.version = RecordVersion::Known(version.ok_or(JournalError::TakenOver)?);
+            match self.holder().await? {
+                RecordHolder::Ours(version) => self.set_stored(version),
+                RecordHolder::Nobody => {
+                    if self.was_stored {
+                        let id = &self.record.request_id;
+                        tracing::warn!(
+                            id,
+                            "the record of a paid create was lost; it is stored again"
+                        );
+                    }
+                    self.version = RecordVersion::Absent;
+                }
+                RecordHolder::OtherRequest => return Err(JournalError::TakenOver),
+            }
         }
     }
 
@@ -118,20 +158,30 @@ impl VersionedRecord {
                 }
                 RecordVersion::Uncertain => {}
             }
-            match self.version_if_ours().await? {
-                Some(version) => self.version = RecordVersion::Known(version),
-                None => return Ok(()),
+            match self.holder().await? {
+                RecordHolder::Ours(version) => self.set_stored(version),
+                RecordHolder::Nobody | RecordHolder::OtherRequest => return Ok(()),
             }
         }
     }
 
-    /// The version in the store; `None` if the record is gone or belongs to another request.
-    async fn version_if_ours(&self) -> Result<Option<u64>, StoreUnavailable> {
+    fn set_stored(&mut self, version: u64) {
+        self.version = RecordVersion::Known(version);
+        self.was_stored = true;
+    }
+
+    /// Whose record is in the store. One that cannot be decoded is another request's.
+    async fn holder(&self) -> Result<RecordHolder, StoreUnavailable> {
         let found = self.store.records().get(self.kind, &self.key).get().await?;
-        Ok(found.and_then(|found| {
-            let record = CreateRecord::decode(&found.content.value).ok()?;
-            (record.request_id == self.record.request_id).then_some(found.version)
-        }))
+        let Some(found) = found else {
+            return Ok(RecordHolder::Nobody);
+        };
+        let is_ours = CreateRecord::decode(&found.content.value)
+            .is_ok_and(|record| record.request_id == self.record.request_id);
+        Ok(match is_ours {
+            true => RecordHolder::Ours(found.version),
+            false => RecordHolder::OtherRequest,
+        })
     }
 
     /// Whom the record counts for: the caller, apart from unknown outcomes, which must not use up the caller's keys.
@@ -148,10 +198,11 @@ impl VersionedRecord {
     fn content(&self) -> RecordContent {
         let kept = match self.record.state {
             CreateState::Accepted { .. } => self.limits.keep,
+            CreateState::OutcomeUnknown { .. } => self.limits.keep_unknown,
             // A record whose gateway is killed stays as it is.
-            CreateState::Reserved { .. }
-            | CreateState::Sending { .. }
-            | CreateState::OutcomeUnknown { .. } => self.limits.keep_unknown,
+            CreateState::Reserved { .. } | CreateState::Sending { .. } => {
+                self.limits.keep_unknown.max(SENDING_KEPT_MIN)
+            }
         };
         let kept_ms = whole_ms(kept);
         RecordContent {

@@ -1,6 +1,6 @@
 //! What becomes of a request with a key: it is sent, gets the response of the first one, or an error.
 
-use super::recorded_response::replay;
+use super::recorded_response::{ReplayBodyEnd, replay};
 use super::{IdempotencyFilter, KEY, UpstreamKey, fault, fingerprint};
 use crate::filter::FilterAction;
 use crate::filter::stream_info::IdempotencyOutcome;
@@ -14,6 +14,8 @@ use std::sync::Arc;
 pub(super) struct UndeliveredReplay {
     pub record_key: Arc<str>,
     pub version: u64,
+    /// A body that could not be read to its end was not delivered.
+    pub body_end: ReplayBodyEnd,
 }
 
 impl IdempotencyFilter {
@@ -52,7 +54,7 @@ impl IdempotencyFilter {
             ),
             Ok(KeyClaim::OtherRequest) => (IdempotencyOutcome::KeyReused, Err(fault::key_reused())),
             Ok(KeyClaim::InFlight) => (IdempotencyOutcome::KeyInUse, Err(fault::key_in_use())),
-            Err(error @ JournalError::Full) => {
+            Err(error @ JournalError::Full { .. }) => {
                 (IdempotencyOutcome::KeysFull, Err(fault::not_stored(error)))
             }
             Err(error) => (IdempotencyOutcome::NotStored, Err(fault::not_stored(error))),
@@ -73,12 +75,14 @@ impl IdempotencyFilter {
             request_id,
             undelivered,
         } = recorded;
-        match replay(&self.media, response).await {
+        let body_end = ReplayBodyEnd::default();
+        match replay(&self.media, response, &body_end).await {
             Ok(Some(action)) => {
                 if let Some(version) = undelivered {
                     let replay = UndeliveredReplay {
                         record_key,
                         version,
+                        body_end,
                     };
                     request.state.set(replay);
                 }

@@ -46,7 +46,7 @@ pub(super) fn key_in_use() -> Fault {
 pub(super) fn response_not_kept(request_id: &str) -> Fault {
     Fault::new(
         FaultKind::AnswerNotKept,
-        format!("the first request with this `Idempotency-Key`, {request_id}, succeeded, and its response is not kept; the request was not sent again"),
+        format!("the first request with this `Idempotency-Key`, {request_id}, succeeded, and its response is not kept; the request was not sent again; ask the operator for the response by that request id, or send a new key to make and pay another one"),
     )
     .param(PARAM)
 }
@@ -65,9 +65,9 @@ pub(super) fn outcome_unknown(request_id: &str) -> Fault {
 pub(super) fn not_stored(error: JournalError) -> Fault {
     match error {
         JournalError::TakenOver => key_in_use(),
-        JournalError::Full => Fault::new(
+        JournalError::Full { keys_max } => Fault::new(
             FaultKind::Overloaded,
-            "this API key has reached its number of stored requests; the request was not sent; try again later",
+            format!("this API key has {keys_max} stored `Idempotency-Key`s, its maximum; the request was not sent; try again when older ones have expired"),
         )
         .retry_after(KEYS_FULL_RETRY)
         .detail(error.to_string()),

@@ -8,6 +8,7 @@ use crate::protocol::fault::{Fault, FaultKind};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// Set on a response that was recorded.
@@ -83,6 +84,7 @@ pub(super) fn recorded_headers(headers: &HeaderMap) -> Vec<(String, String)> {
 pub(super) async fn replay(
     media: &Arc<MediaStore>,
     response: RecordedResponse,
+    body_end: &ReplayBodyEnd,
 ) -> Result<Option<FilterAction>, Fault> {
     let status = StatusCode::from_u16(response.status).unwrap_or(StatusCode::OK);
     let mut headers = HeaderMap::new();
@@ -95,6 +97,7 @@ pub(super) async fn replay(
     headers.remove(header::CONTENT_LENGTH);
     let (sha256, size) = match response.body {
         RecordedBody::Inline { bytes } => {
+            body_end.reach();
             return Ok(Some(FilterAction::LocalReply(LocalReply {
                 status,
                 headers,
@@ -112,16 +115,42 @@ pub(super) async fn replay(
             status,
             headers,
             length: size,
-            body: Some(Box::new(StoredBody(reader))),
+            body: Some(Box::new(StoredBody {
+                reader,
+                end: body_end.clone(),
+            })),
         })
     }))
 }
 
-struct StoredBody(ObjectReader);
+/// Whether the body of a replay was read to its end, for its reader and for the end of the exchange.
+#[derive(Clone, Default)]
+pub(super) struct ReplayBodyEnd(Arc<AtomicBool>);
+
+impl ReplayBodyEnd {
+    fn reach(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn was_reached(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+struct StoredBody {
+    reader: ObjectReader,
+    end: ReplayBodyEnd,
+}
 
 impl ReplyBodyReader for StoredBody {
     fn next_piece(&mut self) -> ReplyPieceFuture<'_> {
-        Box::pin(async { self.0.next_piece().await.map_err(unreadable) })
+        Box::pin(async {
+            let piece = self.reader.next_piece().await.map_err(unreadable)?;
+            if piece.is_none() {
+                self.end.reach();
+            }
+            Ok(piece)
+        })
     }
 }
 
@@ -131,4 +160,77 @@ fn unreadable(error: MediaStoreError) -> Fault {
         "the response to the first request with this `Idempotency-Key` cannot be read at the moment; try again",
     )
     .source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::media::{MediaLimits, MediaLocation, MediaSettings};
+    use crate::state::memory::MemoryStore;
+    use std::path::Path;
+
+    /// Makes all files of a directory empty.
+    fn truncate_files(directory: &Path) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => truncate_files(&path),
+                false => std::fs::write(path, "").unwrap(),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn only_a_body_that_was_read_to_its_end_was_delivered() {
+        let directory =
+            std::env::temp_dir().join(format!("headgate-replay-{}", std::process::id()));
+        let settings = MediaSettings {
+            location: MediaLocation::Directory(directory.clone()),
+            ttl: Duration::from_secs(60),
+            limits: MediaLimits {
+                objects_per_caller: 4,
+                bytes_per_caller: 10_000_000,
+                bytes: 10_000_000,
+            },
+        };
+        let state = Arc::new(MemoryStore::default());
+        let media = Arc::new(MediaStore::new(settings, state, Arc::default()).unwrap());
+        let store = ResponseBodyStore {
+            media: media.clone(),
+            caller: Some("ann".into()),
+            request_id: "req_1".into(),
+            keep: Duration::from_secs(60),
+        };
+        let head = RecordedResponse {
+            status: 200,
+            headers: Vec::new(),
+            body: RecordedBody::default(),
+        };
+        let body = Bytes::from(vec![7; 3_000_000]);
+        let response = store.keep(head, body).await.unwrap();
+        for is_cut in [false, true] {
+            let end = ReplayBodyEnd::default();
+            let action = replay(&media, response.clone(), &end).await.unwrap();
+            let Some(FilterAction::StreamedReply(StreamedReply {
+                body: Some(mut body),
+                ..
+            })) = action
+            else {
+                panic!("the body is in the media store");
+            };
+            if is_cut {
+                truncate_files(&directory);
+            }
+            let outcome = loop {
+                match body.next_piece().await {
+                    Ok(Some(_)) => assert!(!end.was_reached()),
+                    Ok(None) => break Ok(()),
+                    Err(fault) => break Err(fault.kind),
+                }
+            };
+            assert_eq!(outcome.is_err(), is_cut, "{outcome:?}");
+            assert_eq!(end.was_reached(), !is_cut);
+        }
+        std::fs::remove_dir_all(directory).unwrap();
+    }
 }

@@ -2,17 +2,14 @@
 
 use super::recorded_response::{ResponseBodyStore, recorded_headers};
 use crate::filter::view::{EventAction, ResponseBodyKind, ResponseView};
-use crate::journal::{CreateEnd, JournalEntry, RecordedBody, RecordedResponse};
+use crate::journal::{
+    CreateEnd, CreateJournal, JournalEntry, RecordedBody, RecordedResponse, RecordingMemory,
+};
 use crate::protocol::sse::SseEvent;
 use bytes::BytesMut;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Largest stream that is recorded, in bytes. It is in memory until its end. Three images of 8 MB in base64 fit.
 const STREAM_BYTES_MAX: usize = 32 << 20;
-
-/// Largest size of all recordings of a route together, in bytes. A stream beyond it is not kept.
-const RECORDINGS_BYTES_MAX: usize = 512 << 20;
 
 /// The events of a stream so far.
 pub(super) struct StreamRecording {
@@ -22,18 +19,9 @@ pub(super) struct StreamRecording {
     is_too_large: bool,
 }
 
-/// The memory of all recordings of a route.
-pub(super) type RecordingsMemory = Arc<AtomicUsize>;
-
-/// The share of one recording, until it is dropped.
-struct RecordingMemory {
-    all: RecordingsMemory,
-    bytes: usize,
-}
-
 impl StreamRecording {
     /// Begins to record a successful stream.
-    pub(super) fn begin(response: &mut ResponseView<'_>, all: &RecordingsMemory) {
+    pub(super) fn begin(response: &mut ResponseView<'_>, journal: &CreateJournal) {
         let is_stream = response.kind == ResponseBodyKind::Stream && response.status.is_success();
         let entry = response.request.state.get::<JournalEntry>();
         let Some(has_key) = entry.filter(|_| is_stream).map(JournalEntry::has_key) else {
@@ -49,10 +37,7 @@ impl StreamRecording {
                 body: RecordedBody::default(),
             },
             events: BytesMut::new(),
-            memory: RecordingMemory {
-                all: all.clone(),
-                bytes: 0,
-            },
+            memory: journal.recording_memory(),
             // Without a key nobody asks for it again.
             is_too_large: !has_key,
         };
@@ -102,46 +87,5 @@ impl StreamRecording {
                 is_delivered,
             }
         });
-    }
-}
-
-impl RecordingMemory {
-    /// Returns whether there is as much memory left.
-    fn reserve(&mut self, bytes: usize) -> bool {
-        self.bytes += bytes;
-        self.all.fetch_add(bytes, Ordering::Relaxed) + bytes <= RECORDINGS_BYTES_MAX
-    }
-
-    fn release(&mut self) {
-        self.all.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.bytes = 0;
-    }
-}
-
-impl Drop for RecordingMemory {
-    fn drop(&mut self) {
-        self.release();
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn recordings_share_their_memory() {
-        let all = RecordingsMemory::default();
-        let share = || RecordingMemory {
-            all: all.clone(),
-            bytes: 0,
-        };
-        let (mut first, mut second) = (share(), share());
-        assert!(first.reserve(RECORDINGS_BYTES_MAX / 2));
-        assert!(second.reserve(RECORDINGS_BYTES_MAX / 2));
-        assert!(!second.reserve(1));
-        second.release();
-        assert!(first.reserve(1));
-        drop((first, second));
-        assert_eq!(all.load(Ordering::Relaxed), 0);
     }
 }

@@ -1,7 +1,7 @@
 //! Sends a local reply whose body is produced while it is sent.
 
 use super::Downstream;
-use crate::filter::streamed_reply::StreamedReply;
+use crate::filter::streamed_reply::{ReplyBodyReader, StreamedReply};
 use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use http::{HeaderValue, header};
@@ -20,20 +20,28 @@ impl Downstream {
             status,
             mut headers,
             length,
-            body,
+            mut body,
         } = reply;
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
+        // Before the head: if it cannot be read, the caller gets an error response.
+        let mut next = next_piece(&mut body).await?;
         self.write_head(status, headers).await?;
-        if let Some(mut body) = body {
-            while let Some(mut piece) = body.next_piece().await? {
-                while !piece.is_empty() {
-                    let part = piece.split_to(piece.len().min(WRITE_BYTES_MAX));
-                    self.write(part, false).await?;
-                }
+        while let Some(mut piece) = next {
+            while !piece.is_empty() {
+                let part = piece.split_to(piece.len().min(WRITE_BYTES_MAX));
+                self.write(part, false).await?;
             }
+            next = next_piece(&mut body).await?;
         }
         self.write(Bytes::new(), true).await?;
         self.replied = true;
         Ok(())
+    }
+}
+
+async fn next_piece(body: &mut Option<Box<dyn ReplyBodyReader>>) -> Result<Option<Bytes>, Fault> {
+    match body {
+        Some(body) => body.next_piece().await,
+        None => Ok(None),
     }
 }

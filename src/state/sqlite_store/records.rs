@@ -8,7 +8,7 @@ use crate::state::records::{
     InsertResult, OPERATION_TIMEOUT, Record, RecordContent, RecordCount, RecordKind, RecordStore,
 };
 use crate::state::{StoreFuture, StoreUnavailable};
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
@@ -223,10 +223,38 @@ fn serve(mut connection: Connection, path: &Path, waiting: &Receiver<Box<dyn Que
             }
         }
         is_usable = done.is_ok();
-        let reason = done.err().map(|error| error.to_string());
-        for operation in batch {
-            operation.respond(reason.as_deref().map_or(Ok(()), Err));
+        match done {
+            Err(error) if !concerns_all(&error) && (prunes || batch.len() > 1) => {
+                run_each(&mut connection, batch);
+            }
+            done => {
+                let reason = done.err().map(|error| error.to_string());
+                for operation in batch {
+                    operation.respond(reason.as_deref().map_or(Ok(()), Err));
+                }
+            }
         }
+    }
+}
+
+/// Whether an error of one operation is that of all others, too. Reads succeed on a full disk.
+fn concerns_all(error: &rusqlite::Error) -> bool {
+    let is_locked = matches!(
+        error.sqlite_error_code(),
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)
+    );
+    is_locked || is_broken(error)
+}
+
+/// Runs the operations of a failed transaction in one each, so that only those fail that cannot be done.
+fn run_each(connection: &mut Connection, batch: Vec<Box<dyn QueuedOperation>>) {
+    for mut operation in batch {
+        if operation.is_abandoned() {
+            continue;
+        }
+        let done = run_batch(connection, std::slice::from_mut(&mut operation), false);
+        let reason = done.err().map(|error| error.to_string());
+        operation.respond(reason.as_deref().map_or(Ok(()), Err));
     }
 }
 
