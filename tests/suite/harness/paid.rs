@@ -2,7 +2,7 @@
 
 use super::images::{self, image_config};
 use super::video::{self, FAMILY_A, FAMILY_B, GENERIC, create_body, video_config};
-use super::{Gateway, Request, Simulator, WholeResponse};
+use super::{Gateway, Request, Simulator, WholeResponse, eventually};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -115,6 +115,20 @@ pub async fn ask_at_once(gateway: &Gateway, request: &Request, count: usize) -> 
         answers.push(ask.await.unwrap());
     }
     answers
+}
+
+/// Sends a create, and leaves as soon as the provider has received it.
+pub async fn ask_and_leave_when_sent(
+    gateway: &Gateway,
+    simulator: &Simulator,
+    shape: CreateShape,
+    request: &Request,
+) {
+    let before = shape.received(simulator).await;
+    let mut connection = gateway.connect().await;
+    connection.send(&request.bytes()).await.unwrap();
+    let sent = async || (shape.received(simulator).await > before).then_some(());
+    eventually("the create", sent).await;
 }
 
 /// Sends a request, and leaves after a while.

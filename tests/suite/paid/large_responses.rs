@@ -3,23 +3,27 @@
 use super::recorded_streams::stream;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::paid::{CreateShape, ask_and_leave, ask_at_once, error_code, is_replayed};
-use crate::harness::{Gateway, Request, Simulator, eventually};
+use crate::harness::paid::{
+    CreateShape, ask_and_leave_when_sent, ask_at_once, error_code, is_replayed,
+};
+use crate::harness::{Gateway, Request, Simulator};
 use serde_json::json;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 const SHAPE: CreateShape = CreateShape::ImageJson;
 
 /// An edit with a response of 3 MB: as JSON, or as a stream.
 fn edits() -> [(&'static str, Request); 2] {
+    edits_after("300ms")
+}
+
+/// The same with a provider that sends nothing for a while.
+fn edits_after(delay: &str) -> [(&'static str, Request); 2] {
+    let json = format!("body_bytes=3000000;delay={delay}");
+    let events = format!("body_bytes=1000000;delay={delay}");
     [
-        (
-            "JSON",
-            SHAPE
-                .keyed("json")
-                .simulate("body_bytes=3000000;delay=300ms"),
-        ),
-        ("stream", stream("stream", "body_bytes=1000000;delay=300ms")),
+        ("JSON", SHAPE.keyed("json").simulate(&json)),
+        ("stream", stream("stream", &events)),
     ]
 }
 
@@ -78,8 +82,8 @@ async fn large_responses_are_replayed_as_the_same_bytes_also_after_a_kill() {
 async fn a_large_response_that_nobody_received_is_kept() {
     let simulator = Simulator::start().await;
     let gateway = SHAPE.gateway(&simulator, json!({})).await;
-    for (name, request) in edits() {
-        ask_and_leave(&gateway, &request, Duration::from_millis(150)).await;
+    for (name, request) in edits_after("2s") {
+        ask_and_leave_when_sent(&gateway, &simulator, SHAPE, &request).await;
         let answer = gateway.ask(&request).await;
         assert!(is_replayed(&answer), "{name}: {}", answer.status);
         assert!(answer.body.len() > 3_000_000, "{name}");
@@ -107,8 +111,7 @@ async fn a_large_response_that_cannot_be_kept_is_delivered_and_not_bought_again(
                 first.whole && first.body.len() > 3_000_000,
                 "{name}, {kind}"
             );
-            let answered = async || Some(gateway.ask(&request).await);
-            let answer = eventually("a reply", answered).await;
+            let answer = gateway.ask(&request).await;
             assert_eq!(
                 answer.status,
                 409,

@@ -2,7 +2,8 @@
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::paid::{CreateShape, ask_and_leave, error_code, is_replayed};
+use crate::harness::paid::{CreateShape, ask_and_leave_when_sent, error_code, is_replayed};
+use crate::harness::video::{GENERIC, create_body};
 use crate::harness::{Gateway, RedisServer, Request, Simulator, eventually};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -61,8 +62,25 @@ async fn on_a_full_disk_nothing_is_sent_and_replays_continue() {
         assert_eq!(error_code(&answer), "overloaded", "{}", answer.text());
         refused += 1;
     }
-    let replayed = gateway.ask(&SHAPE.keyed("before")).await;
-    assert!(is_replayed(&replayed), "{}", replayed.text());
+    // Other creates, which fail, do not fail the replays that are read beside them.
+    let others = (0..20).map(|nth| {
+        let address = gateway.address;
+        tokio::spawn(async move {
+            loop {
+                let mut connection = crate::harness::Connection::to(address).await;
+                connection.ask(&SHAPE.keyed(&format!("other-{nth}"))).await;
+            }
+        })
+    });
+    let others: Vec<_> = others.collect();
+    for nth in 0..50 {
+        let replayed = gateway.ask(&SHAPE.keyed("before")).await;
+        assert!(is_replayed(&replayed), "{nth}: {}", replayed.text());
+    }
+    for other in others {
+        assert!(!other.is_finished(), "the other creates were sent");
+        other.abort();
+    }
     let received = SHAPE.received(&simulator).await;
     println!("full disk: {refused} creates refused, {received} received by the provider");
     assert_eq!(received, 1);
@@ -82,8 +100,8 @@ async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
     let config = folder.write("routes.yaml", format!("{:#}", on_file(&simulator, &file)));
     let mut gateway = Gateway::start_at(&config).await;
     // The file is locked while the provider refuses one create and accepts another one.
-    let refused = SHAPE.keyed("refused").simulate("status=400;delay=500ms");
-    let left = SHAPE.keyed("left").simulate("delay=500ms");
+    let refused = SHAPE.keyed("refused").simulate("status=400;delay=1500ms");
+    let left = SHAPE.keyed("left").simulate("delay=1500ms");
     let asks: Vec<_> = [refused.clone(), left.clone()]
         .map(|request| {
             let address = gateway.address;
@@ -95,14 +113,17 @@ async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
         .into();
     let sent = async || (SHAPE.received(&simulator).await == 2).then_some(());
     eventually("both creates", sent).await;
+    let (locked, is_locked) = tokio::sync::oneshot::channel();
     let lock = tokio::task::spawn_blocking(move || {
         let connection = rusqlite::Connection::open(file).unwrap();
         connection.busy_timeout(Duration::from_secs(5)).unwrap();
         connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        std::thread::sleep(Duration::from_secs(2));
+        locked.send(()).unwrap();
+        std::thread::sleep(Duration::from_millis(3500));
         connection.execute_batch("ROLLBACK").unwrap();
     });
-    tokio::time::sleep(Duration::from_millis(700)).await;
+    is_locked.await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1700)).await;
     gateway.process.signal(libc::SIGTERM);
     let ended = async || gateway.process.ended();
     eventually("the end of the process", ended).await;
@@ -201,22 +222,24 @@ async fn a_corrected_request_under_the_key_of_a_refused_one_is_sent() {
     assert_eq!(SHAPE.received(&simulator).await, 2 * ROUNDS);
 }
 
-/// A local reply before anything is sent: its status, the request, and what makes the gateway reply so.
+/// A local reply of a filter after `idempotency`: its status, and the request.
 fn local_replies() -> Vec<(u16, Request)> {
     let keyed = |status: u16| SHAPE.keyed(&format!("local-{status}"));
-    let body = |text: String| text.into_bytes();
+    let with = |field: &str, value: &str| {
+        let mut body = create_body(GENERIC, "demo-video-a");
+        body[field] = json!(value);
+        body.to_string().into_bytes()
+    };
     vec![
+        // `callbacks` refuses it.
         (
             400,
-            keyed(400).with_body(body("{\"model\":\"demo-video-a\"}".into())),
+            keyed(400).with_body(with("callback_url", "http://127.0.0.1:1/done")),
         ),
-        (401, keyed(401).key("sk-nobody")),
+        // `store_media` refuses it.
         (
             413,
-            keyed(413).with_body(body(format!(
-                "{{\"model\":\"demo-video-a\",\"prompt\":\"{}\"}}",
-                "a".repeat(200_000)
-            ))),
+            keyed(413).with_body(with("prompt", &"a".repeat(200_000))),
         ),
         (429, keyed(429)),
         (503, keyed(503)),
@@ -232,8 +255,14 @@ async fn every_local_reply_before_sending_frees_the_key() {
         let route = routes.iter_mut().find(|route| route["name"] == "video");
         let chain = route.unwrap()["request"].as_array_mut().unwrap();
         let at = chain.len() - 1;
-        chain.insert(at, json!("rate_limit"));
-        config["chains"]["body"][2] = json!({"limit_body": "100KiB"});
+        for filter in [
+            json!("store_media"),
+            json!({"callbacks": {"mode": "refuse"}}),
+            json!("rate_limit"),
+        ] {
+            chain.insert(at, filter);
+        }
+        config["families"] = json!({"family-a": {"media": {"max_request": "100KiB"}}});
         // Another create uses up what the limits allow.
         let occupied = match status {
             429 => {
@@ -284,8 +313,8 @@ async fn unknown_outcomes_do_not_use_up_a_callers_keys() {
     for nth in 0..5 {
         let failed = SHAPE.keyed(&format!("failed-{nth}")).simulate("status=500");
         assert_eq!(gateway.ask(&failed).await.status, 502);
-        let left = SHAPE.request("left").simulate("delay=300ms");
-        ask_and_leave(&gateway, &left, Duration::from_millis(100)).await;
+        let left = SHAPE.request("left").simulate("delay=1s");
+        ask_and_leave_when_sent(&gateway, &simulator, SHAPE, &left).await;
     }
     for nth in 0..3 {
         let answer = gateway.ask(&SHAPE.keyed(&format!("good-{nth}"))).await;

@@ -1,12 +1,11 @@
 //! Tests of `headgate task unknown`, and of a store that cannot vouch for a create.
 
 use crate::harness::folder::Folder;
-use crate::harness::paid::{CreateShape, ask_and_leave, error_code};
+use crate::harness::paid::{CreateShape, ask_and_leave_when_sent, error_code};
 use crate::harness::process::BINARY;
 use crate::harness::{Gateway, RedisServer, Simulator, eventually};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
-use std::time::Duration;
 
 fn unknown(gateway: &Gateway, options: &[&str]) -> String {
     let output = task(gateway, "unknown", options);
@@ -100,7 +99,7 @@ async fn unknown_outcomes_are_listed_with_and_without_a_key() {
         .await;
     let cut = gateway.ask(&shape.request("cut").simulate("cut")).await;
     let left = shape.request("left").simulate("stall");
-    ask_and_leave(&gateway, &left, Duration::from_millis(300)).await;
+    ask_and_leave_when_sent(&gateway, &simulator, shape, &left).await;
     let listed = eventually("three unknown outcomes", async || {
         let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
         (listed.len() == 3).then_some(listed)
@@ -123,15 +122,15 @@ async fn unknown_outcomes_are_listed_with_and_without_a_key() {
 }
 
 #[tokio::test]
-async fn an_answer_that_its_caller_did_not_get_is_listed() {
+async fn a_response_that_its_caller_did_not_get_is_listed() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
     let shape = CreateShape::FamilyA;
     let mut config = shape.config(&simulator, &json!({}));
     config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
     let gateway = Gateway::start(&config).await;
-    let left = shape.keyed("left").simulate("delay=300ms");
-    ask_and_leave(&gateway, &left, Duration::from_millis(150)).await;
+    let left = shape.keyed("left").simulate("delay=2s");
+    ask_and_leave_when_sent(&gateway, &simulator, shape, &left).await;
     let listed = eventually("the create", async || {
         let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
         listed.into_iter().next()
