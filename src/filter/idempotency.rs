@@ -99,7 +99,7 @@ struct IdempotencyFilter {
 }
 
 /// Set when the whole response was received, which is then being recorded.
-struct ResponseReceived;
+struct ReceivedResponseMarker;
 
 /// The idempotency key for providers that take one.
 struct UpstreamKey(HeaderValue);
@@ -262,7 +262,7 @@ impl Filter for IdempotencyFilter {
         if !response.status.is_success() {
             return HookResult::done();
         }
-        response.request.state.set(ResponseReceived);
+        response.request.state.set(ReceivedResponseMarker);
         let Some(entry) = response.request.state.get::<JournalEntry>() else {
             return HookResult::done();
         };
@@ -310,7 +310,8 @@ impl Filter for IdempotencyFilter {
         };
         let recording = request.state.take::<StreamRecording>();
         let is_whole_stream = request.info.is_stream_whole && recording.is_some();
-        let is_received = request.state.take::<ResponseReceived>().is_some() || is_whole_stream;
+        let is_received =
+            request.state.take::<ReceivedResponseMarker>().is_some() || is_whole_stream;
         let end = match entry.has_response() {
             true => CreateEnd::AlreadyRecorded {
                 is_delivered: is_delivered(settlement),
@@ -347,7 +348,11 @@ mod tests {
         for (keep, keep_unknown, expected) in [
             (hours(24), hours(168), None),
             (hours(1), hours(1), None),
-            (hours(2), hours(1), Some("`keep_unknown` is shorter than `keep`")),
+            (
+                hours(2),
+                hours(1),
+                Some("`keep_unknown` is shorter than `keep`"),
+            ),
             (
                 Duration::from_secs(3),
                 Duration::from_secs(3),

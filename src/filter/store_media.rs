@@ -182,7 +182,7 @@ fn not_available(found: &FoundDataUri, has_url: bool) -> Fault {
     let missing = match has_url {
         true => "the kind is neither in `hosted` nor in `inline` of the family's `media`",
         false => {
-            "stored media have no URLs: set `server.public_url` and add a route with `serve_media`, or set `media.s3` with `presigned: true`"
+            "stored media have no URLs: set `server.public_url` and add a route that serves them, or set `media.s3` with `presigned: true`"
         }
     };
     Fault::new(FaultKind::Invalid, message)

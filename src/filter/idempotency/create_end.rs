@@ -47,13 +47,43 @@ mod tests {
             ..StreamInfo::default()
         };
         for (processing, is_received, settlement, expected) in [
-            (UpstreamProcessing::Unsent, false, Settlement::GatewayReply, "not_made"),
-            (UpstreamProcessing::Refused, false, Settlement::UpstreamError, "not_made"),
-            (UpstreamProcessing::Unknown, false, Settlement::UpstreamError, "outcome_unknown"),
-            (UpstreamProcessing::Accepted, false, Settlement::UpstreamCut, "outcome_unknown"),
-            (UpstreamProcessing::Accepted, false, Settlement::Complete, "accepted"),
+            (
+                UpstreamProcessing::Unsent,
+                false,
+                Settlement::GatewayReply,
+                "not_made",
+            ),
+            (
+                UpstreamProcessing::Refused,
+                false,
+                Settlement::UpstreamError,
+                "not_made",
+            ),
+            (
+                UpstreamProcessing::Unknown,
+                false,
+                Settlement::UpstreamError,
+                "outcome_unknown",
+            ),
+            (
+                UpstreamProcessing::Accepted,
+                false,
+                Settlement::UpstreamCut,
+                "outcome_unknown",
+            ),
+            (
+                UpstreamProcessing::Accepted,
+                false,
+                Settlement::Complete,
+                "accepted",
+            ),
             // The process ends while the response is being stored.
-            (UpstreamProcessing::Accepted, true, Settlement::GatewayReply, "accepted"),
+            (
+                UpstreamProcessing::Accepted,
+                true,
+                Settlement::GatewayReply,
+                "accepted",
+            ),
         ] {
             info.processing = processing;
             let end = unrecorded_end(&info, is_received, settlement);
