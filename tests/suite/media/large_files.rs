@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// Memory that one large file may take beyond the spooled body, in a directory and in a bucket: less than the file.
-const ONE_FILE_MAX: [u64; 2] = [48 << 20, 56 << 20];
+/// Memory that one large file may take beyond the spooled body, in a directory and in a bucket.
+const ONE_FILE_MAX: [u64; 2] = [40 << 20, 56 << 20];
 /// Memory that twenty files may take.
 const CROWD_MAX: u64 = 400 << 20;
 const CROWD: usize = 20;
@@ -65,7 +65,7 @@ fn config(simulator: &Simulator, bucket: Option<&S3Server>) -> Value {
 }
 
 async fn one_large_file_by_each_route(bucket: Option<&S3Server>) {
-    let size = megabytes("HEADGATE_TEST_MEDIA_MB", 64);
+    let size = megabytes("HEADGATE_TEST_MEDIA_MB", 32);
     let place = if bucket.is_some() { "S3" } else { "directory" };
     for (number, (path, model)) in [
         (FAMILY_B, "demo-video-b"),
