@@ -4,6 +4,7 @@ use super::CommandError;
 use crate::journal::{CreateState, FoundOutcome, SettleResult, UnsettledCreate, settle, unsettled};
 use crate::observe::timestamp::rfc3339;
 use crate::snapshot::{self, BuiltSnapshot, SharedState};
+use crate::state::records::RecordKind;
 use crate::state::settings::StoreSettings;
 use crate::state::{StateStore, StoreUnavailable};
 use serde::Serialize;
@@ -15,7 +16,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 pub enum TaskCommand {
     /// Lists creates whose outcome is unknown, and responses that are not known to have reached a caller.
     Unknown(UnknownArgs),
-    /// Settles a create whose outcome is unknown, once the provider has told you whether it was made.
+    /// Settles a create whose outcome is unknown, once you know from the provider whether it was made.
     Settle(SettleArgs),
 }
 
@@ -113,7 +114,8 @@ fn settle_one(args: &SettleArgs) -> Result<(), CommandError> {
     }
 }
 
-/// Does something with the store of a configuration as soon as it is connected.
+/// Runs work on the store of a configuration, once, as soon as the store is connected: the store may have made a change
+/// whose result was lost.
 fn with_store<T>(
     config: &Path,
     work: impl AsyncFn(&dyn StateStore) -> Result<T, StoreUnavailable>,
@@ -124,16 +126,27 @@ fn with_store<T>(
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    runtime.block_on(async {
-        let until = Instant::now() + CONNECT_TIMEOUT;
-        loop {
-            match work(&*store).await {
-                Ok(result) => return Ok(result),
-                Err(error) if Instant::now() >= until => return Err(error.into()),
-                Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
-            }
-        }
+    let result = runtime.block_on(async {
+        wait_until_connected(&*store).await?;
+        work(&*store).await
+    });
+    result.map_err(|error| {
+        CommandError::new(format!(
+            "error: {error}; run `headgate task unknown` to see what is stored"
+        ))
     })
+}
+
+async fn wait_until_connected(store: &dyn StateStore) -> Result<(), StoreUnavailable> {
+    let until = Instant::now() + CONNECT_TIMEOUT;
+    loop {
+        let read = store.records().get(RecordKind::PaidCreate, "").get();
+        match read.await {
+            Ok(_) => return Ok(()),
+            Err(error) if Instant::now() >= until => return Err(error),
+            Err(_) => tokio::time::sleep(Duration::from_millis(50)).await,
+        }
+    }
 }
 
 /// Opens the store, and creates none.
@@ -143,17 +156,22 @@ fn open(settings: &StoreSettings) -> Result<Arc<dyn StateStore>, CommandError> {
             "error: `state` is memory, which only the running gateway can read; set it to a file or to Redis",
         ));
     }
-    if let Some(file) = settings.file().filter(|file| !file.exists()) {
+    let file = settings.file();
+    if let Some(file) = file.filter(|file| matches!(file.try_exists(), Ok(false))) {
         let file = file.display();
         return Err(CommandError::new(format!(
             "error: there is no state file {file}; run the command where the gateway runs"
         )));
     }
-    let store = settings.open();
-    match store.records().is_durable() {
-        true => Ok(store),
-        false => Err(CommandError::new("error: cannot open the state store")),
-    }
+    settings.open_existing().map_err(|reason| {
+        CommandError::new(match file {
+            Some(file) => format!(
+                "error: cannot open the state file {}: {reason}; run the command as the user of the gateway",
+                file.display()
+            ),
+            None => format!("error: cannot open the state store: {reason}"),
+        })
+    })
 }
 
 fn print_lines(creates: &[UnsettledCreateJson<'_>]) {

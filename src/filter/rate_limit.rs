@@ -194,60 +194,8 @@ mod tests {
     use super::*;
     use crate::catalog::limits::CallerLimits;
     use crate::protocol::Protocol;
-    use crate::state::StoreFuture;
-    use crate::state::admission::AdmissionTicket;
-    use crate::state::health::StoreHealthReport;
-    use crate::state::per_second_limiter::PerSecondDecision;
-    use crate::state::records::RecordStore;
-    use bytes::Bytes;
+    use crate::state::test_stores::UnreachableStore;
     use http::{HeaderMap, Method};
-
-    /// A store that never responds.
-    struct UnreachableStore(OnStoreFailure);
-
-    impl StateStore for UnreachableStore {
-        fn on_store_failure(&self) -> OnStoreFailure {
-            self.0
-        }
-
-        fn health(&self) -> StoreHealthReport {
-            StoreHealthReport::down("redis")
-        }
-
-        fn records(&self) -> &dyn RecordStore {
-            unreachable!("limits use no records")
-        }
-
-        fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
-
-        fn channel_of<'a>(
-            &'a self,
-            _: &'a Arc<str>,
-            _: &'a str,
-        ) -> StoreFuture<'a, Option<Arc<str>>> {
-            StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
-        }
-
-        fn forget(&self, _: &Arc<str>, _: &str) {}
-
-        fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
-            StoreFuture::Later(Box::pin(async { Err(StoreUnavailable("gone".into())) }))
-        }
-
-        fn settle(&self, _: AdmissionTicket, _: u64) {
-            panic!("nothing was taken");
-        }
-
-        fn take_per_second<'a>(&'a self, _: &'a str, _: u16) -> StoreFuture<'a, PerSecondDecision> {
-            StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
-        }
-
-        fn put_note(&self, _: &str, _: &Bytes) {}
-
-        fn get_note<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<Bytes>> {
-            StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
-        }
-    }
 
     fn request() -> RequestView {
         let mut request = RequestView::new(

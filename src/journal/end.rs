@@ -1,4 +1,4 @@
-//! How creates end, and the storing of their ends, which a process that stops waits for.
+//! How creates end, and the changes of records that store it; a process that stops waits for them.
 
 use super::JournalError;
 use super::record::RecordedResponse;
@@ -18,17 +18,17 @@ const UNSTORED_ATTEMPTS: u32 = 6;
 /// How a create ended.
 #[derive(Debug)]
 pub enum CreateEnd {
-    /// The provider has nothing, or refused it. The record is removed.
+    /// The provider received nothing, or refused the create. The record is removed.
     NotMade,
-    /// The provider accepted it. The response is `None` if it is not kept.
+    /// The provider accepted the create. The response is `None` if it is not kept.
     Accepted {
         response: Option<RecordedResponse>,
         response_id: Option<String>,
         is_delivered: bool,
     },
-    /// The provider accepted it, and the response was recorded before.
+    /// The provider accepted the create, and the response was recorded before.
     AlreadyRecorded { is_delivered: bool },
-    /// The provider may have accepted it.
+    /// The provider may have accepted the create.
     OutcomeUnknown { upstream_request_id: Option<String> },
 }
 
@@ -43,16 +43,16 @@ impl CreateEnd {
     }
 }
 
-/// What is left to do in the store when a create ends.
+/// The change of a record that is left when its create ends.
 #[derive(Clone, Copy)]
-pub enum EndTask {
+pub enum RecordChange {
     Nothing,
     Write,
     Remove,
 }
 
-impl EndTask {
-    /// Stores or removes the record. While the store is unreachable, tries again for as long as the process runs: only
+impl RecordChange {
+    /// Makes the change. While the store is unreachable, tries again for as long as the process runs: only
     /// creates with a stored record are sent, so that the number of these tasks is bounded.
     pub async fn run(self, stored: &mut VersionedRecord) {
         let mut wait = RETRY_WAIT;
@@ -87,7 +87,7 @@ impl EndTask {
     }
 }
 
-/// Counts ends that are not stored yet.
+/// The number of ends that are not stored yet.
 #[derive(Clone)]
 pub struct PendingEnds(watch::Sender<usize>);
 
@@ -106,7 +106,7 @@ impl PendingEnds {
         PendingEnd(self.clone())
     }
 
-    /// Waits until all of them are stored.
+    /// Waits until all ends are stored.
     pub async fn until_stored(&self) {
         // It fails only if all senders are gone, and this is one.
         let _ = self.0.subscribe().wait_for(|count| *count == 0).await;

@@ -1,6 +1,6 @@
 //! The entry of a create in the journal, as the exchange that owns it changes it.
 
-use super::end::{CreateEnd, EndTask, PendingEnds};
+use super::end::{CreateEnd, PendingEnds, RecordChange};
 use super::in_flight::InFlightKey;
 use super::record::{CreateState, RecordedResponse};
 use super::versioned_record::VersionedRecord;
@@ -13,15 +13,15 @@ use std::sync::{Arc, Weak};
 use tokio::runtime::Handle;
 use tokio::sync::Mutex;
 
-/// The entry of one create. Its changes are stored one after the other, and none is cancelled once it began: whoever
-/// waits for one may leave. An entry that is dropped without an end gets the one that is safe.
+/// The entry of one create. Its changes are stored one after the other, and none is cancelled once it began: a
+/// caller may leave meanwhile. An entry that is dropped without an end gets `AlreadyRecorded` or `OutcomeUnknown`.
 pub struct JournalEntry(Arc<EntryCell>);
 
 struct EntryCell {
     kind: RecordKind,
     key: Arc<str>,
     has_response: AtomicBool,
-    /// Whether its owner gave it an end.
+    /// Whether the exchange ended the entry.
     has_end: AtomicBool,
     pending_ends: PendingEnds,
     progress: Mutex<CreateProgress>,
@@ -60,7 +60,7 @@ impl JournalEntry {
         }))
     }
 
-    /// Inserts the reservation; returns the record that is in its place.
+    /// Inserts the reservation; returns the record that the key has already.
     pub(super) async fn reserve(
         &self,
         journal: &CreateJournal,
@@ -90,7 +90,7 @@ impl JournalEntry {
     /// Stores that the create is about to be sent to `channel`. Without it, no byte may be sent.
     ///
     /// # Errors
-    /// It is not stored.
+    /// This is not stored.
     pub async fn begin_sending(&self, channel: &str) -> Result<(), JournalError> {
         let (cell, channel) = (self.0.clone(), channel.to_owned());
         run_to_end(async move {
@@ -117,7 +117,7 @@ impl JournalEntry {
     /// Stores the provider's response, before the caller gets it.
     ///
     /// # Errors
-    /// It is not stored yet. The end of the entry tries again.
+    /// The response is not stored yet. The end of the entry tries again.
     pub async fn record_response(
         &self,
         response: Option<RecordedResponse>,
@@ -198,8 +198,8 @@ impl EntryCell {
             if let Some(in_flight) = &progress.in_flight {
                 in_flight.set_ending();
             }
-            let task = progress.end(end, self.kind);
-            task.run(&mut progress.stored).await;
+            let change = progress.end(end, self.kind);
+            change.run(&mut progress.stored).await;
             progress.in_flight = None;
             drop(pending);
         });
@@ -241,9 +241,9 @@ impl CreateProgress {
     }
 
     /// Sets the state at the end; returns what the store lacks.
-    fn end(&mut self, end: CreateEnd, kind: RecordKind) -> EndTask {
+    fn end(&mut self, end: CreateEnd, kind: RecordKind) -> RecordChange {
         match end {
-            CreateEnd::NotMade => return EndTask::Remove,
+            CreateEnd::NotMade => return RecordChange::Remove,
             CreateEnd::Accepted {
                 response,
                 response_id,
@@ -252,7 +252,7 @@ impl CreateProgress {
             // A replay may have been delivered meanwhile.
             CreateEnd::AlreadyRecorded {
                 is_delivered: false,
-            } if self.is_response_stored => return EndTask::Nothing,
+            } if self.is_response_stored => return RecordChange::Nothing,
             CreateEnd::AlreadyRecorded { is_delivered: new } => {
                 if let CreateState::Accepted { is_delivered, .. } = &mut self.stored.record.state {
                     *is_delivered = new;
@@ -264,7 +264,7 @@ impl CreateProgress {
                 let state = &mut self.stored.record.state;
                 let Some(channel) = state.channel().map(str::to_owned) else {
                     // Nothing was sent.
-                    return EndTask::Remove;
+                    return RecordChange::Remove;
                 };
                 *state = CreateState::OutcomeUnknown {
                     channel,
@@ -276,8 +276,8 @@ impl CreateProgress {
             // Without a key, nobody asks for a response that reached its caller.
             CreateState::Accepted {
                 is_delivered: true, ..
-            } if kind == RecordKind::PaidCreate => EndTask::Remove,
-            _ => EndTask::Write,
+            } if kind == RecordKind::PaidCreate => RecordChange::Remove,
+            _ => RecordChange::Write,
         }
     }
 }
@@ -294,7 +294,7 @@ fn renew_lease(cell: Weak<EntryCell>) {
     });
 }
 
-/// Runs work to its end, also if the one who waits for it leaves.
+/// Runs work to its end, also if its result is not awaited any more.
 ///
 /// # Errors
 /// The work failed, or the process is ending.

@@ -1,11 +1,11 @@
-//! Keys with a create in flight in this process, so that duplicates learn of its end at once.
+//! Keys with a create in flight in this process, which announces its end to its duplicates.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// The keys in flight.
+/// All keys in flight.
 #[derive(Clone, Default)]
 pub struct InFlightKeys(Arc<Mutex<HashMap<Arc<str>, watch::Receiver<InFlightPhase>>>>);
 
@@ -13,7 +13,7 @@ pub struct InFlightKeys(Arc<Mutex<HashMap<Arc<str>, watch::Receiver<InFlightPhas
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InFlightPhase {
     Processing,
-    /// It has an end, which is being stored.
+    /// The end of the create is known, and is being stored.
     Ending,
 }
 
@@ -24,8 +24,8 @@ pub struct InFlightKey {
     all: InFlightKeys,
 }
 
-/// A create in flight, as a duplicate in this process sees it.
-pub struct LocalCreate(watch::Receiver<InFlightPhase>);
+/// A create in flight, for a duplicate in this process that waits for its end.
+pub struct InFlightCreate(watch::Receiver<InFlightPhase>);
 
 impl InFlightKeys {
     pub fn begin(&self, key: &Arc<str>) -> InFlightKey {
@@ -39,8 +39,8 @@ impl InFlightKeys {
     }
 
     /// The create in flight under a key; `None` if there is none in this process.
-    pub fn find(&self, key: &str) -> Option<LocalCreate> {
-        self.lock().get(key).cloned().map(LocalCreate)
+    pub fn find(&self, key: &str) -> Option<InFlightCreate> {
+        self.lock().get(key).cloned().map(InFlightCreate)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, watch::Receiver<InFlightPhase>>> {
@@ -48,12 +48,12 @@ impl InFlightKeys {
     }
 }
 
-impl LocalCreate {
+impl InFlightCreate {
     pub fn phase(&self) -> InFlightPhase {
         *self.0.borrow()
     }
 
-    /// Waits until its end is stored, for `max_wait` at most.
+    /// Waits until the end of the create is stored, for `max_wait` at most.
     pub async fn wait_at_most(mut self, max_wait: Duration) {
         let stored = async { while self.0.changed().await.is_ok() {} };
         let _ = tokio::time::timeout(max_wait, stored).await;

@@ -1,4 +1,4 @@
-//! Lists creates that need somebody's attention: of unknown outcome, or with a response that reached nobody.
+//! Lists creates that an operator must look at: of unknown outcome, or with a response that reached no caller.
 
 use super::record::{CreateRecord, CreateState};
 use crate::state::calendar::unix_ms;
@@ -23,7 +23,7 @@ pub struct UnsettledCreate {
 pub enum UnsettledReason {
     /// The provider may have accepted it.
     OutcomeUnknown,
-    /// Its response was recorded, and is not known to have reached a caller.
+    /// The response was recorded, and is not known to have reached a caller.
     ResponseUndelivered,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! A create with an `Idempotency-Key` has a record under that key, any other one a record under its request id. The
 //! exchange that owns the record changes it through a [`JournalEntry`]; others only read it, except for a reservation
-//! whose owner is gone. Safety rests on the versions of records, never on clocks: an expired lease lets others say that
-//! the outcome is unknown, or take over a create that was not sent.
+//! whose owner is gone. Safety rests on the versions of records, never on clocks: after a lease has
+//! expired, others report the outcome as unknown, or take over a create that was not sent.
 
 mod end;
 mod entry;
@@ -33,7 +33,7 @@ use crate::state::records::{Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
 use end::PendingEnds;
 use entry::run_to_end;
-use in_flight::{InFlightKeys, InFlightPhase, LocalCreate};
+use in_flight::{InFlightCreate, InFlightKeys, InFlightPhase};
 use recording_memory::RecordingsTotal;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ use thiserror::Error;
 use versioned_record::VersionedRecord;
 use waiting::WaitingDuplicates;
 
-/// How long a create in flight is taken to be under way after its gateway last said so.
+/// The lifetime of the lease of a create in flight, which its gateway renews.
 const LEASE: Duration = Duration::from_secs(15);
 /// How often the record of a create in another gateway is read for its waiting duplicates.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
@@ -91,19 +91,19 @@ pub struct KeyedRequest {
     pub body_bytes: usize,
 }
 
-/// What becomes of a request with a key.
+/// The result of claiming a key for a request.
 pub enum KeyClaim {
-    /// It is the first one, and may be sent.
+    /// The request is the first one with its key, and may be sent.
     FirstRequest(JournalEntry),
-    /// The first one has this response.
+    /// The first request has this response.
     Response(ResponseReplay),
-    /// The first one had a response that is not kept.
+    /// The first request had a response that is not kept.
     ResponseNotKept { request_id: String },
-    /// Nobody knows what became of the first one.
+    /// The provider may have accepted the first request.
     OutcomeUnknown { request_id: String },
-    /// The first one was another request.
+    /// The first request had other content.
     OtherRequest,
-    /// The first one is under way, and this one has waited long enough or has no place to wait.
+    /// The first request is in flight, and this one has waited for `wait_max` or may not wait.
     InFlight,
 }
 
@@ -117,7 +117,7 @@ pub struct ResponseReplay {
     pub undelivered: Option<u64>,
 }
 
-/// Why the journal cannot vouch for a create.
+/// Why a create is not stored.
 #[derive(Debug, Error)]
 pub enum JournalError {
     #[error(transparent)]
@@ -145,7 +145,7 @@ impl CreateJournal {
         limits: JournalLimits,
     ) -> Result<KeyClaim, JournalError> {
         let began = Instant::now();
-        let mut place = None;
+        let mut permit = None;
         let mut existing = None;
         let mut local = self.in_flight.find(&keyed.record_key);
         loop {
@@ -157,7 +157,7 @@ impl CreateJournal {
                 },
             };
             let record = CreateRecord::decode(&found.content.value)?;
-            let phase = local.as_ref().map(LocalCreate::phase);
+            let phase = local.as_ref().map(InFlightCreate::phase);
             let wait_max = match decide(record, found.version, keyed, phase, began.elapsed()) {
                 RecordDecision::Reply(claim) => return Ok(claim),
                 RecordDecision::TakeOver => {
@@ -169,19 +169,17 @@ impl CreateJournal {
                 }
                 RecordDecision::Wait(wait_max) => wait_max,
             };
-            if place.is_none() {
-                let caller = &request.caller;
-                place = self
-                    .waiting
-                    .enter(&keyed.record_key, caller, keyed.body_bytes);
+            if permit.is_none() {
+                let (key, caller) = (&keyed.record_key, &request.caller);
+                permit = self.waiting.admit(key, caller, keyed.body_bytes);
             }
-            let Some(place) = &place else {
+            let Some(permit) = &permit else {
                 return Ok(KeyClaim::InFlight);
             };
             let not_before = wait(local.take(), wait_max).await;
             // Before the read: a create that ends between the two has its end in the next record that is read.
             local = self.in_flight.find(&keyed.record_key);
-            existing = place.read(&**store, not_before).await?;
+            existing = permit.read(&**store, not_before).await?;
         }
     }
 
@@ -311,7 +309,7 @@ enum RecordDecision {
 
 /// Waits for a create that is processed in this process or in another gateway; returns the time from which on its
 /// record is worth reading.
-async fn wait(local: Option<LocalCreate>, wait_max: Duration) -> Instant {
+async fn wait(local: Option<InFlightCreate>, wait_max: Duration) -> Instant {
     match local {
         Some(local) => {
             local.wait_at_most(wait_max.min(LOCAL_POLL_INTERVAL)).await;

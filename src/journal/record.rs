@@ -36,11 +36,11 @@ pub struct CreateRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CreateState {
-    /// Nothing was sent. Others may take the record over when the lease has expired, at `lease_ms` in Unix milliseconds.
+    /// Nothing was sent. Other requests may take the record over when the lease has expired, at `lease_ms` in Unix milliseconds.
     Reserved { lease_ms: u64 },
     /// The request is being sent to this channel. When the lease has expired, the outcome is unknown.
     Sending { channel: String, lease_ms: u64 },
-    /// The provider accepted it.
+    /// The provider accepted the create.
     Accepted {
         channel: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -51,7 +51,7 @@ pub enum CreateState {
         #[serde(skip_serializing_if = "Option::is_none")]
         response: Option<RecordedResponse>,
     },
-    /// The provider may have accepted it.
+    /// The provider may have accepted the create.
     OutcomeUnknown {
         channel: String,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -59,7 +59,7 @@ pub enum CreateState {
     },
 }
 
-/// A response as its caller got it.
+/// A response as its caller received it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedResponse {
     pub status: u16,

@@ -29,7 +29,7 @@ impl RecordingMemory {
         self.all.fetch_add(bytes, Ordering::Relaxed) + bytes <= BYTES_MAX
     }
 
-    /// Gives back what it has reserved.
+    /// Releases all bytes that were reserved.
     pub fn release(&mut self) {
         self.all.fetch_sub(self.bytes, Ordering::Relaxed);
         self.bytes = 0;

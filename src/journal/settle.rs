@@ -1,4 +1,4 @@
-//! Settles a create of unknown outcome, once an operator knows from the provider whether it was made.
+//! Settles a create of unknown outcome by what an operator found out from the provider.
 
 use super::listing::{PAGE, UnsettledReason};
 use super::record::{CreateRecord, CreateState};
@@ -6,12 +6,12 @@ use crate::state::records::{Record, RecordContent, RecordKind};
 use crate::state::{StateStore, StoreUnavailable};
 use std::sync::Arc;
 
-/// What the operator found out.
+/// Whether the provider made the create, as the operator found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FoundOutcome {
-    /// The provider made it: its key stays in use, and its duplicates learn that the response is not kept.
+    /// The provider made the create: its key stays in use, and its duplicates get `answer_not_kept`.
     Made,
-    /// The provider has nothing: its key is free.
+    /// The provider did not make the create: its key is free.
     NotMade,
 }
 
@@ -23,7 +23,7 @@ pub enum SettleResult {
     },
     /// No create of unknown outcome has this request id or key.
     NotFound,
-    /// Somebody else changed the record at the same time.
+    /// Another process changed the record at the same time.
     Changed,
 }
 
@@ -67,7 +67,7 @@ async fn apply(
     outcome: FoundOutcome,
 ) -> Result<SettleResult, StoreUnavailable> {
     let (records, version) = (store.records(), stored.version);
-    let is_applied = match (kind, outcome) {
+    let settled = match (kind, outcome) {
         (RecordKind::IdempotencyKey, FoundOutcome::Made) => {
             record.state = CreateState::Accepted {
                 channel: record.state.channel().unwrap_or_default().to_owned(),
@@ -75,17 +75,33 @@ async fn apply(
                 is_delivered: true,
                 response: None,
             };
-            let content = RecordContent {
+            Some(RecordContent {
                 value: record.encode(),
                 ..stored.content
-            };
-            let replaced = records.replace(kind, &stored.key, version, content);
-            replaced.get().await?.is_some()
+            })
         }
         // Nobody asks for a create without a key.
-        _ => records.remove(kind, &stored.key, version).get().await?,
+        _ => None,
     };
-    Ok(match is_applied {
+    let changed = match settled.clone() {
+        Some(content) => {
+            let replaced = records.replace(kind, &stored.key, version, content);
+            replaced.get().await.map(|version| version.is_some())
+        }
+        None => records.remove(kind, &stored.key, version).get().await,
+    };
+    let is_settled = match changed {
+        Ok(is_settled) => is_settled,
+        Err(error) => {
+            // The change may have been made, and only its result been lost.
+            let found = records.get(kind, &stored.key).get().await?;
+            if found.as_ref().is_some_and(|found| found.version == version) {
+                return Err(error);
+            }
+            found.map(|found| found.content) == settled
+        }
+    };
+    Ok(match is_settled {
         true => SettleResult::Settled {
             request_id: record.request_id,
         },

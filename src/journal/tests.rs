@@ -1,9 +1,11 @@
 //! Tests of the journal on the store in memory.
 
+mod lost_results;
 mod slow_reads;
 
 use super::*;
 use crate::state::memory::MemoryStore;
+use crate::state::records::RecordStore;
 use bytes::Bytes;
 
 const LIMITS: JournalLimits = JournalLimits {
@@ -107,6 +109,20 @@ fn response() -> RecordedResponse {
             bytes: Bytes::from_static(b"{\"id\":\n1}\n"),
         },
     }
+}
+
+/// Changes the state of a create in the store.
+async fn change_state(records: &dyn RecordStore, key: &str, state: CreateState) {
+    let kind = RecordKind::IdempotencyKey;
+    let found = records.get(kind, key).get().await.unwrap().unwrap();
+    let mut record = CreateRecord::decode(&found.content.value).unwrap();
+    record.state = state;
+    let content = RecordContent {
+        value: record.encode(),
+        ..found.content
+    };
+    let replaced = records.replace(kind, key, found.version, content);
+    assert!(replaced.get().await.unwrap().is_some());
 }
 
 /// Waits for what was spawned in the background.
@@ -215,17 +231,8 @@ async fn an_owner_that_was_taken_over_may_not_send() {
     let setup = JournalSetup::new();
     let slow = first(setup.claim("req_1", "key", "a").await);
     // Its lease expires while it does nothing.
-    let records = setup.store.records();
-    let kind = RecordKind::IdempotencyKey;
-    let found = records.get(kind, "key").get().await.unwrap().unwrap();
-    let mut record = CreateRecord::decode(&found.content.value).unwrap();
-    record.state = CreateState::Reserved { lease_ms: 1 };
-    let content = RecordContent {
-        value: record.encode(),
-        ..found.content
-    };
-    let replaced = records.replace(kind, "key", found.version, content);
-    replaced.get().await.unwrap();
+    let expired = CreateState::Reserved { lease_ms: 1 };
+    change_state(setup.store.records(), "key", expired).await;
     let other_gateway = JournalSetup {
         store: setup.store.clone(),
         journal: Arc::default(),

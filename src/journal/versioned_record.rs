@@ -1,4 +1,4 @@
-//! A create's record in the store, with what its owner knows of its version.
+//! The record of a create, with the version that the store has of it as far as it is known.
 
 use super::record::{CreateRecord, CreateState};
 use super::{JournalError, JournalLimits};
@@ -12,19 +12,19 @@ use std::time::Duration;
 /// its gateway cannot extend its lease.
 const SENDING_KEPT_MIN: Duration = Duration::from_secs(60 * 60);
 
-/// The record as it should be stored, and what is known of the stored one.
+/// The record as it should be stored, and the version that is stored as far as it is known.
 pub struct VersionedRecord {
     store: Arc<dyn StateStore>,
     kind: RecordKind,
     key: Arc<str>,
     limits: JournalLimits,
     version: RecordVersion,
-    /// Whether the store has ever confirmed it.
+    /// Whether the store has ever confirmed the record.
     was_stored: bool,
     pub record: CreateRecord,
 }
 
-/// What is known of the version in the store.
+/// The version in the store.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum RecordVersion {
     /// No write was tried.
@@ -34,8 +34,8 @@ enum RecordVersion {
     Uncertain,
 }
 
-/// Whose record is in the store.
-enum RecordHolder {
+/// The create whose record has the key in the store.
+enum KeyHolder {
     /// This create's, with its version.
     Ours(u64),
     OtherRequest,
@@ -62,17 +62,17 @@ impl VersionedRecord {
         }
     }
 
-    /// Whether the store has none of it for certain.
+    /// Whether the store has no record of this create for certain.
     pub fn is_absent(&self) -> bool {
         self.version == RecordVersion::Absent
     }
 
-    /// Whether the store has ever confirmed it. Nothing is sent before.
+    /// Whether the store has ever confirmed the record. Nothing is sent before.
     pub fn was_stored(&self) -> bool {
         self.was_stored
     }
 
-    /// Inserts the record of a new create; returns the one that is in its place.
+    /// Inserts the record of a new create; returns the record that the key has already.
     pub async fn insert(&mut self) -> Result<Option<Record>, JournalError> {
         match self.kind {
             RecordKind::IdempotencyKey => self.insert_up_to(self.limits.keys_max).await,
@@ -98,7 +98,7 @@ impl VersionedRecord {
         }
     }
 
-    /// Replaces another owner's record of this version; returns whether it still had it.
+    /// Replaces another owner's record of this version; returns whether the record still had this version.
     pub async fn replace_other(&mut self, version: u64) -> Result<bool, JournalError> {
         let content = self.content();
         let records = self.store.records();
@@ -128,8 +128,8 @@ impl VersionedRecord {
                 RecordVersion::Uncertain => {}
             }
             match self.holder().await? {
-                RecordHolder::Ours(version) => self.set_stored(version),
-                RecordHolder::Nobody => {
+                KeyHolder::Ours(version) => self.set_stored(version),
+                KeyHolder::Nobody => {
                     if self.was_stored {
                         let id = &self.record.request_id;
                         tracing::warn!(
@@ -139,7 +139,7 @@ impl VersionedRecord {
                     }
                     self.version = RecordVersion::Absent;
                 }
-                RecordHolder::OtherRequest => return Err(JournalError::TakenOver),
+                KeyHolder::OtherRequest => return Err(JournalError::TakenOver),
             }
         }
     }
@@ -159,8 +159,8 @@ impl VersionedRecord {
                 RecordVersion::Uncertain => {}
             }
             match self.holder().await? {
-                RecordHolder::Ours(version) => self.set_stored(version),
-                RecordHolder::Nobody | RecordHolder::OtherRequest => return Ok(()),
+                KeyHolder::Ours(version) => self.set_stored(version),
+                KeyHolder::Nobody | KeyHolder::OtherRequest => return Ok(()),
             }
         }
     }
@@ -170,21 +170,22 @@ impl VersionedRecord {
         self.was_stored = true;
     }
 
-    /// Whose record is in the store. One that cannot be decoded is another request's.
-    async fn holder(&self) -> Result<RecordHolder, StoreUnavailable> {
+    /// The create whose record has the key. A record that cannot be decoded is another request's.
+    async fn holder(&self) -> Result<KeyHolder, StoreUnavailable> {
         let found = self.store.records().get(self.kind, &self.key).get().await?;
         let Some(found) = found else {
-            return Ok(RecordHolder::Nobody);
+            return Ok(KeyHolder::Nobody);
         };
         let is_ours = CreateRecord::decode(&found.content.value)
             .is_ok_and(|record| record.request_id == self.record.request_id);
         Ok(match is_ours {
-            true => RecordHolder::Ours(found.version),
-            false => RecordHolder::OtherRequest,
+            true => KeyHolder::Ours(found.version),
+            false => KeyHolder::OtherRequest,
         })
     }
 
-    /// Whom the record counts for: the caller, apart from unknown outcomes, which must not use up the caller's keys.
+    /// The owner that the record counts for: the caller, apart from unknown outcomes, which must not use up the caller's
+    /// keys.
     fn owner(&self) -> Arc<str> {
         let caller = &self.record.caller;
         match self.record.state {

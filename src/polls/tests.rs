@@ -1,11 +1,8 @@
 //! Tests of status polls against a fake provider: cached statuses, queries sent, final statuses.
 
 use super::*;
-use crate::state::admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
-use crate::state::health::StoreHealthReport;
 use crate::state::memory::MemoryStore;
-use crate::state::records::RecordStore;
-use crate::state::{StoreFuture, StoreUnavailable};
+use crate::state::test_stores::UnreachableStore;
 use crate::subrequest::SubrequestResponse;
 use crate::task::families::shipped;
 use crate::task::state::TaskState;
@@ -191,51 +188,6 @@ async fn polls_over_budget_get_a_retry_after() {
     assert!(refused >= 8, "{refused}");
 }
 
-/// A store that is always unreachable.
-struct FailingStore(OnStoreFailure);
-
-impl StateStore for FailingStore {
-    fn on_store_failure(&self) -> OnStoreFailure {
-        self.0
-    }
-
-    fn health(&self) -> StoreHealthReport {
-        StoreHealthReport::down("redis")
-    }
-
-    fn records(&self) -> &dyn RecordStore {
-        unreachable!("polls use no records")
-    }
-
-    fn remember(&self, _: &Arc<str>, _: &str, _: &Arc<str>) {}
-
-    fn channel_of<'a>(&'a self, _: &'a Arc<str>, _: &'a str) -> StoreFuture<'a, Option<Arc<str>>> {
-        gone()
-    }
-
-    fn forget(&self, _: &Arc<str>, _: &str) {}
-
-    fn admit<'a>(&'a self, _: &'a AdmissionRequest<'a>) -> StoreFuture<'a, AdmissionResult> {
-        gone()
-    }
-
-    fn settle(&self, _: AdmissionTicket, _: u64) {}
-
-    fn take_per_second<'a>(&'a self, _: &'a str, _: u16) -> StoreFuture<'a, PerSecondDecision> {
-        gone()
-    }
-
-    fn put_note(&self, _: &str, _: &Bytes) {}
-
-    fn get_note<'a>(&'a self, _: &'a str) -> StoreFuture<'a, Option<Bytes>> {
-        gone()
-    }
-}
-
-fn gone<'a, T>() -> StoreFuture<'a, T> {
-    StoreFuture::Ready(Err(StoreUnavailable("gone".into())))
-}
-
 #[tokio::test]
 async fn without_the_store_polls_are_limited_locally_or_denied() {
     for on_store_failure in [OnStoreFailure::Allow, OnStoreFailure::Deny] {
@@ -243,7 +195,7 @@ async fn without_the_store_polls_are_limited_locally_or_denied() {
             Arc::new(TaskStatusFetcher::default()),
             FakeProvider::default(),
         );
-        let unreachable_store: Arc<dyn StateStore> = Arc::new(FailingStore(on_store_failure));
+        let unreachable_store: Arc<dyn StateStore> = Arc::new(UnreachableStore(on_store_failure));
         let status_query = question(unreachable_store, |family| {
             family.query.max_per_second = Some(1)
         });

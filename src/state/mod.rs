@@ -19,6 +19,8 @@ mod redis_store;
 pub mod settings;
 pub mod sliding_window;
 mod sqlite_store;
+#[cfg(test)]
+pub mod test_stores;
 
 use admission::{AdmissionRequest, AdmissionResult, AdmissionTicket};
 use bytes::Bytes;
@@ -103,7 +105,7 @@ pub enum StoreFuture<'a, T> {
 }
 
 /// The state store is unreachable or did not respond in time.
-#[derive(Debug, Error)]
+#[derive(Clone, Debug, Error)]
 #[error("the state store is unreachable: {0}")]
 pub struct StoreUnavailable(pub String);
 

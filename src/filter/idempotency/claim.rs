@@ -1,4 +1,4 @@
-//! What becomes of a request with a key: it is sent, gets the response of the first one, or an error.
+//! Claims the key of a request, which is then sent, gets the response to the first request, or an error.
 
 use super::recorded_response::{ReplayBodyEnd, replay};
 use super::{IdempotencyFilter, KEY, UpstreamKey, fault, fingerprint};
@@ -10,7 +10,7 @@ use crate::protocol::fault::Fault;
 use http::HeaderMap;
 use std::sync::Arc;
 
-/// A replay of a response that had reached no caller before.
+/// The replay of a response that is not known to have reached a caller before.
 pub(super) struct UndeliveredReplay {
     pub record_key: Arc<str>,
     pub version: u64,

@@ -1,4 +1,4 @@
-//! How a create ended, by what is known at the end of its exchange.
+//! How a create ended, derived from the stream info and the settlement of its exchange.
 
 use crate::filter::settlement::Settlement;
 use crate::filter::stream_info::{StreamInfo, UpstreamProcessing};

@@ -4,9 +4,9 @@ use crate::journal::JournalError;
 use crate::protocol::fault::{Fault, FaultKind};
 use std::time::Duration;
 
-/// Suggested to a duplicate whose first request is still under way.
+/// `retry-after` for a duplicate whose first request is still in flight.
 const IN_USE_RETRY: Duration = Duration::from_secs(5);
-/// Suggested to a caller with as many keys as it may have, the oldest of which may expire at any time.
+/// `retry-after` for a caller with the maximum number of keys, the oldest of which may expire at any time.
 const KEYS_FULL_RETRY: Duration = Duration::from_secs(60);
 const PARAM: &str = "idempotency-key";
 
@@ -61,7 +61,7 @@ pub(super) fn outcome_unknown(request_id: &str) -> Fault {
     fault
 }
 
-/// The create may not be sent, since nobody would know of it later.
+/// The create may not be sent, since it is not stored.
 pub(super) fn not_stored(error: JournalError) -> Fault {
     match error {
         JournalError::TakenOver => key_in_use(),

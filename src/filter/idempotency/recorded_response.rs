@@ -20,10 +20,10 @@ const LIFETIME_MARGIN: Duration = Duration::from_secs(60 * 60);
 /// Stores the response to one request.
 pub(super) struct ResponseBodyStore {
     pub media: Arc<MediaStore>,
-    /// The caller whom a stored body counts for.
+    /// The caller that a stored body counts for.
     pub caller: Option<Arc<str>>,
     pub request_id: Arc<str>,
-    /// How long its record is kept.
+    /// How long the record of the response is kept.
     pub keep: Duration,
 }
 
@@ -115,7 +115,7 @@ pub(super) async fn replay(
             status,
             headers,
             length: size,
-            body: Some(Box::new(StoredBody {
+            body: Some(Box::new(StoredBodyReader {
                 reader,
                 end: body_end.clone(),
             })),
@@ -123,7 +123,7 @@ pub(super) async fn replay(
     }))
 }
 
-/// Whether the body of a replay was read to its end, for its reader and for the end of the exchange.
+/// Whether the body of a replay was read to its end; shared by the reader of the body and the end of the exchange.
 #[derive(Clone, Default)]
 pub(super) struct ReplayBodyEnd(Arc<AtomicBool>);
 
@@ -137,12 +137,12 @@ impl ReplayBodyEnd {
     }
 }
 
-struct StoredBody {
+struct StoredBodyReader {
     reader: ObjectReader,
     end: ReplayBodyEnd,
 }
 
-impl ReplyBodyReader for StoredBody {
+impl ReplyBodyReader for StoredBodyReader {
     fn next_piece(&mut self) -> ReplyPieceFuture<'_> {
         Box::pin(async {
             let piece = self.reader.next_piece().await.map_err(unreadable)?;

@@ -27,7 +27,7 @@ impl StreamRecording {
         let Some(has_key) = entry.filter(|_| is_stream).map(JournalEntry::has_key) else {
             return;
         };
-        // They are added to the response's after this hook.
+        // The headers of other filters are added after this hook.
         let mut headers = response.headers.clone();
         headers.extend(response.request.response_headers.clone());
         let recording = Self {
@@ -38,7 +38,7 @@ impl StreamRecording {
             },
             events: BytesMut::new(),
             memory: journal.recording_memory(),
-            // Without a key nobody asks for it again.
+            // Without a key, no duplicate asks for the response.
             is_too_large: !has_key,
         };
         response.request.state.set(recording);
@@ -61,7 +61,7 @@ impl StreamRecording {
         }
     }
 
-    /// Ends the entry once the recorded response is stored; until then its duplicates wait.
+    /// Ends the entry once the recorded response is stored; until then the duplicates of its create wait.
     pub(super) fn end(
         self,
         entry: JournalEntry,

@@ -2,7 +2,8 @@
 --
 -- KEYS: the name that begins the keys of this kind. ARGV: the operation, then its arguments. Each record is a hash
 -- `<name>:record:<key>`; `<name>:keys`, `<name>:due` and `<name>:owner:<owner>` are sorted sets of keys. Entries of
--- records that have expired are removed as they are met.
+-- records that have expired are removed as they are met. Versions are random numbers of the gateways, since a counter
+-- would repeat them after a failover or FLUSHDB.
 local base, operation = KEYS[1], ARGV[1]
 local CLEANED_AT_ONCE = 10
 local EXPIRIES_READ = 100
@@ -28,8 +29,7 @@ local function drop(record)
     unlist(record[1])
 end
 
-local function put(key, value, owner, expires, due)
-    local version = string.format('%.0f', redis.call('INCR', base .. ':version'))
+local function put(version, key, value, owner, expires, due)
     local name = base .. ':record:' .. key
     redis.call('DEL', name)
     redis.call('HSET', name, 'version', version, 'value', value, 'owner', owner, 'expires', expires, 'due', due)
@@ -65,7 +65,7 @@ end
 
 local operations = {}
 
-function operations.insert(key, value, owner, expires, due, owner_max)
+function operations.insert(version, key, value, owner, expires, due, owner_max)
     local existing = read(key)
     if existing then return { 'exists', unpack(existing) } end
     local expired = redis.call('ZRANGEBYSCORE', owners(owner), '-inf', now, 'LIMIT', 0, CLEANED_AT_ONCE)
@@ -76,14 +76,14 @@ function operations.insert(key, value, owner, expires, due, owner_max)
     if redis.call('ZCOUNT', owners(owner), '(' .. string.format('%.0f', now), '+inf') >= tonumber(owner_max) then
         return { 'owner_full' }
     end
-    return { 'inserted', put(key, value, owner, expires, due) }
+    return { 'inserted', put(version, key, value, owner, expires, due) }
 end
 
-function operations.replace(key, version, value, owner, expires, due)
+function operations.replace(new_version, key, version, value, owner, expires, due)
     local existing = read(key)
     if not existing or existing[2] ~= version then return {} end
     drop(existing)
-    return { put(key, value, owner, expires, due) }
+    return { put(new_version, key, value, owner, expires, due) }
 end
 
 function operations.remove(key, version)

@@ -25,7 +25,10 @@ impl RecordStore for RedisStoreInner {
         owner_max: u32,
     ) -> StoreFuture<'a, InsertResult> {
         let mut command = self.record_command(kind, "insert");
-        command.arg(key);
+        let Some(version) = new_version() else {
+            return no_version();
+        };
+        command.arg(version).arg(key);
         push_content(&mut command, &content);
         command.arg(owner_max);
         self.run(command, |texts| {
@@ -49,7 +52,10 @@ impl RecordStore for RedisStoreInner {
         content: RecordContent,
     ) -> StoreFuture<'a, Option<u64>> {
         let mut command = self.record_command(kind, "replace");
-        command.arg(key).arg(version);
+        let Some(new_version) = new_version() else {
+            return no_version();
+        };
+        command.arg(new_version).arg(key).arg(version);
         push_content(&mut command, &content);
         self.run(command, |texts| match texts {
             [] => Some(None),
@@ -122,6 +128,16 @@ impl RedisStoreInner {
         };
         StoreFuture::Later(Box::pin(self.count_failure(StoreOperation::Record, run)))
     }
+}
+
+/// A version that no record has had: Redis may lose its records, and must not give a new one the version of a lost one.
+fn new_version() -> Option<u64> {
+    getrandom::u64().ok()
+}
+
+fn no_version<'a, T>() -> StoreFuture<'a, T> {
+    let reason = "the system has no random numbers for the version of a record";
+    StoreFuture::Ready(Err(StoreUnavailable(reason.into())))
 }
 
 fn push_content(command: &mut Cmd, content: &RecordContent) {

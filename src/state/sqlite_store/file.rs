@@ -110,6 +110,12 @@ impl StateDatabase {
         }
     }
 
+    /// # Errors
+    /// The file is not a valid database, or cannot be written.
+    pub fn check(path: &Path) -> Result<(), StateFileError> {
+        Self::open_sound(path).map(drop)
+    }
+
     /// Writes all of `writes` in one transaction; returns the new totals of the budgets that were written.
     ///
     /// # Errors

@@ -22,7 +22,8 @@ use super::per_second_limiter::PerSecondDecision;
 use super::records::RecordStore;
 use super::{StateStore, StoreFuture, StoreUnavailable};
 use bytes::Bytes;
-use file::{FileWrite, StateDatabase, StateFileError};
+pub use file::StateFileError;
+use file::{FileWrite, StateDatabase};
 use reader::StateReaderThread;
 use records::SqliteRecords;
 use std::path::Path;
@@ -77,6 +78,19 @@ impl SqliteStore {
             reader,
             tally,
         })
+    }
+
+    /// Opens a file that exists, and leaves it as it is if it is not a valid database.
+    ///
+    /// # Errors
+    /// The file cannot be used.
+    pub fn open_existing(
+        path: &Path,
+        id_ttl: Duration,
+        clock: Clock,
+    ) -> Result<Self, StateFileError> {
+        StateDatabase::check(path)?;
+        Self::open(path, id_ttl, clock)
     }
 
     fn write(&self, write: FileWrite) {

@@ -4,7 +4,8 @@ use crate::state::records::{InsertResult, Record, RecordContent, RecordCount, Re
 use bytes::Bytes;
 use rusqlite::{Connection, OptionalExtension, Row, ToSql, params};
 
-/// A version is the row's id, which is never used twice. Each change of a record makes a new row.
+/// A version is the row's id, which is never used twice: each change of a record makes a new row, and the ids of each file
+/// begin at a random number, since a lost file may be replaced by a new one while gateways still know versions of the old.
 pub const TABLE: &str = "
     CREATE TABLE IF NOT EXISTS records (
         version INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -14,7 +15,9 @@ pub const TABLE: &str = "
     );
     CREATE INDEX IF NOT EXISTS records_by_owner_and_expiry ON records (kind, owner, expires_ms);
     CREATE INDEX IF NOT EXISTS records_by_expiry ON records (expires_ms);
-    CREATE INDEX IF NOT EXISTS records_by_due ON records (kind, due_ms) WHERE due_ms IS NOT NULL;";
+    CREATE INDEX IF NOT EXISTS records_by_due ON records (kind, due_ms) WHERE due_ms IS NOT NULL;
+    INSERT INTO sqlite_sequence (name, seq) SELECT 'records', abs(random() % 4503599627370496)
+        WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'records');";
 
 const COLUMNS: &str = "version, key, value, owner, expires_ms, due_ms";
 

@@ -2,11 +2,11 @@
 
 use super::records::{content, get, inserted};
 use super::redis_server::RedisServer;
-use super::redis_store::{open, site};
+use super::redis_store::{command, open, site};
 use super::*;
 use crate::state::calendar::unix_ms;
 use crate::state::health::StoreOperation;
-use crate::state::records::{RecordContent, RecordKind};
+use crate::state::records::{InsertResult, RecordContent, RecordKind};
 
 #[tokio::test]
 async fn gateways_share_records_and_expired_ones_leave_no_trace() {
@@ -38,6 +38,40 @@ async fn gateways_share_records_and_expired_ones_leave_no_trace() {
         let left: Vec<String> = range.arg(0).arg(-1).query(&mut redis).unwrap();
         assert_eq!(left, keys, "{set}");
     }
+}
+
+#[tokio::test]
+async fn a_redis_that_lost_its_records_gives_no_version_again() {
+    let mut server = RedisServer::start();
+    let store = open(site(&server.url()));
+    let records = store.records();
+    let content = content(&caller(), "x");
+    let mut versions = Vec::new();
+    for round in 0..2 {
+        for nth in 0..50 {
+            versions.push(inserted(records, &format!("k-{nth}"), &content).await);
+        }
+        match round {
+            // As an operator does, and as a failover to a replica without the latest writes.
+            0 => command(&server, "FLUSHDB"),
+            _ => server.restart(),
+        }
+        let old = versions[0];
+        eventually("a record of another request", async || {
+            let inserted = records.insert(RecordKind::Delivery, "k-0", content.clone(), 100);
+            matches!(inserted.get().await, Ok(InsertResult::Inserted { .. }))
+        })
+        .await;
+        let replaced = records.replace(RecordKind::Delivery, "k-0", old, content.clone());
+        assert_eq!(replaced.get().await.unwrap(), None);
+        let removed = records.remove(RecordKind::Delivery, "k-0", old);
+        assert!(!removed.get().await.unwrap());
+        command(&server, "FLUSHDB");
+    }
+    let count = versions.len();
+    versions.sort_unstable();
+    versions.dedup();
+    assert_eq!(versions.len(), count);
 }
 
 #[tokio::test]

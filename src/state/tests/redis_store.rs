@@ -29,7 +29,7 @@ pub fn open(site: RedisSettings) -> Arc<dyn StateStore> {
 }
 
 /// Sends one command, whose words are separated by spaces.
-fn command(server: &RedisServer, command: &str) {
+pub fn command(server: &RedisServer, command: &str) {
     let mut redis = site(&server.url())
         .client()
         .unwrap()
@@ -125,7 +125,7 @@ async fn the_documented_redis_permissions_are_sufficient() {
     command(
         &server,
         "ACL SETUSER gate on >pw ~test:* +get +getex +set +del +zrem +evalsha +script|load +ping +time +select \
-         +hgetall +hget +hmget +hset +hdel +hincrby +incr +zadd +zcard +zcount +zrangebylex +zrangebyscore \
+         +hgetall +hget +hmget +hset +hdel +hincrby +zadd +zcard +zcount +zrangebylex +zrangebyscore \
          +zremrangebyscore +pexpire +pexpireat +lindex +lpush +ltrim",
     );
     let store = open(RedisSettings {

@@ -42,6 +42,25 @@ async fn records_fulfil_the_contract() {
 }
 
 #[tokio::test]
+async fn a_new_file_does_not_repeat_the_versions_of_a_lost_one() {
+    let mut versions = Vec::new();
+    for _ in 0..3 {
+        let folder = TempFolder::new();
+        let content = super::records::content(&caller(), "1");
+        for key in ["k", "l"] {
+            let store = folder.store();
+            versions.push(super::records::inserted(store.records(), key, &content).await);
+        }
+        let (first, second) = (versions[versions.len() - 2], versions[versions.len() - 1]);
+        assert_eq!(second, first + 1, "a file continues its versions");
+    }
+    let count = versions.len();
+    versions.sort_unstable();
+    versions.dedup();
+    assert_eq!(versions.len(), count, "{versions:?}");
+}
+
+#[tokio::test]
 async fn records_survive_reopening_and_are_shared_by_two_processes() {
     let folder = TempFolder::new();
     let (old, new) = (folder.store(), folder.store());

@@ -1,8 +1,9 @@
 //! Paid creates in every shape, with an `Idempotency-Key`.
 
+use super::folder::Folder;
 use super::images::{self, image_config};
 use super::video::{self, FAMILY_A, FAMILY_B, GENERIC, create_body, video_config};
-use super::{Gateway, Request, Simulator, WholeResponse, eventually};
+use super::{Gateway, RedisServer, Request, Simulator, WholeResponse, eventually};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -75,6 +76,30 @@ impl CreateShape {
         config
     }
 
+    /// The same with the records in a file of this folder.
+    pub fn config_on_file(self, simulator: &Simulator, state: &Folder) -> Value {
+        let mut config = self.config(simulator, &json!({}));
+        config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
+        config
+    }
+
+    /// A gateway with its route, and with the records in a file of this folder.
+    pub async fn gateway_on_file(self, simulator: &Simulator, state: &Folder) -> Gateway {
+        Gateway::start(&self.config_on_file(simulator, state)).await
+    }
+
+    /// A gateway with its route, and with the records in Redis. It serves when this returns, and the provider has
+    /// received one create.
+    pub async fn gateway_on_redis(self, simulator: &Simulator, redis: &RedisServer) -> Gateway {
+        let mut config = self.config(simulator, &json!({}));
+        config["state"] = json!({"redis": {"url": redis.url()}});
+        let gateway = Gateway::start(&config).await;
+        let request = self.keyed("ready");
+        let ready = async || (gateway.ask(&request).await.status == 200).then_some(());
+        eventually("a create", ready).await;
+        gateway
+    }
+
     /// A gateway with its route.
     pub async fn gateway(self, simulator: &Simulator, settings: Value) -> Gateway {
         Gateway::start(&self.config(simulator, &settings)).await
@@ -90,17 +115,17 @@ impl CreateShape {
 }
 
 /// The code of an error in any shape.
-pub fn error_code(answer: &WholeResponse) -> String {
-    let body = answer.json();
+pub fn error_code(response: &WholeResponse) -> String {
+    let body = response.json();
     let code = body.pointer("/error/code").or_else(|| body.get("code"));
     code.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
-pub fn is_replayed(answer: &WholeResponse) -> bool {
-    answer.headers.get("idempotent-replayed") == Some("true")
+pub fn is_replayed(response: &WholeResponse) -> bool {
+    response.headers.get("idempotent-replayed") == Some("true")
 }
 
-/// The answers to `count` requests that are sent at once, each on a connection of its own.
+/// The responses to `count` requests that are sent at once, each on a connection of its own.
 pub async fn ask_at_once(gateway: &Gateway, request: &Request, count: usize) -> Vec<WholeResponse> {
     let address = gateway.address;
     let asks = (0..count).map(|_| {
@@ -110,11 +135,11 @@ pub async fn ask_at_once(gateway: &Gateway, request: &Request, count: usize) -> 
             connection.ask(&request).await
         })
     });
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for ask in asks.collect::<Vec<_>>() {
-        answers.push(ask.await.unwrap());
+        responses.push(ask.await.unwrap());
     }
-    answers
+    responses
 }
 
 /// Sends a create, and leaves as soon as the provider has received it.

@@ -1,5 +1,6 @@
 //! Tests of duplicates: which requests are equal, and what each of them gets.
 
+use super::recorded_streams::stream;
 use crate::harness::http2_provider::{Http2Provider, ScriptedStreamResponse};
 use crate::harness::images::{self, MODEL, PNG};
 use crate::harness::paid::{CreateShape, ask_at_once, error_code, is_replayed};
@@ -10,22 +11,34 @@ use serde_json::json;
 
 #[tokio::test]
 async fn a_hundred_concurrent_creates_with_one_key_make_one_in_every_shape() {
-    for shape in CreateShape::ALL {
+    let directives = "delay=300ms";
+    let keyed = |shape: CreateShape| {
+        let request = shape.keyed("one-key").simulate(directives);
+        (format!("{shape:?}"), shape, request)
+    };
+    let streamed = (
+        "ImageJson, streamed".to_owned(),
+        CreateShape::ImageJson,
+        stream("one-key", directives),
+    );
+    for (name, shape, request) in CreateShape::ALL.map(keyed).into_iter().chain([streamed]) {
         let simulator = Simulator::start().await;
         let gateway = shape.gateway(&simulator, json!({})).await;
-        let request = shape.keyed("one-key").simulate("delay=300ms");
-        let answers = ask_at_once(&gateway, &request, 100).await;
+        let responses = ask_at_once(&gateway, &request, 100).await;
         let received = shape.received(&simulator).await;
-        println!("{shape:?}: {} answers, {received} create", answers.len());
-        assert_eq!(received, 1, "{shape:?}");
-        for answer in &answers {
-            assert_eq!(answer.status, 200, "{shape:?}: {}", answer.text());
-            assert_eq!(answer.body, answers[0].body, "{shape:?}");
-            let content_type = answer.headers.get("content-type");
-            assert_eq!(content_type, answers[0].headers.get("content-type"));
+        let replayed = responses.iter().filter(|one| is_replayed(one)).count();
+        println!(
+            "{name}: {} creates with one key, {} responses 200, {replayed} replayed, {received} received by the provider",
+            responses.len(),
+            responses.iter().filter(|one| one.status == 200).count()
+        );
+        assert_eq!((received, replayed), (1, 99), "{name}");
+        for response in &responses {
+            assert_eq!(response.status, 200, "{name}: {}", response.text());
+            assert_eq!(response.body, responses[0].body, "{name}");
+            let content_type = response.headers.get("content-type");
+            assert_eq!(content_type, responses[0].headers.get("content-type"));
         }
-        let replayed = answers.iter().filter(|answer| is_replayed(answer)).count();
-        assert_eq!(replayed, 99, "{shape:?}");
     }
 }
 
@@ -36,16 +49,16 @@ async fn another_request_under_the_same_key_is_422_in_every_shape() {
         let gateway = shape.gateway(&simulator, json!({})).await;
         assert_eq!(gateway.ask(&shape.keyed("key")).await.status, 200);
         let other = shape.request("a lock").header("Idempotency-Key", "key");
-        let answer = gateway.ask(&other).await;
-        assert_eq!(answer.status, 422, "{shape:?}: {}", answer.text());
+        let response = gateway.ask(&other).await;
+        assert_eq!(response.status, 422, "{shape:?}: {}", response.text());
         let code = match shape {
             CreateShape::FamilyB => "InvalidParameter",
             _ => "idempotency_key_reused",
         };
-        assert_eq!(error_code(&answer), code, "{shape:?}");
-        assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
+        assert_eq!(error_code(&response), code, "{shape:?}");
+        assert_eq!(response.headers.get("x-should-retry"), Some("false"));
         assert_eq!(shape.received(&simulator).await, 1, "{shape:?}");
-        let line = gateway.log_of(&answer).await;
+        let line = gateway.log_of(&response).await;
         assert_eq!(line["idempotency"], "key_reused", "{line}");
     }
 }
@@ -61,8 +74,8 @@ async fn a_key_belongs_to_its_caller_and_its_route() {
         request.key(BOB),
         CreateShape::GenericForA.keyed("shared"),
     ] {
-        let answer = gateway.ask(&request).await;
-        assert_eq!((answer.status, is_replayed(&answer)), (200, false));
+        let response = gateway.ask(&request).await;
+        assert_eq!((response.status, is_replayed(&response)), (200, false));
     }
     assert_eq!(shape.received(&simulator).await, 3);
     let records = simulator.records().await;
@@ -124,10 +137,10 @@ async fn a_key_has_1_to_255_visible_characters_and_is_sent_once() {
         for key in &keys {
             request = request.header("Idempotency-Key", key);
         }
-        let answer = gateway.ask(&request).await;
-        assert_eq!(answer.status, status, "{keys:?}: {}", answer.text());
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, status, "{keys:?}: {}", response.text());
         if status == 400 {
-            assert_eq!(error_code(&answer), "invalid_header", "{keys:?}");
+            assert_eq!(error_code(&response), "invalid_header", "{keys:?}");
         }
     }
     let too_long = shape.keyed(&"k".repeat(256));
@@ -187,9 +200,9 @@ async fn forms_are_equal_by_their_parts_whatever_their_boundary() {
             422,
         ),
     ] {
-        let answer = gateway.ask(&request).await;
-        assert_eq!(answer.status, status, "{name}: {}", answer.text());
-        assert_eq!(is_replayed(&answer), status == 200, "{name}");
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, status, "{name}: {}", response.text());
+        assert_eq!(is_replayed(&response), status == 200, "{name}");
     }
     assert_eq!(shape.received(&simulator).await, 1);
 }
@@ -209,14 +222,14 @@ async fn a_duplicate_waits_only_so_long() {
     });
     let arrived = async || (shape.received(&simulator).await == 1).then_some(());
     eventually("the create", arrived).await;
-    let answer = gateway.ask(&request).await;
-    assert_eq!(answer.status, 409, "{}", answer.text());
-    assert_eq!(error_code(&answer), "idempotency_key_in_use");
-    assert_eq!(answer.headers.get("retry-after"), Some("5"));
-    assert_eq!(answer.headers.get("x-should-retry"), None);
+    let response = gateway.ask(&request).await;
+    assert_eq!(response.status, 409, "{}", response.text());
+    assert_eq!(error_code(&response), "idempotency_key_in_use");
+    assert_eq!(response.headers.get("retry-after"), Some("5"));
+    assert_eq!(response.headers.get("x-should-retry"), None);
     assert_eq!(first.await.unwrap().status, 200);
-    let answer = gateway.ask(&request).await;
-    assert!(is_replayed(&answer), "{}", answer.text());
+    let response = gateway.ask(&request).await;
+    assert!(is_replayed(&response), "{}", response.text());
     assert_eq!(shape.received(&simulator).await, 1);
 }
 
@@ -238,13 +251,13 @@ async fn a_replay_takes_nothing_from_the_limits_and_is_authenticated() {
     }
     let gateway = crate::harness::Gateway::start(&config).await;
     for nth in 0..3 {
-        let answer = gateway.ask(&shape.keyed("paid")).await;
-        assert_eq!((answer.status, is_replayed(&answer)), (200, nth > 0));
+        let response = gateway.ask(&shape.keyed("paid")).await;
+        assert_eq!((response.status, is_replayed(&response)), (200, nth > 0));
     }
     for _ in 0..2 {
         // A refusal by the limits frees its key.
-        let answer = gateway.ask(&shape.keyed("refused")).await;
-        assert_eq!((answer.status, is_replayed(&answer)), (429, false));
+        let response = gateway.ask(&shape.keyed("refused")).await;
+        assert_eq!((response.status, is_replayed(&response)), (429, false));
     }
     let stranger = gateway.ask(&shape.keyed("paid").key("sk-nobody")).await;
     assert_eq!(stranger.status, 401);
@@ -253,13 +266,13 @@ async fn a_replay_takes_nothing_from_the_limits_and_is_authenticated() {
 
 #[tokio::test]
 async fn a_create_on_an_http2_connection_that_breaks_is_not_sent_again() {
-    for act in [
+    for scripted in [
         ScriptedStreamResponse::Close,
         ScriptedStreamResponse::Reset(Reason::INTERNAL_ERROR),
         ScriptedStreamResponse::Reset(Reason::HTTP_1_1_REQUIRED),
     ] {
         let simulator = Simulator::start().await;
-        let provider = Http2Provider::start(&[ScriptedStreamResponse::Answer, act]).await;
+        let provider = Http2Provider::start(&[ScriptedStreamResponse::Answer, scripted]).await;
         let shape = CreateShape::ImageJson;
         let mut config = shape.config(&simulator, &json!({}));
         for channel in config["channels"].as_object_mut().unwrap().values_mut() {
@@ -271,11 +284,11 @@ async fn a_create_on_an_http2_connection_that_breaks_is_not_sent_again() {
         gateway.ask(&shape.keyed("first")).await;
         assert_eq!(provider.seen(), 1);
         for _ in 0..2 {
-            let answer = gateway.ask(&shape.keyed("broken")).await;
-            assert_eq!(answer.status, 504, "{act:?}: {}", answer.text());
-            assert_eq!(error_code(&answer), "outcome_unknown", "{act:?}");
+            let response = gateway.ask(&shape.keyed("broken")).await;
+            assert_eq!(response.status, 504, "{scripted:?}: {}", response.text());
+            assert_eq!(error_code(&response), "outcome_unknown", "{scripted:?}");
         }
-        assert_eq!(provider.seen(), 2, "{act:?}");
+        assert_eq!(provider.seen(), 2, "{scripted:?}");
     }
 }
 

@@ -35,11 +35,11 @@ async fn a_refusal_frees_the_key_and_an_unknown_outcome_keeps_it() {
             let shown = format!("{shape:?}, {directives}");
             let before = shape.received(&simulator).await;
             let request = shape.keyed(&format!("key-{nth}"));
-            let answer = gateway.ask(&request.clone().simulate(directives)).await;
-            assert_eq!(answer.status, *status, "{shown}: {}", answer.text());
-            let id = answer.headers.get("x-request-id").unwrap().to_owned();
-            // The key is freed after the answer was sent.
-            let retry = retried(&gateway, &request).await;
+            let response = gateway.ask(&request.clone().simulate(directives)).await;
+            assert_eq!(response.status, *status, "{shown}: {}", response.text());
+            let id = response.headers.get("x-request-id").unwrap().to_owned();
+            // The key is freed after the response was sent.
+            let retry = gateway.ask(&request).await;
             let received = shape.received(&simulator).await - before;
             if *is_freed {
                 assert_eq!(retry.status, 200, "{shown}: {}", retry.text());
@@ -64,13 +64,6 @@ async fn a_refusal_frees_the_key_and_an_unknown_outcome_keeps_it() {
     }
 }
 
-async fn retried(
-    gateway: &crate::harness::Gateway,
-    request: &crate::harness::Request,
-) -> crate::harness::WholeResponse {
-    gateway.ask(request).await
-}
-
 #[tokio::test]
 async fn a_provider_that_is_not_there_and_a_request_that_is_refused_here_free_the_key() {
     let simulator = Simulator::start().await;
@@ -79,9 +72,9 @@ async fn a_provider_that_is_not_there_and_a_request_that_is_refused_here_free_th
     config["channels"]["a"]["base_url"] = json!("http://127.0.0.1:1/api/v3");
     let gateway = crate::harness::Gateway::start(&config).await;
     for _ in 0..2 {
-        let answer = gateway.ask(&shape.keyed("absent")).await;
-        assert_eq!(answer.status, 502, "{}", answer.text());
-        let line = gateway.log_of(&answer).await;
+        let response = gateway.ask(&shape.keyed("absent")).await;
+        assert_eq!(response.status, 502, "{}", response.text());
+        let line = gateway.log_of(&response).await;
         assert_eq!(line["idempotency"], "first", "{line}");
     }
     let broken = shape
@@ -89,6 +82,6 @@ async fn a_provider_that_is_not_there_and_a_request_that_is_refused_here_free_th
         .with_body(b"{\"model\":\"demo-video-a\"}".to_vec());
     assert_eq!(gateway.ask(&broken).await.status, 400);
     // The same key with another body is a first request, too.
-    let answer = gateway.ask(&shape.keyed("broken")).await;
-    assert_eq!(answer.status, 502, "{}", answer.text());
+    let response = gateway.ask(&shape.keyed("broken")).await;
+    assert_eq!(response.status, 502, "{}", response.text());
 }

@@ -1,4 +1,4 @@
-//! Tests of gateways that are killed under load: each create is answered, free, or listed as unknown; none is made twice.
+//! Tests of gateways that are killed under load: each create is accepted, free, or listed as unknown; none is made twice.
 //!
 //! `HEADGATE_KILLS=50 cargo test --test suite paid::killed_gateways -- --nocapture` kills more often, and prints counts.
 
@@ -38,7 +38,7 @@ async fn creates_survive_kills_of_two_gateways_on_one_redis() {
 /// A create that was under way when a gateway was killed.
 struct InterruptedCreate {
     name: String,
-    answer: Option<WholeResponse>,
+    response: Option<WholeResponse>,
 }
 
 impl InterruptedCreate {
@@ -89,14 +89,17 @@ async fn kill_under_load(store: &str, state: Value) {
         let name = &create.name;
         let made = received.get(name).copied().unwrap_or(0);
         assert!(made <= 1, "{name} was made {made} times");
-        let before = create.answer.as_ref().filter(|answer| answer.status == 200);
+        let before = create
+            .response
+            .as_ref()
+            .filter(|response| response.status == 200);
         let end = match retry.status {
             200 => {
                 assert_eq!(made, 1, "{name}");
                 if let Some(before) = before {
                     assert_eq!(before.body, retry.body, "{name}");
                 }
-                "answered"
+                "accepted"
             }
             _ => {
                 assert_eq!(
@@ -105,7 +108,7 @@ async fn kill_under_load(store: &str, state: Value) {
                     "{name}: {}",
                     retry.text()
                 );
-                assert!(before.is_none(), "{name} had an answer");
+                assert!(before.is_none(), "{name} had a response");
                 let is_listed = |create: &Value| {
                     create["reason"] == "outcome_unknown"
                         && retry
@@ -129,20 +132,20 @@ async fn kill_under_load(store: &str, state: Value) {
 
 /// Sends a create to a gateway that may be killed meanwhile.
 async fn interrupted(address: SocketAddr, name: String) -> InterruptedCreate {
-    let answer = match TcpStream::connect(address).await {
+    let response = match TcpStream::connect(address).await {
         Ok(stream) => {
             let mut connection = Connection::over(stream);
             match connection.send(&request(&name).bytes()).await {
-                Ok(()) => connection.answer().await.filter(|answer| answer.whole),
+                Ok(()) => connection.answer().await.filter(|response| response.whole),
                 Err(_) => None,
             }
         }
         Err(_) => None,
     };
-    InterruptedCreate { name, answer }
+    InterruptedCreate { name, response }
 }
 
-/// The answers to the same creates, sent again: alternately to both gateways, all at once.
+/// The responses to the same creates, sent again alternately to both gateways, all at once.
 async fn retry_all(creates: &[InterruptedCreate], gateways: &[Gateway; 2]) -> Vec<WholeResponse> {
     let mut asks = Vec::new();
     for (nth, create) in creates.iter().enumerate() {
@@ -151,11 +154,11 @@ async fn retry_all(creates: &[InterruptedCreate], gateways: &[Gateway; 2]) -> Ve
             Connection::to(address).await.ask(&request).await
         }));
     }
-    let mut answers = Vec::new();
+    let mut responses = Vec::new();
     for ask in asks {
-        answers.push(ask.await.unwrap());
+        responses.push(ask.await.unwrap());
     }
-    answers
+    responses
 }
 
 /// What `headgate task unknown` lists.

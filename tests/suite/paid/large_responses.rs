@@ -31,8 +31,7 @@ fn edits_after(delay: &str) -> [(&'static str, Request); 2] {
 async fn large_responses_are_replayed_as_the_same_bytes_also_after_a_kill() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
-    let mut config = SHAPE.config(&simulator, &json!({}));
-    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
+    let config = SHAPE.config_on_file(&simulator, &state);
     let folder = folder_with_schemas();
     let file = folder.write("routes.yaml", format!("{config:#}"));
     let mut gateway = Gateway::start_at(&file).await;
@@ -40,39 +39,39 @@ async fn large_responses_are_replayed_as_the_same_bytes_also_after_a_kill() {
     for (name, request) in edits() {
         let before = SHAPE.received(&simulator).await;
         let began = Instant::now();
-        let answers = ask_at_once(&gateway, &request, 20).await;
+        let responses = ask_at_once(&gateway, &request, 20).await;
         let elapsed = began.elapsed();
         let received = SHAPE.received(&simulator).await - before;
         let (bytes, replayed) = (
-            answers[0].body.len(),
-            answers.iter().filter(|one| is_replayed(one)).count(),
+            responses[0].body.len(),
+            responses.iter().filter(|one| is_replayed(one)).count(),
         );
         println!(
             "{name}: {} responses of {bytes} bytes in {elapsed:?}, {received} create, {replayed} replayed",
-            answers.len()
+            responses.len()
         );
         assert!(bytes > 3_000_000, "{name}: {bytes} bytes");
         assert_eq!((received, replayed), (1, 19), "{name}");
-        for answer in &answers {
-            assert_eq!(answer.status, 200, "{name}");
+        for response in &responses {
+            assert_eq!(response.status, 200, "{name}");
             assert!(
-                answer.whole && answer.body == answers[0].body,
+                response.whole && response.body == responses[0].body,
                 "{name}: {} bytes",
-                answer.body.len()
+                response.body.len()
             );
-            let content_type = answer.headers.get("content-type");
-            assert_eq!(content_type, answers[0].headers.get("content-type"));
+            let content_type = response.headers.get("content-type");
+            assert_eq!(content_type, responses[0].headers.get("content-type"));
         }
-        firsts.push(answers.into_iter().next().unwrap().body);
+        firsts.push(responses.into_iter().next().unwrap().body);
     }
     gateway.process.signal(libc::SIGKILL);
     gateway = Gateway::start_at(&file).await;
     for ((name, request), first) in edits().into_iter().zip(&firsts) {
-        let answer = gateway.ask(&request).await;
+        let response = gateway.ask(&request).await;
         assert!(
-            is_replayed(&answer) && answer.body == *first,
+            is_replayed(&response) && response.body == *first,
             "{name}: {}",
-            answer.status
+            response.status
         );
     }
     assert_eq!(SHAPE.received(&simulator).await, 2);
@@ -84,9 +83,9 @@ async fn a_large_response_that_nobody_received_is_kept() {
     let gateway = SHAPE.gateway(&simulator, json!({})).await;
     for (name, request) in edits_after("2s") {
         ask_and_leave_when_sent(&gateway, &simulator, SHAPE, &request).await;
-        let answer = gateway.ask(&request).await;
-        assert!(is_replayed(&answer), "{name}: {}", answer.status);
-        assert!(answer.body.len() > 3_000_000, "{name}");
+        let response = gateway.ask(&request).await;
+        assert!(is_replayed(&response), "{name}: {}", response.status);
+        assert!(response.body.len() > 3_000_000, "{name}");
     }
     assert_eq!(SHAPE.received(&simulator).await, 2);
 }
@@ -111,15 +110,15 @@ async fn a_large_response_that_cannot_be_kept_is_delivered_and_not_bought_again(
                 first.whole && first.body.len() > 3_000_000,
                 "{name}, {kind}"
             );
-            let answer = gateway.ask(&request).await;
+            let response = gateway.ask(&request).await;
             assert_eq!(
-                answer.status,
+                response.status,
                 409,
                 "{name}, {kind}: {} bytes",
-                answer.body.len()
+                response.body.len()
             );
-            assert_eq!(error_code(&answer), "answer_not_kept", "{name}, {kind}");
-            assert_eq!(answer.headers.get("x-should-retry"), Some("false"));
+            assert_eq!(error_code(&response), "answer_not_kept", "{name}, {kind}");
+            assert_eq!(response.headers.get("x-should-retry"), Some("false"));
         }
         assert_eq!(SHAPE.received(&simulator).await, 3, "{name}");
         let replayed = gateway.ask(&other).await;
@@ -143,8 +142,13 @@ async fn a_stream_that_is_too_large_to_record_is_delivered_and_not_bought_again(
         first.status,
         first.body.len()
     );
-    let answer = gateway.ask(&request).await;
-    assert_eq!(error_code(&answer), "answer_not_kept", "{}", answer.status);
+    let response = gateway.ask(&request).await;
+    assert_eq!(
+        error_code(&response),
+        "answer_not_kept",
+        "{}",
+        response.status
+    );
     assert_eq!(SHAPE.received(&simulator).await, 1);
 }
 
@@ -155,7 +159,12 @@ async fn a_large_response_whose_file_is_gone_is_not_bought_again() {
     let [(_, request), _] = edits();
     assert_eq!(gateway.ask(&request).await.status, 200);
     std::fs::remove_dir_all(gateway.folder.path().join("media")).unwrap();
-    let answer = gateway.ask(&request).await;
-    assert_eq!(error_code(&answer), "answer_not_kept", "{}", answer.status);
+    let response = gateway.ask(&request).await;
+    assert_eq!(
+        error_code(&response),
+        "answer_not_kept",
+        "{}",
+        response.status
+    );
     assert_eq!(SHAPE.received(&simulator).await, 1);
 }

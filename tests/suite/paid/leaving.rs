@@ -1,4 +1,4 @@
-//! Tests of callers that leave a create with a key: it continues, and its retry gets the answer.
+//! Tests of callers that leave a create with a key: it continues, and its retry gets the response.
 
 use crate::harness::paid::{CreateShape, ask_and_leave, is_replayed};
 use crate::harness::{Gateway, Simulator, eventually};
@@ -19,13 +19,18 @@ async fn the_first_caller_leaves_at_ten_instants_and_its_retry_gets_the_task() {
             let request = shape.keyed(&format!("left-{instant}"));
             let request = request.simulate("delay=400ms");
             ask_and_leave(&gateway, &request, Duration::from_millis(50) * instant).await;
-            let answer = gateway.ask(&request).await;
-            assert_eq!(answer.status, 200, "{shape:?} {instant}: {}", answer.text());
+            let response = gateway.ask(&request).await;
+            assert_eq!(
+                response.status,
+                200,
+                "{shape:?} {instant}: {}",
+                response.text()
+            );
             let received = shape.received(&simulator).await - before;
             assert_eq!(received, 1, "{shape:?} {instant}");
             let again = gateway.ask(&request).await;
             assert!(is_replayed(&again), "{shape:?} {instant}");
-            assert_eq!(again.body, answer.body, "{shape:?} {instant}");
+            assert_eq!(again.body, response.body, "{shape:?} {instant}");
         }
         let received = shape.received(&simulator).await;
         println!("{shape:?}: left at 10 instants, 10 retries got the task, {received} creates");
@@ -50,8 +55,8 @@ async fn waiting_duplicates_are_served_although_the_first_caller_left() {
     });
     tokio::time::sleep(Duration::from_millis(100)).await;
     drop(first);
-    let answer = waiting.await.unwrap();
-    assert!(is_replayed(&answer), "{}", answer.text());
+    let response = waiting.await.unwrap();
+    assert!(is_replayed(&response), "{}", response.text());
     assert_eq!(shape.received(&simulator).await, 1);
     // The log shows that the first caller left.
     let line = gateway

@@ -2,6 +2,7 @@
 
 mod duplicates;
 mod freed_keys;
+mod hostile_callers;
 mod killed_gateways;
 mod large_responses;
 mod leaving;

@@ -42,9 +42,9 @@ async fn a_stream_continues_without_its_caller_and_is_replayed() {
     let reply = gateway.open(&request).await;
     assert_eq!(reply.status, 200);
     drop(reply);
-    let answer = gateway.ask(&request).await;
-    assert!(is_replayed(&answer), "{}", answer.text());
-    assert!(answer.text().contains("image_edit.completed"));
+    let response = gateway.ask(&request).await;
+    assert!(is_replayed(&response), "{}", response.text());
+    assert!(response.text().contains("image_edit.completed"));
     assert_eq!(shape.received(&simulator).await, 1);
 }
 
@@ -60,8 +60,13 @@ async fn a_stream_without_its_last_event_is_an_unknown_outcome() {
     ] {
         let request = stream(directives, directives);
         gateway.open(&request).await.rest().await;
-        let answer = gateway.ask(&request).await;
-        assert_eq!(error_code(&answer), code, "{directives}: {}", answer.text());
+        let response = gateway.ask(&request).await;
+        assert_eq!(
+            error_code(&response),
+            code,
+            "{directives}: {}",
+            response.text()
+        );
     }
     assert_eq!(shape.received(&simulator).await, 3);
 }

@@ -5,17 +5,10 @@ use crate::harness::gateway::folder_with_schemas;
 use crate::harness::paid::{CreateShape, ask_and_leave_when_sent, error_code, is_replayed};
 use crate::harness::video::{GENERIC, create_body};
 use crate::harness::{Gateway, RedisServer, Request, Simulator, eventually};
-use serde_json::{Value, json};
-use std::path::Path;
+use serde_json::json;
 use std::time::{Duration, Instant};
 
 const SHAPE: CreateShape = CreateShape::GenericForA;
-
-fn on_file(simulator: &Simulator, state: &Path) -> Value {
-    let mut config = SHAPE.config(simulator, &json!({}));
-    config["state"] = json!(format!("sqlite:{}", state.display()));
-    config
-}
 
 /// Lets no file of the process grow, as on a full disk.
 #[cfg(target_os = "linux")]
@@ -46,8 +39,7 @@ fn set_disk_full(gateway: &Gateway, is_full: bool) {
 async fn on_a_full_disk_nothing_is_sent_and_replays_continue() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
-    let config = on_file(&simulator, &state.path().join("state"));
-    let gateway = Gateway::start(&config).await;
+    let gateway = SHAPE.gateway_on_file(&simulator, &state).await;
     let before = gateway.ask(&SHAPE.keyed("before")).await;
     assert_eq!(before.status, 200, "{}", before.text());
     set_disk_full(&gateway, true);
@@ -57,9 +49,9 @@ async fn on_a_full_disk_nothing_is_sent_and_replays_continue() {
         SHAPE.keyed("full"),
         SHAPE.request("full"),
     ] {
-        let answer = gateway.ask(&request).await;
-        assert_eq!(answer.status, 503, "{}", answer.text());
-        assert_eq!(error_code(&answer), "overloaded", "{}", answer.text());
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, 503, "{}", response.text());
+        assert_eq!(error_code(&response), "overloaded", "{}", response.text());
         refused += 1;
     }
     // Other creates, which fail, do not fail the replays that are read beside them.
@@ -97,7 +89,8 @@ async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
     let state = Folder::new();
     let file = state.path().join("state");
     let folder = folder_with_schemas();
-    let config = folder.write("routes.yaml", format!("{:#}", on_file(&simulator, &file)));
+    let config = SHAPE.config_on_file(&simulator, &state);
+    let config = folder.write("routes.yaml", format!("{config:#}"));
     let mut gateway = Gateway::start_at(&config).await;
     // The file is locked while the provider refuses one create and accepts another one.
     let refused = SHAPE.keyed("refused").simulate("status=400;delay=1500ms");
@@ -149,11 +142,7 @@ async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
 async fn a_key_whose_create_was_refused_while_the_store_was_unreachable_is_free_again() {
     let redis = RedisServer::start();
     let simulator = Simulator::start().await;
-    let mut config = SHAPE.config(&simulator, &json!({}));
-    config["state"] = json!({"redis": {"url": format!("redis://127.0.0.1:{}/0", redis.port)}});
-    let gateway = Gateway::start(&config).await;
-    let ready = async || (gateway.ask(&SHAPE.keyed("ready")).await.status == 200).then_some(());
-    eventually("a create", ready).await;
+    let gateway = SHAPE.gateway_on_redis(&simulator, &redis).await;
     let refused = SHAPE.keyed("refused").simulate("status=400;delay=1s");
     let (address, request) = (gateway.address, refused);
     let ask = tokio::spawn(async move {
@@ -169,16 +158,16 @@ async fn a_key_whose_create_was_refused_while_the_store_was_unreachable_is_free_
     redis.stop(false);
     let began = Instant::now();
     let retry = async || {
-        let answer = gateway.ask(&SHAPE.keyed("refused")).await;
-        assert_ne!(answer.status, 504, "{}", answer.text());
-        (answer.status == 200).then_some(answer)
+        let response = gateway.ask(&SHAPE.keyed("refused")).await;
+        assert_ne!(response.status, 504, "{}", response.text());
+        (response.status == 200).then_some(response)
     };
-    let answer = eventually("the retry", retry).await;
+    let response = eventually("the retry", retry).await;
     println!(
         "the key was free {:?} after the store was back",
         began.elapsed()
     );
-    assert!(!is_replayed(&answer));
+    assert!(!is_replayed(&response));
     assert_eq!(SHAPE.received(&simulator).await, 3);
 }
 
@@ -186,19 +175,15 @@ async fn a_key_whose_create_was_refused_while_the_store_was_unreachable_is_free_
 async fn a_slow_redis_delays_creates_and_fails_none() {
     let redis = RedisServer::start();
     let simulator = Simulator::start().await;
-    let mut config = SHAPE.config(&simulator, &json!({}));
-    config["state"] = json!({"redis": {"url": format!("redis://127.0.0.1:{}/0", redis.port)}});
-    let gateway = Gateway::start(&config).await;
-    let ready = async || (gateway.ask(&SHAPE.keyed("ready")).await.status == 200).then_some(());
-    eventually("a create", ready).await;
+    let gateway = SHAPE.gateway_on_redis(&simulator, &redis).await;
     for nth in 0..3 {
         redis.stop(true);
         let request = SHAPE.keyed(&format!("slow-{nth}"));
-        let answer = tokio::join!(gateway.ask(&request), async {
+        let response = tokio::join!(gateway.ask(&request), async {
             tokio::time::sleep(Duration::from_millis(600)).await;
             redis.stop(false);
         });
-        assert_eq!(answer.0.status, 200, "{}", answer.0.text());
+        assert_eq!(response.0.status, 200, "{}", response.0.text());
     }
     assert_eq!(SHAPE.received(&simulator).await, 4);
 }
@@ -207,8 +192,7 @@ async fn a_slow_redis_delays_creates_and_fails_none() {
 async fn a_corrected_request_under_the_key_of_a_refused_one_is_sent() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
-    let config = on_file(&simulator, &state.path().join("state"));
-    let gateway = Gateway::start(&config).await;
+    let gateway = SHAPE.gateway_on_file(&simulator, &state).await;
     let mut connection = gateway.connect().await;
     const ROUNDS: usize = 100;
     for nth in 0..ROUNDS {
@@ -216,8 +200,8 @@ async fn a_corrected_request_under_the_key_of_a_refused_one_is_sent() {
         let refused = SHAPE.keyed(&key).simulate("status=400");
         assert_eq!(connection.ask(&refused).await.status, 400);
         let corrected = SHAPE.request("a lock").header("Idempotency-Key", &key);
-        let answer = connection.ask(&corrected).await;
-        assert_eq!(answer.status, 200, "{nth}: {}", answer.text());
+        let response = connection.ask(&corrected).await;
+        assert_eq!(response.status, 200, "{nth}: {}", response.text());
     }
     assert_eq!(SHAPE.received(&simulator).await, 2 * ROUNDS);
 }
@@ -290,19 +274,19 @@ async fn every_local_reply_before_sending_frees_the_key() {
             let sent = async || (SHAPE.received(&simulator).await == 1).then_some(());
             eventually("the other create", sent).await;
         }
-        let answer = gateway.ask(&request).await;
-        assert_eq!(answer.status, status, "{}", answer.text());
+        let response = gateway.ask(&request).await;
+        assert_eq!(response.status, status, "{}", response.text());
         other.await.unwrap();
         // Another body: a key in use would give 422.
         let key = format!("local-{status}");
         let next = SHAPE.request("a lock").header("Idempotency-Key", &key);
-        let answer = gateway.ask(&next).await;
+        let response = gateway.ask(&next).await;
         println!(
             "{status}: the key is free, the next request gets {}",
-            answer.status
+            response.status
         );
-        assert_eq!(answer.status, 200, "{status}: {}", answer.text());
-        assert!(!is_replayed(&answer));
+        assert_eq!(response.status, 200, "{status}: {}", response.text());
+        assert!(!is_replayed(&response));
     }
 }
 
@@ -317,14 +301,19 @@ async fn unknown_outcomes_do_not_use_up_a_callers_keys() {
         ask_and_leave_when_sent(&gateway, &simulator, SHAPE, &left).await;
     }
     for nth in 0..3 {
-        let answer = gateway.ask(&SHAPE.keyed(&format!("good-{nth}"))).await;
-        assert_eq!(answer.status, 200, "{nth}: {}", answer.text());
+        let response = gateway.ask(&SHAPE.keyed(&format!("good-{nth}"))).await;
+        assert_eq!(response.status, 200, "{nth}: {}", response.text());
     }
-    let answer = gateway.ask(&SHAPE.keyed("one-more")).await;
-    assert_eq!(answer.status, 503, "{}", answer.text());
-    assert_eq!(answer.headers.get("retry-after"), Some("60"));
-    assert_eq!(gateway.log_of(&answer).await["idempotency"], "keys_full");
+    let response = gateway.ask(&SHAPE.keyed("one-more")).await;
+    assert_eq!(response.status, 503, "{}", response.text());
+    assert_eq!(response.headers.get("retry-after"), Some("60"));
+    assert_eq!(gateway.log_of(&response).await["idempotency"], "keys_full");
     assert_eq!(gateway.ask(&SHAPE.request("no key")).await.status, 200);
-    let answer = gateway.ask(&SHAPE.keyed("failed-0")).await;
-    assert_eq!(error_code(&answer), "outcome_unknown", "{}", answer.text());
+    let response = gateway.ask(&SHAPE.keyed("failed-0")).await;
+    assert_eq!(
+        error_code(&response),
+        "outcome_unknown",
+        "{}",
+        response.text()
+    );
 }

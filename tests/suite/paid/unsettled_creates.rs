@@ -7,11 +7,23 @@ use crate::harness::{Gateway, RedisServer, Simulator, eventually};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 
+/// The output of `headgate task unknown`.
 fn unknown(gateway: &Gateway, options: &[&str]) -> String {
     let output = task(gateway, "unknown", options);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{error}");
     String::from_utf8(output.stdout).unwrap()
+}
+
+/// What `headgate task unknown --json` lists.
+fn all_listed(gateway: &Gateway) -> Vec<Value> {
+    serde_json::from_str(&unknown(gateway, &["--json"])).unwrap()
+}
+
+/// The first create that is listed, once there is one.
+async fn first_listed(gateway: &Gateway) -> Value {
+    let first = async || all_listed(gateway).into_iter().next();
+    eventually("a create in the list", first).await
 }
 
 /// Runs a command of `headgate task` with the configuration of a gateway.
@@ -29,9 +41,7 @@ async fn an_operator_settles_unknown_outcomes() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
     let shape = CreateShape::GenericForA;
-    let mut config = shape.config(&simulator, &json!({}));
-    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
-    let gateway = Gateway::start(&config).await;
+    let gateway = shape.gateway_on_file(&simulator, &state).await;
     let cases = [
         ("keyed", "--made"),
         ("keyed", "--not-made"),
@@ -44,11 +54,7 @@ async fn an_operator_settles_unknown_outcomes() {
         };
         let failed = request.clone().simulate("status=500");
         assert_eq!(gateway.ask(&failed).await.status, 502);
-        let listed = eventually("the create", async || {
-            let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
-            listed.into_iter().next()
-        })
-        .await;
+        let listed = first_listed(&gateway).await;
         let id = match nth {
             0 => listed["request_id"].as_str().unwrap(),
             _ => listed["key_sha256"]
@@ -70,10 +76,10 @@ async fn an_operator_settles_unknown_outcomes() {
         assert_eq!(unknown(&gateway, &["--json"]).trim(), "[]");
         // There is nothing left to settle.
         assert!(!task(&gateway, "settle", &[id, outcome]).status.success());
-        let answer = gateway.ask(&request).await;
+        let response = gateway.ask(&request).await;
         match (kind, outcome) {
-            ("keyed", "--made") => assert_eq!(error_code(&answer), "answer_not_kept"),
-            _ => assert_eq!(answer.status, 200, "{}", answer.text()),
+            ("keyed", "--made") => assert_eq!(error_code(&response), "answer_not_kept"),
+            _ => assert_eq!(response.status, 200, "{}", response.text()),
         }
     }
     // What became of it is required, once.
@@ -87,9 +93,7 @@ async fn unknown_outcomes_are_listed_with_and_without_a_key() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
     let shape = CreateShape::GenericForA;
-    let mut config = shape.config(&simulator, &json!({}));
-    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
-    let gateway = Gateway::start(&config).await;
+    let gateway = shape.gateway_on_file(&simulator, &state).await;
     assert_eq!(gateway.ask(&shape.keyed("good")).await.status, 200);
     assert_eq!(gateway.ask(&shape.request("good")).await.status, 200);
     let refused = shape.request("refused").simulate("status=400");
@@ -100,11 +104,8 @@ async fn unknown_outcomes_are_listed_with_and_without_a_key() {
     let cut = gateway.ask(&shape.request("cut").simulate("cut")).await;
     let left = shape.request("left").simulate("stall");
     ask_and_leave_when_sent(&gateway, &simulator, shape, &left).await;
-    let listed = eventually("three unknown outcomes", async || {
-        let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
-        (listed.len() == 3).then_some(listed)
-    })
-    .await;
+    let three = async || Some(all_listed(&gateway)).filter(|listed| listed.len() == 3);
+    let listed = eventually("three unknown outcomes", three).await;
     for (create, has_key) in listed.iter().zip([true, false, false]) {
         assert_eq!(create["reason"], "outcome_unknown", "{create}");
         assert_eq!(create["caller"], "ann", "{create}");
@@ -113,8 +114,8 @@ async fn unknown_outcomes_are_listed_with_and_without_a_key() {
         assert_eq!(create["channel"], "a", "{create}");
         assert_eq!(create["key_sha256"].is_string(), has_key, "{create}");
     }
-    for (create, answer) in listed.iter().zip([&failed, &cut]) {
-        let id = answer.headers.get("x-request-id").unwrap();
+    for (create, response) in listed.iter().zip([&failed, &cut]) {
+        let id = response.headers.get("x-request-id").unwrap();
         assert_eq!(create["request_id"], id, "{create}");
         assert!(unknown(&gateway, &[]).contains(id));
     }
@@ -126,22 +127,16 @@ async fn a_response_that_its_caller_did_not_get_is_listed() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
     let shape = CreateShape::FamilyA;
-    let mut config = shape.config(&simulator, &json!({}));
-    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
-    let gateway = Gateway::start(&config).await;
+    let gateway = shape.gateway_on_file(&simulator, &state).await;
     let left = shape.keyed("left").simulate("delay=2s");
     ask_and_leave_when_sent(&gateway, &simulator, shape, &left).await;
-    let listed = eventually("the create", async || {
-        let listed: Vec<Value> = serde_json::from_str(&unknown(&gateway, &["--json"])).unwrap();
-        listed.into_iter().next()
-    })
-    .await;
+    let listed = first_listed(&gateway).await;
     assert_eq!(listed["reason"], "response_undelivered", "{listed}");
     let id = listed["response_id"].as_str().unwrap();
     assert!(id.starts_with("task_"), "{listed}");
     // The retry gets it.
-    let answer = gateway.ask(&left).await;
-    assert!(answer.text().contains(id), "{}", answer.text());
+    let response = gateway.ask(&left).await;
+    assert!(response.text().contains(id), "{}", response.text());
     let settled = async || (unknown(&gateway, &["--json"]).trim() == "[]").then_some(());
     eventually("an empty list", settled).await;
 }
@@ -161,9 +156,9 @@ async fn what_the_store_cannot_confirm_is_not_sent() {
         redis.kill();
         let before = shape.received(&simulator).await;
         for request in [shape.keyed("down"), shape.request("down")] {
-            let answer = gateway.ask(&request).await;
-            assert_eq!(answer.status, 503, "{}", answer.text());
-            assert_eq!(error_code(&answer), "overloaded", "{}", answer.text());
+            let response = gateway.ask(&request).await;
+            assert_eq!(response.status, 503, "{}", response.text());
+            assert_eq!(error_code(&response), "overloaded", "{}", response.text());
         }
         assert_eq!(shape.received(&simulator).await, before);
         redis.restart();
@@ -182,4 +177,44 @@ async fn the_list_of_a_store_in_memory_is_an_error() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success());
     assert!(error.contains("`state` is memory"), "{error}");
+}
+
+#[tokio::test]
+async fn a_file_that_cannot_be_used_is_named_with_the_reason() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let shape = CreateShape::FamilyA;
+    let gateway = shape.gateway_on_file(&simulator, &state).await;
+    assert_eq!(gateway.ask(&shape.keyed("key")).await.status, 200);
+    let mut config: Value = serde_json::from_str(&gateway.config()).unwrap();
+    let newer = rusqlite::Connection::open(state.path().join("newer")).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    drop(newer);
+    let text = "this is no database".repeat(10);
+    state.write("text", text.clone());
+    std::fs::create_dir(state.path().join("folder")).unwrap();
+    for (name, reason) in [
+        ("missing", "there is no state file"),
+        ("text", "file is not a database"),
+        ("newer", "written by a newer version of headgate"),
+        ("folder", "unable to open database file"),
+    ] {
+        let file = state.path().join(name);
+        config["state"] = json!(format!("sqlite:{}", file.display()));
+        gateway.folder.write("routes.yaml", format!("{config:#}"));
+        for (command, options) in [
+            ("unknown", &["--json"][..]),
+            ("settle", &["req_1", "--made"]),
+        ] {
+            let output = task(&gateway, command, options);
+            let error = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert!(!output.status.success(), "{name}");
+            assert!(output.stdout.is_empty(), "{name}");
+            assert!(error.contains(file.to_str().unwrap()), "{name}: {error}");
+            assert!(error.contains(reason), "{name}: {error}");
+        }
+    }
+    // A corrupt file stays where it is, for the gateway.
+    let kept = std::fs::read_to_string(state.path().join("text")).unwrap();
+    assert_eq!(kept, text);
 }

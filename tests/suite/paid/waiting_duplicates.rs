@@ -14,8 +14,7 @@ async fn more_duplicates_than_may_wait_get_409_and_other_callers_are_served() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
     let shape = CreateShape::GenericForA;
-    let mut config = shape.config(&simulator, &json!({}));
-    config["state"] = json!(format!("sqlite:{}/state", state.path().display()));
+    let mut config = shape.config_on_file(&simulator, &state);
     config["channels"]["a"]["timeouts"] = json!({"first_byte": "1m", "idle": "1m"});
     let gateway = Gateway::start(&config).await;
     let request = shape.keyed("flood").simulate("delay=10s");
@@ -27,24 +26,24 @@ async fn more_duplicates_than_may_wait_get_409_and_other_callers_are_served() {
     let other = async {
         tokio::time::sleep(Duration::from_millis(800)).await;
         let began = Instant::now();
-        let answer = gateway.ask(&shape.keyed("other").key(BOB)).await;
-        (answer.status, began.elapsed())
+        let response = gateway.ask(&shape.keyed("other").key(BOB)).await;
+        (response.status, began.elapsed())
     };
-    let (answers, (status, elapsed)) = tokio::join!(flood, other);
+    let (responses, (status, elapsed)) = tokio::join!(flood, other);
     assert_eq!(status, 200);
-    let refused: Vec<_> = answers.iter().filter(|one| one.status == 409).collect();
-    let replayed = answers.iter().filter(|one| is_replayed(one)).count();
+    let refused: Vec<_> = responses.iter().filter(|one| one.status == 409).collect();
+    let replayed = responses.iter().filter(|one| is_replayed(one)).count();
     println!(
         "{} duplicates: {replayed} replayed, {} refused; another caller's create took {elapsed:?}",
-        answers.len(),
+        responses.len(),
         refused.len()
     );
-    assert_eq!(refused.len() + replayed, answers.len());
+    assert_eq!(refused.len() + replayed, responses.len());
     // On a slow machine, some arrive when the first has its response.
     assert!(!refused.is_empty());
-    for answer in refused {
-        assert_eq!(error_code(answer), "idempotency_key_in_use");
-        assert!(answer.headers.get("retry-after").is_some());
+    for response in refused {
+        assert_eq!(error_code(response), "idempotency_key_in_use");
+        assert!(response.headers.get("retry-after").is_some());
     }
     assert_eq!(shape.received(&simulator).await, 2);
     assert!(is_replayed(&gateway.ask(&request).await));
@@ -70,12 +69,12 @@ async fn requests_for_different_path_parameters_or_queries_are_different() {
         ("/v1/remix/two", 422, false),
         ("/v1/remix/one?size=2", 422, false),
     ] {
-        let answer = gateway.ask(&request(target)).await;
+        let response = gateway.ask(&request(target)).await;
         assert_eq!(
-            (answer.status, is_replayed(&answer)),
+            (response.status, is_replayed(&response)),
             (status, replayed),
             "{target}: {}",
-            answer.text()
+            response.text()
         );
     }
 }
