@@ -53,7 +53,7 @@ pub struct RecordContent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     pub key: Arc<str>,
-    /// Changes with each replacement.
+    /// Changes with each replacement, and is never used again, not even after the store lost its records.
     pub version: u64,
     pub content: RecordContent,
 }

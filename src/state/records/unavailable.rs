@@ -3,7 +3,8 @@
 use super::{InsertResult, Record, RecordContent, RecordCount, RecordKind, RecordStore};
 use crate::state::{StoreFuture, StoreUnavailable};
 
-/// Takes the place of records that cannot be used. Memory must not: paid work would be forgotten without an error.
+/// The records of a store that could not be opened. Memory does not replace them: paid work would be lost without an
+/// error.
 #[derive(Default)]
 pub struct UnavailableRecords;
 

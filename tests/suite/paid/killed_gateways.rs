@@ -4,9 +4,12 @@
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::paid::{CreateShape, error_code};
+use crate::harness::paid::{CreateShape, error_code, is_replayed};
 use crate::harness::process::BINARY;
-use crate::harness::{Connection, Gateway, RedisServer, Request, Simulator, WholeResponse};
+use crate::harness::video::{GENERIC, ask, id_of};
+use crate::harness::{
+    Connection, Gateway, RedisServer, Request, Simulator, WholeResponse, eventually,
+};
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -98,8 +101,12 @@ async fn kill_under_load(store: &str, state: Value) {
                 assert_eq!(made, 1, "{name}");
                 if let Some(before) = before {
                     assert_eq!(before.body, retry.body, "{name}");
+                    assert!(is_replayed(retry), "{name}");
                 }
-                "accepted"
+                match is_replayed(retry) {
+                    true => "accepted, replayed",
+                    false => "not sent, made by the retry",
+                }
             }
             _ => {
                 assert_eq!(
@@ -124,8 +131,10 @@ async fn kill_under_load(store: &str, state: Value) {
         };
         *counts.entry(end).or_default() += 1;
     }
+    let doubled = received.values().filter(|made| **made > 1).count();
+    let found = found_again(&retries, &gateways).await;
     println!(
-        "{store}: {kills} kills, {} creates: {counts:?}",
+        "{store}: {kills} kills, {} creates, {doubled} made twice: {counts:?}; {found} tasks were queried and found",
         creates.len()
     );
 }
@@ -159,6 +168,20 @@ async fn retry_all(creates: &[InterruptedCreate], gateways: &[Gateway; 2]) -> Ve
         responses.push(ask.await.unwrap());
     }
     responses
+}
+
+/// Queries some of the accepted tasks by their ids at both gateways, and returns how many; all must be found. Queries of
+/// a provider are limited in number for each second.
+async fn found_again(retries: &[WholeResponse], gateways: &[Gateway; 2]) -> usize {
+    let accepted: Vec<_> = retries.iter().filter(|retry| retry.status == 200).collect();
+    let mut found = 0;
+    for (nth, retry) in accepted.iter().step_by(accepted.len() / 20 + 1).enumerate() {
+        let (gateway, id) = (&gateways[nth % 2], id_of(GENERIC, retry));
+        let status = async || (ask(gateway, GENERIC, &id).await.status == 200).then_some(());
+        eventually("an accepted task", status).await;
+        found += 1;
+    }
+    found
 }
 
 /// What `headgate task unknown` lists.
