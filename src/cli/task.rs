@@ -1,7 +1,9 @@
 //! `headgate task`: lists paid creates that are not settled, and settles them.
 
 use super::CommandError;
-use crate::journal::{CreateState, FoundOutcome, SettleResult, UnsettledCreate, settle, unsettled};
+use crate::journal::{
+    CreateState, ProviderOutcome, SettleResult, UnsettledCreate, settle, unsettled,
+};
 use crate::observe::timestamp::rfc3339;
 use crate::snapshot::{self, BuiltSnapshot, SharedState};
 use crate::state::records::RecordKind;
@@ -95,8 +97,8 @@ fn list_unknown(args: &UnknownArgs) -> Result<(), CommandError> {
 
 fn settle_one(args: &SettleArgs) -> Result<(), CommandError> {
     let (outcome, effect) = match args.made {
-        true => (FoundOutcome::Made, "made; its key stays in use"),
-        false => (FoundOutcome::NotMade, "not made; its key is free"),
+        true => (ProviderOutcome::Made, "made; its key stays in use"),
+        false => (ProviderOutcome::NotMade, "not made; its key is free"),
     };
     let id = &args.id;
     let result = with_store(&args.config, async |store| settle(store, id, outcome).await)?;

@@ -102,7 +102,7 @@ struct IdempotencyFilter {
 struct ReceivedResponseMarker;
 
 /// The idempotency key for providers that take one.
-struct UpstreamKey(HeaderValue);
+struct UpstreamIdempotencyKey(HeaderValue);
 
 impl IdempotencyFilter {
     fn build(
@@ -238,7 +238,7 @@ impl Filter for IdempotencyFilter {
             return HookResult::done();
         };
         let channel = &attempt.candidate.channel;
-        if let (Some(header), Some(UpstreamKey(key))) =
+        if let (Some(header), Some(UpstreamIdempotencyKey(key))) =
             (&channel.idempotency_header, request.state.get())
         {
             attempt.headers.insert(header, key.clone());

@@ -26,7 +26,7 @@ pub use record::{
     UnreadableRecord,
 };
 pub use recording_memory::RecordingMemory;
-pub use settle::{FoundOutcome, SettleResult, settle};
+pub use settle::{ProviderOutcome, SettleResult, settle};
 
 use crate::state::calendar::{unix_ms, whole_ms};
 use crate::state::records::{Record, RecordContent, RecordKind};

@@ -42,9 +42,9 @@ pub struct WaitPermit {
 
 /// The last read of a record, for all duplicates that wait for its create.
 #[derive(Default)]
-struct SharedRecordRead(Mutex<Option<LastRead>>);
+struct SharedRecordRead(Mutex<Option<LastRecordRead>>);
 
-struct LastRead {
+struct LastRecordRead {
     /// The record is as it was at this time or later. A failed read counts from its end: a store that hangs fails all
     /// duplicates at once, and not one after the other.
     at: Instant,
@@ -107,7 +107,7 @@ impl WaitPermit {
         let records = store.records();
         let read = records.get(RecordKind::IdempotencyKey, &self.record_key);
         let result = read.get().await;
-        *last = Some(LastRead {
+        *last = Some(LastRecordRead {
             at: match result {
                 Ok(_) => began,
                 Err(_) => Instant::now(),

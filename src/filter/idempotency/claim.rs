@@ -1,7 +1,7 @@
 //! Claims the key of a request, which is then sent, gets the response to the first request, or an error.
 
 use super::recorded_response::{ReplayBodyEnd, replay};
-use super::{IdempotencyFilter, KEY, UpstreamKey, fault, fingerprint};
+use super::{IdempotencyFilter, KEY, UpstreamIdempotencyKey, fault, fingerprint};
 use crate::filter::FilterAction;
 use crate::filter::stream_info::IdempotencyOutcome;
 use crate::filter::view::RequestView;
@@ -36,7 +36,7 @@ impl IdempotencyFilter {
         let (outcome, action) = match claim {
             Ok(KeyClaim::FirstRequest(entry)) => {
                 let key = fingerprint::upstream_key(&keyed.record_key, &keyed.fingerprint);
-                request.state.set(UpstreamKey(key));
+                request.state.set(UpstreamIdempotencyKey(key));
                 request.state.set(entry);
                 request.detaches = true;
                 (IdempotencyOutcome::First, Ok(FilterAction::Continue))

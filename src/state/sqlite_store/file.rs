@@ -243,9 +243,12 @@ impl StateDatabase {
         if version > VERSION {
             return Err(StateFileError::Newer);
         }
-        connection.execute_batch(&format!(
-            "BEGIN IMMEDIATE; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"
-        ))?;
+        // Nothing is written to a file of this version, so that commands can read it on a full disk.
+        let set_version = match version < VERSION {
+            true => format!("PRAGMA user_version = {VERSION};"),
+            false => String::new(),
+        };
+        connection.execute_batch(&format!("BEGIN IMMEDIATE; {TABLES} {set_version} COMMIT;"))?;
         Ok(Self { connection })
     }
 }

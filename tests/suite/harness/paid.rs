@@ -2,10 +2,16 @@
 
 use super::folder::Folder;
 use super::images::{self, image_config};
+use super::process::BINARY;
 use super::video::{self, FAMILY_A, FAMILY_B, GENERIC, create_body, video_config};
-use super::{Gateway, RedisServer, Request, Simulator, WholeResponse, eventually};
+use super::{
+    Connection, Gateway, PATIENCE, RedisServer, Request, Simulator, WholeResponse, eventually,
+};
 use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Command;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 
 /// A route of a paid create, with a request for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,7 +137,7 @@ pub async fn ask_at_once(gateway: &Gateway, request: &Request, count: usize) -> 
     let asks = (0..count).map(|_| {
         let request = request.clone();
         tokio::spawn(async move {
-            let mut connection = super::Connection::to(address).await;
+            let mut connection = Connection::to(address).await;
             connection.ask(&request).await
         })
     });
@@ -156,9 +162,59 @@ pub async fn ask_and_leave_when_sent(
     eventually("the create", sent).await;
 }
 
+/// Sends a request on a connection of its own; its response, or `None` if the connection ended without one.
+fn send(gateway: &Gateway, request: &Request) -> JoinHandle<Option<WholeResponse>> {
+    let (address, bytes) = (gateway.address, request.bytes());
+    tokio::spawn(async move {
+        let mut connection = Connection::to(address).await;
+        connection.send(&bytes).await.ok()?;
+        connection.answer().await
+    })
+}
+
+/// Sends the first create, and duplicates of it once the provider has received it; they wait when this returns.
+pub async fn send_with_duplicates(
+    gateway: &Gateway,
+    simulator: &Simulator,
+    shape: CreateShape,
+    request: &Request,
+    duplicates: usize,
+) -> Vec<JoinHandle<Option<WholeResponse>>> {
+    let mut sent = vec![send(gateway, request)];
+    let received = async || (shape.received(simulator).await == 1).then_some(());
+    eventually("the create", received).await;
+    sent.extend((0..duplicates).map(|_| send(gateway, request)));
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    sent
+}
+
 /// Sends a request, and leaves after a while.
 pub async fn ask_and_leave(gateway: &Gateway, request: &Request, after: Duration) {
     let mut connection = gateway.connect().await;
     connection.send(&request.bytes()).await.unwrap();
     tokio::time::sleep(after).await;
+}
+
+/// Locks a state file against writes of its gateways until the connection is dropped.
+pub async fn lock_state_file(state: &Folder) -> rusqlite::Connection {
+    let file = state.path().join("state");
+    let lock = tokio::task::spawn_blocking(move || {
+        let connection = rusqlite::Connection::open(file).unwrap();
+        connection.busy_timeout(PATIENCE).unwrap();
+        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+        connection
+    });
+    lock.await.unwrap()
+}
+
+/// What `headgate task unknown --json` lists with this configuration.
+pub fn unsettled_creates(config: &Path) -> Vec<Value> {
+    let output = Command::new(BINARY)
+        .args(["task", "unknown", "--json", "--config"])
+        .arg(config)
+        .output()
+        .unwrap();
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{error}");
+    serde_json::from_slice(&output.stdout).unwrap()
 }

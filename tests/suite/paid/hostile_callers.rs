@@ -3,41 +3,14 @@
 use crate::harness::certificates::Authority;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::paid::{CreateShape, error_code, is_replayed};
+use crate::harness::paid::{CreateShape, error_code, is_replayed, send_with_duplicates};
 use crate::harness::request::BOB;
-use crate::harness::{Connection, Gateway, Http2, Request, Simulator, WholeResponse, eventually};
+use crate::harness::{Gateway, Http2, Simulator, eventually};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 const SHAPE: CreateShape = CreateShape::GenericForA;
-
-/// Sends a request on a connection of its own; its response, or `None` if the connection ended without one.
-fn send(gateway: &Gateway, request: &Request) -> JoinHandle<Option<WholeResponse>> {
-    let (address, bytes) = (gateway.address, request.bytes());
-    tokio::spawn(async move {
-        let mut connection = Connection::to(address).await;
-        connection.send(&bytes).await.ok()?;
-        connection.answer().await
-    })
-}
-
-/// Sends a create, and duplicates of it once the provider has received it.
-async fn send_with_duplicates(
-    gateway: &Gateway,
-    simulator: &Simulator,
-    request: &Request,
-    duplicates: usize,
-) -> Vec<JoinHandle<Option<WholeResponse>>> {
-    let mut sent = vec![send(gateway, request)];
-    let received = async || (SHAPE.received(simulator).await == 1).then_some(());
-    eventually("the create", received).await;
-    sent.extend((0..duplicates).map(|_| send(gateway, request)));
-    // They wait for the first one.
-    sleep(Duration::from_millis(500)).await;
-    sent
-}
 
 #[tokio::test]
 async fn a_body_that_is_not_whole_reserves_no_key() {
@@ -142,7 +115,7 @@ async fn a_gateway_that_stops_serves_the_duplicates_that_wait() {
     let config = folder.write("routes.yaml", format!("{config:#}"));
     let mut gateway = Gateway::start_at(&config).await;
     let request = SHAPE.keyed("stopped").simulate("delay=2s");
-    let sent = send_with_duplicates(&gateway, &simulator, &request, 10).await;
+    let sent = send_with_duplicates(&gateway, &simulator, SHAPE, &request, 10).await;
     gateway.process.signal(libc::SIGTERM);
     let mut replayed = 0;
     for response in sent {
@@ -167,7 +140,7 @@ async fn a_gateway_that_must_stop_early_makes_no_second_create() {
     let config = folder.write("routes.yaml", format!("{config:#}"));
     let mut gateway = Gateway::start_at(&config).await;
     let request = SHAPE.keyed("stopped").simulate("delay=30s");
-    let sent = send_with_duplicates(&gateway, &simulator, &request, 10).await;
+    let sent = send_with_duplicates(&gateway, &simulator, SHAPE, &request, 10).await;
     gateway.process.signal(libc::SIGTERM);
     let mut statuses = Vec::new();
     for response in sent {
@@ -205,7 +178,7 @@ async fn a_reload_without_the_filter_leaves_creates_in_flight_as_they_are() {
     let config = SHAPE.config_on_file(&simulator, &state);
     let gateway = Gateway::start(&config).await;
     let request = SHAPE.keyed("reloaded").simulate("delay=2s");
-    let sent = send_with_duplicates(&gateway, &simulator, &request, 5).await;
+    let sent = send_with_duplicates(&gateway, &simulator, SHAPE, &request, 5).await;
     let reload = async |config: &Value| {
         gateway.folder.replace("routes.yaml", format!("{config:#}"));
         let reloaded = gateway.page("POST", "/reload").await;

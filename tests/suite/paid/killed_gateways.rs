@@ -4,8 +4,7 @@
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::paid::{CreateShape, error_code, is_replayed};
-use crate::harness::process::BINARY;
+use crate::harness::paid::{CreateShape, error_code, is_replayed, unsettled_creates};
 use crate::harness::video::{GENERIC, ask, id_of};
 use crate::harness::{
     Connection, Gateway, RedisServer, Request, Simulator, WholeResponse, eventually,
@@ -14,7 +13,6 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
-use std::process::Command;
 use std::time::Duration;
 use tokio::net::TcpStream;
 
@@ -85,7 +83,7 @@ async fn kill_under_load(store: &str, state: Value) {
         *killed = Gateway::start_at(&file).await;
     }
     let retries = retry_all(&creates, &gateways).await;
-    let listed = listed(&file);
+    let listed = unsettled_creates(&file);
     let received = received_by_name(&simulator).await;
     let mut counts: HashMap<&str, usize> = HashMap::new();
     for (create, retry) in creates.iter().zip(&retries) {
@@ -182,18 +180,6 @@ async fn found_again(retries: &[WholeResponse], gateways: &[Gateway; 2]) -> usiz
         found += 1;
     }
     found
-}
-
-/// What `headgate task unknown` lists.
-fn listed(config: &std::path::Path) -> Vec<Value> {
-    let config = config.to_str().unwrap();
-    let output = Command::new(BINARY)
-        .args(["task", "unknown", "--json", "--config", config])
-        .output()
-        .unwrap();
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{error}");
-    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// How many creates of each name the provider received.

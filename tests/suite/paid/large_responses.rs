@@ -4,11 +4,11 @@ use super::recorded_streams::stream;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::paid::{
-    CreateShape, ask_and_leave_when_sent, ask_at_once, error_code, is_replayed,
+    CreateShape, ask_and_leave_when_sent, ask_at_once, error_code, is_replayed, unsettled_creates,
 };
-use crate::harness::{Gateway, Request, Simulator};
+use crate::harness::{Gateway, Request, Simulator, eventually};
 use serde_json::json;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const SHAPE: CreateShape = CreateShape::ImageJson;
 
@@ -166,5 +166,36 @@ async fn a_large_response_whose_file_is_gone_is_not_bought_again() {
         "{}",
         response.status
     );
+    assert_eq!(SHAPE.received(&simulator).await, 1);
+}
+
+#[tokio::test]
+async fn a_response_that_is_being_stored_when_the_gateway_stops_is_listed_and_not_bought_again() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    // A bucket that accepts connections and responds to nothing.
+    let stalled = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let endpoint = format!("http://{}", stalled.local_addr().unwrap());
+    let mut config = SHAPE.config_on_file(&simulator, &state);
+    config["server"]["limits"] = json!({"drain": "500ms"});
+    config["media"] = json!({"s3": {
+        "endpoint": endpoint, "bucket": "media", "access_key_id": "id", "secret_access_key": "secret",
+    }});
+    let mut gateway = Gateway::start(&config).await;
+    let [(_, request), _] = edits();
+    let mut caller = gateway.connect().await;
+    caller.send(&request.bytes()).await.unwrap();
+    let sent = async || (SHAPE.received(&simulator).await == 1).then_some(());
+    eventually("the create", sent).await;
+    // Storing fails after 10 s only.
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    gateway.process.signal(libc::SIGTERM);
+    eventually("the end", async || gateway.process.ended()).await;
+    let gateway = Gateway::start(&config).await;
+    let retry = gateway.ask(&request).await;
+    assert_eq!(error_code(&retry), "answer_not_kept", "{}", retry.status);
+    let listed = unsettled_creates(&gateway.folder.path().join("routes.yaml"));
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0]["reason"], "response_undelivered", "{listed:?}");
     assert_eq!(SHAPE.received(&simulator).await, 1);
 }

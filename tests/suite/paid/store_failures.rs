@@ -2,7 +2,10 @@
 
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
-use crate::harness::paid::{CreateShape, ask_and_leave_when_sent, error_code, is_replayed};
+use crate::harness::paid::{
+    CreateShape, ask_and_leave_when_sent, error_code, is_replayed, lock_state_file,
+    send_with_duplicates,
+};
 use crate::harness::video::{GENERIC, create_body};
 use crate::harness::{Gateway, RedisServer, Request, Simulator, eventually};
 use serde_json::json;
@@ -87,7 +90,6 @@ async fn on_a_full_disk_nothing_is_sent_and_replays_continue() {
 async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
-    let file = state.path().join("state");
     let folder = folder_with_schemas();
     let config = SHAPE.config_on_file(&simulator, &state);
     let config = folder.write("routes.yaml", format!("{config:#}"));
@@ -106,21 +108,14 @@ async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
         .into();
     let sent = async || (SHAPE.received(&simulator).await == 2).then_some(());
     eventually("both creates", sent).await;
-    let (locked, is_locked) = tokio::sync::oneshot::channel();
-    let lock = tokio::task::spawn_blocking(move || {
-        let connection = rusqlite::Connection::open(file).unwrap();
-        connection.busy_timeout(Duration::from_secs(5)).unwrap();
-        connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-        locked.send(()).unwrap();
-        std::thread::sleep(Duration::from_millis(3500));
-        connection.execute_batch("ROLLBACK").unwrap();
-    });
-    is_locked.await.unwrap();
+    let lock = lock_state_file(&state).await;
     tokio::time::sleep(Duration::from_millis(1700)).await;
     gateway.process.signal(libc::SIGTERM);
+    tokio::time::sleep(Duration::from_millis(1800)).await;
+    assert!(gateway.process.ended().is_none());
+    drop(lock);
     let ended = async || gateway.process.ended();
     eventually("the end of the process", ended).await;
-    lock.await.unwrap();
     for ask in asks {
         let status = ask.await.unwrap();
         assert!([200, 400].contains(&status), "{status}");
@@ -136,6 +131,32 @@ async fn a_gateway_that_stops_stores_the_ends_of_its_creates_first() {
     let retry = gateway.ask(&SHAPE.keyed("left")).await;
     assert!(is_replayed(&retry), "{}", retry.text());
     assert_eq!(SHAPE.received(&simulator).await, 3);
+}
+
+#[tokio::test]
+async fn duplicates_of_a_create_whose_state_file_hangs_are_refused_together() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let gateway = SHAPE.gateway_on_file(&simulator, &state).await;
+    let request = SHAPE.keyed("hanging").simulate("delay=2s");
+    let sent = send_with_duplicates(&gateway, &simulator, SHAPE, &request, 20).await;
+    let lock = lock_state_file(&state).await;
+    let began = Instant::now();
+    let mut statuses = Vec::new();
+    for response in sent {
+        statuses.push(response.await.unwrap().expect("a response").status);
+    }
+    let elapsed = began.elapsed();
+    println!("while the file is locked: {statuses:?} after {elapsed:?}");
+    // What was paid for is delivered.
+    assert_eq!(statuses[0], 200);
+    assert!(statuses[1..].iter().all(|status| *status == 503));
+    // One after the other, each would wait for a timeout of 4 s.
+    assert!(elapsed < Duration::from_secs(40), "{elapsed:?}");
+    drop(lock);
+    let replayed = async || is_replayed(&gateway.ask(&request).await).then_some(());
+    eventually("a replay", replayed).await;
+    assert_eq!(SHAPE.received(&simulator).await, 1);
 }
 
 #[tokio::test]

@@ -1,23 +1,15 @@
 //! Tests of `headgate task unknown`, and of a store that cannot vouch for a create.
 
 use crate::harness::folder::Folder;
-use crate::harness::paid::{CreateShape, ask_and_leave_when_sent, error_code};
+use crate::harness::paid::{CreateShape, ask_and_leave_when_sent, error_code, unsettled_creates};
 use crate::harness::process::BINARY;
 use crate::harness::{Gateway, RedisServer, Simulator, eventually};
 use serde_json::{Value, json};
 use std::process::{Command, Output};
 
-/// The output of `headgate task unknown`.
-fn unknown(gateway: &Gateway, options: &[&str]) -> String {
-    let output = task(gateway, "unknown", options);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{error}");
-    String::from_utf8(output.stdout).unwrap()
-}
-
 /// What `headgate task unknown --json` lists.
 fn all_listed(gateway: &Gateway) -> Vec<Value> {
-    serde_json::from_str(&unknown(gateway, &["--json"])).unwrap()
+    unsettled_creates(&gateway.folder.path().join("routes.yaml"))
 }
 
 /// The first create that is listed, once there is one.
@@ -73,7 +65,7 @@ async fn an_operator_settles_unknown_outcomes() {
             printed.contains(listed["request_id"].as_str().unwrap()),
             "{printed}"
         );
-        assert_eq!(unknown(&gateway, &["--json"]).trim(), "[]");
+        assert!(all_listed(&gateway).is_empty());
         // There is nothing left to settle.
         assert!(!task(&gateway, "settle", &[id, outcome]).status.success());
         let response = gateway.ask(&request).await;
@@ -117,7 +109,8 @@ async fn unknown_outcomes_are_listed_with_and_without_a_key() {
     for (create, response) in listed.iter().zip([&failed, &cut]) {
         let id = response.headers.get("x-request-id").unwrap();
         assert_eq!(create["request_id"], id, "{create}");
-        assert!(unknown(&gateway, &[]).contains(id));
+        let lines = String::from_utf8(task(&gateway, "unknown", &[]).stdout).unwrap();
+        assert!(lines.contains(id), "{lines}");
     }
     assert!(listed[0]["upstream_request_id"].is_string(), "{listed:?}");
 }
@@ -137,7 +130,7 @@ async fn a_response_that_its_caller_did_not_get_is_listed() {
     // The retry gets it.
     let response = gateway.ask(&left).await;
     assert!(response.text().contains(id), "{}", response.text());
-    let settled = async || (unknown(&gateway, &["--json"]).trim() == "[]").then_some(());
+    let settled = async || all_listed(&gateway).is_empty().then_some(());
     eventually("an empty list", settled).await;
 }
 
@@ -217,4 +210,27 @@ async fn a_file_that_cannot_be_used_is_named_with_the_reason() {
     // A corrupt file stays where it is, for the gateway.
     let kept = std::fs::read_to_string(state.path().join("text")).unwrap();
     assert_eq!(kept, text);
+}
+
+#[tokio::test]
+async fn unknown_outcomes_are_listed_on_a_full_disk() {
+    let simulator = Simulator::start().await;
+    let state = Folder::new();
+    let shape = CreateShape::GenericForA;
+    let gateway = shape.gateway_on_file(&simulator, &state).await;
+    let failed = shape.keyed("failed").simulate("status=500");
+    assert_eq!(gateway.ask(&failed).await.status, 502);
+    first_listed(&gateway).await;
+    // No file of the command can grow.
+    let limited = r#"trap '' XFSZ; ulimit -f 0; exec "$@""#;
+    let output = Command::new("sh")
+        .args(["-c", limited, "sh", BINARY, "task", "unknown", "--config"])
+        .arg(gateway.folder.path().join("routes.yaml"))
+        .output()
+        .unwrap();
+    let (printed, error) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    assert!(printed.contains("outcome_unknown"), "{printed}{error}");
 }
