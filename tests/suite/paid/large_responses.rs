@@ -7,10 +7,18 @@ use crate::harness::paid::{
     CreateShape, ask_and_leave_when_sent, ask_at_once, error_code, is_replayed, unsettled_creates,
 };
 use crate::harness::{Gateway, Request, Simulator, eventually};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const SHAPE: CreateShape = CreateShape::ImageJson;
+
+/// The configuration with timeouts that large responses of a busy machine do not reach.
+fn patient(mut config: Value) -> Value {
+    for channel in config["channels"].as_object_mut().unwrap().values_mut() {
+        channel["timeouts"] = json!({"first_byte": "1m", "idle": "1m"});
+    }
+    config
+}
 
 /// An edit with a response of 3 MB: as JSON, or as a stream.
 fn edits() -> [(&'static str, Request); 2] {
@@ -31,7 +39,7 @@ fn edits_after(delay: &str) -> [(&'static str, Request); 2] {
 async fn large_responses_are_replayed_as_the_same_bytes_also_after_a_kill() {
     let simulator = Simulator::start().await;
     let state = Folder::new();
-    let config = SHAPE.config_on_file(&simulator, &state);
+    let config = patient(SHAPE.config_on_file(&simulator, &state));
     let folder = folder_with_schemas();
     let file = folder.write("routes.yaml", format!("{config:#}"));
     let mut gateway = Gateway::start_at(&file).await;
@@ -80,7 +88,8 @@ async fn large_responses_are_replayed_as_the_same_bytes_also_after_a_kill() {
 #[tokio::test]
 async fn a_large_response_that_nobody_received_is_kept() {
     let simulator = Simulator::start().await;
-    let gateway = SHAPE.gateway(&simulator, json!({})).await;
+    let config = patient(SHAPE.config(&simulator, &json!({})));
+    let gateway = Gateway::start(&config).await;
     for (name, request) in edits_after("2s") {
         ask_and_leave_when_sent(&gateway, &simulator, SHAPE, &request).await;
         let response = gateway.ask(&request).await;
@@ -129,10 +138,7 @@ async fn a_large_response_that_cannot_be_kept_is_delivered_and_not_bought_again(
 #[tokio::test]
 async fn a_stream_that_is_too_large_to_record_is_delivered_and_not_bought_again() {
     let simulator = Simulator::start().await;
-    let mut config = SHAPE.config(&simulator, &json!({}));
-    for channel in config["channels"].as_object_mut().unwrap().values_mut() {
-        channel["timeouts"] = json!({"first_byte": "1m", "idle": "1m"});
-    }
+    let config = patient(SHAPE.config(&simulator, &json!({})));
     let gateway = Gateway::start(&config).await;
     let request = stream("huge", "body_bytes=7000000");
     let first = gateway.ask(&request).await;
@@ -176,7 +182,7 @@ async fn a_response_that_is_being_stored_when_the_gateway_stops_is_listed_and_no
     // A bucket that accepts connections and responds to nothing.
     let stalled = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let endpoint = format!("http://{}", stalled.local_addr().unwrap());
-    let mut config = SHAPE.config_on_file(&simulator, &state);
+    let mut config = patient(SHAPE.config_on_file(&simulator, &state));
     config["server"]["limits"] = json!({"drain": "500ms"});
     config["media"] = json!({"s3": {
         "endpoint": endpoint, "bucket": "media", "access_key_id": "id", "secret_access_key": "secret",
