@@ -30,7 +30,10 @@ enum AttemptResult {
 
 /// What to do with an event before it is sent.
 pub(super) enum OrderDecision {
-    Send,
+    Send {
+        /// Whether an earlier event was removed, which is not sent any more.
+        has_overtaken: bool,
+    },
     /// A later state is known.
     Overtaken,
     /// An earlier event is being sent, until this Unix millisecond at the latest.
@@ -47,7 +50,14 @@ impl CallbackWorker {
         receiver: &str,
     ) -> Result<(), StoreUnavailable> {
         match order_of(records, &leased).await? {
-            OrderDecision::Send => {}
+            OrderDecision::Send {
+                has_overtaken: true,
+            } => {
+                self.queue.counters().count(DeliveryOutcome::Overtaken);
+            }
+            OrderDecision::Send {
+                has_overtaken: false,
+            } => {}
             OrderDecision::Overtaken => {
                 self.queue.counters().count(DeliveryOutcome::Overtaken);
                 return records
@@ -126,7 +136,7 @@ impl CallbackWorker {
         if sent.due_ms.is_none() {
             self.log(&sent, receiver, DeliveryOutcome::Dead, Some(&error), None);
             sent.value.last_error = Some(error);
-            return self.bury(records, &sent).await;
+            return self.store_dead_letter(records, &sent).await;
         }
         let outcome = DeliveryOutcome::Retried;
         self.log(&sent, receiver, outcome, Some(&error), delay);
@@ -136,13 +146,29 @@ impl CallbackWorker {
         Ok(())
     }
 
+    /// Makes a dead letter of an event that no permit was free for until it is about to expire.
+    pub(super) async fn give_up(
+        &self,
+        records: &CallbackRecords,
+        mut waiting: StoredRecord<Delivery>,
+        receiver: &str,
+    ) -> Result<(), StoreUnavailable> {
+        let error = "no attempt was possible within a week";
+        self.log(&waiting, receiver, DeliveryOutcome::Dead, Some(error), None);
+        waiting.value.phase = DeliveryPhase::Waiting;
+        waiting.value.last_error = Some(error.into());
+        self.store_dead_letter(records, &waiting).await
+    }
+
     /// The dead letter is stored before the delivery is removed, so that neither is lost if the process dies in between.
-    async fn bury(
+    async fn store_dead_letter(
         &self,
         records: &CallbackRecords,
         sent: &StoredRecord<Delivery>,
     ) -> Result<(), StoreUnavailable> {
-        let is_kept = records.bury(&sent.key, &sent.owner, &sent.value).await?;
+        let is_kept = records
+            .store_dead_letter(&sent.key, &sent.owner, &sent.value)
+            .await?;
         if !is_kept {
             self.queue.counters().count(DeliveryOutcome::Lost);
             tracing::error!(
@@ -190,7 +216,9 @@ pub(super) async fn order_of(
         let has_ended = subscription.is_some_and(|stored| stored.value.state.is_terminal());
         return Ok(match has_ended {
             true => OrderDecision::Overtaken,
-            false => OrderDecision::Send,
+            false => OrderDecision::Send {
+                has_overtaken: false,
+            },
         });
     };
     // The event proves that the task has ended, also if the process died before its subscription changed.
@@ -205,12 +233,16 @@ pub(super) async fn order_of(
     records.remove_dead_letter(earlier).await?;
     let now_ms = unix_ms();
     Ok(match records.delivery(earlier).await? {
-        None => OrderDecision::Send,
+        None => OrderDecision::Send {
+            has_overtaken: false,
+        },
         Some(earlier) => match earlier.value.phase {
             DeliveryPhase::Leased { until_ms } if until_ms > now_ms => {
                 OrderDecision::WaitUntil(until_ms)
             }
-            _ if records.remove(RecordKind::Delivery, &earlier).await? => OrderDecision::Send,
+            _ if records.remove(RecordKind::Delivery, &earlier).await? => OrderDecision::Send {
+                has_overtaken: true,
+            },
             _ => OrderDecision::WaitUntil(now_ms),
         },
     })

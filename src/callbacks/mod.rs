@@ -4,6 +4,7 @@
 //! the status with the channel's credential, and stores one delivery for each change. All records are in the state
 //! store, so that any gateway can continue the work of another.
 
+mod blocked_channels;
 mod counters;
 mod deliver;
 mod delivery;

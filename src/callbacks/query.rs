@@ -6,7 +6,7 @@ use super::records::{CallbackRecords, StoredRecord};
 use super::subscription::{StatusFormat, StatusQueryOutcome, Subscription};
 use super::worker::{CallbackContext, CallbackWorker};
 use crate::catalog::model::Candidate;
-use crate::polls::{CallerStatusPoll, StatusReport};
+use crate::polls::{CallerStatusPoll, QueryError, StatusReport};
 use crate::state::StoreUnavailable;
 use crate::state::calendar::unix_ms;
 use crate::state::records::RecordKind;
@@ -15,7 +15,7 @@ use crate::task::family::VideoFamily;
 use crate::task::id::TaskId;
 use crate::task::state::TaskState;
 use bytes::Bytes;
-use http::HeaderMap;
+use http::{HeaderMap, StatusCode};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::timeout;
@@ -26,10 +26,29 @@ const CHANNEL_MAX_WAIT: Duration = Duration::from_secs(2);
 const QUERY_WITHIN: Duration = Duration::from_secs(26);
 /// How much later a poll is due that did not get its turn.
 const OVER_BUDGET_MS: u64 = 1_000;
-/// How much later a task is due whose caller has too many deliveries, or whose channel is not configured.
+/// How much later a task is due whose caller has too many deliveries, or which cannot be queried.
 const BLOCKED_MS: u64 = 60_000;
 /// Larger bodies are not delivered.
 const BODY_BYTES_MAX: usize = 96 << 10;
+
+/// What a query of a task brought.
+enum TaskQueryResult {
+    Reported(Arc<StatusReport>),
+    /// The provider has no such task.
+    NotFound,
+    Failed,
+}
+
+/// Why a task cannot be queried. The configuration may change, so that it is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+enum TaskNotQueryable {
+    #[error("the key of the task's id is not in `task_keys`")]
+    UnknownKey,
+    #[error("the channel of the task is not configured; list it as `retired`")]
+    UnknownChannel,
+    #[error("the channel of the task has no `family`")]
+    FamilyUnset,
+}
 
 /// A task that can be queried.
 struct SubscribedTask {
@@ -47,30 +66,32 @@ impl CallbackWorker {
         records: &CallbackRecords,
         leased: StoredRecord<Subscription>,
     ) -> Result<(), StoreUnavailable> {
-        let Some(subscribed) = SubscribedTask::of(context, &leased) else {
-            return self.due_again(records, &leased, BLOCKED_MS).await;
+        let subscribed = match SubscribedTask::of(context, &leased) {
+            Ok(subscribed) => subscribed,
+            Err(reason) => return self.blocked(records, &leased, &reason.to_string()).await,
         };
+        self.blocked_channels.forget(&leased.value.channel);
         if !leased.value.is_hinted() && !self.has_poll_turn(context, &subscribed).await {
             return self.due_again(records, &leased, OVER_BUDGET_MS).await;
         }
-        let reported = timeout(QUERY_WITHIN, self.report(context, &subscribed, &leased)).await;
+        let queried = timeout(QUERY_WITHIN, self.report(context, &subscribed, &leased)).await;
+        let queried = queried.unwrap_or(TaskQueryResult::Failed);
         // Another query may have found the same state since.
         let Some(current) = records.subscription(&leased.key).await? else {
             return Ok(());
         };
         let before = current.value.state;
-        let outcome = match reported {
-            Ok(Some(report)) => match report.state.after(before) {
-                state if state == before => StatusQueryOutcome::Unchanged,
-                state => {
-                    let event = subscribed.event(context, &leased, state, &report);
-                    if !self.store_event(records, &leased, state, event).await? {
-                        return self.due_again(records, &leased, BLOCKED_MS).await;
-                    }
-                    StatusQueryOutcome::Changed(state)
+        let outcome = match queried.state(&current.value, unix_ms()) {
+            None => StatusQueryOutcome::Failed,
+            Some(state) if state.after(before) == before => StatusQueryOutcome::Unchanged,
+            Some(state) => {
+                let event = subscribed.event(context, &leased, state, &queried);
+                if !self.store_event(records, &leased, state, event).await? {
+                    let reason = "the caller has too many undelivered events";
+                    return self.blocked(records, &leased, reason).await;
                 }
-            },
-            Ok(None) | Err(_) => StatusQueryOutcome::Failed,
+                StatusQueryOutcome::Changed(state)
+            }
         };
         let changed = records.change_subscription(&leased.key, |stored| {
             let hints = leased.value.hints;
@@ -100,19 +121,28 @@ impl CallbackWorker {
         context: &CallbackContext,
         subscribed: &SubscribedTask,
         leased: &StoredRecord<Subscription>,
-    ) -> Option<Arc<StatusReport>> {
+    ) -> TaskQueryResult {
         let subrequest = self.subrequests.send(subscribed.subrequest(&leased.key));
         let poll = CallerStatusPoll {
             family: subscribed.family.clone(),
             task: subscribed.task.clone(),
             state: context.state.clone(),
         };
-        match leased.value.is_hinted() {
-            true => context.polls.status_now(&poll, subrequest, 1).await.ok(),
+        let reported = match leased.value.is_hinted() {
+            true => context.polls.status_now(&poll, subrequest, 1).await,
             false => {
                 let polled = context.polls.status(poll, subrequest).await;
-                polled.ok().map(|polled| polled.report)
+                polled.map(|polled| polled.report)
             }
+        };
+        match reported {
+            Ok(report) => TaskQueryResult::Reported(report),
+            Err(error) => match &*error {
+                QueryError::Refused(response) if response.status == StatusCode::NOT_FOUND => {
+                    TaskQueryResult::NotFound
+                }
+                QueryError::Refused(_) | QueryError::Failed(_) => TaskQueryResult::Failed,
+            },
         }
     }
 
@@ -139,10 +169,12 @@ impl CallbackWorker {
                 "event is a dead letter: it cannot be sent"
             );
             self.queue.counters().count(DeliveryOutcome::Dead);
-            records.bury(&id, &leased.owner, &event).await?;
+            records
+                .store_dead_letter(&id, &leased.owner, &event)
+                .await?;
             return Ok(true);
         }
-        let has_room = records.deliver(&id, &leased.owner, &event).await?;
+        let has_room = records.store_event(&id, &leased.owner, &event).await?;
         match has_room {
             true => self.queue.wake_deliveries(),
             false => tracing::error!(
@@ -154,7 +186,37 @@ impl CallbackWorker {
         Ok(has_room)
     }
 
-    /// Makes the subscription due later, unless a callback came meanwhile.
+    /// Makes a subscription due later that leads to no event now. One that expires before is counted as lost.
+    async fn blocked(
+        &self,
+        records: &CallbackRecords,
+        leased: &StoredRecord<Subscription>,
+        reason: &str,
+    ) -> Result<(), StoreUnavailable> {
+        let (channel, task_id) = (&leased.value.channel, &leased.value.task);
+        if leased.value.url.is_none() {
+            return self.due_again(records, leased, BLOCKED_MS).await;
+        }
+        if leased.expires_ms < unix_ms() + 2 * BLOCKED_MS {
+            if records.remove(RecordKind::Subscription, leased).await? {
+                self.queue.counters().count(DeliveryOutcome::Lost);
+                tracing::error!(
+                    task_id,
+                    caller = &*leased.owner,
+                    channel,
+                    reason,
+                    "events lost: no event could be stored until the subscription expired"
+                );
+            }
+            return Ok(());
+        }
+        if self.blocked_channels.note(channel) {
+            tracing::warn!(task_id, channel, reason, "events of tasks wait");
+        }
+        self.due_again(records, leased, BLOCKED_MS).await
+    }
+
+    /// Makes the subscription due later, unless its provider has called back meanwhile.
     async fn due_again(
         &self,
         records: &CallbackRecords,
@@ -172,16 +234,41 @@ impl CallbackWorker {
     }
 }
 
+impl TaskQueryResult {
+    /// The state of the task; `None` if it is unknown.
+    fn state(&self, subscription: &Subscription, now_ms: u64) -> Option<TaskState> {
+        match self {
+            Self::Reported(report) => Some(report.state),
+            Self::NotFound if subscription.is_forgotten_if_not_found(now_ms) => {
+                Some(TaskState::Expired)
+            }
+            Self::NotFound | Self::Failed => None,
+        }
+    }
+}
+
 impl SubscribedTask {
-    /// `None` if the task's key or channel is not configured.
-    fn of(context: &CallbackContext, leased: &StoredRecord<Subscription>) -> Option<Self> {
-        let id = leased.value.task.clone()?;
-        let keys = context.tasks.keys.as_ref()?;
-        let task = keys.open(&id).ok()?;
-        let channel = context.catalog.channel(&task.channel)?;
-        Some(Self {
+    fn of(
+        context: &CallbackContext,
+        leased: &StoredRecord<Subscription>,
+    ) -> Result<Self, TaskNotQueryable> {
+        let id = leased
+            .value
+            .task
+            .clone()
+            .ok_or(TaskNotQueryable::UnknownKey)?;
+        let keys = context.tasks.keys.as_ref();
+        let task = keys.and_then(|keys| keys.open(&id).ok());
+        let task = task.ok_or(TaskNotQueryable::UnknownKey)?;
+        let channel = context.catalog.channel(&task.channel);
+        let channel = channel.ok_or(TaskNotQueryable::UnknownChannel)?;
+        let family = channel
+            .family
+            .clone()
+            .ok_or(TaskNotQueryable::FamilyUnset)?;
+        Ok(Self {
             candidate: Candidate::of_task(channel.clone(), &task),
-            family: channel.family.clone()?,
+            family,
             id,
             task,
         })
@@ -207,10 +294,11 @@ impl SubscribedTask {
         context: &CallbackContext,
         leased: &StoredRecord<Subscription>,
         state: TaskState,
-        report: &StatusReport,
+        queried: &TaskQueryResult,
     ) -> Option<Delivery> {
         let url = leased.value.url.clone()?;
-        let (body, last_error) = match self.status_body(context, leased.value.format, report) {
+        let body = self.event_body(context, leased.value.format, state, queried);
+        let (body, last_error) = match body {
             Ok(body) => (body, None),
             Err(reason) => (String::new(), Some(reason)),
         };
@@ -227,6 +315,23 @@ impl SubscribedTask {
             phase: DeliveryPhase::Waiting,
             last_error,
         })
+    }
+
+    /// The status as text, or why there is none.
+    fn event_body(
+        &self,
+        context: &CallbackContext,
+        format: StatusFormat,
+        state: TaskState,
+        queried: &TaskQueryResult,
+    ) -> Result<String, String> {
+        let TaskQueryResult::Reported(report) = queried else {
+            let response = self.family.minimal_response(&self.task, state);
+            let response = response.ok_or("the family has no word for an expired task")?;
+            let report = StatusReport::read(&self.family, &self.task, response, unix_ms())?;
+            return self.status_body(context, format, &report);
+        };
+        self.status_body(context, format, report)
     }
 
     fn status_body(

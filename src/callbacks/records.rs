@@ -136,43 +136,52 @@ impl CallbackRecords {
     }
 
     /// Stores an event that is due now, unless it is stored already. Returns whether there was room for it.
-    pub(super) async fn deliver(
+    pub(super) async fn store_event(
         &self,
         id: &str,
         owner: &Arc<str>,
-        delivery: &Delivery,
+        event: &Delivery,
     ) -> Result<bool, StoreUnavailable> {
         let content = RecordContent {
-            value: json(delivery),
+            value: json(event),
             owner: owner.clone(),
-            expires_ms: delivery.created_ms + DELIVERY_KEPT_MS,
-            due_ms: Some(delivery.created_ms),
+            expires_ms: event.created_ms + DELIVERY_KEPT_MS,
+            due_ms: Some(event.created_ms),
         };
-        let stored = self
-            .store()
-            .insert(RecordKind::Delivery, id, content, DELIVERIES_MAX);
-        Ok(match stored.get().await? {
-            InsertResult::Inserted { .. } | InsertResult::Exists(_) => true,
-            InsertResult::OwnerFull => false,
-        })
+        let (kind, owner_max) = (RecordKind::Delivery, DELIVERIES_MAX);
+        self.insert(kind, id, content, owner_max).await
     }
 
-    /// Moves an event to the dead letters; returns whether there was room for it.
-    pub(super) async fn bury(
+    /// Stores an event as a dead letter, unless it is one already; returns whether there was room for it.
+    pub(super) async fn store_dead_letter(
         &self,
         id: &str,
         owner: &Arc<str>,
-        delivery: &Delivery,
+        event: &Delivery,
     ) -> Result<bool, StoreUnavailable> {
         let content = RecordContent {
-            value: json(delivery),
+            value: json(event),
             owner: owner.clone(),
             expires_ms: unix_ms() + DELIVERY_KEPT_MS,
             due_ms: None,
         };
-        let kind = RecordKind::DeadLetter;
-        let stored = self.store().insert(kind, id, content, DEAD_LETTERS_MAX);
-        Ok(stored.get().await? != InsertResult::OwnerFull)
+        let (kind, owner_max) = (RecordKind::DeadLetter, DEAD_LETTERS_MAX);
+        self.insert(kind, id, content, owner_max).await
+    }
+
+    /// Stores a record, unless there is one with its key; returns whether its owner had room for it.
+    async fn insert(
+        &self,
+        kind: RecordKind,
+        key: &str,
+        content: RecordContent,
+        owner_max: u32,
+    ) -> Result<bool, StoreUnavailable> {
+        let inserted = self.store().insert(kind, key, content, owner_max);
+        Ok(match inserted.get().await? {
+            InsertResult::Inserted { .. } | InsertResult::Exists(_) => true,
+            InsertResult::OwnerFull => false,
+        })
     }
 
     /// Makes a dead letter due again.
@@ -192,7 +201,7 @@ impl CallbackRecords {
             created_ms: unix_ms(),
             ..dead.value.clone()
         };
-        if !self.deliver(id, &dead.owner, &again).await? {
+        if !self.store_event(id, &dead.owner, &again).await? {
             return Ok(RedriveOutcome::NoRoom);
         }
         self.remove(RecordKind::DeadLetter, &dead).await?;

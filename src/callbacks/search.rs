@@ -16,6 +16,8 @@ use tokio::task::JoinSet;
 
 /// The maximum number of due records that are read at once.
 const DUE_MAX: usize = 128;
+/// An event that gets no permit is given up this time before it expires: longer than a postponement.
+const GIVEN_UP_MS: u64 = 60 * 60 * 1_000;
 
 impl CallbackWorker {
     pub(super) async fn start_due_queries(
@@ -71,6 +73,9 @@ impl CallbackWorker {
                             worker.start_delivery(context, records, stored, receiver, permit);
                         started.await
                     }
+                    None if stored.expires_ms < unix_ms() + GIVEN_UP_MS => {
+                        worker.give_up(&records, stored, &receiver).await
+                    }
                     None => {
                         let owner = stored.owner.clone();
                         let until_ms = worker.postponed_until(&worker.attempts, &receiver, &owner);
@@ -93,7 +98,7 @@ impl CallbackWorker {
             return self.expire_unbound(&records, &stored).await;
         }
         let now_ms = unix_ms();
-        stored.value.queried_ms = now_ms;
+        stored.value.query_begins(now_ms);
         stored.due_ms = Some(now_ms + LEASE_MS);
         if let Some(leased) = records.replace(RecordKind::Subscription, &stored).await? {
             tokio::spawn(async move {

@@ -62,7 +62,9 @@ pub enum BindResult {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CallbackAcceptance {
     /// The status of the task will be queried.
-    Accepted,
+    Noted,
+    /// A query that begins later was due already.
+    AlreadyNoted,
     /// There is no such subscription, or its task has ended.
     Unknown,
 }
@@ -87,6 +89,7 @@ impl CallbackRecords {
             called_back: new.called_back,
             hints: 0,
             hints_settled: 0,
+            hints_queried: 0,
             queries_since_hint: 0,
             polls: 0,
             queried_ms: 0,
@@ -178,19 +181,26 @@ impl CallbackRecords {
         &self,
         token: &CallbackToken,
     ) -> Result<CallbackAcceptance, StoreUnavailable> {
+        let mut acceptance = CallbackAcceptance::Unknown;
         let noted = self.change_subscription(&token.nonce, |stored| {
             let is_bound = *stored.owner == *token.caller && stored.value.channel == token.channel;
-            if !is_bound || stored.value.state.is_terminal() {
+            acceptance = match (is_bound, stored.value.state.is_terminal()) {
+                (true, false) if stored.value.has_query_ahead() => CallbackAcceptance::AlreadyNoted,
+                (true, false) => CallbackAcceptance::Noted,
+                _ => CallbackAcceptance::Unknown,
+            };
+            if acceptance != CallbackAcceptance::Noted {
                 return false;
             }
             // Without a task the hint waits until one is bound.
             stored.due_ms = stored.value.hint(unix_ms()).or(stored.due_ms);
             true
         });
-        Ok(match noted.await? {
-            Some(_) => CallbackAcceptance::Accepted,
-            None => CallbackAcceptance::Unknown,
-        })
+        match noted.await? {
+            // The subscription was removed while it was changed.
+            None if acceptance == CallbackAcceptance::Noted => Ok(CallbackAcceptance::Unknown),
+            _ => Ok(acceptance),
+        }
     }
 
     /// Notes that the task with this key has ended. Returns whether its subscription became due by this.

@@ -17,6 +17,10 @@ const FAILED_TRIES: u32 = 6;
 const UNCHANGED_TRIES: u32 = 2;
 const HINT_RETRY_MS: u64 = 2_000;
 
+/// In this time before a task is not polled any more, a provider that does not find it has forgotten it: the task has
+/// expired, and no later status is to be expected.
+const FORGOTTEN_MS: u64 = 10 * 60 * 1_000;
+
 /// Format of the task's status for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,6 +61,9 @@ pub struct Subscription {
     /// How many of these a query that began later has settled.
     #[serde(default)]
     pub hints_settled: u32,
+    /// How many of these there were when the last query began.
+    #[serde(default)]
+    pub hints_queried: u32,
     /// Number of queries that began after the last hint, and did not settle it.
     #[serde(default)]
     pub queries_since_hint: u32,
@@ -72,6 +79,22 @@ impl Subscription {
     /// Whether the status may have changed since it was queried.
     pub fn is_hinted(&self) -> bool {
         self.hints != self.hints_settled
+    }
+
+    /// Whether a query is due that begins after now: it settles further hints as well, which need not be noted.
+    pub fn has_query_ahead(&self) -> bool {
+        self.hints != self.hints_queried
+    }
+
+    /// Whether a provider that does not find the task now is not expected to find it again.
+    pub fn is_forgotten_if_not_found(&self, now_ms: u64) -> bool {
+        now_ms.saturating_add(FORGOTTEN_MS) >= self.polled_until_ms
+    }
+
+    /// Notes that a query begins.
+    pub fn query_begins(&mut self, now_ms: u64) {
+        self.queried_ms = now_ms;
+        self.hints_queried = self.hints;
     }
 
     /// Notes that the status may have changed; returns when it is to be queried, in Unix milliseconds.
@@ -92,6 +115,10 @@ impl Subscription {
             StatusQueryOutcome::Unchanged => UNCHANGED_TRIES,
             StatusQueryOutcome::Failed => FAILED_TRIES,
         };
+        // Another query may have found the end.
+        if self.state.is_terminal() {
+            return None;
+        }
         if hints == self.hints_settled {
             self.polls = self.polls.saturating_add(1);
         } else if self.queries_since_hint < tries {
@@ -155,6 +182,7 @@ mod tests {
             called_back: true,
             hints: 0,
             hints_settled: 0,
+            hints_queried: 0,
             queries_since_hint: 0,
             polls: 0,
             queried_ms: 0,
@@ -226,6 +254,25 @@ mod tests {
     }
 
     #[test]
+    fn callbacks_are_noted_once_for_each_query() {
+        let mut called = subscription();
+        assert!(!called.has_query_ahead());
+        called.hint(5_000);
+        assert!(called.has_query_ahead());
+        called.query_begins(5_100);
+        assert!(!called.has_query_ahead(), "the query may have begun before");
+        called.hint(5_200);
+        assert!(called.has_query_ahead());
+    }
+
+    #[test]
+    fn a_task_is_forgotten_only_when_its_polls_end() {
+        let task = subscription();
+        assert!(!task.is_forgotten_if_not_found(task.polled_until_ms - FORGOTTEN_MS - 1));
+        assert!(task.is_forgotten_if_not_found(task.polled_until_ms - FORGOTTEN_MS));
+    }
+
+    #[test]
     fn a_query_that_does_not_settle_a_callback_is_tried_again_soon_then_like_a_poll() {
         use StatusQueryOutcome::{Changed, Failed, Unchanged};
         for (outcome, expected) in [
@@ -245,7 +292,13 @@ mod tests {
             assert_eq!(waits, expected, "{outcome:?}");
         }
         let mut called = subscription();
-        assert_eq!(called.queried(Changed(TaskState::Failed), 0, 0), None);
+        called.hint(0);
+        assert_eq!(called.queried(Changed(TaskState::Failed), 1, 0), None);
+        assert_eq!(
+            called.queried(Unchanged, 1, 0),
+            None,
+            "a query that ends later"
+        );
     }
 
     #[test]

@@ -77,7 +77,12 @@ fn event(subscription: &str, state: TaskState) -> Delivery {
 
 async fn stored(records: &CallbackRecords, event: &Delivery) -> StoredRecord<Delivery> {
     let id = Delivery::id("task_x", event.state);
-    assert!(records.deliver(&id, &"ann".into(), event).await.unwrap());
+    assert!(
+        records
+            .store_event(&id, &"ann".into(), event)
+            .await
+            .unwrap()
+    );
     records.delivery(&id).await.unwrap().unwrap()
 }
 
@@ -113,7 +118,7 @@ async fn an_event_that_a_task_has_ended_ends_its_subscription_and_overtakes_the_
         .unwrap();
     assert!(matches!(
         order_of(&records, &ended).await.unwrap(),
-        OrderDecision::Send
+        OrderDecision::Send { .. }
     ));
     assert!(records.delivery(&free.key).await.unwrap().is_none());
 }
@@ -124,7 +129,7 @@ async fn an_event_whose_subscription_has_expired_is_sent() {
     let running = stored(&records, &event("gone", TaskState::Running)).await;
     assert!(matches!(
         order_of(&records, &running).await.unwrap(),
-        OrderDecision::Send
+        OrderDecision::Send { .. }
     ));
 }
 
@@ -134,7 +139,7 @@ async fn a_dead_letter_is_counted_apart_and_can_be_redriven() {
     let dead = stored(&records, &event("x", TaskState::Failed)).await;
     assert!(
         records
-            .bury(&dead.key, &dead.owner, &dead.value)
+            .store_dead_letter(&dead.key, &dead.owner, &dead.value)
             .await
             .unwrap()
     );
@@ -153,7 +158,7 @@ async fn a_dead_letter_is_counted_apart_and_can_be_redriven() {
         ..event("x", TaskState::Expired)
     };
     records
-        .bury("evt_0", &"ann".into(), &without_body)
+        .store_dead_letter("evt_0", &"ann".into(), &without_body)
         .await
         .unwrap();
     let redriven = records.redrive("evt_0").await.unwrap();

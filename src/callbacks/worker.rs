@@ -3,6 +3,7 @@
 //! A record that is due is leased: its due time is moved ahead, by compare-and-swap. If the gateway dies meanwhile,
 //! another one takes over when the record is due again. Queries and deliveries are searched for independently.
 
+use super::blocked_channels::BlockedChannels;
 use super::in_flight::{WorkInFlight, WorkLimits};
 use super::next_due::NextDue;
 use super::poll_turns::PollTurns;
@@ -78,6 +79,7 @@ pub struct CallbackWorker {
     pub(super) queries: Arc<WorkInFlight>,
     pub(super) polls: Arc<WorkInFlight>,
     pub(super) poll_turns: PollTurns,
+    pub(super) blocked_channels: BlockedChannels,
     pub(super) attempts: Arc<WorkInFlight>,
     pub(super) next_query: NextDue,
     pub(super) next_attempt: NextDue,
@@ -109,6 +111,7 @@ impl CallbackWorker {
             queries: Arc::new(WorkInFlight::new(QUERIES)),
             polls: Arc::new(WorkInFlight::new(POLLS)),
             poll_turns: PollTurns::default(),
+            blocked_channels: BlockedChannels::default(),
             attempts: Arc::new(WorkInFlight::new(ATTEMPTS)),
             next_query: NextDue::default(),
             next_attempt: NextDue::default(),

@@ -10,6 +10,7 @@ use super::settlement::Settlement;
 use super::view::{AttemptView, RequestView, ResponseView};
 use super::{Filter, FilterDeclaration, HookResult, ResponseBodyAccess};
 use crate::callbacks::{CallbackQueue, CallbackRecords, StatusFormat};
+use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::public_url::PublicUrl;
 use crate::protocol::Protocol;
@@ -68,6 +69,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             mode: config.mode,
             polls_all: config.poll_without_callbacks,
             format,
+            timeouts: context.timeouts,
             public_url: context.public_url.cloned(),
             egress: context.egress.clone(),
             tasks: context.tasks.clone(),
@@ -107,6 +109,8 @@ struct CallbacksFilter {
     /// Whether tasks are polled whose providers send no callbacks.
     polls_all: bool,
     format: StatusFormat,
+    /// Those of the route.
+    timeouts: TimeoutOverrides,
     /// `None` if providers cannot reach this gateway: then they get the caller's URL.
     public_url: Option<PublicUrl>,
     egress: Arc<EgressPolicy>,

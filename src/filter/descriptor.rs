@@ -3,6 +3,7 @@
 use super::Filter;
 use crate::callbacks::CallbackQueue;
 use crate::catalog::caller::Callers;
+use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
@@ -120,6 +121,8 @@ pub struct BuildContext<'a> {
     pub route: &'a str,
     /// Its protocol.
     pub protocol: Option<Protocol>,
+    /// Its timeouts, which precede those of channels.
+    pub timeouts: TimeoutOverrides,
     pub side: ChainSide,
     /// Whether every path of the route has a `{parameter}` of this name.
     pub has_parameter: &'a dyn Fn(&str) -> bool,

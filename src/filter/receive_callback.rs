@@ -87,13 +87,13 @@ impl ReceiveCallbackFilter {
             })?,
             None => CallbackAcceptance::Unknown,
         };
-        let is_accepted = acceptance == CallbackAcceptance::Accepted;
-        self.queue.counters().count_received(is_accepted);
-        match is_accepted {
-            true => {
-                self.queue.wake();
-                Ok(FilterAction::LocalReply(accepted()))
-            }
+        let is_known = acceptance != CallbackAcceptance::Unknown;
+        self.queue.counters().count_received(is_known);
+        if acceptance == CallbackAcceptance::Noted {
+            self.queue.wake();
+        }
+        match is_known {
+            true => Ok(FilterAction::LocalReply(accepted())),
             // The same for forged, expired and used tokens.
             false => Err(Fault::new(FaultKind::UnknownId, "unknown callback")),
         }

@@ -8,6 +8,7 @@ use super::router::{MethodPathPattern, Route, Router};
 use super::{ProblemCollector, channels};
 use crate::callbacks::CallbackQueue;
 use crate::catalog::caller::Callers;
+use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
@@ -66,6 +67,7 @@ struct ChainContext<'a> {
     side: ChainSide,
     route: &'a str,
     protocol: Option<Protocol>,
+    timeouts: TimeoutOverrides,
     patterns: &'a [MethodPathPattern],
 }
 
@@ -123,6 +125,7 @@ impl RouteBuilder<'_> {
             side,
             route: name,
             protocol: *protocol,
+            timeouts: channels::timeouts(timeouts),
             patterns: &patterns,
         };
         let mut asked = Vec::new();
@@ -298,6 +301,7 @@ impl RouteBuilder<'_> {
             serves_media: self.serves_media,
             route: purpose.route,
             protocol: purpose.protocol,
+            timeouts: purpose.timeouts,
             side: purpose.side,
             has_parameter: &|name| all_have_parameter(purpose.patterns, name),
             warnings: &warnings,

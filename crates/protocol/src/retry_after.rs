@@ -45,7 +45,10 @@ fn reset_of_what_is_used_up(headers: &HeaderMap, now: SystemTime) -> Option<Dura
 
 fn number(text: &str, unit: f64) -> Option<Duration> {
     let number: f64 = text.parse().ok()?;
-    Duration::try_from_secs_f64(number * unit).ok()
+    let wait = Duration::try_from_secs_f64(number * unit).ok();
+    // A wait that is longer than a duration can be is a wait.
+    let is_whole = text.bytes().all(|byte| byte.is_ascii_digit());
+    wait.or(is_whole.then_some(RETRY_AFTER_MAX))
 }
 
 /// Parses `1s`, `6m0s`, `1h2m3.5s` or `120ms`; a number without a unit is in seconds.
@@ -104,6 +107,11 @@ mod tests {
             (&[("retry-after", "soon")], None),
             (&[("retry-after", "-1")], None),
             (&[("retry-after", "1e300")], None),
+            (
+                &[("retry-after", "100000000000000000000")],
+                Some(86_400_000),
+            ),
+            (&[("retry-after", "Thu, 01 Jan 1970 00:00:00 GMT")], Some(0)),
             (&[("retry-after", "99999999")], Some(86_400_000)),
             (
                 &[

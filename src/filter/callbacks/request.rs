@@ -141,7 +141,7 @@ impl CallbacksFilter {
             signed_only: self.mode == CallbackMode::SignedOnly,
             format: self.format,
             called_back,
-            create_within: channel.timeouts.total,
+            create_within: self.timeouts.over(channel.timeouts).total,
             polled_until_ms: now_ms + expires_after(request) * 1_000 + MARGIN_MS,
         };
         match (self.records.subscribe(&token, &new).await, new.url) {

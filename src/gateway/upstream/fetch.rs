@@ -12,7 +12,7 @@ use crate::filter::fetch::{
 };
 use crate::gateway::fault_from;
 use crate::protocol::fault::Fault;
-use http::uri::{Scheme, Uri};
+use http::uri::{Authority, Scheme, Uri};
 use http::{HeaderValue, Method, StatusCode, Version, header};
 use pingora_core::protocols::ALPN;
 use pingora_core::protocols::http::client::HttpSession;
@@ -184,9 +184,7 @@ impl FetchUrl {
         Ok(Self {
             is_https,
             host: host.into(),
-            port: authority
-                .port_u16()
-                .unwrap_or(if is_https { 443 } else { 80 }),
+            port: port_of(authority, if is_https { 443 } else { 80 })?,
             authority: value.map_err(|_| unfetched("the host is not ASCII text"))?,
             path_and_query: uri
                 .path_and_query()
@@ -242,6 +240,20 @@ impl FetchUrl {
             authority: self.authority.clone(),
             path_and_query: location.split('#').next().unwrap_or_default().to_owned(),
         })
+    }
+}
+
+/// # Errors
+/// The port is not a number from 1 to 65535.
+fn port_of(authority: &Authority, default: u16) -> Result<u16, FetchError> {
+    let text = authority.as_str().rsplit_once(']');
+    let text = text.map_or(authority.as_str(), |(_, rest)| rest);
+    match text.split_once(':') {
+        None | Some((_, "")) => Ok(default),
+        Some(_) => match authority.port_u16() {
+            None | Some(0) => Err(unfetched("the port is not a number from 1 to 65535")),
+            Some(port) => Ok(port),
+        },
     }
 }
 
@@ -322,6 +334,9 @@ mod tests {
             ),
             ("http://127.0.0.1:81", "127.0.0.1", 81, "/"),
             ("https://[::1]/", "::1", 443, "/"),
+            ("https://[::1]:8443/#part", "::1", 8443, "/"),
+            ("https://x.example:/", "x.example", 443, "/"),
+            ("https://x.example#part", "x.example", 443, "/"),
         ] {
             let target = FetchUrl::parse(url).unwrap_or_else(|error| panic!("{url}: {error}"));
             assert_eq!(
@@ -335,6 +350,13 @@ mod tests {
             "/a.png",
             "ftp://x.example/a",
             "https://u:p@x.example/",
+            "https://x.example:0/",
+            "https://x.example:70000/",
+            "https://[::1]:70000/",
+            "https://x.example:1:2/",
+            "https://bücher.example/",
+            "https://x.example/a\r\nb: c",
+            "https://x.example/a b",
             "data:image/png;base64,AA==",
         ] {
             assert!(FetchUrl::parse(url).is_err(), "{url}");

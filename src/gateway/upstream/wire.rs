@@ -13,6 +13,10 @@ const ONE_PIECE_MAX: usize = 64 << 10;
 /// Size of the pieces of larger bodies, in bytes; the idle timeout applies to each.
 const PIECE: usize = 256 << 10;
 
+/// The maximum number of informational responses before a response: one in a second for hours.
+const INFORMATIONAL_MAX: usize = 10_000;
+
+const ENDLESS_INFORMATION: ErrorType = ErrorType::new("TooManyInformationalResponses");
 const CONTRADICTION: ErrorType = ErrorType::new("ContradictoryHead");
 
 /// How much of a request was written.
@@ -81,12 +85,12 @@ fn pieces(body: &BodySegments) -> Vec<Bytes> {
 /// dropped, no data is lost.
 ///
 /// # Errors
-/// The connection broke, or the head has contradictory headers.
+/// The connection broke, there are too many informational responses, or the head has contradictory headers.
 pub async fn read_head(
     session: &mut HttpSession,
     is_informed: &mut bool,
 ) -> Result<(), Box<Error>> {
-    loop {
+    for _ in 0..INFORMATIONAL_MAX {
         session.read_response_header().await?;
         let head = session.response_header();
         let head = head.expect("the response's head was read");
@@ -102,4 +106,8 @@ pub async fn read_head(
             ),
         };
     }
+    Error::e_explain(
+        ENDLESS_INFORMATION,
+        format!("more than {INFORMATIONAL_MAX} informational responses"),
+    )
 }

@@ -3,10 +3,11 @@
 use super::VideoFamily;
 use super::source::ValueSourceList;
 use crate::protocol::json::edit::JsonEdits;
-use crate::protocol::json::{DocumentNode, JsonDocument, ValueKind, quoted};
+use crate::protocol::json::{DocumentNode, JsonDocument, JsonLimits, ValueKind, quoted};
 use crate::task::id::TaskId;
 use crate::task::state::TaskState;
 use crate::task::status::{INVALID_RESPONSE, TaskError, TaskStatus};
+use bytes::Bytes;
 use serde_json::{Value, json};
 
 impl VideoFamily {
@@ -59,6 +60,21 @@ impl VideoFamily {
             edits.replace(node.span(), quoted(word));
         }
         Some(edits)
+    }
+
+    /// A response to a query that has nothing but the id of the task and the family's word for `state`; `None` if the
+    /// family has no such word.
+    pub fn minimal_response(&self, task: &TaskId, state: TaskState) -> Option<Bytes> {
+        let word = self.word_for(state)?.to_owned();
+        let place = |sources: &ValueSourceList| sources.pointers().next().map(str::to_owned);
+        let empty = JsonDocument::parse(Bytes::from_static(b"{}"), &JsonLimits::default()).ok()?;
+        let texts = [
+            (place(&self.task_id), &task.upstream),
+            (place(&self.status.at), &word),
+        ];
+        let mut edits = JsonEdits::default();
+        put_texts(&mut edits, empty.root(), texts);
+        Some(edits.apply(empty.body()).to_bytes())
     }
 
     /// The values in a native request that are ids of other tasks. Each must be opened and replaced by its upstream id.

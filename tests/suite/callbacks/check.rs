@@ -4,7 +4,7 @@ use crate::harness::Simulator;
 use crate::harness::folder::Folder;
 use crate::harness::gateway::folder_with_schemas;
 use crate::harness::process::BINARY;
-use crate::harness::receiver::callback_config;
+use crate::harness::receiver::{callback_config, set_callbacks_filter};
 use serde_json::{Value, json};
 use std::process::Command;
 
@@ -15,13 +15,7 @@ struct CheckCase {
 }
 
 fn set_mode(config: &mut Value, mode: &str) {
-    for route in config["routes"].as_array_mut().unwrap() {
-        for filter in route["request"].as_array_mut().unwrap() {
-            if *filter == "callbacks" {
-                *filter = json!({"callbacks": {"mode": mode}});
-            }
-        }
-    }
+    set_callbacks_filter(config, &json!({"mode": mode}));
 }
 
 const CASES: &[CheckCase] = &[

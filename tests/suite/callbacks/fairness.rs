@@ -94,22 +94,3 @@ async fn an_end_that_is_called_back_during_a_query_is_delivered_at_once() {
         began.elapsed()
     );
 }
-
-#[tokio::test]
-async fn a_callback_url_is_a_text_or_none() {
-    let setup = CallbackSetup::start("queue=5m").await;
-    for (url, status) in [
-        (json!(null), 200),
-        (json!(""), 200),
-        (json!(7), 400),
-        (json!(["x"]), 400),
-    ] {
-        let mut body = create_body(GENERIC, "demo-video-a");
-        body["callback_url"] = url.clone();
-        let made = setup
-            .gateway
-            .ask(&Request::post(GENERIC, body.to_string()))
-            .await;
-        assert_eq!(made.status, status, "{url}: {}", made.text());
-    }
-}

@@ -1,11 +1,11 @@
 //! Callback URLs that lead inside: refused when the task is created, and never connected to.
 
-use crate::harness::Request;
 use crate::harness::hostile_urls::Decoy;
 use crate::harness::name_server::{NameServer, NameServerBehaviour};
 use crate::harness::receiver::{CallbackSetup, create_with_callback, has_retried};
 use crate::harness::video::{GENERIC, create_body, creates};
-use serde_json::json;
+use crate::harness::{Request, WholeResponse};
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn urls_that_lead_inside_are_a_400_and_nobody_is_connected_to() {
@@ -75,4 +75,81 @@ async fn a_name_that_leads_inside_after_the_check_is_not_connected_to() {
     names.reply_with("rebind.test", &["127.0.0.1"], 1);
     has_retried(&setup.gateway).await;
     assert_eq!(decoy.connections(), 0);
+}
+
+#[tokio::test]
+async fn a_callback_url_is_a_url_or_none() {
+    let setup = CallbackSetup::start("queue=5m").await;
+    let own = setup.receiver.url("");
+    let host = own.strip_prefix("http://").unwrap();
+    let long = format!("{own}/{}", "x".repeat(100 << 10));
+    for url in [json!(null), json!(""), json!(format!("{own}/done"))] {
+        let made = create(&setup, &url).await;
+        assert_eq!(made.status, 200, "{url}: {}", made.text());
+    }
+    for url in [
+        json!(7),
+        json!(true),
+        json!(["x"]),
+        json!({"url": own}),
+        json!(long),
+        json!(" "),
+        json!(format!("http://user:password@{host}/")),
+        json!(format!("http://user@{host}/")),
+        json!("http://127.0.0.1:0/"),
+        json!("http://127.0.0.1:70000/"),
+        json!("http://127.0.0.1:99999999999999999999/"),
+        json!("http://127.0.0.1:-1/"),
+        json!("http://127.0.0.1:8o/"),
+        json!(format!("{own}/a\r\nhost: inside")),
+        json!(format!("{own}/a\nb")),
+        json!(format!("{own}/a b")),
+        json!(format!("{own}/a\u{0}")),
+        json!("http://b\u{fc}cher.example/"),
+        json!("http://127.0.0.1%0d%0a/"),
+        json!("http:///done"),
+        json!("//127.0.0.1/done"),
+        json!("file:///etc/passwd"),
+    ] {
+        let refused = create(&setup, &url).await;
+        let shown = url.to_string().chars().take(80).collect::<String>();
+        assert_eq!(refused.status, 400, "{shown}: {}", refused.text());
+        let error = &refused.json()["error"];
+        assert_eq!(error["param"], "callback_url", "{shown}: {error}");
+    }
+    assert_eq!(creates(&setup.simulator).await, 3);
+}
+
+#[tokio::test]
+async fn a_callback_url_is_called_as_it_is_written_without_its_fragment() {
+    let setup = CallbackSetup::start("queue=500ms;run=5m").await;
+    let mut expected = Vec::new();
+    for (path, target) in [
+        ("/done?for=1#part", "/done?for=1"),
+        ("#part", "/"),
+        ("/a%0d%0ab?c=%20", "/a%0d%0ab?c=%20"),
+        ("/../a//b/./c", "/../a//b/./c"),
+    ] {
+        let url = setup.receiver.url(path);
+        create_with_callback(&setup.gateway, GENERIC, "demo-video-a", &url).await;
+        expected.push(format!("POST {target} HTTP/1.1"));
+    }
+    setup.receiver.wait_for(expected.len()).await;
+    let requests = setup.receiver.0.requests();
+    let mut lines: Vec<_> = requests
+        .iter()
+        .filter_map(|text| text.lines().next())
+        .collect();
+    lines.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(lines, expected);
+}
+
+async fn create(setup: &CallbackSetup, callback_url: &Value) -> WholeResponse {
+    let mut body = create_body(GENERIC, "demo-video-a");
+    body["callback_url"] = callback_url.clone();
+    setup
+        .gateway
+        .ask(&Request::post(GENERIC, body.to_string()))
+        .await
 }

@@ -1,10 +1,13 @@
 //! Tests of callbacks: from providers to the gateway, and from the gateway to callers.
 
+mod blocked;
 mod check;
 mod deliveries;
 mod fairness;
+mod hostile_receivers;
 mod hostile_urls;
 mod outcomes;
 mod receivers;
+mod replays;
 mod survival;
 mod tokens;

@@ -1,19 +1,9 @@
 //! What receivers do, and how often each event is delivered to them: with counts.
 
-use crate::harness::receiver::{CallbackSetup, Receiver, create_with_callback};
+use crate::harness::receiver::{CallbackSetup, Receiver, create_with_callback, hang, respond};
 use crate::harness::video::GENERIC;
 use crate::harness::{ScriptedResponse, eventually};
 use std::collections::BTreeSet;
-use std::time::Duration;
-
-fn respond(head: &str) -> Vec<ScriptedResponse> {
-    let response = format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n");
-    vec![ScriptedResponse::Send(response.into())]
-}
-
-fn hang() -> Vec<ScriptedResponse> {
-    vec![ScriptedResponse::Wait(Duration::from_secs(60))]
-}
 
 /// What a receiver does with the first attempts, how many follow, and how long after the first one at least.
 struct ReceiverCase {
@@ -62,7 +52,7 @@ async fn each_event_arrives_at_receivers_that_fail_hang_redirect_are_gone_and_co
     let (mut events, mut attempts, mut ids) = (0, 0, BTreeSet::new());
     let mut receivers = Vec::new();
     for case in cases() {
-        let receiver = Receiver::answering("200 OK").await;
+        let receiver = Receiver::responding("200 OK").await;
         for script in &case.first {
             receiver.0.next(script.clone());
         }

@@ -1,18 +1,15 @@
 //! Receivers that fail, redirect, hang, refuse for good, and come back.
 
-use crate::harness::receiver::{CallbackSetup, SECRETS, create_with_callback};
+use crate::harness::receiver::{
+    CallbackSetup, SECRETS, create_with_callback, hang, respond, set_callbacks_filter,
+};
 use crate::harness::video::{FAMILY_A, GENERIC, cancel};
-use crate::harness::{ScriptedProvider, ScriptedResponse, eventually};
+use crate::harness::{ScriptedProvider, eventually};
 use serde_json::json;
 use std::time::Duration;
 
 /// The task begins to run after two seconds, and does not end during the test.
 const RUNS: &str = "queue=2s;run=5m";
-
-fn respond(status: &str) -> Vec<ScriptedResponse> {
-    let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-    vec![ScriptedResponse::Send(response.into())]
-}
 
 #[tokio::test]
 async fn a_failed_event_is_sent_again_with_the_same_id() {
@@ -83,8 +80,7 @@ async fn an_event_that_is_gone_is_a_dead_letter_until_it_is_redriven() {
 #[tokio::test]
 async fn a_receiver_that_hangs_delays_no_other() {
     let setup = CallbackSetup::start(RUNS).await;
-    let hanging =
-        ScriptedProvider::start(vec![ScriptedResponse::Wait(Duration::from_secs(60))]).await;
+    let hanging = ScriptedProvider::start(hang()).await;
     for _ in 0..20 {
         let url = format!("http://{}/x", hanging.address);
         create_with_callback(&setup.gateway, GENERIC, "demo-video-a", &url).await;
@@ -121,13 +117,7 @@ async fn a_caller_without_secrets_gets_no_signature_or_a_400() {
     for (mode, status) in [("deliver", 200), ("signed_only", 400), ("refuse", 400)] {
         let setup = CallbackSetup::with("queue=100ms;run=5m", |config| {
             config["callers"][0]["webhook_secrets"] = json!([]);
-            for route in config["routes"].as_array_mut().unwrap() {
-                for filter in route["request"].as_array_mut().unwrap() {
-                    if *filter == "callbacks" {
-                        *filter = json!({"callbacks": {"mode": mode}});
-                    }
-                }
-            }
+            set_callbacks_filter(config, &json!({"mode": mode}));
         })
         .await;
         let mut body = crate::harness::video::create_body(GENERIC, "demo-video-a");
@@ -147,13 +137,7 @@ async fn a_caller_without_secrets_gets_no_signature_or_a_400() {
 #[tokio::test]
 async fn tasks_of_a_provider_without_callbacks_are_polled_on_request() {
     let setup = CallbackSetup::with("queue=1s;run=1s", |config| {
-        for route in config["routes"].as_array_mut().unwrap() {
-            for filter in route["request"].as_array_mut().unwrap() {
-                if *filter == "callbacks" {
-                    *filter = json!({"callbacks": {"poll_without_callbacks": true}});
-                }
-            }
-        }
+        set_callbacks_filter(config, &json!({"poll_without_callbacks": true}));
     })
     .await;
     let id = setup.create(GENERIC, "demo-video-b").await;

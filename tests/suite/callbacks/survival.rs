@@ -1,11 +1,12 @@
 //! Deliveries of gateways that are killed: continued by the next process, or by another gateway, with counts.
 
-use crate::harness::gateway::folder_with_schemas;
 use crate::harness::receiver::{
-    ReceivedEvent, Receiver, callback_config, create_with_callback, free_address, has_retried,
+    ReceivedEvent, Receiver, callback_config, create_with_callback, free_address, hang,
+    has_retried, respond,
 };
+use crate::harness::state_file::StateFile;
 use crate::harness::video::GENERIC;
-use crate::harness::{Gateway, RedisServer, ScriptedResponse, Simulator};
+use crate::harness::{Gateway, RedisServer, Simulator};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,30 +19,48 @@ const RUNS: &str = "queue=2s;run=5m";
 /// A gateway with a state file, which outlives the gateway.
 struct KillableGateway {
     config: Value,
-    _folder: crate::harness::folder::Folder,
+    _state: StateFile,
 }
 
 impl KillableGateway {
     fn new(simulator: &Simulator, directives: &str) -> Self {
         let mut config = callback_config(simulator, directives);
-        let folder = folder_with_schemas();
-        let file = folder.path().join("state.sqlite");
-        config["state"] = json!(format!("sqlite:{}", file.display()));
+        let state = StateFile::new();
+        config["state"] = json!(state.url());
         Self {
             config,
-            _folder: folder,
+            _state: state,
         }
     }
 }
 
-fn fail() -> Vec<ScriptedResponse> {
-    vec![ScriptedResponse::Send(
-        b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 0\r\n\r\n".to_vec(),
-    )]
+/// A receiver that fails the first attempt, and one that hangs at it.
+struct TroubledReceivers {
+    failing: Receiver,
+    hanging: Receiver,
 }
 
-fn hang() -> Vec<ScriptedResponse> {
-    vec![ScriptedResponse::Wait(Duration::from_secs(600))]
+impl TroubledReceivers {
+    /// Starts them, and creates a task for each; returns once both have an attempt, of which one has failed.
+    async fn with_events_of(gateway: &Gateway) -> Self {
+        let receivers = Self {
+            failing: Receiver::responding("200 OK").await,
+            hanging: Receiver::responding("200 OK").await,
+        };
+        receivers
+            .failing
+            .0
+            .next(respond("500 Internal Server Error"));
+        receivers.hanging.0.next(hang());
+        for receiver in [&receivers.failing, &receivers.hanging] {
+            let url = receiver.url("/done");
+            create_with_callback(gateway, GENERIC, "demo-video-a", &url).await;
+        }
+        receivers.failing.wait_for(1).await;
+        receivers.hanging.wait_for(1).await;
+        has_retried(gateway).await;
+        receivers
+    }
 }
 
 fn kill(gateway: Gateway) {
@@ -79,27 +98,15 @@ async fn wait_long_for(receiver: &Receiver, count: usize) -> Vec<ReceivedEvent> 
 #[tokio::test]
 async fn an_event_survives_a_process_that_is_killed_between_and_during_attempts() {
     let simulator = Simulator::start().await;
-    let (failing, hanging) = (
-        Receiver::answering("200 OK").await,
-        Receiver::answering("200 OK").await,
-    );
-    failing.0.next(fail());
-    hanging.0.next(hang());
     let killable = KillableGateway::new(&simulator, RUNS);
     let first = Gateway::start(&killable.config).await;
-    for receiver in [&failing, &hanging] {
-        let url = receiver.url("/done");
-        create_with_callback(&first, GENERIC, "demo-video-a", &url).await;
-    }
-    failing.wait_for(1).await;
-    hanging.wait_for(1).await;
-    has_retried(&first).await;
+    let receivers = TroubledReceivers::with_events_of(&first).await;
     kill(first);
     let killed = Instant::now();
     let _second = Gateway::start(&killable.config).await;
     for (name, receiver) in [
-        ("between attempts", &failing),
-        ("during an attempt", &hanging),
+        ("between attempts", &receivers.failing),
+        ("during an attempt", &receivers.hanging),
     ] {
         let events = wait_long_for(receiver, 2).await;
         assert_same_event(&events);
@@ -114,7 +121,7 @@ async fn an_event_survives_a_process_that_is_killed_between_and_during_attempts(
 #[tokio::test]
 async fn a_change_of_status_survives_a_process_that_is_killed_during_its_query() {
     let simulator = Simulator::start().await;
-    let receiver = Receiver::answering("200 OK").await;
+    let receiver = Receiver::responding("200 OK").await;
     let slow = format!("{RUNS};slow_query=6s");
     let killable = KillableGateway::new(&simulator, &slow);
     let first = Gateway::start(&killable.config).await;
@@ -137,30 +144,18 @@ async fn a_change_of_status_survives_a_process_that_is_killed_during_its_query()
 async fn another_gateway_delivers_what_a_killed_one_held() {
     let redis = RedisServer::start();
     let simulator = Simulator::start().await;
-    let (failing, hanging) = (
-        Receiver::answering("200 OK").await,
-        Receiver::answering("200 OK").await,
-    );
-    failing.0.next(fail());
-    hanging.0.next(hang());
     let mut config = callback_config(&simulator, RUNS);
     config["state"] = json!(redis.url());
     let mut other: Value = config.clone();
     other["server"]["listen"] = json!(free_address().to_string());
     let first = Gateway::start(&config).await;
-    for receiver in [&failing, &hanging] {
-        let url = receiver.url("/done");
-        create_with_callback(&first, GENERIC, "demo-video-a", &url).await;
-    }
-    failing.wait_for(1).await;
-    hanging.wait_for(1).await;
-    has_retried(&first).await;
+    let receivers = TroubledReceivers::with_events_of(&first).await;
     // The first gateway holds the lease of the attempt that hangs: the other one starts only now.
     let _other = Gateway::start(&other).await;
     kill(first);
     for (name, receiver) in [
-        ("between attempts", &failing),
-        ("while it held a lease", &hanging),
+        ("between attempts", &receivers.failing),
+        ("while it held a lease", &receivers.hanging),
     ] {
         let events = wait_long_for(receiver, 2).await;
         assert_same_event(&events);
@@ -177,7 +172,7 @@ async fn every_event_arrives_although_the_gateway_is_killed_at_many_instants() {
     const TASKS: usize = 24;
     const KILLS: u64 = 8;
     let simulator = Simulator::start().await;
-    let receiver = Receiver::answering("200 OK").await;
+    let receiver = Receiver::responding("200 OK").await;
     let killable = KillableGateway::new(&simulator, "queue=1s;run=6s");
     let mut gateway = Gateway::start(&killable.config).await;
     let mut tasks = Vec::new();

@@ -1,34 +1,21 @@
 //! Callbacks that no provider sent: forged, foreign, expired and used tokens.
 
-use crate::harness::gateway::folder_with_schemas;
 use crate::harness::receiver::CallbackSetup;
+use crate::harness::state_file::{FileRecord, StateFile};
 use crate::harness::video::{GENERIC, ask, count};
 use crate::harness::{Request, eventually};
 use headgate::callbacks::CallbackToken;
 use headgate::task::id::{TaskIdKey, TaskIdKeyRing};
 use headgate::task::token::TokenPurpose;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::time::Duration;
 
 /// The key in `task_keys` of the setup.
 const KEY: &str = "0123456789abcdef0123456789abcdef";
 
-/// The token that the provider of the setup got with its last create.
-async fn token_of(setup: &CallbackSetup) -> String {
-    let records = setup.simulator.records().await;
-    let mut creates = records
-        .iter()
-        .filter(|record| record["endpoint"] == "family_a.create");
-    let n = creates.next_back().unwrap()["n"].clone();
-    let body: Value = serde_json::from_slice(&setup.simulator.body(&n).await).unwrap();
-    let url = body["callback_url"].as_str().unwrap().to_owned();
-    url.rsplit('/').next().unwrap().to_owned()
-}
-
+/// Status and body of the reply to a callback, without the id of its request.
 async fn call_back(setup: &CallbackSetup, token: &str) -> (u16, String) {
-    let body = json!({"id": "cgt-1", "status": "succeeded"}).to_string();
-    let request = Request::post(&format!("/_headgate/callback/{token}"), body);
-    let response = setup.gateway.ask(&request.without("authorization")).await;
+    let response = setup.call_back(token).await;
     let mut body = response.json();
     body["error"]["message"] = json!(
         body["error"]["message"]
@@ -72,21 +59,15 @@ fn altered_tokens(token: &str) -> Vec<String> {
 }
 
 /// All records of subscriptions and deliveries, as stored.
-fn stored(setup: &CallbackSetup) -> Vec<(String, Vec<u8>, Option<i64>)> {
-    let state = setup.config["state"].as_str().unwrap();
-    let file = rusqlite::Connection::open(state.trim_start_matches("sqlite:")).unwrap();
-    let query = "SELECT key, value, due_ms FROM records WHERE kind IN ('subscription', 'delivery') ORDER BY key";
-    let mut statement = file.prepare(query).unwrap();
-    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
-    rows.unwrap().map(Result::unwrap).collect()
+fn stored(state: &StateFile) -> Vec<FileRecord> {
+    [state.records("subscription"), state.records("delivery")].concat()
 }
 
 #[tokio::test]
 async fn unknown_tokens_are_the_same_404_and_change_nothing() {
-    let folder = folder_with_schemas();
-    let state = format!("sqlite:{}", folder.path().join("state.sqlite").display());
+    let state = StateFile::new();
     let setup = CallbackSetup::with("queue=5m;callback_fault=lost", |config| {
-        config["state"] = json!(state);
+        config["state"] = json!(state.url());
         config["routes"].as_array_mut().unwrap().push(json!({
             "name": "media", "match": "GET|HEAD /_headgate/media/{token}", "request": ["serve_media"],
         }));
@@ -98,11 +79,11 @@ async fn unknown_tokens_are_the_same_404_and_change_nothing() {
     .await;
     let id = setup.create(GENERIC, "demo-video-a").await;
     foreign.create(GENERIC, "demo-video-a").await;
-    let token = token_of(&setup).await;
+    let token = setup.provider_token().await;
     let mut altered = token.clone().into_bytes();
     altered[20] = if altered[20] == b'A' { b'B' } else { b'A' };
     let altered = String::from_utf8(altered).unwrap();
-    let before = stored(&setup);
+    let before = stored(&state);
     assert_eq!(
         before.len(),
         2,
@@ -112,7 +93,7 @@ async fn unknown_tokens_are_the_same_404_and_change_nothing() {
         "x".into(),
         altered,
         token[1..].into(),
-        token_of(&foreign).await,
+        foreign.provider_token().await,
         id.trim_start_matches("task_").into(),
         "A".repeat(4_000),
     ];
@@ -131,7 +112,7 @@ async fn unknown_tokens_are_the_same_404_and_change_nothing() {
     // Longer than the worker takes to find what is due.
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(count(&setup.simulator, "query").await, 0);
-    assert_eq!(stored(&setup), before);
+    assert_eq!(stored(&state), before);
     println!(
         "callbacks: {} tokens that do not open: the same 404, no change of state",
         forged.len()
@@ -147,18 +128,4 @@ async fn unknown_tokens_are_the_same_404_and_change_nothing() {
         "queued"
     );
     assert!(setup.receiver.events().is_empty());
-}
-
-#[tokio::test]
-async fn a_token_whose_task_has_ended_is_unknown() {
-    let setup = CallbackSetup::start("queue=100ms;run=100ms").await;
-    setup.create(GENERIC, "demo-video-a").await;
-    setup.receiver.wait_for(1).await;
-    let token = token_of(&setup).await;
-    let used = eventually("the end", async || {
-        let used = call_back(&setup, &token).await;
-        (used.0 == 404).then_some(used)
-    })
-    .await;
-    assert_eq!(used, call_back(&setup, "x").await);
 }

@@ -121,7 +121,7 @@ async fn a_video_is_made_in_every_shape_and_at_the_vendors_own_paths() {
 #[tokio::test]
 async fn status_changes_are_delivered_signed_to_this_machine() {
     let demo = Demo::start().await;
-    let receiver = Receiver::answering("204 No Content").await;
+    let receiver = Receiver::responding("204 No Content").await;
     let body = json!({
         "model": "demo-video-a", "prompt": "A gate opens", "duration": 5,
         "callback_url": receiver.url("/done"),

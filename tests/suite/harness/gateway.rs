@@ -112,6 +112,13 @@ impl Gateway {
         self.connect().await.open(request).await
     }
 
+    /// Has the gateway read a changed configuration.
+    pub async fn reload(&self, config: &Value) {
+        self.folder.replace("routes.yaml", format!("{config:#}"));
+        let reloaded = self.page("POST", "/reload").await;
+        assert_eq!(reloaded.status, 200, "{}", reloaded.text());
+    }
+
     /// A page of the admin listener.
     pub async fn page(&self, method: &str, path: &str) -> WholeResponse {
         let mut connection = Connection::to(self.admin).await;

@@ -25,6 +25,7 @@ pub mod s3;
 pub mod scripted;
 pub mod simulator;
 pub mod slow_client;
+pub mod state_file;
 pub mod test_setup;
 pub mod tls_setup;
 pub mod upload_provider;

@@ -1,13 +1,16 @@
 //! A receiver of deliveries, and the gateway that delivers to it.
 
 use super::video::video_config;
-use super::{Gateway, PATIENCE, ScriptedProvider, ScriptedResponse, Simulator, eventually};
+use super::{
+    Gateway, PATIENCE, ScriptedProvider, ScriptedResponse, Simulator, WholeResponse, eventually,
+};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, Mac};
 use serde_json::{Value, json};
 use sha2::Sha256;
 use std::net::{SocketAddr, TcpListener};
+use std::time::Duration;
 
 /// The webhook secrets of the caller `ann`.
 pub const SECRETS: [&str; 2] = [
@@ -43,7 +46,7 @@ impl CallbackSetup {
     /// Starts with a changed configuration.
     pub async fn with(directives: &str, change: impl FnOnce(&mut Value)) -> Self {
         let simulator = Simulator::start().await;
-        let receiver = Receiver::answering("200 OK").await;
+        let receiver = Receiver::responding("200 OK").await;
         let mut config = callback_config(&simulator, directives);
         change(&mut config);
         Self {
@@ -54,7 +57,26 @@ impl CallbackSetup {
         }
     }
 
-    /// Creates a task whose status changes go to `path` of the receiver.
+    /// The token that the provider got with its last create of family A.
+    pub async fn provider_token(&self) -> String {
+        let records = self.simulator.records().await;
+        let mut creates = records
+            .iter()
+            .filter(|record| record["endpoint"] == "family_a.create");
+        let n = creates.next_back().unwrap()["n"].clone();
+        let body: Value = serde_json::from_slice(&self.simulator.body(&n).await).unwrap();
+        let url = body["callback_url"].as_str().unwrap().to_owned();
+        url.rsplit('/').next().unwrap().to_owned()
+    }
+
+    /// Calls back with a token, as a provider does.
+    pub async fn call_back(&self, token: &str) -> WholeResponse {
+        let body = json!({"id": "cgt-1", "status": "succeeded"}).to_string();
+        let request = super::Request::post(&format!("/_headgate/callback/{token}"), body);
+        self.gateway.ask(&request.without("authorization")).await
+    }
+
+    /// Creates a task whose status changes go to a path of the receiver.
     pub async fn create(&self, path: &str, model: &str) -> String {
         let url = self.receiver.url("/done?for=1");
         create_with_callback(&self.gateway, path, model, &url).await
@@ -82,6 +104,28 @@ pub fn callback_config(simulator: &Simulator, directives: &str) -> Value {
         "name": "callback", "match": "POST /_headgate/callback/{token}", "request": ["receive_callback"],
     }));
     config
+}
+
+/// A script: responds with this status line, and with the header fields after it, and without a body.
+pub fn respond(head: &str) -> Vec<ScriptedResponse> {
+    let response = format!("HTTP/1.1 {head}\r\nContent-Length: 0\r\n\r\n");
+    vec![ScriptedResponse::Send(response.into())]
+}
+
+/// A script: never responds.
+pub fn hang() -> Vec<ScriptedResponse> {
+    vec![ScriptedResponse::Wait(Duration::from_secs(600))]
+}
+
+/// Sets the filter `callbacks` of all routes.
+pub fn set_callbacks_filter(config: &mut Value, settings: &Value) {
+    for route in config["routes"].as_array_mut().unwrap() {
+        for filter in route["request"].as_array_mut().unwrap() {
+            if *filter == "callbacks" {
+                *filter = json!({"callbacks": settings});
+            }
+        }
+    }
 }
 
 /// Waits until an attempt to deliver has failed and is to be repeated.
@@ -113,9 +157,8 @@ pub async fn create_with_callback(gateway: &Gateway, path: &str, model: &str, ur
 
 impl Receiver {
     /// Responds to every delivery with this status line.
-    pub async fn answering(status: &str) -> Self {
-        let response = format!("HTTP/1.1 {status}\r\nContent-Length: 0\r\n\r\n");
-        Self(ScriptedProvider::start(vec![ScriptedResponse::Send(response.into())]).await)
+    pub async fn responding(status: &str) -> Self {
+        Self(ScriptedProvider::start(respond(status)).await)
     }
 
     pub fn url(&self, path: &str) -> String {

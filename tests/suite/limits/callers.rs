@@ -4,7 +4,7 @@ use crate::harness::config::{self, caller, route};
 use crate::harness::error_shape::assert_error_body;
 use crate::harness::request::body_of;
 use crate::harness::{
-    Connection, Gateway, OpenResponse, PROTOCOLS, Request, TestSetup, WholeResponse, eventually,
+    Connection, OpenResponse, PROTOCOLS, Request, TestSetup, WholeResponse, eventually,
 };
 use headgate::protocol::Protocol;
 use serde_json::{Value, json};
@@ -283,24 +283,18 @@ async fn a_reload_keeps_what_was_counted() {
     let world = TestSetup::start().await;
     let mut config = config::standard(&world.simulator.url());
     limit(&mut config, json!({"requests_per_minute": 2}));
-    reload(&world.gateway, &config).await;
+    world.gateway.reload(&config).await;
     let chat = Request::ask(Protocol::Chat);
     assert_eq!(world.ask(&chat).await.status, 200);
     config["models"]["demo-large"]["created"] = 1.into();
-    reload(&world.gateway, &config).await;
+    world.gateway.reload(&config).await;
     let last = world.ask(&chat).await;
     assert_eq!(reported(&last, Protocol::Chat, "requests", "remaining"), 0);
-    reload(&world.gateway, &config).await;
+    world.gateway.reload(&config).await;
     assert_eq!(world.ask(&chat).await.status, 429);
     limit(&mut config, json!({}));
-    reload(&world.gateway, &config).await;
+    world.gateway.reload(&config).await;
     assert_eq!(world.ask(&chat).await.status, 200);
-}
-
-async fn reload(gateway: &Gateway, config: &Value) {
-    gateway.folder.replace("routes.yaml", format!("{config:#}"));
-    let answer = gateway.page("POST", "/reload").await;
-    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 #[tokio::test]

@@ -1,0 +1,24 @@
+//! The channels whose tasks cannot be queried or lead to no event, so that each is logged once.
+
+use std::collections::HashSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Names of channels.
+#[derive(Default)]
+pub struct BlockedChannels(Mutex<HashSet<Box<str>>>);
+
+impl BlockedChannels {
+    /// Adds a channel; returns whether it is new.
+    pub fn note(&self, channel: &str) -> bool {
+        self.lock().insert(channel.into())
+    }
+
+    /// Removes a channel whose tasks can be queried.
+    pub fn forget(&self, channel: &str) {
+        self.lock().remove(channel);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<Box<str>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
