@@ -18,7 +18,7 @@ use crate::journal::{
     CreateEnd, CreateJournal, CreateRequest, JournalEntry, JournalLimits, KeyedRequest,
     RecordedBody, RecordedResponse,
 };
-use crate::media::MediaStore;
+use crate::media::{MediaStore, StoreDeadline};
 use crate::protocol::Protocol;
 use crate::scalar::HumanDuration;
 use crate::state::StateStore;
@@ -276,7 +276,7 @@ impl Filter for IdempotencyFilter {
         let (store, body) = (self.response_store(response.request), body.clone());
         HookResult::later(async move {
             let response = match head {
-                Some(head) => store.keep(head, body).await,
+                Some(head) => store.keep(head, body, StoreDeadline::BEFORE_DELIVERY).await,
                 None => None,
             };
             // What was paid for is delivered in any case; the end of the entry tries to store it again.

@@ -67,7 +67,7 @@ impl MapImagesFilter {
                     "channel `{}` wants URLs of images, and gets data URLs: the gateway has no URLs of stored media",
                     channel.name
                 ))
-                .hint("set `server.public_url` and `task_keys`"),
+                .hint("set `server.public_url` and `task_keys`, or `media.s3` with `presigned: true`"),
             );
         }
         Self {

@@ -49,7 +49,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         MediaHosting::warn_of_missing_route(context);
         if hosting.is_none() && context.public_url.is_none() {
             context.warn(
-                InvalidSettings::new("without `server.public_url`, data URIs that the provider does not take get 400")
+                InvalidSettings::new("stored media have no URLs: data URIs that the provider does not take get 400")
                     .hint("set `server.public_url` to the URL by which providers reach this gateway, or `media.s3` with `presigned: true`"),
             );
         }
@@ -63,6 +63,8 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     },
 };
 
+/// Largest request that may be left, in bytes, where files of it are stored: it is in memory until its end.
+const REMAINING_BYTES_MAX: usize = 8 << 20;
 /// Bytes that the URL of a stored file may take.
 const URL_BYTES_ESTIMATE: usize = 400;
 
@@ -75,17 +77,20 @@ struct StoreMediaFilter {
 
 impl Filter for StoreMediaFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        let found = match found::data_uris(request, self.is_generic) {
+        let mut found = match found::data_uris(request, self.is_generic) {
             Ok(found) => found,
             Err(fault) => return HookResult::fail(fault),
         };
-        let replaced = found.iter().filter(|one| self.is_hosted(one));
+        let is_any_hosted = found.iter().any(|one| self.is_hosted(one));
+        if is_any_hosted && self.remaining_bytes(request, &found) > REMAINING_BYTES_MAX {
+            // Providers take URLs of every kind of media.
+            found.iter_mut().for_each(|one| one.is_hosted = true);
+        }
         let mut sent = found.iter().filter(|one| !self.is_hosted(one));
         if let Some(refused) = sent.find(|one| !one.is_taken_inline) {
             return HookResult::fail(not_available(refused, self.hosting.is_some()));
         }
-        let gone = replaced.map(|one| one.span.len().saturating_sub(URL_BYTES_ESTIMATE));
-        let remaining = request.body.len() - gone.sum::<usize>();
+        let remaining = self.remaining_bytes(request, &found);
         if let Err(fault) = found::check_request_size(request, remaining as u64) {
             return HookResult::fail(fault);
         }
@@ -110,6 +115,13 @@ impl Filter for StoreMediaFilter {
 impl StoreMediaFilter {
     fn is_hosted(&self, found: &FoundDataUri) -> bool {
         found.is_hosted && self.hosting.is_some()
+    }
+
+    /// The size of the request with URLs in the place of what is hosted, in bytes.
+    fn remaining_bytes(&self, request: &RequestView, found: &[FoundDataUri]) -> usize {
+        let replaced = found.iter().filter(|one| self.is_hosted(one));
+        let gone = replaced.map(|one| one.span.len().saturating_sub(URL_BYTES_ESTIMATE));
+        request.body.len() - gone.sum::<usize>()
     }
 
     /// Checks all data URIs before any is stored, then replaces those that are hosted.

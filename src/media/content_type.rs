@@ -189,32 +189,31 @@ impl SniffedContent {
     }
 
     fn image(shown: &'static str) -> Self {
-        Self {
-            image: Some(shown),
-            ..Self::default()
-        }
+        Self::shown(Some(shown), None, None)
     }
 
     fn video(shown: &'static str) -> Self {
-        Self {
-            video: Some(shown),
-            ..Self::default()
-        }
+        Self::shown(None, Some(shown), None)
     }
 
     fn audio(shown: &'static str) -> Self {
-        Self {
-            audio: Some(shown),
-            ..Self::default()
-        }
+        Self::shown(None, None, Some(shown))
     }
 
     /// A container whose tracks decide whether it is a video or audio.
     fn container(video: &'static str, audio: &'static str) -> Self {
+        Self::shown(None, Some(video), Some(audio))
+    }
+
+    fn shown(
+        image: Option<&'static str>,
+        video: Option<&'static str>,
+        audio: Option<&'static str>,
+    ) -> Self {
         Self {
-            image: None,
-            video: Some(video),
-            audio: Some(audio),
+            image,
+            video,
+            audio,
         }
     }
 }

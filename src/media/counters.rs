@@ -20,7 +20,7 @@ pub enum WriteOutcome {
 pub enum RemovalReason {
     /// It is needed no longer, or its write was not completed.
     Expired,
-    /// It has no record.
+    /// Its record names another write, it has none, or it was never completed.
     Leftover,
 }
 

@@ -25,7 +25,10 @@ impl MediaStore {
     /// # Errors
     /// The records or objects are unreachable; the rest remains for the next round.
     pub async fn remove_leftovers(&self) -> Result<usize, MediaStoreError> {
-        let (mut removed, mut failed) = (0, None);
+        let (mut removed, mut failed) = match self.remove_probes(SUPERSEDED_AGE).await {
+            Ok(probes) => (probes, None),
+            Err(error) => (0, Some(error)),
+        };
         for number in 0..=u8::MAX {
             let folder = format!("{number:02x}");
             for (name, found) in self.storage.list(&folder).await? {

@@ -1,12 +1,13 @@
 //! The media store: files of callers under the SHA-256 of their content, for URLs that expire, and for large responses.
 //!
 //! Content is in an object store: a local directory, or a bucket of an S3-compatible server. What is known of it is in
-//! durable records: one for each object ([`RecordKind::MediaObject`]), and one for each caller and content, by which
-//! callers are charged ([`RecordKind::MediaUse`]). The record of an object is
-//! written before its object and removed after it, so that no object is without one. Records decide every race between
-//! gateways, since each change names the version that it replaces; every write of an object has a name of its own, so
-//! that a late removal never hits a later write.
+//! durable records: one for each object ([`RecordKind::MediaObject`]), one for each caller and content, by which
+//! callers are charged ([`RecordKind::MediaUse`]), and one for each copy of an uploaded file
+//! ([`RecordKind::FileCopy`]). The record of an object is written before its object and removed after it, so that no
+//! object is without one. Records decide every race between gateways, since each change names the version that it
+//! replaces; every write of an object has a name of its own, so that a late removal never hits a later write.
 //!
+//! [`RecordKind::FileCopy`]: crate::state::records::RecordKind::FileCopy
 //! [`RecordKind::MediaObject`]: crate::state::records::RecordKind::MediaObject
 //! [`RecordKind::MediaUse`]: crate::state::records::RecordKind::MediaUse
 
@@ -52,6 +53,7 @@ pub use object::StoredObject;
 pub use offload::{off_workers, within};
 pub use properties::MediaProperties;
 pub use reader::ObjectReader;
+pub use response_body::StoreDeadline;
 pub use settings::{BucketSettings, MediaLimits, MediaLocation, MediaSettings};
 pub use shared::{CopyMemoryPermit, SharedMediaState};
 pub use store::MediaStore;

@@ -10,7 +10,8 @@ pub async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Option
     timeout(limit, work).await.ok()
 }
 
-/// The result of `work`, which runs on a thread for blocking work; `None` if it panicked, or the process ends.
+/// The result of `work`, which runs on a thread for blocking work; `None` if the process ends, or `work` panicked in a
+/// build that does not abort then. Release builds abort.
 pub async fn off_workers<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Option<T> {

@@ -26,7 +26,7 @@ pub struct MediaProperties {
 impl MediaProperties {
     /// Reads the properties of a file of a content type that
     /// [`content_type_of`](super::content_type_of) has returned. What is damaged, or has a format that is not read, has
-    /// no properties: neither panics.
+    /// no properties. Nothing may panic here, since release builds abort then.
     ///
     /// Readers loop and allocate as files tell them to. `file` must bound its reads, and they bound both.
     pub fn read(content_type: &str, file: &mut (impl Read + Seek)) -> Self {

@@ -11,6 +11,10 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
+/// The size of the pieces that an object is read in, in bytes. A client that does not read holds one of them. Each piece
+/// of a bucket is a request.
+const PIECE_BYTES: u64 = 256 << 10;
+
 /// Reads a part of an object, piece by piece. A local file stays open, so that its removal does not end the reading.
 pub struct ObjectReader {
     store: Arc<MediaStore>,
@@ -52,7 +56,7 @@ impl ObjectReader {
         if self.next >= self.end {
             return Ok(None);
         }
-        let end = self.end.min(self.next + self.store.storage.piece_bytes());
+        let end = self.end.min(self.next + PIECE_BYTES);
         let piece = self.read(self.next, end).await;
         let piece = piece.inspect_err(|_| self.store.shared.counters.count_read_failure())?;
         self.next = end;

@@ -2,13 +2,17 @@
 
 use super::counters::{RemovalReason, StoredTotals};
 use super::error::MediaStoreError;
-use super::object::{ObjectRecord, ObjectState};
+use super::object::{ObjectRecord, ObjectState, random_write};
 use super::store::MediaStore;
 use crate::state::calendar::unix_ms;
 use crate::state::records::{Record, RecordKind};
+use std::sync::Arc;
+use tokio::task::JoinSet;
 
 /// Records that are read at a time.
 const PAGE: usize = 1000;
+/// Objects that are removed at a time: each takes three requests to the records and the bucket, one after the other.
+const REMOVALS_MAX: usize = 8;
 
 impl MediaStore {
     /// Removes what is due, and returns how many objects that were.
@@ -17,26 +21,47 @@ impl MediaStore {
     ///
     /// # Errors
     /// The records or objects are unreachable; what was not removed remains for the next round.
-    pub async fn remove_expired(&self) -> Result<usize, MediaStoreError> {
+    pub async fn remove_expired(self: &Arc<Self>) -> Result<usize, MediaStoreError> {
         let records = self.state.records();
         let mut total = 0;
         loop {
             let due = records.due(RecordKind::MediaObject, unix_ms(), PAGE);
             let due = due.get().await?;
             let is_last = due.len() < PAGE;
-            let (mut removed, mut failed) = (0, None);
-            for record in due {
-                // One object that cannot be removed does not keep the others.
-                match self.remove(record).await {
-                    Ok(is_removed) => removed += usize::from(is_removed),
-                    Err(error) => failed = Some(error),
-                }
-            }
+            let (removed, failed) = self.remove_all(due).await;
             total += removed;
             match failed {
                 Some(error) => return Err(error),
                 None if is_last || removed == 0 => return Ok(total),
                 None => {}
+            }
+        }
+    }
+
+    /// Removes the objects of these records, and returns how many it removed, and an error if there was one.
+    async fn remove_all(
+        self: &Arc<Self>,
+        mut due: Vec<Record>,
+    ) -> (usize, Option<MediaStoreError>) {
+        // Gateways that do this at the same time begin at different objects.
+        let first = random_write() as usize % due.len().max(1);
+        due.rotate_left(first);
+        let (mut removed, mut failed) = (0, None);
+        let mut removing = JoinSet::new();
+        let mut due = due.into_iter();
+        loop {
+            while removing.len() < REMOVALS_MAX
+                && let Some(record) = due.next()
+            {
+                let store = self.clone();
+                removing.spawn(async move { store.remove(record).await });
+            }
+            // One object that cannot be removed does not keep the others.
+            match removing.join_next().await {
+                Some(Ok(Ok(is_removed))) => removed += usize::from(is_removed),
+                Some(Ok(Err(error))) => failed = Some(error),
+                Some(Err(_)) => {}
+                None => return (removed, failed),
             }
         }
     }

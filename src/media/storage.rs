@@ -89,14 +89,6 @@ impl ObjectStorage {
         }
     }
 
-    /// The size of the pieces that an object is read in, in bytes. Each piece of a bucket is a request.
-    pub fn piece_bytes(&self) -> u64 {
-        match self.place {
-            StoragePlace::Directory(_) => 256 << 10,
-            StoragePlace::Bucket { .. } => 2 << 20,
-        }
-    }
-
     /// The directory of local files.
     pub fn directory(&self) -> Option<&PathBuf> {
         match &self.place {

@@ -7,6 +7,10 @@ use bytes::Bytes;
 use object_store::path::Path;
 use std::fs::{OpenOptions, remove_file};
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, SystemTime};
+
+/// The folder of the objects that checks write.
+const PROBE_FOLDER: &str = "check";
 
 impl MediaStore {
     /// Whether files can be created in the directory, or where it will be created. A bucket is not checked here.
@@ -35,7 +39,7 @@ impl MediaStore {
         found.is_some_and(|found| found.permissions().mode() & 0o077 != 0)
     }
 
-    /// Writes an object to the bucket, and removes it.
+    /// Writes an object to the bucket, lists its folder, and removes the object.
     ///
     /// # Errors
     /// That is not possible.
@@ -43,9 +47,30 @@ impl MediaStore {
         if self.storage.directory().is_some() {
             return Ok(());
         }
-        let probe = Path::from(format!("check/{:016x}", random_write()));
+        let probe = Path::from(format!("{PROBE_FOLDER}/{:016x}", random_write()));
         let content = Bytes::from_static(b"headgate check");
         self.storage.put(&probe, content, "text/plain").await?;
-        self.storage.delete(&probe).await
+        // Leftovers are found by lists.
+        let listed = self.storage.list(PROBE_FOLDER).await;
+        self.storage.delete(&probe).await?;
+        listed.map(drop)
     }
+
+    /// Removes the objects of checks whose process was killed, which are older than `age`, and returns how many.
+    pub(super) async fn remove_probes(&self, age: Duration) -> Result<usize, MediaStoreError> {
+        let mut removed = 0;
+        for (name, found) in self.storage.list(PROBE_FOLDER).await? {
+            let modified = SystemTime::from(found.last_modified);
+            if is_probe(&name) && modified.elapsed().unwrap_or_default() > age {
+                let probe = Path::from(format!("{PROBE_FOLDER}/{name}"));
+                self.storage.delete(&probe).await?;
+                removed += 1;
+            }
+        }
+        Ok(removed)
+    }
+}
+
+fn is_probe(name: &str) -> bool {
+    name.len() == 16 && name.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -3,7 +3,7 @@
 use crate::filter::streamed_reply::{ReplyBodyReader, ReplyPieceFuture, StreamedReply};
 use crate::filter::{FilterAction, LocalReply};
 use crate::journal::{INLINE_BODY_MAX, RecordedBody, RecordedResponse};
-use crate::media::{ContentDigest, MediaStore, MediaStoreError, ObjectReader};
+use crate::media::{ContentDigest, MediaStore, MediaStoreError, ObjectReader, StoreDeadline};
 use crate::protocol::fault::{Fault, FaultKind};
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
@@ -29,18 +29,26 @@ pub(super) struct ResponseBodyStore {
 
 impl ResponseBodyStore {
     /// The response with its body; `None` if the body cannot be kept.
-    pub async fn keep(&self, head: RecordedResponse, body: Bytes) -> Option<RecordedResponse> {
+    pub async fn keep(
+        &self,
+        head: RecordedResponse,
+        body: Bytes,
+        deadline: StoreDeadline,
+    ) -> Option<RecordedResponse> {
         let body = match body.len() <= INLINE_BODY_MAX {
             true => RecordedBody::Inline { bytes: body },
-            false => self.store(body).await?,
+            false => self.store(body, deadline).await?,
         };
         Some(RecordedResponse { body, ..head })
     }
 
-    async fn store(&self, body: Bytes) -> Option<RecordedBody> {
+    async fn store(&self, body: Bytes, deadline: StoreDeadline) -> Option<RecordedBody> {
         let caller = self.caller.as_ref()?;
         let lifetime = self.keep + LIFETIME_MARGIN;
-        match self.media.put_response_body(caller, body, lifetime).await {
+        let put = self
+            .media
+            .put_response_body(caller, body, lifetime, deadline);
+        match put.await {
             Ok(object) => Some(RecordedBody::Stored {
                 sha256: object.digest.to_string(),
                 size: object.size,
@@ -167,7 +175,7 @@ mod tests {
     use super::*;
     use crate::media::{MediaLimits, MediaLocation, MediaSettings};
     use crate::state::memory::MemoryStore;
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     /// Makes all files of a directory empty.
     fn truncate_files(directory: &Path) {
@@ -180,8 +188,16 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn only_a_body_that_was_read_to_its_end_was_delivered() {
+    const HEAD: RecordedResponse = RecordedResponse {
+        status: 200,
+        headers: Vec::new(),
+        body: RecordedBody::Inline {
+            bytes: Bytes::new(),
+        },
+    };
+
+    /// A store in a new directory.
+    fn new_store() -> (PathBuf, ResponseBodyStore) {
         let directory =
             std::env::temp_dir().join(format!("headgate-replay-{}", std::process::id()));
         let settings = MediaSettings {
@@ -196,18 +212,21 @@ mod tests {
         let state = Arc::new(MemoryStore::default());
         let media = Arc::new(MediaStore::new(settings, state, Arc::default()).unwrap());
         let store = ResponseBodyStore {
-            media: media.clone(),
+            media,
             caller: Some("ann".into()),
             request_id: "req_1".into(),
             keep: Duration::from_secs(60),
         };
-        let head = RecordedResponse {
-            status: 200,
-            headers: Vec::new(),
-            body: RecordedBody::default(),
-        };
+        (directory, store)
+    }
+
+    #[tokio::test]
+    async fn only_a_body_that_was_read_to_its_end_was_delivered() {
+        let (directory, store) = new_store();
+        let media = store.media.clone();
         let body = Bytes::from(vec![7; 3_000_000]);
-        let response = store.keep(head, body).await.unwrap();
+        let deadline = StoreDeadline::BEFORE_DELIVERY;
+        let response = store.keep(HEAD, body, deadline).await.unwrap();
         for is_cut in [false, true] {
             let end = ReplayBodyEnd::default();
             let action = replay(&media, response.clone(), &end).await.unwrap();

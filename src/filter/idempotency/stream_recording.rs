@@ -5,6 +5,7 @@ use crate::filter::view::{EventAction, ResponseBodyKind, ResponseView};
 use crate::journal::{
     CreateEnd, CreateJournal, JournalEntry, RecordedBody, RecordedResponse, RecordingMemory,
 };
+use crate::media::StoreDeadline;
 use crate::protocol::sse::SseEvent;
 use bytes::BytesMut;
 
@@ -78,7 +79,10 @@ impl StreamRecording {
         entry.end_after(async move {
             let response = match is_too_large {
                 true => None,
-                false => store.keep(response, events.freeze()).await,
+                false => {
+                    let deadline = StoreDeadline::AFTER_DELIVERY;
+                    store.keep(response, events.freeze(), deadline).await
+                }
             };
             drop(memory);
             CreateEnd::Accepted {

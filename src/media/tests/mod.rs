@@ -5,7 +5,7 @@ mod removal;
 use crate::media::object::{ObjectRecord, ObjectState};
 use crate::media::{
     ContentDigest, ContentInfo, MediaLimits, MediaLocation, MediaSettings, MediaStore,
-    MediaStoreError, StoredTotals,
+    MediaStoreError, StoreDeadline, StoredTotals,
 };
 use crate::state::StateStore;
 use crate::state::calendar::unix_ms;
@@ -235,10 +235,34 @@ async fn a_response_does_not_wait_for_uploads() {
     let turns = store.shared.writes.available_permits() as u32;
     let uploads = store.shared.writes.clone().acquire_many_owned(turns).await;
     let body = Bytes::from_static(b"a response");
-    let stored = store.put_response_body("ann", body, Duration::from_secs(60));
+    let (lifetime, deadline) = (Duration::from_secs(60), StoreDeadline::BEFORE_DELIVERY);
+    let stored = store.put_response_body("ann", body, lifetime, deadline);
     let stored = tokio::time::timeout(Duration::from_secs(5), stored).await;
     assert!(matches!(stored, Ok(Ok(_))));
     drop(uploads);
+}
+
+#[tokio::test]
+async fn a_response_that_nobody_waits_for_is_stored_once_the_store_works_again() {
+    let (directory, _, store) = new_store();
+    let body = Bytes::from_static(b"a response");
+    let lifetime = Duration::from_secs(60);
+    // No directory can be created where a file is.
+    std::fs::write(&directory.0, "").unwrap();
+    let deadline = StoreDeadline::BEFORE_DELIVERY;
+    let refused = store.put_response_body("ann", body.clone(), lifetime, deadline);
+    let refused = tokio::time::timeout(Duration::from_secs(5), refused).await;
+    assert!(matches!(refused, Ok(Err(_))), "its caller waits");
+    let deadline = StoreDeadline {
+        retry_interval: Duration::from_millis(20),
+        ..StoreDeadline::AFTER_DELIVERY
+    };
+    let mut storing = Box::pin(store.put_response_body("ann", body, lifetime, deadline));
+    let early = tokio::time::timeout(Duration::from_millis(100), &mut storing).await;
+    assert!(early.is_err(), "the directory cannot be created");
+    std::fs::remove_file(&directory.0).unwrap();
+    storing.await.unwrap();
+    assert_eq!(directory.files(), 1);
 }
 
 #[tokio::test]

@@ -1,9 +1,18 @@
 //! Tests of removals: races with them leave no URL without a file, and no file is left for ever.
 
 use super::{content, expire, leave_record, new_store, put, read, record_of, store_in};
-use crate::media::ContentDigest;
 use crate::media::object::{ObjectRecord, ObjectState};
+use crate::media::{
+    BucketClient, BucketResponseFuture, BucketSettings, ContentDigest, MediaLimits, MediaLocation,
+    MediaSettings, MediaStore, SharedMediaState,
+};
+use crate::state::StateStore;
 use crate::state::calendar::unix_ms;
+use crate::state::memory::MemoryStore;
+use bytes::Bytes;
+use http::{Method, Request, Response};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
 #[tokio::test]
@@ -15,7 +24,9 @@ async fn files_that_nobody_knows_of_are_removed_when_they_are_old() {
     let day = Duration::from_secs(24 * 60 * 60);
     let minute = Duration::from_secs(60);
     let lost = ContentDigest::of(b"lost").to_string();
-    std::fs::create_dir_all(directory.0.join(&lost[..2])).unwrap();
+    for folder in [&lost[..2], "check"] {
+        std::fs::create_dir_all(directory.0.join(folder)).unwrap();
+    }
     for (name, age, is_removed) in [
         (format!("{key}-00000000000000aa"), day, true),
         (format!("{key}-00000000000000ab"), minute, false),
@@ -33,6 +44,9 @@ async fn files_that_nobody_knows_of_are_removed_when_they_are_old() {
             Duration::from_secs(90 * 60),
             false,
         ),
+        ("../check/00000000000000b0".into(), day, true),
+        ("../check/00000000000000b1".into(), minute, false),
+        ("../check/notes.txt".into(), day, false),
     ] {
         let path = folder.join(name);
         let file = std::fs::File::create(&path).unwrap();
@@ -111,4 +125,69 @@ async fn a_late_removal_does_not_hit_a_later_write() {
     put(&store, &content).await.unwrap();
     let _ = store.storage.delete(&expired.location).await;
     assert!(read(&store, digest).await.is_some());
+}
+
+/// A bucket whose server takes a while for each request, and counts them.
+#[derive(Default)]
+struct SlowBucket {
+    removed: AtomicUsize,
+    open: AtomicUsize,
+    most_open: AtomicUsize,
+}
+
+impl BucketClient for SlowBucket {
+    fn send(&self, request: Request<Bytes>) -> BucketResponseFuture<'_> {
+        assert_eq!(request.method(), Method::DELETE);
+        Box::pin(async {
+            let open = self.open.fetch_add(1, Ordering::SeqCst) + 1;
+            self.most_open.fetch_max(open, Ordering::SeqCst);
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            self.open.fetch_sub(1, Ordering::SeqCst);
+            self.removed.fetch_add(1, Ordering::SeqCst);
+            Ok(Response::builder().status(204).body(Bytes::new()).unwrap())
+        })
+    }
+}
+
+#[tokio::test]
+async fn some_objects_are_removed_at_a_time() {
+    const OBJECTS: usize = 100;
+    let state: Arc<dyn StateStore> = Arc::new(MemoryStore::default());
+    let (shared, bucket) = (
+        Arc::new(SharedMediaState::default()),
+        Arc::new(SlowBucket::default()),
+    );
+    shared.set_client(bucket.clone());
+    let settings = MediaSettings {
+        location: MediaLocation::Bucket(BucketSettings {
+            endpoint: "http://127.0.0.1:9".into(),
+            region: "us-east-1".into(),
+            bucket: "media".into(),
+            prefix: String::new(),
+            has_bucket_in_path: true,
+            access_key_id: "id".into(),
+            secret_access_key: "secret".into(),
+            is_presigned: false,
+        }),
+        ttl: Duration::from_secs(60 * 60),
+        limits: MediaLimits {
+            objects_per_caller: 4,
+            bytes_per_caller: 1,
+            bytes: 1,
+        },
+    };
+    let store = Arc::new(MediaStore::new(settings, state.clone(), shared).unwrap());
+    for number in 0..OBJECTS as u64 {
+        let expired = ObjectRecord {
+            state: ObjectState::Stored,
+            write: number,
+            size: 1,
+            expires_s: unix_ms() / 1000 - 60 * 60,
+        };
+        leave_record(&state, ContentDigest::of(&number.to_be_bytes()), &expired).await;
+    }
+    assert_eq!(store.remove_expired().await.unwrap(), OBJECTS);
+    assert_eq!(bucket.removed.load(Ordering::SeqCst), OBJECTS);
+    let most = bucket.most_open.load(Ordering::SeqCst);
+    assert!((2..=8).contains(&most), "{most} at a time");
 }

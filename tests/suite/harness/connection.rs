@@ -4,6 +4,7 @@ use super::{PATIENCE, Request};
 use serde_json::Value;
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -12,6 +13,8 @@ pub struct Connection<S = TcpStream> {
     stream: S,
     /// Bytes that were read from the socket, but not yet consumed.
     buffer: Vec<u8>,
+    /// How long to wait for the next bytes.
+    patience: Duration,
 }
 
 /// Header fields in the order received.
@@ -62,7 +65,7 @@ impl Connection {
     /// Closes with an RST, like a process that is killed with unread input.
     pub fn reset(self) {
         let socket = socket2::SockRef::from(&self.stream);
-        socket.set_linger(Some(std::time::Duration::ZERO)).unwrap();
+        socket.set_linger(Some(Duration::ZERO)).unwrap();
     }
 }
 
@@ -71,7 +74,13 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
         Self {
             stream,
             buffer: Vec::new(),
+            patience: PATIENCE,
         }
+    }
+
+    /// Waits this long for the next bytes, where a response takes longer than others.
+    pub fn with_patience(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     pub async fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
@@ -195,7 +204,7 @@ impl<S: AsyncRead + AsyncWrite + Unpin> Connection<S> {
     /// Reads available bytes; returns `false` at the end, whether or not it was clean.
     async fn read_more(&mut self) -> bool {
         self.buffer.reserve(64 << 10);
-        let read = timeout(PATIENCE, self.stream.read_buf(&mut self.buffer))
+        let read = timeout(self.patience, self.stream.read_buf(&mut self.buffer))
             .await
             .expect("nothing came, nor did the connection end");
         matches!(read, Ok(count) if count > 0)

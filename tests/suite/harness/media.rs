@@ -2,11 +2,15 @@
 
 use super::images::image_config;
 use super::video::{FAMILY_A, FAMILY_B, video_config};
-use super::{Gateway, Simulator, eventually};
+use super::{Gateway, PATIENCE, Simulator, eventually_within};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use headgate::media::token::MediaToken;
+use headgate::media::{ContentDigest, MEDIA_PATH};
+use headgate::state::calendar::unix_ms;
 use headgate::task::id::{TaskIdKey, TaskIdKeyRing};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 /// The key of `task_keys` in [`video_config`].
 pub const TASK_KEY: &str = "0123456789abcdef0123456789abcdef";
@@ -120,11 +124,30 @@ pub fn create_with(path: &str, model: &str, role: &str, url: &str) -> Value {
 
 /// What the provider downloaded, once there are `count` files.
 pub async fn downloads(simulator: &Simulator, count: usize) -> Vec<Value> {
-    eventually("the downloads of the provider", async || {
+    downloads_within(PATIENCE, simulator, count).await
+}
+
+/// Like [`downloads`], for files that take longer.
+pub async fn downloads_within(
+    patience: Duration,
+    simulator: &Simulator,
+    count: usize,
+) -> Vec<Value> {
+    eventually_within(patience, "the downloads of the provider", async || {
         let all: Vec<Value> = simulator.downloads().await;
         (all.len() >= count).then_some(all)
     })
     .await
+}
+
+/// The path of a URL of a file that is valid for an hour, whether or not the file is stored.
+pub fn path_of_content(content: &[u8], content_type: &str) -> String {
+    let token = MediaToken {
+        digest: ContentDigest::of(content),
+        expires_s: unix_ms() / 1000 + 60 * 60,
+        content_type: content_type.into(),
+    };
+    format!("{MEDIA_PATH}{}", token.seal(&keys()))
 }
 
 /// The path of a URL of the gateway.

@@ -58,8 +58,17 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 ///
 /// # Panics
 /// If it returned nothing within [`PATIENCE`].
-pub async fn eventually<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
-    let until = Instant::now() + PATIENCE;
+pub async fn eventually<T>(what: &str, look: impl AsyncFnMut() -> Option<T>) -> T {
+    eventually_within(PATIENCE, what, look).await
+}
+
+/// Like [`eventually`], for what takes longer.
+pub async fn eventually_within<T>(
+    patience: Duration,
+    what: &str,
+    mut look: impl AsyncFnMut() -> Option<T>,
+) -> T {
+    let until = Instant::now() + patience;
     loop {
         if let Some(found) = look().await {
             return found;

@@ -53,6 +53,91 @@ fn tiff(width: u32, height: u32) -> Vec<u8> {
     file
 }
 
+/// A BigTIFF, which has offsets of 64 bits.
+fn big_tiff(width: u32, height: u32) -> Vec<u8> {
+    let mut file = b"II\x2B\0\x08\0\0\0".to_vec();
+    file.extend(16_u64.to_le_bytes());
+    file.extend(2_u64.to_le_bytes());
+    for (tag, value) in [(0x100_u16, width), (0x101, height)] {
+        file.extend(tag.to_le_bytes());
+        file.extend(4_u16.to_le_bytes());
+        file.extend(1_u64.to_le_bytes());
+        file.extend(u64::from(value).to_le_bytes());
+    }
+    file.extend([0; 8]);
+    file
+}
+
+fn boxed(kind: &[u8; 4], content: &[u8]) -> Vec<u8> {
+    let mut whole = (8 + content.len() as u32).to_be_bytes().to_vec();
+    whole.extend(kind);
+    whole.extend(content);
+    whole
+}
+
+/// The start of a video, and its `moov` box, which is the last one.
+fn parts_of(file: &[u8]) -> (&[u8], &[u8]) {
+    let at = file.windows(4).position(|kind| kind == b"moov").unwrap() - 4;
+    file.split_at(at)
+}
+
+/// A video whose content follows its `moov` box.
+fn moov_first() -> Vec<u8> {
+    let file = video(12.5, 24.0);
+    let (start, movie) = parts_of(&file);
+    let (file_type, content) = start.split_at(24);
+    [file_type, movie, content].concat()
+}
+
+/// A video in fragments, which states the duration of all of them.
+fn fragmented() -> Vec<u8> {
+    let file = video(12.5, 24.0);
+    let (start, movie) = parts_of(&file);
+    let header = boxed(b"mehd", &[[0; 4], 12_500_u32.to_be_bytes()].concat());
+    let track = [1_u32, 1, 0, 0, 0].map(u32::to_be_bytes).concat();
+    let track = boxed(b"trex", &[&[0; 4][..], &track].concat());
+    let extends = boxed(b"mvex", &[header, track].concat());
+    let movie = boxed(b"moov", &[&movie[8..], &extends].concat());
+    let fragment = boxed(b"mfhd", &[0, 0, 0, 0, 0, 0, 0, 1]);
+    let fragment = boxed(b"moof", &fragment);
+    let content = boxed(b"mdat", &[7; 1000]);
+    [start, &movie, &fragment, &content].concat()
+}
+
+/// An ID3v2 tag of `size` bytes after its header.
+fn id3(size: u32) -> Vec<u8> {
+    let mut tag = b"ID3\x04\0\0".to_vec();
+    tag.extend([21, 14, 7, 0].map(|shift| (size >> shift & 0x7F) as u8));
+    tag.extend(b"TIT2\0\0\0\x05\0\0\0gate");
+    tag.resize(10 + size as usize, 0);
+    tag
+}
+
+/// An APE tag without items, with its header.
+fn ape() -> Vec<u8> {
+    let part = |flags: u32| {
+        let mut part = b"APETAGEX".to_vec();
+        part.extend([2000_u32, 32, 0, flags].map(u32::to_le_bytes).concat());
+        part.extend([0; 8]);
+        part
+    };
+    [part(0xA000_0000), part(0x8000_0000)].concat()
+}
+
+/// Sound whose first frame is a Xing header, with counts of frames and bytes.
+fn xing() -> Vec<u8> {
+    let mut file = mp3(2);
+    // Behind the frame's header and the side information of two channels.
+    let header = [
+        &b"Xing\0\0\0\x03"[..],
+        &77_u32.to_be_bytes(),
+        &32_000_u32.to_be_bytes(),
+    ];
+    let header = header.concat();
+    file[36..36 + header.len()].copy_from_slice(&header);
+    file
+}
+
 fn samples() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("video/mp4", video(12.5, 24.0)),
@@ -66,6 +151,12 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
         ("image/jpeg", jpeg(640, 360)),
         ("image/webp", webp(640, 360)),
         ("image/tiff", tiff(640, 360)),
+        ("image/tiff", big_tiff(640, 360)),
+        ("video/mp4", moov_first()),
+        ("video/mp4", fragmented()),
+        ("audio/mpeg", [id3(300), mp3(2)].concat()),
+        ("audio/mpeg", [mp3(2), ape()].concat()),
+        ("audio/mpeg", xing()),
     ]
 }
 

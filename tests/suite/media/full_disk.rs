@@ -11,8 +11,8 @@ use std::process::Command;
 
 /// Mounts the disk, then runs the rest of its arguments.
 const MOUNTED: &str = r#"mount -t tmpfs -o size=4m none "$0" && exec "$@""#;
-/// Limits the size of files to 4 MiB, and has writes fail instead of ending the process.
-const LIMITED: &str = r#"trap '' XFSZ; ulimit -f 4096; exec "$@""#;
+/// Limits the size of files to 4 MiB, in blocks of 512 bytes, and has writes fail instead of ending the process.
+const LIMITED: &str = r#"trap '' XFSZ; ulimit -f 8192; exec "$@""#;
 
 fn may_mount() -> bool {
     let probe = ["-rm", "sh", "-c", "mount -t tmpfs none /mnt"];
@@ -61,7 +61,7 @@ async fn a_full_disk_gives_503_and_nothing_is_sent_or_left() {
             made.status
         );
     }
-    // What failed left no space in use: the last file that fits is stored.
+    // On a disk of 4 MiB this fits only if what failed left no space in use.
     let uri = data_uri("video/mp4", &file("video", 1_500_000, 2));
     let body = create_with(FAMILY_B, "demo-video-b", "reference_video", &uri);
     let made = gateway

@@ -22,7 +22,7 @@ fn ask_for(body: &Value) -> Request {
 }
 
 /// A whole response of a provider.
-fn answer_with(body: &str) -> String {
+fn response_with(body: &str) -> String {
     let length = body.len();
     format!(
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
@@ -76,11 +76,11 @@ async fn everything_but_the_images_stays_byte_for_byte() {
     let rest = format!(
         r#" "usage" : {{"total_tokens":3, "input_tokens":1,"output_tokens":2,"input_tokens_details":{details},"output_tokens_details":{details} }},"size":"1024x1024", "created":1767225600, "note":"\u00e4\/" }}"#
     );
-    let answer = format!(
+    let response = format!(
         r#"{{ "data" : [ {{"revised_prompt":"a \"gate\"", "b64_json":"{}"}} , {{"b64_json":"{png}","x" : null}}],{rest}"#,
         png.replace('/', r"\/"),
     );
-    let provider = ScriptedProvider::answering(answer_with(&answer)).await;
+    let provider = ScriptedProvider::answering(response_with(&response)).await;
     let mut config = public_images(&simulator, "", json!({}));
     config["channels"]["images"]["base_url"] = json!(provider.url());
     let gateway = Gateway::start(&config).await;
@@ -114,8 +114,8 @@ async fn an_image_that_cannot_be_stored_is_delivered_as_base64() {
         (format!(r#"[{good},{{"b64_json":"aGVsbG8="}}]"#), true),
         (format!(r#"[{good},{{"b64_json":"{png}A"}}]"#), true),
     ] {
-        let answer = answer_with(&format!(r#"{{"data":{data}}}"#));
-        let provider = ScriptedProvider::answering(answer).await;
+        let response = response_with(&format!(r#"{{"data":{data}}}"#));
+        let provider = ScriptedProvider::answering(response).await;
         let mut config = public_images(&simulator, "", json!({}));
         config["channels"]["images"]["base_url"] = json!(provider.url());
         if !store_works {
@@ -172,7 +172,7 @@ fn without_media_route(simulator: &Simulator) -> Value {
 }
 
 #[tokio::test]
-async fn a_replay_has_the_urls_of_the_first_answer() {
+async fn a_replay_has_the_urls_of_the_first_response() {
     let simulator = Simulator::start().await;
     let mut config = public_images(&simulator, "", json!({}));
     let steps = config["routes"][0]["request"].as_array_mut().unwrap();

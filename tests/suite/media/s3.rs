@@ -180,8 +180,12 @@ async fn mistakes_in_the_settings_of_a_bucket_are_errors() {
         let file = folder.write("routes.yaml", format!("{config:#}"));
         let mut check = Process::spawn(&["check", file.to_str().unwrap()]);
         let code = eventually("the end of the check", async || check.ended()).await;
-        let printed = check.stderr.all().join("\n");
-        assert!(!code.success() && printed.contains(reason), "{printed}");
+        assert!(!code.success(), "{reason}");
+        let printed = eventually(reason, async || {
+            let lines = check.stderr.all().join("\n");
+            lines.contains(reason).then_some(lines)
+        });
+        let printed = printed.await;
         assert!(!printed.contains("the-secret-key"), "{printed}");
     }
 }

@@ -65,10 +65,14 @@ async fn ranges_and_conditions_are_honoured() {
         ),
         ("bytes=700000-", 416, &[][..], "bytes */700000"),
     ] {
-        let answer = get(&gateway, &path, &[("Range", range)]).await;
-        assert_eq!(answer.status, status, "{range}");
-        assert!(answer.body == part, "{range}: {} bytes", answer.body.len());
-        assert_eq!(answer.headers.get("content-range"), Some(content_range));
+        let response = get(&gateway, &path, &[("Range", range)]).await;
+        assert_eq!(response.status, status, "{range}");
+        assert!(
+            response.body == part,
+            "{range}: {} bytes",
+            response.body.len()
+        );
+        assert_eq!(response.headers.get("content-range"), Some(content_range));
     }
     let several = get(&gateway, &path, &[("Range", "bytes=0-1,5-6")]).await;
     assert_eq!((several.status, several.body.len()), (200, 700_000));
@@ -104,15 +108,15 @@ async fn documents_are_never_shown_by_browsers() {
         &data_uri("text/plain", content),
     )
     .await;
-    let answer = get(&gateway, &path, &[]).await;
-    assert_eq!(answer.body, content);
+    let response = get(&gateway, &path, &[]).await;
+    assert_eq!(response.body, content);
     for (name, value) in [
         ("content-type", "text/plain"),
         ("x-content-type-options", "nosniff"),
         ("content-disposition", "attachment"),
         ("content-security-policy", "default-src 'none'; sandbox"),
     ] {
-        assert_eq!(answer.headers.get(name), Some(value), "{name}");
+        assert_eq!(response.headers.get(name), Some(value), "{name}");
     }
 }
 
