@@ -83,8 +83,8 @@ async fn redrive_one(records: &CallbackRecords, id: &str) -> Result<AppResponse,
         RedriveOutcome::Redriven => {
             return Ok(AppResponse::json(StatusCode::OK, &json!({"redriven": 1})));
         }
-        RedriveOutcome::Unknown => (StatusCode::NOT_FOUND, "no dead letter has this id"),
-        RedriveOutcome::WithoutBody => (
+        RedriveOutcome::NotFound => (StatusCode::NOT_FOUND, "no dead letter has this id"),
+        RedriveOutcome::NoBody => (
             StatusCode::CONFLICT,
             "the event has no body, since its status was too large or unreadable; have the caller query the task",
         ),

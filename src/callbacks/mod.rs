@@ -8,7 +8,6 @@ mod blocked_channels;
 mod counters;
 mod deliver;
 mod delivery;
-mod in_flight;
 mod next_due;
 mod poll_turns;
 mod query;
@@ -22,6 +21,7 @@ mod subscription;
 #[cfg(test)]
 mod tests;
 mod token;
+mod work_limiter;
 mod worker;
 
 pub use counters::{CallbackCounters, DeliveryOutcome, DeliveryTotals};

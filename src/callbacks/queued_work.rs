@@ -15,19 +15,19 @@ use tokio::task::JoinSet;
 const AT_ONCE: usize = 128;
 
 /// Keys of tasks that have ended; those that are left go back when it is dropped.
-struct TakenKeys<'a> {
+struct EndedTaskKeys<'a> {
     ended: &'a EndedTasks,
     left: HashSet<Arc<str>>,
 }
 
-impl Drop for TakenKeys<'_> {
+impl Drop for EndedTaskKeys<'_> {
     fn drop(&mut self) {
         self.ended.put_back(self.left.drain());
     }
 }
 
 /// Does the work in the queue. Returns whether all of it is done; what failed stays in the queue.
-pub(super) async fn take_queued(queue: &Arc<CallbackQueue>, records: &CallbackRecords) -> bool {
+pub(super) async fn do_queued_work(queue: &Arc<CallbackQueue>, records: &CallbackRecords) -> bool {
     loop {
         let works = queue.first(AT_ONCE);
         if works.is_empty() {
@@ -59,7 +59,7 @@ async fn do_queued(
         QueuedWork::Bind { nonce, id, task } => match records.bind(nonce, id, task).await? {
             BindResult::Bound { is_hinted: true } => queue.wake(),
             BindResult::Bound { is_hinted: false } => {}
-            BindResult::Gone => queue.count_bound_too_late(id),
+            BindResult::NoSubscription => queue.count_bound_too_late(id),
         },
     }
     queue.done(work);
@@ -67,12 +67,12 @@ async fn do_queued(
 }
 
 /// Makes the subscriptions due whose tasks are known to have ended. Returns whether all are; those that failed stay.
-pub(super) async fn take_ended(
+pub(super) async fn note_ended_tasks(
     ended: &EndedTasks,
     queue: &CallbackQueue,
     records: &CallbackRecords,
 ) -> bool {
-    let mut taken = TakenKeys {
+    let mut taken = EndedTaskKeys {
         left: ended.take().into_iter().collect(),
         ended,
     };
@@ -80,7 +80,8 @@ pub(super) async fn take_ended(
         let mut running = JoinSet::new();
         for key in taken.left.iter().take(AT_ONCE).cloned() {
             let records = records.clone();
-            running.spawn(async move { records.ended(&key).await.map(|noted| (key, noted)) });
+            running
+                .spawn(async move { records.note_task_end(&key).await.map(|noted| (key, noted)) });
         }
         let mut is_failed = false;
         let mut is_noted = false;

@@ -45,9 +45,9 @@ pub(super) struct StoredRecord<V> {
 pub enum RedriveOutcome {
     Redriven,
     /// There is no dead letter with this id.
-    Unknown,
+    NotFound,
     /// It has nothing that could be sent.
-    WithoutBody,
+    NoBody,
     /// Too many events of the caller wait for their delivery.
     NoRoom,
 }
@@ -191,10 +191,10 @@ impl CallbackRecords {
     pub async fn redrive(&self, id: &str) -> Result<RedriveOutcome, StoreUnavailable> {
         let dead = self.read::<Delivery>(RecordKind::DeadLetter, id).await?;
         let Some(dead) = dead else {
-            return Ok(RedriveOutcome::Unknown);
+            return Ok(RedriveOutcome::NotFound);
         };
         if dead.value.body.is_empty() {
-            return Ok(RedriveOutcome::WithoutBody);
+            return Ok(RedriveOutcome::NoBody);
         }
         let again = Delivery {
             attempts: 0,

@@ -2,9 +2,9 @@
 
 use super::counters::DeliveryOutcome;
 use super::delivery::{Delivery, DeliveryPhase};
-use super::in_flight::{WorkInFlight, WorkPermit};
 use super::records::{CallbackRecords, DueRecords, StoredRecord};
 use super::subscription::Subscription;
+use super::work_limiter::{WorkLimiter, WorkPermit};
 use super::worker::{CallbackContext, CallbackWorker, LEASE_MS, SearchResult, report_failure};
 use crate::state::StoreUnavailable;
 use crate::state::calendar::unix_ms;
@@ -148,7 +148,7 @@ impl CallbackWorker {
         Ok(())
     }
 
-    fn postponed_until(&self, work: &WorkInFlight, key: &str, owner: &Arc<str>) -> u64 {
+    fn postponed_until(&self, work: &WorkLimiter, key: &str, owner: &Arc<str>) -> u64 {
         work.postponed_until(key, owner, unix_ms(), (self.random)())
     }
 }

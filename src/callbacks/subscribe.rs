@@ -31,7 +31,7 @@ pub struct NewSubscription<'a> {
     pub signed_only: bool,
     pub format: StatusFormat,
     /// Whether the provider will send callbacks.
-    pub called_back: bool,
+    pub expects_callbacks: bool,
     /// The longest time that the create may take.
     pub create_within: Duration,
     /// Unix milliseconds from which the task is not polled.
@@ -51,11 +51,11 @@ pub enum SubscriptionRefusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BindResult {
     Bound {
-        /// Whether a callback came before.
+        /// Whether the provider has called back before.
         is_hinted: bool,
     },
     /// The subscription has expired or was removed.
-    Gone,
+    NoSubscription,
 }
 
 /// What became of a callback from a provider.
@@ -86,7 +86,7 @@ impl CallbackRecords {
             format: new.format,
             task: None,
             state: TaskState::Queued,
-            called_back: new.called_back,
+            expects_callbacks: new.expects_callbacks,
             hints: 0,
             hints_settled: 0,
             hints_queried: 0,
@@ -135,7 +135,7 @@ impl CallbackRecords {
             true
         });
         let Some(bound) = bound.await? else {
-            return Ok(BindResult::Gone);
+            return Ok(BindResult::NoSubscription);
         };
         let result = BindResult::Bound {
             is_hinted: bound.value.is_hinted(),
@@ -177,7 +177,7 @@ impl CallbackRecords {
     ///
     /// # Errors
     /// The store is unreachable.
-    pub async fn called_back(
+    pub async fn note_callback(
         &self,
         token: &CallbackToken,
     ) -> Result<CallbackAcceptance, StoreUnavailable> {
@@ -204,7 +204,7 @@ impl CallbackRecords {
     }
 
     /// Notes that the task with this key has ended. Returns whether its subscription became due by this.
-    pub(super) async fn ended(&self, task_key: &str) -> Result<bool, StoreUnavailable> {
+    pub(super) async fn note_task_end(&self, task_key: &str) -> Result<bool, StoreUnavailable> {
         let kind = RecordKind::Subscription;
         let Some(record) = self.store().get(kind, task_key).get().await? else {
             return Ok(false);

@@ -54,8 +54,8 @@ pub struct Subscription {
     /// The last known state.
     pub state: TaskState,
     /// Whether the provider sends callbacks for the task.
-    pub called_back: bool,
-    /// How often a callback came, or the task was known to have ended.
+    pub expects_callbacks: bool,
+    /// How often the provider called back, or the task was known to have ended.
     #[serde(default)]
     pub hints: u32,
     /// How many of these a query that began later has settled.
@@ -146,7 +146,7 @@ impl Subscription {
         if self.url.is_none() || now_ms >= self.polled_until_ms {
             return None;
         }
-        let wait = match (self.called_back, self.polls) {
+        let wait = match (self.expects_callbacks, self.polls) {
             (true, 0) => QUIET_MS,
             (true, polls) => poll_interval_ms(polls - 1),
             (false, polls) => poll_interval_ms(polls),
@@ -179,7 +179,7 @@ mod tests {
             format: StatusFormat::Generic,
             task: Some("task_x".into()),
             state: TaskState::Queued,
-            called_back: true,
+            expects_callbacks: true,
             hints: 0,
             hints_settled: 0,
             hints_queried: 0,
@@ -203,7 +203,7 @@ mod tests {
         ];
         assert_eq!(waits, expected);
         let mut polled = Subscription {
-            called_back: false,
+            expects_callbacks: false,
             ..subscription()
         };
         assert_eq!(polled.next_query_ms(0), Some(15_000));

@@ -4,7 +4,7 @@ use super::counters::DeliveryOutcome;
 use super::deliver::{OrderDecision, order_of};
 use super::delivery::{Delivery, DeliveryPhase};
 use super::queue::CallbackQueue;
-use super::queued_work::{take_ended, take_queued};
+use super::queued_work::{do_queued_work, note_ended_tasks};
 use super::records::{CallbackRecords, RedriveOutcome, StoredRecord};
 use super::subscribe::{BindResult, NewSubscription, SubscriptionRefusal};
 use super::subscription::StatusFormat;
@@ -37,7 +37,7 @@ async fn subscribed(
         url,
         signed_only: false,
         format: StatusFormat::Generic,
-        called_back: true,
+        expects_callbacks: true,
         create_within: Duration::from_secs(60),
         polled_until_ms: u64::MAX,
     };
@@ -148,7 +148,7 @@ async fn a_dead_letter_is_counted_apart_and_can_be_redriven() {
     assert_eq!((totals.pending, totals.dead, totals.oldest_ms), (0, 1, 0));
     assert_eq!(records.dead_letters("", 10).await.unwrap().len(), 1);
     let redriven = records.redrive("evt_other").await.unwrap();
-    assert_eq!(redriven, RedriveOutcome::Unknown);
+    assert_eq!(redriven, RedriveOutcome::NotFound);
     let redriven = records.redrive(&dead.key).await.unwrap();
     assert_eq!(redriven, RedriveOutcome::Redriven);
     let totals = records.totals().await.unwrap();
@@ -162,7 +162,7 @@ async fn a_dead_letter_is_counted_apart_and_can_be_redriven() {
         .await
         .unwrap();
     let redriven = records.redrive("evt_0").await.unwrap();
-    assert_eq!(redriven, RedriveOutcome::WithoutBody);
+    assert_eq!(redriven, RedriveOutcome::NoBody);
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn a_task_that_has_ended_leaves_one_record_about_its_subscription() {
     let ended = EndedTasks::default();
     ended.put_back([task_key(&task())].into_iter());
     let queue = CallbackQueue::default();
-    assert!(take_ended(&ended, &queue, &records).await);
+    assert!(note_ended_tasks(&ended, &queue, &records).await);
     assert_eq!(count().await, 1);
     let subscription = records.subscription(&nonce).await.unwrap().unwrap();
     assert!(subscription.value.is_hinted());
@@ -192,10 +192,10 @@ async fn a_task_whose_subscription_is_gone_is_counted_as_lost() {
     let nonce = subscribed(&records, None).await.unwrap();
     records.unsubscribe(&nonce).await.unwrap();
     let bound = records.bind(&nonce, "task_x", &task()).await.unwrap();
-    assert_eq!(bound, BindResult::Gone);
+    assert_eq!(bound, BindResult::NoSubscription);
     let queue = Arc::new(CallbackQueue::default());
     queue.bind_later(nonce, "task_x".into(), task());
-    assert!(take_queued(&queue, &records).await);
+    assert!(do_queued_work(&queue, &records).await);
     assert_eq!(queue.counters().of(DeliveryOutcome::Lost), 1);
 }
 
@@ -207,14 +207,14 @@ async fn work_stays_in_the_queue_until_it_is_done() {
     queue.bind_later(nonce.clone(), "task_x".into(), task());
     let unreachable: Arc<dyn StateStore> = Arc::new(MemoryStore::fallback_for("sqlite"));
     let unreachable = CallbackRecords::new(unreachable);
-    assert!(!take_queued(&queue, &unreachable).await);
+    assert!(!do_queued_work(&queue, &unreachable).await);
     assert_eq!(queue.first(2).len(), 1, "after a failure");
-    let mut stopped = Box::pin(take_queued(&queue, &records));
+    let mut stopped = Box::pin(do_queued_work(&queue, &records));
     let mut context = Context::from_waker(Waker::noop());
     assert!(stopped.as_mut().poll(&mut context).is_pending());
     drop(stopped);
     assert_eq!(queue.first(2).len(), 1, "after a stop in the middle");
-    assert!(take_queued(&queue, &records).await);
+    assert!(do_queued_work(&queue, &records).await);
     assert!(queue.first(2).is_empty());
     let bound = records.subscription(&nonce).await.unwrap().unwrap();
     assert_eq!(bound.value.task.as_deref(), Some("task_x"));

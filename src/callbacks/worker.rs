@@ -4,13 +4,13 @@
 //! another one takes over when the record is due again. Queries and deliveries are searched for independently.
 
 use super::blocked_channels::BlockedChannels;
-use super::in_flight::{WorkInFlight, WorkLimits};
 use super::next_due::NextDue;
 use super::poll_turns::PollTurns;
 use super::queue::CallbackQueue;
-use super::queued_work::{take_ended, take_queued};
+use super::queued_work::{do_queued_work, note_ended_tasks};
 use super::records::CallbackRecords;
 use super::sender::DeliveryClient;
+use super::work_limiter::{WorkLimiter, WorkLimits};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
@@ -76,11 +76,11 @@ pub struct CallbackWorker {
     pub(super) queue: Arc<CallbackQueue>,
     /// Random numbers from 0 to 1.
     pub(super) random: fn() -> f64,
-    pub(super) queries: Arc<WorkInFlight>,
-    pub(super) polls: Arc<WorkInFlight>,
+    pub(super) queries: Arc<WorkLimiter>,
+    pub(super) polls: Arc<WorkLimiter>,
     pub(super) poll_turns: PollTurns,
     pub(super) blocked_channels: BlockedChannels,
-    pub(super) attempts: Arc<WorkInFlight>,
+    pub(super) attempts: Arc<WorkLimiter>,
     pub(super) next_query: NextDue,
     pub(super) next_attempt: NextDue,
 }
@@ -108,11 +108,11 @@ impl CallbackWorker {
             sender,
             queue,
             random,
-            queries: Arc::new(WorkInFlight::new(QUERIES)),
-            polls: Arc::new(WorkInFlight::new(POLLS)),
+            queries: Arc::new(WorkLimiter::new(QUERIES)),
+            polls: Arc::new(WorkLimiter::new(POLLS)),
             poll_turns: PollTurns::default(),
             blocked_channels: BlockedChannels::default(),
-            attempts: Arc::new(WorkInFlight::new(ATTEMPTS)),
+            attempts: Arc::new(WorkLimiter::new(ATTEMPTS)),
             next_query: NextDue::default(),
             next_attempt: NextDue::default(),
         }
@@ -149,10 +149,10 @@ impl CallbackWorker {
     }
 
     async fn finish_queue(&self, ended: &EndedTasks, records: &CallbackRecords) {
-        while !take_queued(&self.queue, records).await {
+        while !do_queued_work(&self.queue, records).await {
             sleep(FINISH_INTERVAL).await;
         }
-        while !take_ended(ended, &self.queue, records).await {
+        while !note_ended_tasks(ended, &self.queue, records).await {
             sleep(FINISH_INTERVAL).await;
         }
     }
@@ -171,8 +171,8 @@ impl CallbackWorker {
             let polls = current.polls.clone();
             drop(current);
             let (is_queue_done, are_ended_noted) = tokio::join!(
-                take_queued(&self.queue, &records),
-                take_ended(polls.ended_tasks(), &self.queue, &records),
+                do_queued_work(&self.queue, &records),
+                note_ended_tasks(polls.ended_tasks(), &self.queue, &records),
             );
             drop(records);
             match is_queue_done && are_ended_noted {

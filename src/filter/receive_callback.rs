@@ -77,7 +77,7 @@ impl ReceiveCallbackFilter {
         let token =
             keys.and_then(|keys| CallbackToken::open(keys, request.param(PARAMETER)?, unix_ms()));
         let acceptance = match &token {
-            Some(token) => self.records.called_back(token).await.map_err(|error| {
+            Some(token) => self.records.note_callback(token).await.map_err(|error| {
                 Fault::new(
                     FaultKind::Overloaded,
                     "the callback could not be stored; send it again",

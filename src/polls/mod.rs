@@ -224,9 +224,9 @@ impl TaskStatusFetcher {
     }
 
     /// Caches the result of a query, and stores the final status of a task for other gateways.
-    fn store(&self, key: &Arc<str>, state: &dyn StateStore, came: QueryResult) -> QueryResult {
-        let new = came.as_ref().ok().cloned();
-        let cached = self.statuses().record(key, came, Instant::now());
+    fn store(&self, key: &Arc<str>, state: &dyn StateStore, reported: QueryResult) -> QueryResult {
+        let new = reported.as_ref().ok().cloned();
+        let cached = self.statuses().record(key, reported, Instant::now());
         if let (Ok(cached), Some(new)) = (&cached, new)
             && Arc::ptr_eq(cached, &new)
             && cached.state.is_terminal()

@@ -54,11 +54,11 @@ impl StatusCache {
     pub fn record(
         &mut self,
         key: &Arc<str>,
-        came: QueryResult,
+        reported: QueryResult,
         queried_at: Instant,
     ) -> QueryResult {
         let known = self.last(key);
-        let (report, error) = match (known, came) {
+        let (report, error) = match (known, reported) {
             (Some(known), Ok(new)) if new.state.after(known.state) != new.state => {
                 (Some(known), None)
             }
@@ -69,7 +69,7 @@ impl StatusCache {
         let holds = match (&error, &report) {
             (Some(error), _) => Err(error.clone()),
             (None, Some(report)) => Ok(report.clone()),
-            (None, None) => unreachable!("either came"),
+            (None, None) => unreachable!("either a report or an error"),
         };
         let report = report.filter(|report| report.response.body().len() <= REPORT_BYTES_MAX);
         let entry = CachedStatus {

@@ -140,7 +140,7 @@ impl CallbacksFilter {
             url: requested.map(|RequestedCallback(url)| url.as_str()),
             signed_only: self.mode == CallbackMode::SignedOnly,
             format: self.format,
-            called_back,
+            expects_callbacks: called_back,
             create_within: self.timeouts.over(channel.timeouts).total,
             polled_until_ms: now_ms + expires_after(request) * 1_000 + MARGIN_MS,
         };
@@ -182,7 +182,7 @@ impl CallbacksFilter {
         match self.records.bind(&nonce, id, &task).await {
             Ok(BindResult::Bound { is_hinted: true }) => self.queue.wake(),
             Ok(BindResult::Bound { is_hinted: false }) => {}
-            Ok(BindResult::Gone) => self.queue.count_bound_too_late(id),
+            Ok(BindResult::NoSubscription) => self.queue.count_bound_too_late(id),
             Err(unavailable) => {
                 tracing::warn!(
                     id = &*request.id,

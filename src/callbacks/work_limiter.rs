@@ -1,5 +1,5 @@
 //! Limits concurrent work by key and by caller, so that a slow receiver, a slow channel, or a caller with much work
-//! delays only its own work. Work that finds no place gets a time at which one is expected to be free.
+//! delays only its own work. Work that gets no permit gets a time at which one is expected to be free.
 
 use crate::state::calendar::whole_ms;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const IDLE_KEYS_MAX: usize = 10_000;
 #[derive(Clone, Copy, Debug)]
 pub struct WorkLimits {
     pub total: usize,
-    /// Further places for keys and callers without any work in flight.
+    /// Further permits for keys and callers without any work in flight.
     pub reserved: usize,
     pub of_key: usize,
     pub of_owner: usize,
@@ -27,7 +27,7 @@ pub struct WorkLimits {
 }
 
 /// Counts of work in flight.
-pub struct WorkInFlight {
+pub struct WorkLimiter {
     limits: WorkLimits,
     table: Mutex<WorkTable>,
 }
@@ -50,15 +50,15 @@ struct WorkPace {
     next_ms: u64,
 }
 
-/// A place for one piece of work; dropping it frees the place.
+/// A permit for one piece of work, which ends when it is dropped.
 pub struct WorkPermit {
-    work: Arc<WorkInFlight>,
+    work: Arc<WorkLimiter>,
     key: Arc<str>,
     owner: Arc<str>,
     began: Instant,
 }
 
-impl WorkInFlight {
+impl WorkLimiter {
     pub fn new(limits: WorkLimits) -> Self {
         Self {
             limits,
@@ -66,7 +66,7 @@ impl WorkInFlight {
         }
     }
 
-    /// A place for work of `owner` on `key`; `None` if there is none free.
+    /// A permit for work of `owner` on `key`; `None` if there is none free.
     pub fn begin(self: &Arc<Self>, key: &str, owner: &Arc<str>) -> Option<WorkPermit> {
         let mut table = self.lock();
         let key: Arc<str> = key.into();
@@ -99,15 +99,15 @@ impl WorkInFlight {
         })
     }
 
-    /// When work of `owner` on `key` that found no place is to be tried again, in Unix milliseconds: one after the other,
-    /// as fast as the work of the key, or of the caller if it has taken all its places, has ended so far. `random` is from
+    /// When work of `owner` on `key` that got no permit is to be tried again, in Unix milliseconds: one after the other,
+    /// as fast as the work of the key, or of the caller if it has all its permits, has ended so far. `random` is from
     /// 0 to 1.
     pub fn postponed_until(&self, key: &str, owner: &Arc<str>, now_ms: u64, random: f64) -> u64 {
         let mut table = self.lock();
         table.forget_idle(now_ms);
         let of_owner = table.of_owner.get(owner).map_or(0, |pace| pace.in_flight);
         let is_owner_full = of_owner >= self.limits.of_owner || table.total >= self.limits.total;
-        let (pace, places) = match is_owner_full {
+        let (pace, permits) = match is_owner_full {
             true => (
                 table.of_owner.entry(owner.clone()).or_default(),
                 self.limits.of_owner,
@@ -117,7 +117,7 @@ impl WorkInFlight {
                 self.limits.of_owner_on_key,
             ),
         };
-        pace.postponed_until(places as u64, now_ms, random)
+        pace.postponed_until(permits as u64, now_ms, random)
     }
 
     /// Whether nothing is in flight.
@@ -141,13 +141,13 @@ impl WorkTable {
 }
 
 impl WorkPace {
-    fn postponed_until(&mut self, places: u64, now_ms: u64, random: f64) -> u64 {
+    fn postponed_until(&mut self, permits: u64, now_ms: u64, random: f64) -> u64 {
         let took_ms = match self.took_ms {
             0 => DEFAULT_MS,
             took_ms => took_ms,
         };
         let until_ms = self.next_ms.max(now_ms + POSTPONED_MS_MIN);
-        self.next_ms = until_ms + took_ms.div_ceil(places.max(1));
+        self.next_ms = until_ms + took_ms.div_ceil(permits.max(1));
         let latest_ms = now_ms + POSTPONED_MS_MAX;
         if until_ms < latest_ms {
             return until_ms;
@@ -195,8 +195,8 @@ fn end_work(paces: &mut HashMap<Arc<str>, WorkPace>, name: &str, took_ms: u64) {
 mod tests {
     use super::*;
 
-    fn work() -> Arc<WorkInFlight> {
-        Arc::new(WorkInFlight::new(WorkLimits {
+    fn work() -> Arc<WorkLimiter> {
+        Arc::new(WorkLimiter::new(WorkLimits {
             total: 6,
             reserved: 2,
             of_key: 4,
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn no_key_and_no_caller_takes_the_places_of_others() {
+    fn no_key_and_no_caller_takes_the_permits_of_others() {
         let work = work();
         let (ann, bob, cy) = (owner("ann"), owner("bob"), owner("cy"));
         let mut held: Vec<_> = (0..3).map(|_| work.begin("a", &ann).unwrap()).collect();
@@ -238,7 +238,7 @@ mod tests {
         assert_eq!(until("b", 0.0), 1_000);
         let last = (0..10_000).map(|n| until("a", f64::from(n % 10) / 10.0));
         assert!(last.max() <= Some(POSTPONED_MS_MAX));
-        // A caller that has taken all its places: its keys wait for each other.
+        // A caller that has all its permits: its keys wait for each other.
         let held: Vec<_> = ["a", "b", "c", "d", "e"]
             .map(|key| work.begin(key, &ann).unwrap())
             .into();
