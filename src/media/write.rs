@@ -66,7 +66,7 @@ impl MediaStore {
     ) -> Result<(), MediaStoreError> {
         self.storage.prepare().await?;
         let part_bytes = self.storage.part_bytes();
-        let mut parts = parts(pieces, part_bytes);
+        let mut parts = parts(pieces, part_bytes, content.size);
         if content.size <= part_bytes as u64 {
             let whole = parts.recv().await.unwrap_or_default();
             if whole.len() as u64 != content.size {
@@ -148,18 +148,26 @@ impl MediaStore {
     }
 }
 
-/// Joins pieces to parts of the same size, off the worker threads: pieces may be decoded as they are read.
+/// Joins pieces to parts of the same size, off the worker threads: pieces may be decoded as they are read. `size` is that
+/// of all pieces together.
 fn parts(
     pieces: impl Iterator<Item = Bytes> + Send + 'static,
     part_bytes: usize,
+    size: u64,
 ) -> mpsc::Receiver<Bytes> {
     let (sender, receiver) = mpsc::channel(1);
     spawn_blocking(move || {
         let mut part = BytesMut::new();
+        let mut left = usize::try_from(size).unwrap_or(usize::MAX);
         for mut piece in pieces {
             while !piece.is_empty() {
-                let wanted = part_bytes - part.len();
-                part.extend_from_slice(&piece.split_to(wanted.min(piece.len())));
+                if part.is_empty() {
+                    // At once: growing step by step takes up to twice as much.
+                    part = BytesMut::with_capacity(part_bytes.min(left));
+                }
+                let wanted = (part_bytes - part.len()).min(piece.len());
+                part.extend_from_slice(&piece.split_to(wanted));
+                left = left.saturating_sub(wanted);
                 if part.len() == part_bytes && sender.blocking_send(part.split().freeze()).is_err()
                 {
                     return;
