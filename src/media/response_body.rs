@@ -65,7 +65,12 @@ impl MediaStore {
                 Err(_) => MediaStoreError::Busy,
             };
             let is_last = began.elapsed() + deadline.retry_interval >= deadline.max_wait;
-            if is_last || matches!(error, MediaStoreError::OwnerFull) {
+            // A quota and a directory that cannot be made are not mended by waiting.
+            let is_final = matches!(
+                error,
+                MediaStoreError::OwnerFull | MediaStoreError::Files(_)
+            );
+            if is_last || is_final {
                 return Err(error);
             }
             sleep(deadline.retry_interval).await;

@@ -11,6 +11,8 @@ use tokio::task::spawn_blocking;
 
 /// Bytes per write: each write moves to a blocking thread and back.
 const BATCH: usize = 1 << 20;
+/// Room for the last piece of a batch, as large as connections deliver them.
+const PIECE_ROOM: usize = 64 << 10;
 
 /// A body that is being written to a file.
 pub struct BodySpool {
@@ -44,6 +46,10 @@ impl BodySpool {
     pub async fn push(&mut self, piece: Bytes) -> io::Result<()> {
         if self.batch.is_empty() && piece.len() >= BATCH {
             return self.write(piece).await;
+        }
+        if self.batch.is_empty() {
+            // At once: growing step by step takes up to twice as much.
+            self.batch = BytesMut::with_capacity(BATCH + PIECE_ROOM);
         }
         self.batch.extend_from_slice(&piece);
         match self.batch.len() >= BATCH {
