@@ -69,8 +69,9 @@ impl ObjectReader {
             OpenObject::Remote => self.store.storage.get(&self.location, start, end).await?,
             OpenObject::File(file) => {
                 let file = file.clone();
+                // On this thread, since the allocator keeps what blocking threads allocate and others free.
+                let mut piece = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
                 let read = move || {
-                    let mut piece = vec![0; usize::try_from(size).unwrap_or(usize::MAX)];
                     file.read_exact_at(&mut piece, start)?;
                     Ok(piece)
                 };

@@ -89,10 +89,13 @@ impl BodySpool {
                 None => nameless_file(&folder)?,
             };
             file.write_all(&bytes)?;
-            Ok(file)
+            // The batch is dropped where it was allocated: across threads the allocator returns memory late.
+            Ok((file, bytes))
         };
-        let written: io::Result<File> = spawn_blocking(write).await.map_err(io::Error::other)?;
-        self.file = Some(written?);
+        let written: io::Result<(File, Bytes)> =
+            spawn_blocking(write).await.map_err(io::Error::other)?;
+        let (file, _batch) = written?;
+        self.file = Some(file);
         Ok(())
     }
 }
