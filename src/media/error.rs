@@ -26,3 +26,23 @@ pub enum MediaStoreError {
     #[error("the content changed while it was written")]
     ContentChanged,
 }
+
+impl MediaStoreError {
+    /// Whether the same write may succeed later. It does not if the caller has no quota left, or if a file is where the
+    /// directory of the store should be.
+    pub(super) fn is_temporary(&self) -> bool {
+        match self {
+            Self::OwnerFull => false,
+            Self::Files(error) => !matches!(
+                error.kind(),
+                io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory
+            ),
+            Self::StoreFull
+            | Self::Records(_)
+            | Self::Objects(_)
+            | Self::Stalled(_)
+            | Self::Busy
+            | Self::ContentChanged => true,
+        }
+    }
+}

@@ -65,12 +65,7 @@ impl MediaStore {
                 Err(_) => MediaStoreError::Busy,
             };
             let is_last = began.elapsed() + deadline.retry_interval >= deadline.max_wait;
-            // A quota and a directory that cannot be made are not mended by waiting.
-            let is_final = matches!(
-                error,
-                MediaStoreError::OwnerFull | MediaStoreError::Files(_)
-            );
-            if is_last || is_final {
+            if is_last || !error.is_temporary() {
                 return Err(error);
             }
             sleep(deadline.retry_interval).await;

@@ -247,8 +247,11 @@ async fn a_response_that_nobody_waits_for_is_stored_once_the_store_works_again()
     let (directory, _, store) = new_store();
     let body = Bytes::from_static(b"a response");
     let lifetime = Duration::from_secs(60);
-    // No directory can be created where a file is.
-    std::fs::write(&directory.0, "").unwrap();
+    // No folder for the object can be created where a file is.
+    let digest = ContentDigest::of(&body).to_string();
+    let folder = directory.0.join(&digest[..2]);
+    std::fs::create_dir_all(&directory.0).unwrap();
+    std::fs::write(&folder, "").unwrap();
     let deadline = StoreDeadline::BEFORE_DELIVERY;
     let refused = store.put_response_body("ann", body.clone(), lifetime, deadline);
     let refused = tokio::time::timeout(Duration::from_secs(5), refused).await;
@@ -259,8 +262,8 @@ async fn a_response_that_nobody_waits_for_is_stored_once_the_store_works_again()
     };
     let mut storing = Box::pin(store.put_response_body("ann", body, lifetime, deadline));
     let early = tokio::time::timeout(Duration::from_millis(100), &mut storing).await;
-    assert!(early.is_err(), "the directory cannot be created");
-    std::fs::remove_file(&directory.0).unwrap();
+    assert!(early.is_err(), "the folder cannot be created");
+    std::fs::remove_file(&folder).unwrap();
     storing.await.unwrap();
     assert_eq!(directory.files(), 1);
 }
