@@ -4,6 +4,8 @@
 
 pub use headgate_protocol as protocol;
 
+pub use headgate_expression as expression;
+
 pub mod scalar;
 pub mod serve;
 

@@ -7,6 +7,7 @@ use regex::Regex;
 /// as modules are included; their own dependencies are in their manifests, and the compiler enforces them.
 const ARROWS: &[(&str, &[&str])] = &[
     ("protocol", &[]),
+    ("expression", &["protocol"]),
     ("scalar", &[]),
     ("serve", &[]),
     ("state", &["protocol", "scalar"]),
@@ -129,6 +130,7 @@ const ARROWS: &[(&str, &[&str])] = &[
 const OUTSIDE: &[(&str, &[&str])] = &[
     ("aes_siv", &["task"]),
     ("arc_swap", &["reload"]),
+    ("cel", &["expression"]),
     ("clap", &["cli"]),
     ("headgate_simulator", &["cli"]),
     ("hyper", &["simulator"]),
@@ -148,6 +150,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     ("pingora_timeout", &["gateway"]),
     ("prometheus", &["observe", "gateway"]),
     ("redis", &["state"]),
+    ("regex_automata", &["expression"]),
     ("rusqlite", &["state"]),
     ("rustls", &["snapshot", "gateway"]),
     ("serde_saphyr", &["config"]),
@@ -161,6 +164,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
     (
         "std::net",
         &[
+            "expression",
             "catalog",
             "snapshot",
             "observe",

@@ -1,0 +1,64 @@
+//! What is wrong with an expression, at load and at run time.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use thiserror::Error;
+
+/// Why an expression is refused at load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompileError {
+    /// The line within the text, from 1.
+    pub line: usize,
+    /// The column within the line in characters, from 1.
+    pub column: usize,
+    /// What is wrong, in one line without a full stop.
+    pub message: String,
+    /// What to do.
+    pub hint: Option<String>,
+}
+
+/// Why an evaluation has no value. It names variables, functions and types, never values of the exchange.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{message}")]
+pub struct EvaluationError {
+    /// What is wrong, in one line without a full stop.
+    pub message: String,
+}
+
+/// An error inside an evaluation.
+#[derive(Debug)]
+pub(crate) struct EvaluationFailure {
+    pub message: Cow<'static, str>,
+    /// Whether the allowance of the evaluation is used up: `||`, `&&` and loops must not pass over it.
+    pub is_final: bool,
+}
+
+impl std::error::Error for CompileError {}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "line {}, column {}: {}",
+            self.line, self.column, self.message
+        )
+    }
+}
+
+impl EvaluationFailure {
+    pub fn of(message: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            message: message.into(),
+            is_final: false,
+        }
+    }
+}
+
+impl From<EvaluationFailure> for EvaluationError {
+    fn from(failure: EvaluationFailure) -> Self {
+        Self {
+            message: failure.message.into_owned(),
+        }
+    }
+}

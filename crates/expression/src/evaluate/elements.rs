@@ -1,0 +1,68 @@
+//! The elements of lists, whether the evaluation made them or a document holds them.
+
+use std::slice;
+
+use headgate_protocol::json::{ArrayElements, DocumentNode, ValueKind};
+
+use crate::allowance::EvaluationAllowance;
+use crate::error::EvaluationFailure;
+use crate::evaluate::Evaluated;
+use crate::evaluate::documents;
+use crate::pointer::charge_elements;
+use crate::values::CelValue;
+
+/// The elements of a list in their order.
+pub(super) enum ListElements<'l, 'v> {
+    Made(slice::Iter<'l, CelValue<'v>>),
+    Read(ArrayElements<'v>),
+}
+
+/// An element of a list before it is read.
+pub(super) enum UnreadElement<'l, 'v> {
+    Made(&'l CelValue<'v>),
+    Read(DocumentNode<'v>),
+}
+
+/// The elements of a list; `None` for other values.
+pub(super) fn elements<'l, 'v>(
+    list: &'l CelValue<'v>,
+    allowance: &mut EvaluationAllowance,
+) -> Result<Option<ListElements<'l, 'v>>, EvaluationFailure> {
+    match list {
+        CelValue::List(elements) => Ok(Some(ListElements::Made(elements.iter()))),
+        CelValue::Document(node) if node.kind() == ValueKind::Array => {
+            charge_elements(node.len(), allowance)?;
+            Ok(Some(ListElements::Read(node.elements())))
+        }
+        _ => Ok(None),
+    }
+}
+
+impl ListElements<'_, '_> {
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Made(elements) => elements.len(),
+            Self::Read(elements) => elements.size_hint().0,
+        }
+    }
+}
+
+impl<'l, 'v> Iterator for ListElements<'l, 'v> {
+    type Item = UnreadElement<'l, 'v>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        match self {
+            Self::Made(elements) => elements.next().map(UnreadElement::Made),
+            Self::Read(elements) => elements.next().map(UnreadElement::Read),
+        }
+    }
+}
+
+impl<'v> UnreadElement<'_, 'v> {
+    pub fn value(self, allowance: &mut EvaluationAllowance) -> Evaluated<'v> {
+        match self {
+            Self::Made(value) => Ok(value.clone()),
+            Self::Read(node) => documents::value(node, allowance),
+        }
+    }
+}

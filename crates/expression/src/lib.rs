@@ -1,0 +1,25 @@
+//! Expressions in CEL: parsed and checked at load, evaluated in place and within a fixed amount of work, without I/O.
+//!
+//! The parser is cel's. Names and functions are resolved and literals compiled once (`compile`), and the tree that
+//! results is evaluated against [`ExpressionValues`] (`evaluate`), which is asked only for what the evaluation reaches.
+
+mod allowance;
+mod compile;
+mod error;
+mod evaluate;
+mod expression;
+mod json_text;
+mod names;
+mod nodes;
+mod observed;
+mod parse;
+mod pointer;
+mod values;
+
+pub use error::{CompileError, EvaluationError};
+pub use expression::Expression;
+pub use names::{DocumentKind, MapVariable, Phase, Variable};
+pub use values::ExpressionValues;
+
+#[cfg(test)]
+mod tests;
