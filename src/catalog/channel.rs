@@ -2,6 +2,7 @@
 
 use super::client_address::ForwardedPolicy;
 use super::images::ImageEditPolicy;
+use crate::expression::Expression;
 use crate::protocol::Protocol;
 use crate::protocol::mask::ChannelSecrets;
 use crate::task::family::VideoFamily;
@@ -37,6 +38,8 @@ pub struct Channel {
     pub forwarded: ForwardedPolicy,
     pub limits: ChannelLimits,
     pub health: HealthPolicy,
+    /// Which requests with a model the channel accepts; all if `None`.
+    pub condition: Option<Expression>,
     /// A hash of name, base URL, HTTP version and TLS settings, but not of credentials. Live state is stored by
     /// fingerprint, so that it survives a reload.
     pub fingerprint: u64,

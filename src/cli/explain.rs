@@ -1,6 +1,7 @@
 //! `headgate explain`: dry-runs a request and prints what the gateway would send.
 
 use super::CommandError;
+use super::explain_conditions::print_conditions;
 use super::live::{AdminAddressSource, LiveChannelStatuses};
 use crate::catalog::model::Candidate;
 use crate::filter::body_reading::RequestBodyFormat;
@@ -49,6 +50,9 @@ pub struct ExplainArgs {
     /// Client address of the connection, with or without a port.
     #[arg(long, default_value = "127.0.0.1", value_parser = peer)]
     client: SocketAddr,
+    /// Prints the bodies that would be sent, after all edits.
+    #[arg(long)]
+    body: bool,
     /// Queries the running gateway for the current health of each channel, at the address of its admin pages
     /// [default: `server.admin` of the configuration]
     #[arg(long, value_name = "ADMIN", num_args = 0..=1, default_missing_value = "")]
@@ -120,10 +124,11 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     let previews = Arc::new(SubrequestRecorder::default());
     previews.collect_from(&mut request, route);
     let verdict = verdict(&mut request, route, body, args.key.is_none()).await;
+    print_conditions(route, &request);
     let subrequests = previews.take();
     if !subrequests.is_empty() {
         accepted(&request);
-        return print_subrequests(&request, subrequests);
+        return print_subrequests(args, &request, subrequests);
     }
     match verdict {
         Ok(FilterAction::Continue) => accepted(&request),
@@ -149,6 +154,7 @@ async fn explain(args: &ExplainArgs, snapshot: &Snapshot) -> Result<(), CommandE
     );
     for (index, candidate) in candidates.iter().enumerate() {
         print_candidate(
+            args,
             index + 1,
             candidate,
             &preview(route, &request, candidate)
@@ -211,6 +217,7 @@ fn accepted(request: &RequestView) {
 
 /// Prints the subrequests of a filter that responds to the request itself.
 fn print_subrequests(
+    args: &ExplainArgs,
     request: &RequestView,
     subrequests: Vec<SubrequestPreview>,
 ) -> Result<(), CommandError> {
@@ -220,12 +227,17 @@ fn print_subrequests(
         let preview = preview.map_err(|fault| refused(request, &fault))?;
         println!();
         println!("{}. {}", index + 1, channel.name);
-        print_request(&preview);
+        print_request(args, &preview);
     }
     Ok(())
 }
 
-fn print_candidate(index: usize, candidate: &Candidate, preview: &UpstreamRequestPreview) {
+fn print_candidate(
+    args: &ExplainArgs,
+    index: usize,
+    candidate: &Candidate,
+    preview: &UpstreamRequestPreview,
+) {
     let channel = &candidate.channel;
     println!();
     println!(
@@ -235,16 +247,19 @@ fn print_candidate(index: usize, candidate: &Candidate, preview: &UpstreamReques
     if let Some(model) = &candidate.model {
         println!("   model    {}", model.name);
     }
-    print_request(preview);
+    print_request(args, preview);
 }
 
-fn print_request(preview: &UpstreamRequestPreview) {
+fn print_request(args: &ExplainArgs, preview: &UpstreamRequestPreview) {
     println!("   method   {}", preview.method);
     println!("   url      {}", preview.url);
     for (name, value) in &preview.headers {
         println!("   header   {name}: {value}");
     }
     println!("   body     {} bytes", preview.body_bytes);
+    if args.body {
+        println!("{}", String::from_utf8_lossy(&preview.body));
+    }
 }
 
 fn refused(request: &RequestView, fault: &Fault) -> CommandError {

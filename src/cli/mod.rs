@@ -5,6 +5,7 @@ mod check;
 #[cfg(feature = "simulator")]
 mod demo;
 mod explain;
+mod explain_conditions;
 mod families;
 mod filters;
 #[cfg(target_os = "linux")]

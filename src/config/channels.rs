@@ -33,6 +33,10 @@ pub struct ChannelConfig {
     #[serde(default)]
     #[schemars(extend("minProperties" = 1))]
     pub models: BTreeMap<String, String>,
+    /// Condition: an expression over the request; the channel is a candidate only for requests for which it is true. It
+    /// applies to requests with a model, before weights and tiers. Default: all requests.
+    #[schemars(length(min = 1))]
+    pub r#if: Option<String>,
     /// Whether the channel only serves ids that it created, and no new requests. Default: false.
     #[serde(default)]
     pub retired: bool,

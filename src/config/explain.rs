@@ -275,7 +275,10 @@ impl SchemaErrorContext<'_> {
     fn wrong_key_count(&self) -> PointerProblem {
         let noun = self.wanted[KEY_NOUN].as_str().unwrap_or("key");
         let found = self.found.as_object().map_or(0, serde_json::Map::len);
-        if self.wanted["minProperties"] == 1 && self.wanted["maxProperties"] == 1 {
+        let (least, most) = (&self.wanted["minProperties"], &self.wanted["maxProperties"]);
+        if let Some(wanted) = least.as_u64().filter(|_| least == most) {
+            // A step with a condition has further keys besides its filter.
+            let found = (found + 1).saturating_sub(wanted as usize);
             let hint = match noun {
                 "key" => one_of(&keys(self.wanted).collect::<Vec<_>>()),
                 _ => Some(format!("give each {noun} its own `- `")),

@@ -274,14 +274,36 @@ pub struct RouteConfig {
     pub failover: FailoverConfig,
 }
 
-/// A step of a chain: a filter's name, `{filter: its settings}` or `{use: chain}`.
+/// A step of a chain: a filter's name, `{filter: its settings}`, the same with `if` and `on_error`, or `{use: chain}`.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ChainStepConfig {
     Use(String),
     Filter {
         name: String,
         settings: serde_json::Value,
+        condition: Option<StepConditionConfig>,
     },
+}
+
+/// The condition of a step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StepConditionConfig {
+    /// An expression; the filter runs if it is true.
+    pub r#if: String,
+    /// What happens if the expression cannot be evaluated. Default: refuse in request chains, run in response chains.
+    pub on_error: Option<OnConditionErrorConfig>,
+}
+
+/// What happens to a filter whose condition cannot be evaluated.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "snake_case")]
+pub enum OnConditionErrorConfig {
+    /// The filter does not run.
+    Skip,
+    /// The filter runs.
+    Run,
+    /// The request is refused.
+    Refuse,
 }
 
 impl Default for ServerConfig {

@@ -3,7 +3,7 @@
 use super::pointer;
 use super::routes::GatewayConfig;
 use super::simplify::simplify;
-use super::step::USE;
+use super::step::{IF, ON_ERROR, USE};
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
@@ -63,13 +63,23 @@ fn step_schema(filters: &[FilterSchema], definitions: &mut Map<String, Value>) -
         USE.into(),
         json!({ "description": "Inserts the filters of a chain.", "type": "string", "minLength": 1 }),
     );
+    properties.insert(
+        IF.into(),
+        json!({ "description": "Condition: the filter runs only if this expression is true.", "type": "string", "minLength": 1 }),
+    );
+    properties.insert(
+        ON_ERROR.into(),
+        json!({ "description": "What happens if the condition cannot be evaluated. Default: refuse in request chains, run in response chains.", "enum": ["skip", "run", "refuse"] }),
+    );
     for filter in filters {
         let settings = settings_schema(filter, definitions);
         properties.insert(filter.name.into(), settings);
     }
+    let one_filter =
+        |keys: usize| json!({ "minProperties": keys, "maxProperties": keys, (KEY_NOUN): "filter" });
     let bare = || filters.iter().filter(|filter| filter.bare);
     json!({
-        "description": "A filter's name, `{filter: its settings}`, or `{use: chain}`.",
+        "description": "A filter's name, `{filter: its settings}`, the same with a condition in `if`, or `{use: chain}`.",
         "type": ["string", "object"],
         "if": { "type": "string" },
         "then": {
@@ -78,8 +88,19 @@ fn step_schema(filters: &[FilterSchema], definitions: &mut Map<String, Value>) -
         },
         "properties": properties,
         "additionalProperties": false,
-        "minProperties": 1,
-        "maxProperties": 1,
+        "allOf": [{
+            "if": { "required": [ON_ERROR] },
+            "then": {
+                "required": [IF],
+                "if": { "required": [IF] },
+                "then": one_filter(3)
+            },
+            "else": {
+                "if": { "required": [IF] },
+                "then": one_filter(2),
+                "else": one_filter(1)
+            }
+        }],
         (KEY_NOUN): "filter"
     })
 }
@@ -96,6 +117,9 @@ fn settings_schema(filter: &FilterSchema, definitions: &mut Map<String, Value>) 
     object.remove("$schema");
     object.remove("title");
     object.insert("description".into(), json!(filter.summary));
+    if filter.bare {
+        accept_null(object);
+    }
     let Some(Value::Object(own)) = object.remove("$defs") else {
         return schema;
     };
@@ -115,6 +139,15 @@ fn settings_schema(filter: &FilterSchema, definitions: &mut Map<String, Value>) 
     }
     rename_references(&mut schema, filter.name, &renamed);
     schema
+}
+
+/// A filter that may be written as a bare name may also be written as a key without a value, next to `if`.
+fn accept_null(schema: &mut Map<String, Value>) {
+    match schema.get_mut("type") {
+        Some(Value::Array(types)) if !types.contains(&json!("null")) => types.push(json!("null")),
+        Some(only @ Value::String(_)) => *only = json!([only.take(), "null"]),
+        _ => {}
+    }
 }
 
 /// Lets references to definitions whose name was taken point at their new names.
@@ -223,7 +256,7 @@ mod tests {
         let step = &schema["$defs"]["Step"];
         assert_eq!(step["then"]["enum"], json!(["pass_sse"]));
         let keys: Vec<_> = step["properties"].as_object().unwrap().keys().collect();
-        assert_eq!(keys, ["pass_sse", "sign", "use"]);
+        assert_eq!(keys, ["if", "on_error", "pass_sse", "sign", "use"]);
         assert_eq!(step["properties"]["sign"]["description"], "Signs.");
     }
 

@@ -125,6 +125,7 @@ fn a_good_file_is_read_whole() {
     let retry = ChainStepConfig::Filter {
         name: "retry".into(),
         settings: json!({"attempts": 2}),
+        condition: None,
     };
     assert_eq!(
         config.routes[0].request,

@@ -16,7 +16,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     side: ChainSide::Request,
     placement: FilterPlacement {
         provides: &[FilterProvision::Caller],
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::ALWAYS
     },
     settings: None,
     bare: true,

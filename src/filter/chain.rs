@@ -1,5 +1,6 @@
 //! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
+use super::condition::StepCondition;
 use super::descriptor::{FilterDescriptor, FilterPrerequisite, FilterProvision};
 use super::settlement::Settlement;
 use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView};
@@ -16,6 +17,8 @@ use std::time::Duration;
 pub struct NamedFilter {
     pub kind: &'static FilterDescriptor,
     pub filter: Arc<dyn Filter>,
+    /// The condition of its step, which `filter` evaluates.
+    pub condition: Option<StepCondition>,
 }
 
 /// The filters of a route's request chain, in order.
@@ -54,9 +57,10 @@ impl NamedFilter {
 }
 
 impl RequestChain {
-    pub fn new(filters: Vec<NamedFilter>) -> Self {
-        let body_need = filters.iter().map(NamedFilter::body_need).max();
-        let body_need = body_need.unwrap_or_default();
+    /// `response_filters` are the filters of the same route's response chain, which may read the request's body, too.
+    pub fn new(filters: Vec<NamedFilter>, response_filters: &[NamedFilter]) -> Self {
+        let needs = filters.iter().chain(response_filters);
+        let body_need = needs.map(NamedFilter::body_need).max().unwrap_or_default();
         let mut attempt_filters: Vec<_> = filters.iter().map(|one| one.filter.clone()).collect();
         move_to_end(&mut attempt_filters);
         Self {
@@ -77,7 +81,7 @@ impl RequestChain {
         let others = others.filter(|named| !named.kind.provides(provision));
         Self {
             body_need: self.body_need,
-            ..Self::new(others.cloned().collect())
+            ..Self::new(others.cloned().collect(), &[])
         }
     }
 
@@ -289,6 +293,7 @@ mod tests {
         let named = |name: &&'static str| NamedFilter {
             kind: &FILTERS[0],
             filter: Arc::new(RecordingFilter(name)),
+            condition: None,
         };
         names.iter().map(named).collect()
     }
@@ -300,7 +305,7 @@ mod tests {
 
     #[tokio::test]
     async fn response_filters_run_in_reverse_request_order_and_those_that_run_last_after_all() {
-        let request_chain = RequestChain::new(recorders(&["first", "last", "second"]));
+        let request_chain = RequestChain::new(recorders(&["first", "last", "second"]), &[]);
         let response_chain =
             ResponseChain::new(recorders(&["third", "fourth"]), request_chain.filters());
         let mut request = RequestView::new(

@@ -7,6 +7,7 @@ use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
+use crate::expression::Phase;
 use crate::journal::CreateJournal;
 use crate::media::MediaStore;
 use crate::polls::TaskStatusFetcher;
@@ -61,6 +62,25 @@ pub struct FilterPlacement {
     pub reason: &'static str,
     /// Where to move a filter that is placed too early, if not directly after the other one.
     pub hint: Option<&'static str>,
+    /// Whether a step with this filter may have a condition.
+    pub condition: ConditionSupport,
+}
+
+/// Which conditions (`if`) a step with a filter may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ConditionSupport {
+    /// A condition that is evaluated once for each exchange: all hooks of the filter run, or none.
+    Exchange,
+    /// As [`Self::Exchange`], or one that names the attempt: the filter then acts on each attempt.
+    Attempt,
+    /// As [`Self::Exchange`], and in a response chain also one that names the response's body: the filter acts on complete
+    /// response bodies only.
+    ResponseBody,
+    /// As [`Self::Exchange`], but the filter is a check: a request whose condition cannot be evaluated never passes
+    /// unchecked (`on_error: skip` is refused).
+    Check,
+    /// None: the filter must run for every request.
+    Never,
 }
 
 /// What a filter requires before it runs.
@@ -124,6 +144,8 @@ pub struct BuildContext<'a> {
     /// Its timeouts, which precede those of channels.
     pub timeouts: TimeoutOverrides,
     pub side: ChainSide,
+    /// When the condition of the filter's step is evaluated; [`Phase::Head`] if the step has none.
+    pub condition_phase: Phase,
     /// Whether every path of the route has a `{parameter}` of this name.
     pub has_parameter: &'a dyn Fn(&str) -> bool,
     /// Receives warnings about settings that are valid but have no effect.
@@ -150,6 +172,17 @@ impl FilterPlacement {
         provides: &[],
         reason: "",
         hint: None,
+        condition: ConditionSupport::Exchange,
+    };
+    /// As [`Self::ANYWHERE`], for a filter that refuses requests.
+    pub const CHECK: Self = Self {
+        condition: ConditionSupport::Check,
+        ..Self::ANYWHERE
+    };
+    /// As [`Self::ANYWHERE`], for a filter that must run for every request.
+    pub const ALWAYS: Self = Self {
+        condition: ConditionSupport::Never,
+        ..Self::ANYWHERE
     };
 }
 

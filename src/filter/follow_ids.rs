@@ -24,7 +24,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         after: &["pin"],
         needs: &[FilterPrerequisite::Caller, FilterPrerequisite::Model],
         provides: &[FilterProvision::ChannelOf("id")],
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::ALWAYS
     },
     settings: None,
     bare: true,

@@ -47,7 +47,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
         ],
         provides: &[FilterProvision::CreateRecord],
         reason: ", so that a recorded response costs nothing and is the caller's",
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::CHECK
     },
     settings: Some(settings_schema::<IdempotencyConfig>),
     bare: true,

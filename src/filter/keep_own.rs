@@ -15,7 +15,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "keep_own",
     summary: "Filters a list response (`data`) down to the entries whose `id` was issued to this caller.",
     side: ChainSide::Response,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterPlacement::ALWAYS,
     settings: None,
     bare: true,
     build: |_, context| {

@@ -20,7 +20,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "limit_body",
     summary: "Limits the size of the request body, as in `limit_body: 32MiB`, and of each file in it; replies 413 above it, before the body is read if `content-length` is over the limit.",
     side: ChainSide::Request,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterPlacement::ALWAYS,
     settings: Some(settings_schema::<LimitBodyConfig>),
     bare: false,
     build: |settings, _| {

@@ -20,7 +20,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     side: ChainSide::Request,
     placement: FilterPlacement {
         needs: &[FilterPrerequisite::Caller],
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::CHECK
     },
     settings: Some(settings_schema::<PinnedChannelConfig>),
     bare: false,

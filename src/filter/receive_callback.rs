@@ -24,7 +24,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             FilterProvision::PathToken,
             FilterProvision::Callbacks,
         ],
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::ALWAYS
     },
     settings: None,
     bare: true,

@@ -1,11 +1,13 @@
 //! `remove_headers`: removes request headers for the provider, or response headers for the caller.
 
 use super::descriptor::{
-    ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings, settings_schema,
+    ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings,
+    settings_schema,
 };
 use super::set_headers::header_name;
-use super::view::{RequestView, ResponseView};
+use super::view::{AttemptView, RequestView, ResponseView, UpstreamHeaderEdits};
 use super::{Filter, HookResult};
+use crate::expression::Phase;
 use http::HeaderName;
 use std::sync::Arc;
 
@@ -13,7 +15,10 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "remove_headers",
     summary: "Removes the listed headers.",
     side: ChainSide::Either,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterPlacement {
+        condition: ConditionSupport::Attempt,
+        ..FilterPlacement::ANYWHERE
+    },
     settings: Some(settings_schema::<Vec<String>>),
     bare: false,
     build: |settings, context| {
@@ -26,6 +31,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             .collect::<Result<_, InvalidSettings>>()?;
         Ok(Arc::new(RemoveHeadersFilter {
             side: context.side,
+            is_for_attempt: context.condition_phase == Phase::Attempt,
             names,
         }))
     },
@@ -33,15 +39,28 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 
 struct RemoveHeadersFilter {
     side: ChainSide,
+    /// Whether the condition of the step names the attempt.
+    is_for_attempt: bool,
     names: Vec<HeaderName>,
 }
 
 impl Filter for RemoveHeadersFilter {
     fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        for name in &self.names {
-            request.header_edits.remove(name);
+        if !self.is_for_attempt {
+            request.header_edits.extend(self.edits());
         }
         HookResult::next()
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        _request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> HookResult<'a, ()> {
+        if self.is_for_attempt {
+            self.edits().apply(&mut attempt.headers);
+        }
+        HookResult::done()
     }
 
     fn on_response_head(&self, response: &mut ResponseView<'_>) {
@@ -51,5 +70,15 @@ impl Filter for RemoveHeadersFilter {
         for name in &self.names {
             response.headers.remove(name);
         }
+    }
+}
+
+impl RemoveHeadersFilter {
+    fn edits(&self) -> UpstreamHeaderEdits {
+        let mut edits = UpstreamHeaderEdits::default();
+        for name in &self.names {
+            edits.remove(name);
+        }
+        edits
     }
 }

@@ -17,7 +17,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_json",
     summary: "Replies 415 to bodies other than `application/json`; with `{also_accept: multipart}` also accepts `multipart/form-data` for image edits.",
     side: ChainSide::Request,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterPlacement::ALWAYS,
     settings: Some(settings_schema::<RequireJsonConfig>),
     bare: true,
     build: |settings, context| {

@@ -14,7 +14,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "require_version",
     summary: "Requires a version header with a date `YYYY-MM-DD` (`anthropic-version`, or the one in `header`); any date is forwarded.",
     side: ChainSide::Request,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterPlacement::ALWAYS,
     settings: Some(settings_schema::<RequireVersionConfig>),
     bare: true,
     build: |settings, _| {

@@ -4,10 +4,12 @@ use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     InvalidSettings, ModelEndpoint,
 };
+use super::expression::{ExchangeValues, evaluation_fault};
 use super::schema_fault::{self, VIOLATIONS_MAX};
 use super::view::{AttemptView, RequestView, RouteDestination};
 use super::{Filter, HookResult};
 use crate::catalog::caller::Caller;
+use crate::catalog::channel::Channel;
 use crate::catalog::model::{Catalog, Model};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -59,8 +61,9 @@ struct RouteModelFilter {
 
 impl Filter for RouteModelFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        HookResult::from(self.destination(request).map(|destination| {
+        HookResult::from(self.destination(request).and_then(|destination| {
             request.destination = Some(destination);
+            keep_accepting(request)
         }))
     }
 
@@ -191,6 +194,42 @@ impl RouteModelFilter {
         };
         Fault { message, ..fault }
     }
+}
+
+/// Removes the candidates whose channels do not accept the request.
+fn keep_accepting(request: &mut RequestView) -> Result<(), Fault> {
+    let Some(destination) = &request.destination else {
+        return Ok(());
+    };
+    let candidates = &destination.candidates;
+    if candidates.iter().all(|one| one.channel.condition.is_none()) {
+        return Ok(());
+    }
+    let mut accepting = Vec::with_capacity(candidates.len());
+    for candidate in candidates.iter() {
+        if accepts(&candidate.channel, request)? {
+            accepting.push(candidate.clone());
+        }
+    }
+    if accepting.is_empty() {
+        let model = request.model().map_or("", |model| &model.name);
+        let message = format!("no channel for model `{model}` accepts this request");
+        return Err(Fault::new(FaultKind::NoChannel, message));
+    }
+    if let Some(destination) = &mut request.destination {
+        destination.candidates = accepting.into();
+    }
+    Ok(())
+}
+
+fn accepts(channel: &Channel, request: &RequestView) -> Result<bool, Fault> {
+    let Some(condition) = &channel.condition else {
+        return Ok(true);
+    };
+    let accepted = condition.is_true(&ExchangeValues::of_request(request));
+    accepted.map_err(|error| {
+        evaluation_fault(&format!("condition of channel `{}`", channel.name), &error)
+    })
 }
 
 fn model_named(body: &JsonDocument) -> Result<std::borrow::Cow<'_, str>, Fault> {

@@ -28,7 +28,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
             FilterProvision::PathToken,
             FilterProvision::Media,
         ],
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::ALWAYS
     },
     settings: None,
     bare: true,

@@ -2,12 +2,15 @@
 
 use super::captures;
 use super::descriptor::{
-    BuildContext, ChainSide, FilterDescriptor, FilterPlacement, InvalidSettings, read_settings,
-    settings_schema,
+    BuildContext, ChainSide, ConditionSupport, FilterDescriptor, FilterPlacement, InvalidSettings,
+    read_settings, settings_schema,
 };
-use super::view::{RequestView, ResponseView};
-use super::{Filter, HookResult};
-use http::{HeaderMap, HeaderName, HeaderValue};
+use super::expression::{ExchangeValues, FilterExpression, evaluation_fault};
+use super::view::{AttemptView, RequestView, ResponseView, UpstreamHeaderEdits};
+use super::{Filter, FilterDeclaration, HookResult};
+use crate::expression::{EvaluationError, Phase};
+use crate::protocol::fault::Fault;
+use http::{HeaderName, HeaderValue};
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
@@ -18,9 +21,12 @@ use std::sync::Arc;
 
 pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     name: "set_headers",
-    summary: "Sets headers: `name: value`, or `name: {source: path, match: regex, value: $1}` with captures of the path or of another header.",
+    summary: "Sets headers: `name: value`, `name: {cel: expression}`, or `name: {source: path, match: regex, value: $1}` with captures of the path or of another header.",
     side: ChainSide::Either,
-    placement: FilterPlacement::ANYWHERE,
+    placement: FilterPlacement {
+        condition: ConditionSupport::Attempt,
+        ..FilterPlacement::ANYWHERE
+    },
     settings: Some(settings_schema::<SetHeadersConfig>),
     bare: false,
     build,
@@ -31,12 +37,21 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
 #[serde(transparent)]
 struct SetHeadersConfig(BTreeMap<String, HeaderValueConfig>);
 
-/// A header's value: text, or built from capture groups.
+/// A header's value: text, an expression, or built from capture groups.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum HeaderValueConfig {
     Plain(String),
+    Computed(ComputedHeaderConfig),
     Captured(CaptureValueConfig),
+}
+
+/// A value that an expression computes; not set if it is an empty text.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ComputedHeaderConfig {
+    /// The expression, of a text, number or boolean.
+    cel: String,
 }
 
 /// A value built from capture groups of a regular expression; not set if it does not match.
@@ -59,20 +74,33 @@ impl JsonSchema for HeaderValueConfig {
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let mut schema = CaptureValueConfig::json_schema(generator);
-        let description = "The value, or `{source: …, match: …, value: …}` to build it from capture groups of a regular expression.";
+        let description = "The value, `{cel: …}` to compute it, or `{source: …, match: …, value: …}` to build it from capture groups of a regular expression.";
         schema.insert("description".into(), json!(description));
         schema.insert("type".into(), json!(["string", "object"]));
+        let computed = ComputedHeaderConfig::json_schema(generator);
+        schema.ensure_object()["properties"]["cel"] =
+            computed.to_value()["properties"]["cel"].take();
+        let captured = schema.remove("required");
+        schema.insert("if".into(), json!({"required": ["cel"]}));
+        schema.insert(
+            "then".into(),
+            json!({"properties": {"source": false, "match": false, "value": false}}),
+        );
+        schema.insert("else".into(), json!({"required": captured}));
         schema
     }
 }
 
 struct SetHeadersFilter {
     side: ChainSide,
+    /// When the headers of a request are set.
+    phase: Phase,
     headers: Vec<(HeaderName, HeaderValueSource)>,
 }
 
 enum HeaderValueSource {
     Plain(HeaderValue),
+    Computed(FilterExpression),
     Captured {
         subject: CaptureSubject,
         pattern: Regex,
@@ -86,13 +114,37 @@ enum CaptureSubject {
 }
 
 impl Filter for SetHeadersFilter {
-    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-        for (name, source) in &self.headers {
-            if let Some(value) = source.value(&request.path, &request.headers) {
-                request.header_edits.set(name, value);
-            }
+    fn declare(&self) -> FilterDeclaration {
+        FilterDeclaration {
+            reads_body: self.expressions().any(FilterExpression::reads_request_body),
+            ..FilterDeclaration::default()
         }
-        HookResult::next()
+    }
+
+    fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        match self.phase {
+            Phase::Head => HookResult::from(self.edit(request)),
+            _ => HookResult::next(),
+        }
+    }
+
+    fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
+        match self.phase {
+            Phase::Body => HookResult::from(self.edit(request)),
+            _ => HookResult::next(),
+        }
+    }
+
+    fn on_attempt<'a>(
+        &'a self,
+        request: &'a RequestView,
+        attempt: &'a mut AttemptView,
+    ) -> HookResult<'a, ()> {
+        if self.phase != Phase::Attempt {
+            return HookResult::done();
+        }
+        let edits = self.edits(ExchangeValues::of_attempt(request, attempt));
+        HookResult::from(edits.map(|edits| edits.apply(&mut attempt.headers)))
     }
 
     fn on_response_head(&self, response: &mut ResponseView<'_>) {
@@ -100,32 +152,83 @@ impl Filter for SetHeadersFilter {
             return;
         }
         for (name, source) in &self.headers {
-            if let Some(value) = source.value(&response.request.path, &response.request.headers) {
-                response.headers.insert(name, value);
+            match source.value(ExchangeValues::of_response(response)) {
+                Ok(Some(value)) => drop(response.headers.insert(name, value)),
+                Ok(None) => {}
+                Err(error) => {
+                    tracing::warn!(header = %name, error = %error.message, "header could not be computed");
+                }
             }
         }
     }
 }
 
+impl SetHeadersFilter {
+    fn expressions(&self) -> impl Iterator<Item = &FilterExpression> {
+        self.headers
+            .iter()
+            .filter_map(|(_, source)| source.expression())
+    }
+
+    fn edit(&self, request: &mut RequestView) -> Result<(), Fault> {
+        let edits = self.edits(ExchangeValues::of_request(request))?;
+        request.header_edits.extend(edits);
+        Ok(())
+    }
+
+    fn edits(&self, values: ExchangeValues<'_>) -> Result<UpstreamHeaderEdits, Fault> {
+        let mut edits = UpstreamHeaderEdits::default();
+        for (name, source) in &self.headers {
+            let value = source.value(values);
+            let value = value
+                .map_err(|error| evaluation_fault(&format!("value of header `{name}`"), &error))?;
+            if let Some(value) = value {
+                edits.set(name, value);
+            }
+        }
+        Ok(edits)
+    }
+}
+
 impl HeaderValueSource {
-    fn value(&self, path: &str, headers: &HeaderMap) -> Option<HeaderValue> {
-        let (subject, pattern, template) = match self {
-            Self::Plain(value) => return Some(value.clone()),
+    fn expression(&self) -> Option<&FilterExpression> {
+        match self {
+            Self::Computed(expression) => Some(expression),
+            Self::Plain(_) | Self::Captured { .. } => None,
+        }
+    }
+
+    /// The value; `None` if the header is not set.
+    fn value(&self, values: ExchangeValues<'_>) -> Result<Option<HeaderValue>, EvaluationError> {
+        let text = match self {
+            Self::Plain(value) => return Ok(Some(value.clone())),
+            Self::Computed(expression) => Some(expression.text_value(values)?),
             Self::Captured {
                 subject,
                 pattern,
                 template,
-            } => (subject, pattern, template),
+            } => captured(subject, pattern, template, values.request()),
         };
-        let text = match subject {
-            CaptureSubject::Path => path,
-            CaptureSubject::Header(name) => headers.get(name)?.to_str().ok()?,
-        };
-        let captures = pattern.captures(text)?;
-        let mut value = String::new();
-        captures.expand(template, &mut value);
-        HeaderValue::from_str(&value).ok()
+        let text = text.filter(|text| !text.is_empty() || self.expression().is_none());
+        Ok(text.and_then(|text| HeaderValue::from_str(&text).ok()))
     }
+}
+
+/// The template filled with the captures; `None` if the pattern does not match.
+fn captured(
+    subject: &CaptureSubject,
+    pattern: &Regex,
+    template: &str,
+    request: &RequestView,
+) -> Option<String> {
+    let text = match subject {
+        CaptureSubject::Path => &request.path,
+        CaptureSubject::Header(name) => request.headers.get(name)?.to_str().ok()?,
+    };
+    let captures = pattern.captures(text)?;
+    let mut value = String::new();
+    captures.expand(template, &mut value);
+    Some(value)
 }
 
 fn build(
@@ -142,11 +245,17 @@ fn build(
                 let within = format!("{at}{}", invalid.pointer);
                 invalid.at(within)
             };
-            Ok((name, source(value).map_err(placed)?))
+            Ok((name, source(value, context.side).map_err(placed)?))
         })
-        .collect::<Result<_, InvalidSettings>>()?;
+        .collect::<Result<Vec<(HeaderName, HeaderValueSource)>, InvalidSettings>>()?;
+    let sources = headers.iter().filter_map(|(_, source)| source.expression());
+    let phases = sources.map(FilterExpression::phase);
     Ok(Arc::new(SetHeadersFilter {
         side: context.side,
+        phase: phases
+            .chain([context.condition_phase])
+            .max()
+            .unwrap_or(Phase::Head),
         headers,
     }))
 }
@@ -167,8 +276,21 @@ pub fn header_name(name: &str) -> Result<HeaderName, InvalidSettings> {
     }
 }
 
-fn source(config: HeaderValueConfig) -> Result<HeaderValueSource, InvalidSettings> {
+fn source(
+    config: HeaderValueConfig,
+    side: ChainSide,
+) -> Result<HeaderValueSource, InvalidSettings> {
     match config {
+        HeaderValueConfig::Computed(ComputedHeaderConfig { cel }) => {
+            let available = match side {
+                ChainSide::Response => Phase::ResponseHead,
+                _ => Phase::Attempt,
+            };
+            let expression = FilterExpression::compile(&cel, available);
+            expression
+                .map(HeaderValueSource::Computed)
+                .map_err(|invalid| invalid.at("/cel"))
+        }
         HeaderValueConfig::Plain(value) => HeaderValue::from_str(&value)
             .map(HeaderValueSource::Plain)
             .map_err(|_| {
@@ -205,16 +327,19 @@ fn source(config: HeaderValueConfig) -> Result<HeaderValueSource, InvalidSetting
 #[cfg(test)]
 mod tests {
     use super::*;
+    use http::HeaderMap;
 
     fn value(config: serde_json::Value, path: &str) -> Option<String> {
-        let source = source(serde_json::from_value(config).unwrap())
-            .ok()
-            .unwrap();
+        let config = serde_json::from_value(config).unwrap();
+        let source = source(config, ChainSide::Request).ok().unwrap();
         let headers = HeaderMap::from_iter([(
             HeaderName::from_static("x-team"),
             HeaderValue::from_static("eu-research"),
         )]);
-        Some(source.value(path, &headers)?.to_str().unwrap().to_string())
+        let (method, path) = (http::Method::POST, path.to_owned());
+        let request = RequestView::new("id".into(), method, path, None, headers, vec![], None);
+        let value = source.value(ExchangeValues::of_request(&request));
+        Some(value.ok().unwrap()?.to_str().unwrap().to_string())
     }
 
     #[test]
@@ -238,6 +363,12 @@ mod tests {
                 json!({"source": "path", "match": "never", "value": "set"}),
                 None,
             ),
+            (
+                json!({"cel": "request.headers[\"X-Team\"] + '/' + request.method"}),
+                Some("eu-research/POST"),
+            ),
+            (json!({"cel": "request.headers['x-other']"}), None),
+            (json!({"cel": "'two\\nlines'"}), None),
         ] {
             assert_eq!(
                 value(config.clone(), "/v1/messages").as_deref(),

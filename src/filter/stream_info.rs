@@ -21,6 +21,8 @@ pub struct StreamInfo {
     pub subrequest_candidate: Option<Candidate>,
     /// The provider's request id of the exchange's last subrequest.
     pub subrequest_id: OnceLock<UpstreamRequestIdSlot>,
+    /// Number of the current or last attempt, from 1; 0 before the first one.
+    pub attempt: u32,
     /// Index of the channel's credential in the last attempt.
     pub credential: Option<usize>,
     /// A provider may have processed the request, so tokens may have been used.

@@ -26,7 +26,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     placement: FilterPlacement {
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
         reason: ", since models have rules of their own",
-        ..FilterPlacement::ANYWHERE
+        ..FilterPlacement::CHECK
     },
     settings: Some(settings_schema::<ValidateConfig>),
     bare: true,

@@ -31,6 +31,8 @@ pub struct RequestView {
     /// Values of the route's `{parameters}`.
     pub params: Vec<(Arc<str>, String)>,
     pub protocol: Option<Protocol>,
+    /// Name of the route.
+    pub route: Arc<str>,
     /// The client's address, as far as the proxies before the gateway are trusted.
     pub client: Option<DownstreamClient>,
     pub caller: Option<Arc<Caller>>,
@@ -177,6 +179,11 @@ impl UpstreamHeaderEdits {
         self.0.push((name.clone(), None));
     }
 
+    /// Appends these edits.
+    pub fn extend(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+
     /// Applies the edits. Each edit also removes the spelling of its name with underscores, which some servers treat as
     /// the same header.
     pub fn apply(&self, headers: &mut HeaderMap) {
@@ -214,6 +221,7 @@ impl RequestView {
             headers,
             params,
             protocol,
+            route: Arc::from(""),
             client: None,
             caller: None,
             body_limit: BODY_LIMIT_DEFAULT,

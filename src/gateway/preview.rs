@@ -3,13 +3,14 @@
 use super::exchange::prepare::prepare;
 use super::subrequest::prepare_subrequest;
 use super::upstream::ChannelWithCredential;
-use super::upstream::request::PreparedRequest;
+use super::upstream::request::{PreparedBody, PreparedRequest};
 use crate::catalog::channel::{Channel, TimeoutOverrides};
 use crate::catalog::model::Candidate;
 use crate::filter::view::RequestView;
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::snapshot::router::Route;
 use crate::subrequest::{Subrequest, SubrequestClient, SubrequestFuture, SubrequestSender};
+use bytes::Bytes;
 use http::{HeaderMap, Method};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -20,6 +21,8 @@ pub struct UpstreamRequestPreview {
     /// Names and values; the value of a secret is `[secret]`.
     pub headers: Vec<(String, String)>,
     pub body_bytes: u64,
+    /// The body; empty if it is none that is known as a whole.
+    pub body: Bytes,
 }
 
 /// The request that an attempt on `candidate` would send.
@@ -54,6 +57,10 @@ impl UpstreamRequestPreview {
             url: prepared.url(channel),
             headers,
             body_bytes: prepared.body.content_length().unwrap_or(0),
+            body: match &prepared.body {
+                PreparedBody::Whole(body) => body.to_bytes(),
+                _ => Bytes::new(),
+            },
         }
     }
 }
@@ -110,13 +117,9 @@ pub fn request_view(
     headers: HeaderMap,
     params: Vec<(Arc<str>, String)>,
 ) -> RequestView {
-    RequestView::new(
-        crate::gateway::request_id::new(),
-        method,
-        path,
-        query,
-        headers,
-        params,
-        route.protocol,
-    )
+    let id = crate::gateway::request_id::new();
+    RequestView {
+        route: route.name.clone(),
+        ..RequestView::new(id, method, path, query, headers, params, route.protocol)
+    }
 }

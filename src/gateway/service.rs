@@ -201,6 +201,7 @@ impl GatewayConnection {
             params,
             route.protocol,
         );
+        view.route = route.name.clone();
         view.client = client;
         view.subrequests = Some(SubrequestClient::new(self.gateway.clone(), route.timeouts));
         view.fetch = Some(self.gateway.fetcher.clone());

@@ -14,6 +14,8 @@ use crate::config::channels::{
 };
 use crate::config::images::{ImageBodyFormatConfig, ImageEditConfig, ResponseFormatHandlingConfig};
 use crate::config::pointer::child;
+use crate::expression::{Expression, Phase};
+use crate::filter::expression::FilterExpression;
 use crate::filter::set_headers::header_name;
 use crate::protocol::Protocol;
 use crate::scalar::HumanDuration;
@@ -74,6 +76,7 @@ fn build_one(
         family,
         image_edit,
         models,
+        r#if,
         retired,
         weight,
         tier,
@@ -103,6 +106,9 @@ fn build_one(
     });
     let family = families.of_channel(family.as_deref(), protocols, at, problems);
     check_image_edits(*image_edit, protocols, at, problems);
+    let condition = r#if
+        .as_deref()
+        .and_then(|text| condition(text, at, problems));
     let tls_given = ChannelTlsConfig::default() != *tls;
     let base = base?;
     if tls_given && !base.tls {
@@ -162,9 +168,21 @@ fn build_one(
             },
             limits: failover::limits(limits),
             health: failover::health(health, &format!("{at}/health"), problems),
+            condition,
             fingerprint,
         }),
     })
+}
+
+/// Which requests a channel accepts.
+fn condition(text: &str, at: &str, problems: &mut ProblemCollector<'_>) -> Option<Expression> {
+    match FilterExpression::compile(text, Phase::Body) {
+        Ok(expression) => Some(expression.into_expression()),
+        Err(invalid) => {
+            problems.error(&format!("{at}/if"), invalid.reason, invalid.hint.as_deref());
+            None
+        }
+    }
 }
 
 /// The timeouts that a channel or a route sets.

@@ -221,6 +221,7 @@ fn build_loaded(
         endpoints: &routes::endpoints(&routes, &chains),
         receives_callbacks: routes::receive_callbacks(&routes, &chains),
         serves_media: routes::serve_media(&routes, &chains),
+        conditions: routes::StepConditionBuilder::default(),
     }
     .build(&routes, &mut problems);
     callers::check_enforced(&declared, &router, &mut problems);

@@ -1,7 +1,9 @@
 //! Builds routes from their configuration: patterns, and chains with their filters.
 
+mod conditions;
 mod endpoints;
 mod order;
+mod patterns;
 
 use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, Router};
@@ -13,7 +15,7 @@ use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
 use crate::catalog::public_url::PublicUrl;
 use crate::config::pointer::child;
-use crate::config::routes::{ChainStepConfig, RouteConfig};
+use crate::config::routes::{ChainStepConfig, RouteConfig, StepConditionConfig};
 use crate::filter::chain::{NamedFilter, RequestChain, ResponseChain};
 use crate::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLookup};
 use crate::filter::registry;
@@ -28,7 +30,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+pub(super) use conditions::StepConditionBuilder;
 pub(super) use endpoints::{endpoints, receive_callbacks, serve_media};
+use patterns::{all_have_parameter, patterns, warn_if_taken};
 
 /// The maximum depth of chains that use chains, to detect circular references.
 const USE_DEPTH_MAX: usize = 8;
@@ -52,6 +56,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     pub receives_callbacks: bool,
     pub serves_media: bool,
+    pub conditions: StepConditionBuilder,
 }
 
 /// A filter, and where it is in the file.
@@ -59,6 +64,14 @@ struct BuiltFilter {
     named: NamedFilter,
     /// Pointers of the steps that lead to it: the route's step, then those of the chains it uses.
     trail: Vec<String>,
+}
+
+/// A step of a chain that is a filter, as written.
+#[derive(Clone, Copy)]
+struct FilterStep<'a> {
+    name: &'a str,
+    settings: &'a serde_json::Value,
+    condition: Option<&'a StepConditionConfig>,
 }
 
 /// The side and protocol that a chain is built for.
@@ -155,8 +168,8 @@ impl RouteBuilder<'_> {
             order::check(&asked, &patterns, *protocol, &at, problems);
         }
         let asked = asked.into_iter().map(|step| step.named).collect();
-        let answered = answered.into_iter().map(|step| step.named).collect();
-        let request = RequestChain::new(asked);
+        let answered: Vec<_> = answered.into_iter().map(|step| step.named).collect();
+        let request = RequestChain::new(asked, &answered);
         let response = ResponseChain::new(answered, request.filters());
         let name: Arc<str> = name.as_str().into();
         let route = |pattern| Route {
@@ -206,8 +219,17 @@ impl RouteBuilder<'_> {
             let mut trail = trail.to_vec();
             trail.push(format!("{list}/{index}"));
             match step {
-                ChainStepConfig::Filter { name, settings } => {
-                    self.filter(name, settings, purpose, trail, into, problems);
+                ChainStepConfig::Filter {
+                    name,
+                    settings,
+                    condition,
+                } => {
+                    let step = FilterStep {
+                        name,
+                        settings,
+                        condition: condition.as_ref(),
+                    };
+                    self.filter(step, purpose, trail, into, problems);
                 }
                 ChainStepConfig::Use(name) => self.chain(name, purpose, &trail, into, problems),
             }
@@ -255,13 +277,17 @@ impl RouteBuilder<'_> {
 
     fn filter(
         &self,
-        name: &str,
-        settings: &serde_json::Value,
+        step: FilterStep<'_>,
         purpose: ChainContext<'_>,
         trail: Vec<String>,
         into: &mut Vec<BuiltFilter>,
         problems: &mut ProblemCollector<'_>,
     ) {
+        let FilterStep {
+            name,
+            settings,
+            condition,
+        } = step;
         let at = trail.last().map_or("", String::as_str);
         // The schema check has already refused unknown names.
         let Some(kind) = registry::find(name) else {
@@ -282,6 +308,16 @@ impl RouteBuilder<'_> {
                 Some(&format!("move it to `{there}` of the route")),
             );
         }
+        let condition = match condition {
+            None => None,
+            Some(config) => match self.conditions.build(config, kind, purpose.side) {
+                Ok(condition) => Some(condition),
+                Err(invalid) => {
+                    let at = format!("{at}{}", invalid.pointer);
+                    return problems.error(&at, invalid.reason, invalid.hint.as_deref());
+                }
+            },
+        };
         let warnings = RefCell::default();
         let parts = BuildContext {
             callers: self.callers,
@@ -303,6 +339,7 @@ impl RouteBuilder<'_> {
             protocol: purpose.protocol,
             timeouts: purpose.timeouts,
             side: purpose.side,
+            condition_phase: conditions::phase(condition.as_ref()),
             has_parameter: &|name| all_have_parameter(purpose.patterns, name),
             warnings: &warnings,
         };
@@ -316,7 +353,7 @@ impl RouteBuilder<'_> {
                     let hint = warning.hint.as_deref();
                     problems.warning(&place(&warning.pointer), warning.reason, hint);
                 }
-                let named = NamedFilter { kind, filter };
+                let named = conditions::with_condition(kind, filter, condition, purpose.side);
                 into.push(BuiltFilter { named, trail });
             }
             Err(invalid) => {
@@ -336,58 +373,6 @@ impl RouteBuilder<'_> {
             .iter()
             .any(|route| uses(&route.request) || uses(&route.response))
             || self.chains.values().any(|chain| uses(chain))
-    }
-}
-
-fn patterns(
-    config: &RouteConfig,
-    at: &str,
-    problems: &mut ProblemCollector<'_>,
-) -> Vec<MethodPathPattern> {
-    let mut patterns = Vec::new();
-    for (end, text) in config.r#match.placed() {
-        match MethodPathPattern::parse(text) {
-            Ok(pattern) => {
-                if let Some(segment) = pattern.literal_like_parameter() {
-                    let name = segment.trim_matches(|c: char| !c.is_ascii_alphanumeric());
-                    let name = if name.is_empty() { "id" } else { name };
-                    problems.warning(
-                        &format!("{at}/match{end}"),
-                        format!("`{segment}` matches only the literal text `{segment}`"),
-                        Some(&format!("write `{{{name}}}` for a parameter")),
-                    );
-                }
-                patterns.push(pattern);
-            }
-            Err(reason) => {
-                let hint =
-                    MethodPathPattern::corrected(text).map(|pattern| format!("write `{pattern}`"));
-                problems.error(&format!("{at}/match{end}"), reason, hint.as_deref());
-            }
-        }
-    }
-    patterns
-}
-
-fn all_have_parameter(patterns: &[MethodPathPattern], name: &str) -> bool {
-    patterns.iter().all(|pattern| pattern.has_parameter(name))
-}
-
-/// Warns of a pattern whose requests all match an earlier route: the first match wins.
-fn warn_if_taken(pattern: &str, earlier: &[Route], at: &str, problems: &mut ProblemCollector<'_>) {
-    let Ok(pattern) = MethodPathPattern::parse(pattern) else {
-        return;
-    };
-    let mut earlier = earlier.iter();
-    if let Some(first) = earlier.find(|first| first.pattern.covers(&pattern)) {
-        problems.warning(
-            at,
-            format!(
-                "unreachable: route `{}` above matches all of these requests",
-                first.name
-            ),
-            Some("move this route above it, or remove it"),
-        );
     }
 }
 

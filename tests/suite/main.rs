@@ -12,6 +12,7 @@ mod limits;
 mod media;
 mod observability;
 mod paid;
+mod programs;
 mod security;
 mod text;
 mod video;

@@ -13,7 +13,10 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("state", &["protocol", "scalar"]),
     ("task", &["protocol", "scalar"]),
     ("media", &["protocol", "state", "task"]),
-    ("catalog", &["protocol", "scalar", "state", "task"]),
+    (
+        "catalog",
+        &["protocol", "expression", "scalar", "state", "task"],
+    ),
     ("subrequest", &["protocol", "catalog"]),
     ("polls", &["protocol", "state", "task", "subrequest"]),
     ("journal", &["state"]),
@@ -31,6 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "filter",
         &[
+            "expression",
             "callbacks",
             "task",
             "protocol",
@@ -47,6 +51,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "snapshot",
         &[
+            "expression",
             "protocol",
             "scalar",
             "task",
@@ -120,8 +125,23 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "cli",
         &[
-            "protocol", "scalar", "serve", "task", "media", "catalog", "state", "journal",
-            "filter", "config", "snapshot", "observe", "reload", "channel", "gateway", "admin",
+            "expression",
+            "protocol",
+            "scalar",
+            "serve",
+            "task",
+            "media",
+            "catalog",
+            "state",
+            "journal",
+            "filter",
+            "config",
+            "snapshot",
+            "observe",
+            "reload",
+            "channel",
+            "gateway",
+            "admin",
         ],
     ),
 ];

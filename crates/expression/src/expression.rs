@@ -9,7 +9,7 @@ use crate::compile::{CompiledText, compile};
 use crate::error::{CompileError, EvaluationError, EvaluationFailure};
 use crate::evaluate::Evaluation;
 use crate::json_text::{self, double_text};
-use crate::names::{DocumentKind, Phase};
+use crate::names::{DocumentKind, Phase, Variable};
 use crate::nodes::CelNode;
 use crate::observed;
 use crate::values::{CelValue, ExpressionValues};
@@ -43,6 +43,15 @@ impl Expression {
     /// The earliest phase that knows every name of the expression.
     pub fn phase(&self) -> Phase {
         self.0.compiled.phase
+    }
+
+    /// Whether the expression names this variable.
+    pub fn names(&self, variable: Variable) -> bool {
+        let mut is_named = false;
+        self.root().each(&mut |node| {
+            is_named |= matches!(node, CelNode::Variable(named) if *named == variable);
+        });
+        is_named
     }
 
     /// Whether the expression reads values of a document.

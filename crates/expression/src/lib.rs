@@ -16,6 +16,9 @@ mod parse;
 mod pointer;
 mod values;
 
+/// The type of `client.address`.
+pub use std::net::IpAddr;
+
 pub use error::{CompileError, EvaluationError};
 pub use expression::Expression;
 pub use names::{DocumentKind, MapVariable, Phase, Variable};

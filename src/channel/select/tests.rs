@@ -43,6 +43,7 @@ pub(in crate::channel) fn channel(name: &str, weight: u16, tier: u8) -> Channel 
         forwarded: ForwardedPolicy::Off,
         limits: ChannelLimits::default(),
         health: HealthPolicy::default(),
+        condition: None,
         fingerprint,
     }
 }

@@ -220,6 +220,7 @@ impl Attempts<'_> {
 
     async fn attempt_on(&mut self, mut lease: ChannelLease) -> AttemptVerdict {
         self.record.attempts += 1;
+        self.request.info.attempt = self.record.attempts;
         self.record.candidate = Some(lease.candidate.clone());
         self.record.key = lease.key;
         self.request.info.upstream_request_id = None;

@@ -131,6 +131,7 @@ fn server_of(uri: &Uri) -> Result<Channel, BucketRequestError> {
         forwarded: ForwardedPolicy::Off,
         limits: ChannelLimits::default(),
         health: HealthPolicy::default(),
+        condition: None,
         fingerprint: hasher.finish(),
     })
 }

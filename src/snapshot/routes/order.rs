@@ -2,7 +2,9 @@
 
 use super::super::ProblemCollector;
 use super::super::router::MethodPathPattern;
-use super::{BuiltFilter, all_have_parameter};
+use super::BuiltFilter;
+use super::patterns::all_have_parameter;
+use crate::expression::Variable;
 use crate::filter::descriptor::{FilterPlacement, FilterProvision};
 use crate::filter::registry::{self, FILTERS};
 use crate::protocol::Protocol;
@@ -30,11 +32,13 @@ pub(super) fn check(
         if !is_repeated {
             order.check_place(index, &step.named.kind.placement, problems);
         }
+        order.check_provided(index, problems);
+        order.check_condition(index, problems);
     }
     order.check_limits(problems);
     if protocol.is_some_and(Protocol::creates_paid_work)
         && patterns.iter().any(MethodPathPattern::takes_creates)
-        && order.provider(FilterProvision::CreateRecord).is_none()
+        && !order.always_provides(FilterProvision::CreateRecord)
         && !filters.iter().any(FilterOrderCheck::replies_always)
     {
         let records = registry::providers(FilterProvision::CreateRecord);
@@ -68,10 +72,83 @@ impl FilterOrderCheck<'_> {
         filters.position(|step| step.named.kind.provides(provision))
     }
 
+    /// Whether a filter with this provision runs for every request.
+    fn always_provides(&self, provision: FilterProvision) -> bool {
+        self.runs_always(|step| step.named.kind.provides(provision))
+    }
+
+    /// Whether one of these filters runs for every request: one has no condition, or two have opposite conditions.
+    fn runs_always(&self, is_one: impl Fn(&BuiltFilter) -> bool) -> bool {
+        let conditions: Vec<Option<&str>> = self
+            .filters
+            .iter()
+            .filter(|step| is_one(step))
+            .map(BuiltFilter::condition)
+            .collect();
+        let is_negated = |text: &str| conditions.contains(&Some(&*format!("!({text})")));
+        let mut each = conditions.iter();
+        each.any(|condition| condition.is_none_or(is_negated))
+    }
+
+    /// What a filter needs must be known whenever it runs.
+    fn check_provided(&self, index: usize, problems: &mut ProblemCollector<'_>) {
+        let step = &self.filters[index];
+        let needs = step.named.kind.placement.needs.iter();
+        for provision in needs.filter_map(|need| need.satisfied_by()) {
+            let Some(at) = self.provider(provision) else {
+                continue;
+            };
+            let provider = &self.filters[at];
+            let is_same = provider.condition() == step.condition();
+            if is_same || self.always_provides(provision) {
+                continue;
+            }
+            let text = provider.condition().unwrap_or_default();
+            problems.error(
+                &format!("{}/if", self.step_to_move(at, index)),
+                format!(
+                    "`{}` must not depend on a condition: `{}` needs it",
+                    provider.name(),
+                    step.name()
+                ),
+                Some(&format!(
+                    "remove `if`, or add a second step with the condition `!({text})`"
+                )),
+            );
+        }
+    }
+
+    /// The names of a condition must be known where it is evaluated.
+    fn check_condition(&self, index: usize, problems: &mut ProblemCollector<'_>) {
+        let step = &self.filters[index];
+        let Some(condition) = &step.named.condition else {
+            return;
+        };
+        let needed = [
+            (Variable::Caller, "caller", FilterProvision::Caller),
+            (Variable::Model, "model", FilterProvision::Model),
+        ];
+        for (variable, name, provision) in needed {
+            let earlier = &self.filters[..index];
+            let is_known = earlier
+                .iter()
+                .any(|step| step.named.kind.provides(provision));
+            if condition.expression.names(variable) && !is_known {
+                let providers = registry::providers(provision);
+                problems.error(
+                    &format!("{}/if", step.trail.last().map_or("", String::as_str)),
+                    format!("`{name}` is not known before {providers}"),
+                    Some(&format!("move the step after {providers}")),
+                );
+            }
+        }
+    }
+
     /// Whether the filter replies to every request, so that no filter after it runs.
     fn replies_always(step: &BuiltFilter) -> bool {
-        step.named.kind.provides(FilterProvision::Reply)
-            || step.named.filter.declare().replies_always
+        step.condition().is_none()
+            && (step.named.kind.provides(FilterProvision::Reply)
+                || step.named.filter.declare().replies_always)
     }
 
     /// The filters that a filter depends on must precede it.
@@ -116,7 +193,7 @@ impl FilterOrderCheck<'_> {
     }
 
     fn finds_channel(&self, patterns: &[MethodPathPattern]) -> bool {
-        self.filters.iter().any(|step| {
+        self.runs_always(|step| {
             let mut provided = step.named.kind.placement.provides.iter();
             Self::replies_always(step)
                 || provided.any(|provision| match provision {
@@ -170,6 +247,12 @@ impl FilterOrderCheck<'_> {
 impl BuiltFilter {
     fn name(&self) -> &'static str {
         self.named.kind.name
+    }
+
+    /// The text of the step's condition.
+    fn condition(&self) -> Option<&str> {
+        let condition = self.named.condition.as_ref()?;
+        Some(condition.expression.text().trim())
     }
 }
 

@@ -1,0 +1,262 @@
+//! Expressions in the settings of filters, and what they read of an exchange.
+
+use super::descriptor::InvalidSettings;
+use super::view::{AttemptView, EventView, RequestView, ResponseView};
+use crate::catalog::model::Candidate;
+use crate::expression::{
+    CompileError, DocumentKind, EvaluationError, Expression, ExpressionValues, IpAddr, MapVariable,
+    Phase, Variable,
+};
+use crate::protocol::credential_names::{decoded, member_names_credential, names_credential};
+use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::json::{DocumentNode, JsonDocument};
+use bytes::Bytes;
+use http::{HeaderMap, StatusCode};
+use std::borrow::Cow;
+
+/// An expression in a filter's settings.
+#[derive(Clone)]
+pub struct FilterExpression(Expression);
+
+/// What expressions read of an exchange at one moment.
+#[derive(Clone, Copy)]
+pub struct ExchangeValues<'a> {
+    request: &'a RequestView,
+    candidate: Option<&'a Candidate>,
+    response: Option<(StatusCode, &'a HeaderMap)>,
+    response_body: Option<&'a JsonDocument>,
+    event: Option<(&'a str, Option<&'a JsonDocument>)>,
+}
+
+impl FilterExpression {
+    /// Compiles the text of a setting; it may use the names that are known in the phase `available`.
+    ///
+    /// # Errors
+    /// What is wrong, with line and column within the text.
+    pub fn compile(text: &str, available: Phase) -> Result<Self, InvalidSettings> {
+        let compiled = Expression::compile(text, available);
+        compiled.map(Self).map_err(|error| invalid(text, error))
+    }
+
+    /// The expression without its place in a filter.
+    pub fn into_expression(self) -> Expression {
+        self.0
+    }
+
+    /// The text as written.
+    pub fn text(&self) -> &str {
+        self.0.text()
+    }
+
+    /// The earliest phase that knows every name of the expression.
+    pub fn phase(&self) -> Phase {
+        self.0.phase()
+    }
+
+    pub fn names(&self, variable: Variable) -> bool {
+        self.0.names(variable)
+    }
+
+    /// Whether the expression reads this document by pointers.
+    pub fn reads(&self, document: DocumentKind) -> bool {
+        self.0.reads(document)
+    }
+
+    /// Whether the expression needs the whole body of the request.
+    pub fn reads_request_body(&self) -> bool {
+        self.reads(DocumentKind::Request) || self.names(Variable::RequestSize)
+    }
+
+    /// The value of a condition.
+    ///
+    /// # Errors
+    /// The value is no boolean, or the expression cannot be evaluated; without values of the request.
+    pub fn is_true(&self, values: ExchangeValues<'_>) -> Result<bool, EvaluationError> {
+        self.0.is_true(&values)
+    }
+
+    /// The value as JSON text.
+    ///
+    /// # Errors
+    /// As [`Self::is_true`].
+    pub fn json(&self, values: ExchangeValues<'_>) -> Result<Bytes, EvaluationError> {
+        self.0.json(&values)
+    }
+
+    /// The value as text.
+    ///
+    /// # Errors
+    /// As [`Self::is_true`], and for lists, maps and null.
+    pub fn text_value(&self, values: ExchangeValues<'_>) -> Result<String, EvaluationError> {
+        self.0.text_value(&values)
+    }
+
+    /// The names that the expression reads and their values, shortened, for `headgate explain`.
+    pub fn observed(&self, values: ExchangeValues<'_>) -> Vec<(String, String)> {
+        self.0.observed(&values)
+    }
+}
+
+/// The error for a request of which an expression cannot be evaluated; `place` names the expression in the log.
+pub fn evaluation_fault(place: &str, error: &EvaluationError) -> Fault {
+    Fault::new(
+        FaultKind::Internal,
+        "internal error: an expression in the configuration of this route could not be evaluated",
+    )
+    .detail(format!("{place}: {}", error.message))
+}
+
+impl<'a> ExchangeValues<'a> {
+    /// Before an attempt.
+    pub fn of_request(request: &'a RequestView) -> Self {
+        Self {
+            request,
+            candidate: None,
+            response: None,
+            response_body: None,
+            event: None,
+        }
+    }
+
+    /// In an attempt, before the request is sent.
+    pub fn of_attempt(request: &'a RequestView, attempt: &'a AttemptView) -> Self {
+        Self {
+            candidate: Some(&attempt.candidate),
+            ..Self::of_request(request)
+        }
+    }
+
+    /// With the head of a response.
+    pub fn of_response(response: &'a ResponseView<'_>) -> Self {
+        Self {
+            candidate: response.candidate,
+            response: Some((response.status, response.headers)),
+            ..Self::of_request(response.request)
+        }
+    }
+
+    /// With one event of a stream; `data` is its data as JSON.
+    pub fn of_event(event: &'a EventView<'_>, data: Option<&'a JsonDocument>) -> Self {
+        Self {
+            candidate: event.candidate,
+            event: Some((event_type(event), data)),
+            ..Self::of_request(event.request)
+        }
+    }
+
+    pub fn request(&self) -> &'a RequestView {
+        self.request
+    }
+
+    /// With the body of the response.
+    pub fn with_response_body(self, body: &'a JsonDocument) -> Self {
+        Self {
+            response_body: Some(body),
+            ..self
+        }
+    }
+}
+
+impl ExpressionValues for ExchangeValues<'_> {
+    fn text(&self, variable: Variable) -> Option<Cow<'_, str>> {
+        let request = self.request;
+        let text = match variable {
+            Variable::RequestId => &*request.id,
+            Variable::Method => request.method.as_str(),
+            Variable::Path => &request.path,
+            Variable::QueryString => request.query.as_deref()?,
+            Variable::Route => &request.route,
+            Variable::Protocol => request.protocol?.name(),
+            Variable::Caller => &request.caller.as_ref()?.name,
+            Variable::Model => &request.model()?.name,
+            Variable::Channel => &self.candidate?.channel.name,
+            Variable::ChannelModel => &self.candidate?.model.as_ref()?.name,
+            Variable::EventType => self.event?.0,
+            _ => return None,
+        };
+        Some(text.into())
+    }
+
+    fn number(&self, variable: Variable) -> Option<i64> {
+        let info = &self.request.info;
+        let usage = || info.usage.counted();
+        let number = match variable {
+            Variable::RequestSize => self.request.body.len() as u64,
+            Variable::Attempt => u64::from(info.attempt),
+            Variable::Status => u64::from(self.response?.0.as_u16()),
+            Variable::ResponseSize => self.response_body?.body().len() as u64,
+            Variable::UsageInputTokens => usage()?.input_tokens?,
+            Variable::UsageOutputTokens => usage()?.output_tokens?,
+            Variable::UsageTotalTokens => usage()?.total(self.request.protocol),
+            _ => return None,
+        };
+        i64::try_from(number).ok()
+    }
+
+    fn entry(&self, map: MapVariable, key: &str) -> Option<Cow<'_, str>> {
+        let value = match map {
+            MapVariable::RequestHeaders if names_credential(key.as_bytes()) => None,
+            MapVariable::RequestHeaders => self.request.header(key),
+            MapVariable::RequestParams => self.request.param(key),
+            MapVariable::RequestQuery => {
+                return query_value(self.request.query.as_deref()?, key).map(Cow::Owned);
+            }
+            MapVariable::ResponseHeaders => self.response?.1.get(key)?.to_str().ok(),
+        };
+        value.map(Cow::Borrowed)
+    }
+
+    fn address(&self) -> Option<IpAddr> {
+        self.request.client.map(|client| client.address)
+    }
+
+    fn document(&self, kind: DocumentKind) -> Option<DocumentNode<'_>> {
+        let document = match kind {
+            DocumentKind::Request => self.request.body.document(),
+            DocumentKind::Response => self.response_body,
+            DocumentKind::Event => self.event?.1,
+        };
+        document.map(JsonDocument::root)
+    }
+
+    fn request_id(&self) -> &str {
+        &self.request.id
+    }
+}
+
+fn event_type<'a>(event: &EventView<'a>) -> &'a str {
+    let name = event.event.name().unwrap_or_default();
+    std::str::from_utf8(name).unwrap_or_default()
+}
+
+/// The first value of a query member, percent-decoded; `None` also for members that carry credentials.
+fn query_value(query: &str, key: &str) -> Option<String> {
+    let text = |encoded: &str| {
+        let bytes: Vec<u8> = decoded(encoded.as_bytes()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let mut members = query
+        .split('&')
+        .map(|member| member.split_once('=').unwrap_or((member, "")));
+    let (name, value) = members.find(|(name, _)| text(name) == key)?;
+    let is_credential = member_names_credential(name, &mut Vec::new());
+    (!is_credential).then(|| text(value))
+}
+
+fn invalid(text: &str, error: CompileError) -> InvalidSettings {
+    let CompileError {
+        line,
+        column,
+        message,
+        hint,
+    } = error;
+    let place = match text.trim_end().contains('\n') {
+        true => format!("line {line}, column {column}"),
+        false => format!("column {column}"),
+    };
+    let invalid = InvalidSettings::new(format!("invalid expression, {place}: {message}"));
+    match hint {
+        Some(hint) => invalid.hint(hint),
+        None => invalid,
+    }
+}
