@@ -21,6 +21,8 @@ pub mod subrequest;
 pub mod polls;
 
 pub mod journal;
+pub mod mirroring;
+pub mod response_cache;
 
 pub mod callbacks;
 

@@ -30,6 +30,16 @@ pub trait SubrequestSender: Send + Sync {
         subrequest: Subrequest,
         timeouts: TimeoutOverrides,
     ) -> SubrequestFuture;
+
+    /// Like [`Self::send`], but the body of a successful response is read to its end, without a limit of size, and
+    /// dropped: the body of the result is empty.
+    fn send_and_discard(
+        self: Arc<Self>,
+        subrequest: Subrequest,
+        timeouts: TimeoutOverrides,
+    ) -> SubrequestFuture {
+        self.send(subrequest, timeouts)
+    }
 }
 
 /// The future response to a subrequest.
@@ -76,5 +86,11 @@ impl SubrequestClient {
     /// Like [`SubrequestSender::send`].
     pub fn send(&self, subrequest: Subrequest) -> SubrequestFuture {
         self.sender.clone().send(subrequest, self.timeouts)
+    }
+
+    /// Like [`SubrequestSender::send_and_discard`].
+    pub fn send_and_discard(&self, subrequest: Subrequest) -> SubrequestFuture {
+        let sender = self.sender.clone();
+        sender.send_and_discard(subrequest, self.timeouts)
     }
 }

@@ -83,6 +83,7 @@ impl AdminApp {
         metrics.available_models(channels.available_models(catalog, now));
         metrics.refused_credentials(channels.refused_credentials(catalog, now));
         self.metrics.polls.update(self.reloader.polls().counters());
+        self.metrics.mirrors.update(self.reloader.mirrors());
         let callbacks = self.reloader.callbacks().counters();
         self.metrics.callbacks.update(callbacks);
         self.metrics.media.update(&self.reloader.media().counters);

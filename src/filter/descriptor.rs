@@ -10,9 +10,11 @@ use crate::catalog::public_url::PublicUrl;
 use crate::expression::Phase;
 use crate::journal::CreateJournal;
 use crate::media::MediaStore;
+use crate::mirroring::MirroredRequests;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::schema::CompiledSchema;
+use crate::response_cache::ResponseCache;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
 use schemars::JsonSchema;
@@ -54,6 +56,8 @@ pub struct FilterPlacement {
     pub after: &'static [&'static str],
     /// Filters that must be placed after this one.
     pub before: &'static [&'static str],
+    /// Whether all other filters of the chain must be placed before this one.
+    pub is_last: bool,
     /// What must be known before this filter's hooks run, and so which filters must be placed before it.
     pub needs: &'static [FilterPrerequisite],
     /// What is known after this filter ran.
@@ -126,6 +130,10 @@ pub struct BuildContext<'a> {
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
     pub journal: &'a Arc<CreateJournal>,
+    /// Recorded responses.
+    pub responses: &'a Arc<ResponseCache>,
+    /// Copies of requests for other channels.
+    pub mirrors: &'a Arc<MirroredRequests>,
     pub callbacks: &'a Arc<CallbackQueue>,
     pub egress: &'a Arc<EgressPolicy>,
     /// The URL that others reach this gateway by; `None` if it is not configured.
@@ -139,6 +147,8 @@ pub struct BuildContext<'a> {
     pub serves_media: bool,
     /// Name of the route whose chain is built.
     pub route: &'a str,
+    /// The SHA-256 of the route and of all chains as they are written: equal only if the filters are the same.
+    pub route_fingerprint: &'a str,
     /// Its protocol.
     pub protocol: Option<Protocol>,
     /// Its timeouts, which precede those of channels.
@@ -168,6 +178,7 @@ impl FilterPlacement {
     pub const ANYWHERE: Self = Self {
         after: &[],
         before: &[],
+        is_last: false,
         needs: &[],
         provides: &[],
         reason: "",

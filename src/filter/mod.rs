@@ -20,6 +20,7 @@ pub mod media_hosting;
 mod schema_fault;
 pub mod settlement;
 pub mod state;
+mod statefulness;
 pub mod stream_info;
 pub mod streamed_reply;
 pub mod view;

@@ -8,6 +8,7 @@ macro_rules! filters {
         $then! {
             allow_ip
             authenticate
+            cache
             callbacks
             copy_files
             deny_ip
@@ -22,6 +23,7 @@ macro_rules! filters {
             map_images
             map_task
             meter_usage
+            mirror
             normalise
             pass_sse
             pin

@@ -35,10 +35,14 @@ pub struct StreamInfo {
     pub idempotency: Option<IdempotencyOutcome>,
     /// How the record of a paid create ended: a name of [`CreateEnd`](crate::journal::CreateEnd).
     pub create_end: Option<&'static str>,
+    /// What the response cache did for the request, if it was asked.
+    pub cache: Option<CacheOutcome>,
     /// Number of events of the stream so far.
     pub events: u64,
     /// Whether the stream ended with the last event of its protocol.
     pub is_stream_whole: bool,
+    /// Whether the stream ended with bytes that are no complete event, which event filters do not see.
+    pub ends_in_partial_event: bool,
     /// Error class of the error event that ended the stream.
     pub stream_error: Option<ErrorClass>,
 }
@@ -85,6 +89,17 @@ pub enum IdempotencyOutcome {
     KeysFull,
 }
 
+/// What the response cache did for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheOutcome {
+    /// The caller got a recorded response.
+    Hit,
+    /// The request was sent, and its response may have been recorded.
+    Miss,
+    /// The request was sent, and its response was not recorded.
+    Bypass,
+}
+
 /// Outcome of the check against the caller's limits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QuotaDecision {
@@ -108,6 +123,17 @@ impl IdempotencyOutcome {
             Self::OutcomeUnknown => "outcome_unknown",
             Self::NotStored => "not_stored",
             Self::KeysFull => "keys_full",
+        }
+    }
+}
+
+impl CacheOutcome {
+    /// The value in metrics, logs and the response header.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Miss => "miss",
+            Self::Bypass => "bypass",
         }
     }
 }

@@ -7,7 +7,6 @@ mod downstream;
 mod exchange;
 mod fault_from;
 mod head;
-mod header_policy;
 mod intercepted_stream;
 pub mod listen;
 mod media_removal;

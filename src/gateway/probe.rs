@@ -5,10 +5,10 @@
 
 use super::exchange::prepare::path_at;
 use super::listen::drain_state::{DrainState, until_set};
+use super::request_id;
 use super::upstream::client::SendProgress;
 use super::upstream::request::{PreparedBody, PreparedRequest};
 use super::upstream::{ChannelWithCredential, UpstreamClient};
-use super::{header_policy, request_id};
 use crate::catalog::channel::{Channel, ProbePolicy, Timeouts};
 use crate::channel::active_probe::ProbeAttempt;
 use crate::channel::address_cache::AddressCache;
@@ -18,6 +18,7 @@ use crate::channel::outcome::{AttemptFailure, FailureReason};
 use crate::channel::random::random_fraction;
 use crate::protocol::Protocol;
 use crate::protocol::fault::Fault;
+use crate::protocol::header_policy;
 use crate::reload::Reloader;
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};

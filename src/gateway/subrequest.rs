@@ -7,7 +7,6 @@ use super::exchange::evaluate::ERROR_BYTES_MAX;
 use super::exchange::response_fault::{
     foreign_body_fault, refused_account_fault, unexpected_status_fault,
 };
-use super::header_policy;
 use super::upstream::ChannelWithCredential;
 use super::upstream::bounded_body::BodyEnd;
 use super::upstream::client::{SendProgress, failure_reason};
@@ -20,6 +19,7 @@ use crate::channel::outcome::{AttemptOutcome, FailureReason};
 use crate::filter::view::ResponseBodyKind;
 use crate::protocol::error_class;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
 use crate::protocol::redact::redact;
 use crate::protocol::{retry_after, upstream_request_id};
@@ -36,8 +36,26 @@ impl SubrequestSender for Gateway {
         subrequest: Subrequest,
         timeouts: TimeoutOverrides,
     ) -> SubrequestFuture {
-        Box::pin(async move { self.run_subrequest(&subrequest, timeouts).await })
+        let body_use = ResponseBodyUse::Collect;
+        Box::pin(async move { self.run_subrequest(&subrequest, timeouts, body_use).await })
     }
+
+    fn send_and_discard(
+        self: Arc<Self>,
+        subrequest: Subrequest,
+        timeouts: TimeoutOverrides,
+    ) -> SubrequestFuture {
+        let body_use = ResponseBodyUse::Discard;
+        Box::pin(async move { self.run_subrequest(&subrequest, timeouts, body_use).await })
+    }
+}
+
+/// What is done with the body of a successful response.
+#[derive(Clone, Copy)]
+enum ResponseBodyUse {
+    Collect,
+    /// It is read to its end and dropped, so that the provider completes its work.
+    Discard,
 }
 
 /// A response whose body was read to its end.
@@ -81,6 +99,7 @@ impl Gateway {
         &self,
         subrequest: &Subrequest,
         timeouts: TimeoutOverrides,
+        body_use: ResponseBodyUse,
     ) -> Result<SubrequestResponse, Fault> {
         let mut lease = self.lease_for(subrequest).await?;
         let target = ChannelWithCredential::of(&lease);
@@ -90,7 +109,7 @@ impl Gateway {
             .send(target, &prepared, &mut SendProgress::default())
             .await;
         let (reason, fault) = match sent {
-            Ok(response) => match self.read_whole(response).await {
+            Ok(response) => match self.read_whole(response, body_use).await {
                 Ok(response) => {
                     record_upstream_id(subrequest, &response, &lease);
                     return self.evaluate_subrequest(subrequest, response, &mut lease);
@@ -121,8 +140,15 @@ impl Gateway {
         }
     }
 
-    async fn read_whole(&self, mut response: UpstreamResponse) -> Result<BufferedResponse, Fault> {
-        let body = response.read_bounded(ERROR_BYTES_MAX).await;
+    async fn read_whole(
+        &self,
+        mut response: UpstreamResponse,
+        body_use: ResponseBodyUse,
+    ) -> Result<BufferedResponse, Fault> {
+        let body = match (body_use, response.status.is_success()) {
+            (ResponseBodyUse::Discard, true) => response.discard_body().await,
+            _ => response.read_bounded(ERROR_BYTES_MAX).await,
+        };
         let whole = BufferedResponse {
             status: response.status,
             headers: response.headers().clone(),

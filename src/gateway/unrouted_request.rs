@@ -146,6 +146,7 @@ impl<'a> UnroutedRequest<'a> {
             response_id: None,
             upstream_request_id: None,
             idempotency: None,
+            cache: None,
             fault: Some(fault),
         });
     }

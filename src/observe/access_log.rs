@@ -53,6 +53,8 @@ pub struct AccessLogEntry<'a> {
     pub upstream_request_id: Option<&'a HeaderValue>,
     /// What became of the caller's idempotency key.
     pub idempotency: Option<&'static str>,
+    /// What the response cache did.
+    pub cache: Option<&'static str>,
     pub fault: Option<&'a Fault>,
 }
 
@@ -116,6 +118,8 @@ struct AccessLogJson<'a> {
     upstream_request_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     idempotency: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -209,6 +213,7 @@ impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
                 .upstream_request_id
                 .map(|value| short(value.as_bytes())),
             idempotency: line.idempotency,
+            cache: line.cache,
             error_code: line.fault.map(|fault| fault.kind.code()),
             error_message: line.fault.map(|fault| field(&fault.message)),
             error_detail: line

@@ -7,6 +7,7 @@ use super::media_metrics::MediaMetrics;
 use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
 use super::registration::{raise, registered};
+use super::response_cache_metrics::{MirrorMetrics, ResponseCacheMetrics};
 use super::state_metrics::StateMetrics;
 use super::token_metrics::{TokenMetrics, TokenSeries};
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries, WaitTimes};
@@ -52,6 +53,8 @@ pub struct Metrics {
     log_dropped: IntCounter,
     pub channels: ChannelMetrics,
     pub creates: CreateMetrics,
+    pub response_cache: ResponseCacheMetrics,
+    pub mirrors: MirrorMetrics,
     pub polls: PollMetrics,
     pub callbacks: CallbackMetrics,
     pub media: MediaMetrics,
@@ -193,6 +196,8 @@ impl Metrics {
             channels: ChannelMetrics::new(&registry),
             time: WaitTimeMetrics::new(&registry),
             creates: CreateMetrics::new(&registry),
+            response_cache: ResponseCacheMetrics::new(&registry),
+            mirrors: MirrorMetrics::new(&registry),
             polls: PollMetrics::new(&registry),
             callbacks: CallbackMetrics::new(&registry),
             media: MediaMetrics::new(&registry),

@@ -12,6 +12,7 @@ mod poll_metrics;
 pub mod process_log;
 mod process_metrics;
 mod registration;
+mod response_cache_metrics;
 mod state_metrics;
 pub mod timestamp;
 mod token_metrics;

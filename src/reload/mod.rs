@@ -8,6 +8,7 @@ use crate::callbacks::CallbackQueue;
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::media::SharedMediaState;
+use crate::mirroring::MirroredRequests;
 use crate::observe::metrics::Metrics;
 use crate::polls::TaskStatusFetcher;
 use crate::snapshot::{self, BuiltSnapshot, ConfigWarnings, SharedState, Snapshot};
@@ -136,6 +137,11 @@ impl Reloader {
     /// The poller of video tasks.
     pub fn polls(&self) -> &Arc<TaskStatusFetcher> {
         &self.shared.polls
+    }
+
+    /// Copies of requests in flight.
+    pub fn mirrors(&self) -> &Arc<MirroredRequests> {
+        &self.shared.mirrors
     }
 
     /// What the media stores of all configurations share.

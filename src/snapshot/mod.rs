@@ -31,7 +31,9 @@ use crate::config::{self, LoadedConfig, document::ConfigDocument};
 use crate::filter::registry::FILTERS;
 use crate::journal::CreateJournal;
 use crate::media::{MediaStore, SharedMediaState};
+use crate::mirroring::MirroredRequests;
 use crate::polls::TaskStatusFetcher;
+use crate::response_cache::ResponseCache;
 use crate::state::StateStore;
 use crate::state::memory::MemoryStore;
 use crate::state::settings::StoreSettings;
@@ -78,6 +80,10 @@ pub struct SharedState {
     pub polls: Arc<TaskStatusFetcher>,
     /// The journal of paid creates, with those in flight.
     pub journal: Arc<CreateJournal>,
+    /// Recorded responses of providers, and requests that wait for them.
+    pub responses: Arc<ResponseCache>,
+    /// Copies of requests in flight.
+    pub mirrors: Arc<MirroredRequests>,
     /// Work for the worker of callbacks.
     pub callbacks: Arc<CallbackQueue>,
     /// What the media stores of all configurations share.
@@ -136,6 +142,8 @@ impl Default for SharedState {
             state: Arc::new(MemoryStore::default()),
             polls: Arc::default(),
             journal: Arc::default(),
+            responses: Arc::default(),
+            mirrors: Arc::default(),
             callbacks: Arc::default(),
             media: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
@@ -214,6 +222,8 @@ fn build_loaded(
         tasks: &tasks,
         polls: &shared.polls,
         journal: &shared.journal,
+        responses: &shared.responses,
+        mirrors: &shared.mirrors,
         callbacks: &shared.callbacks,
         egress: &egress,
         public_url: public_url.as_ref(),

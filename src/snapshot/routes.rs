@@ -2,6 +2,7 @@
 
 mod conditions;
 mod endpoints;
+mod fingerprint;
 mod order;
 mod patterns;
 
@@ -21,9 +22,11 @@ use crate::filter::descriptor::{BuildContext, ChainSide, ModelEndpoint, SchemaLo
 use crate::filter::registry;
 use crate::journal::CreateJournal;
 use crate::media::MediaStore;
+use crate::mirroring::MirroredRequests;
 use crate::polls::TaskStatusFetcher;
 use crate::protocol::Protocol;
 use crate::protocol::nearest::nearest;
+use crate::response_cache::ResponseCache;
 use crate::state::StateStore;
 use crate::task::TaskSettings;
 use std::cell::RefCell;
@@ -49,6 +52,8 @@ pub(crate) struct RouteBuilder<'a> {
     pub tasks: &'a Arc<TaskSettings>,
     pub polls: &'a Arc<TaskStatusFetcher>,
     pub journal: &'a Arc<CreateJournal>,
+    pub responses: &'a Arc<ResponseCache>,
+    pub mirrors: &'a Arc<MirroredRequests>,
     pub callbacks: &'a Arc<CallbackQueue>,
     pub egress: &'a Arc<EgressPolicy>,
     pub public_url: Option<&'a PublicUrl>,
@@ -79,6 +84,7 @@ struct FilterStep<'a> {
 struct ChainContext<'a> {
     side: ChainSide,
     route: &'a str,
+    route_fingerprint: &'a str,
     protocol: Option<Protocol>,
     timeouts: TimeoutOverrides,
     patterns: &'a [MethodPathPattern],
@@ -134,9 +140,11 @@ impl RouteBuilder<'_> {
             failover,
         } = config;
         let patterns = patterns(config, at, problems);
+        let route_fingerprint = fingerprint::of(config, self.chains);
         let purpose = |side| ChainContext {
             side,
             route: name,
+            route_fingerprint: &route_fingerprint,
             protocol: *protocol,
             timeouts: channels::timeouts(timeouts),
             patterns: &patterns,
@@ -328,6 +336,8 @@ impl RouteBuilder<'_> {
             tasks: self.tasks,
             polls: self.polls,
             journal: self.journal,
+            responses: self.responses,
+            mirrors: self.mirrors,
             callbacks: self.callbacks,
             egress: self.egress,
             public_url: self.public_url,
@@ -336,6 +346,7 @@ impl RouteBuilder<'_> {
             receives_callbacks: self.receives_callbacks,
             serves_media: self.serves_media,
             route: purpose.route,
+            route_fingerprint: purpose.route_fingerprint,
             protocol: purpose.protocol,
             timeouts: purpose.timeouts,
             side: purpose.side,

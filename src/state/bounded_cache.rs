@@ -30,6 +30,11 @@ impl<K: Hash + Eq, V> BoundedCache<K, V> {
         }
     }
 
+    /// Changes the maximum size, which applies from the next insertion on.
+    pub fn set_bounds(&mut self, bounds: CacheBounds) {
+        self.bounds = bounds;
+    }
+
     /// The value of `key`. The lookup counts as a use.
     pub fn get<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<&V>
     where

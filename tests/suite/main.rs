@@ -2,6 +2,7 @@
 
 mod harness;
 
+mod caching;
 mod callbacks;
 mod channels;
 mod configuration;

@@ -105,6 +105,7 @@ fn nobody_knows_a_filter_by_its_name() {
     const OTHER_MEANINGS: &[(&str, &str)] = &[
         ("crates/protocol/src/error_class.rs", "rate_limit"),
         ("crates/protocol/src/credential_names.rs", "idempotency"),
+        ("crates/protocol/src/credential_names.rs", "cache"),
     ];
     let names: Vec<&str> = FILTERS.iter().map(|kind| kind.name).collect();
     let named = Regex::new(&format!(r#"["`]({})["`]"#, names.join("|"))).unwrap();

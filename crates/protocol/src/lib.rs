@@ -8,6 +8,7 @@ pub mod error_class;
 pub mod estimate;
 pub mod fault;
 pub mod form;
+pub mod header_policy;
 pub mod hex;
 pub mod ids;
 pub mod images;

@@ -5,11 +5,11 @@ use crate::catalog::channel::{Channel, Credential};
 use crate::catalog::model::Candidate;
 use crate::filter::body::RequestBody;
 use crate::filter::view::{AttemptView, RequestView, UpstreamRequestOverride};
-use crate::gateway::header_policy;
 use crate::gateway::upstream::ChannelWithCredential;
 use crate::gateway::upstream::request::{PreparedBody, PreparedRequest};
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::header_policy;
 use crate::protocol::json::edit::{BodySegments, JsonEdits};
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::snapshot::router::Route;
@@ -145,9 +145,5 @@ fn upstream_path(channel: &Channel, request: &RequestView) -> String {
 /// The channel's base path and `path` without `/v1`.
 pub(in crate::gateway) fn path_at(channel: &Channel, path: &str) -> String {
     let base = &channel.origin.base_path;
-    let path = path
-        .strip_prefix("/v1")
-        .filter(|rest| rest.starts_with('/'))
-        .unwrap_or(path);
-    format!("{base}{path}")
+    format!("{base}{}", header_policy::path_for_provider(path))
 }

@@ -2,7 +2,7 @@
 
 use crate::catalog::model::Candidate;
 use crate::filter::settlement::Settlement;
-use crate::filter::stream_info::IdempotencyOutcome;
+use crate::filter::stream_info::{CacheOutcome, IdempotencyOutcome};
 use crate::filter::view::RequestView;
 use crate::gateway::Gateway;
 use crate::gateway::downstream::Downstream;
@@ -81,6 +81,9 @@ impl ExchangeRecord {
             usage: request.info.usage.counted(),
         });
         gateway.metrics.creates.count(&route.name, &request.info);
+        if let Some(outcome) = request.info.cache {
+            gateway.metrics.response_cache.count(&route.name, outcome);
+        }
         if let Some(caller) = &request.caller {
             gateway.metrics.quota(&caller.name, request.info.quota);
         }
@@ -124,6 +127,7 @@ impl ExchangeRecord {
                 .as_ref()
                 .or(subrequest_id.as_ref()),
             idempotency: request.info.idempotency.map(IdempotencyOutcome::name),
+            cache: request.info.cache.map(CacheOutcome::name),
             fault: self.fault.as_ref(),
         });
     }

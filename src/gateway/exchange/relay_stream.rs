@@ -79,7 +79,9 @@ impl Exchange<'_> {
                             .break_off(ended_early(), &stream, partial, rewritten)
                             .await;
                     }
-                    self.request.info.is_stream_whole = self.request.info.stream_error.is_none();
+                    let info = &mut self.request.info;
+                    info.is_stream_whole = info.stream_error.is_none();
+                    info.ends_in_partial_event = partial.is_some();
                     let rest = match partial {
                         Some(partial) if rewritten => partial.raw,
                         _ => Bytes::new(),

@@ -139,6 +139,21 @@ impl UpstreamResponse {
         CollectedBody::read(self, declared, bytes_max)
     }
 
+    /// Reads the body to its end without keeping it.
+    pub async fn discard_body(&mut self) -> CollectedBody {
+        let end = loop {
+            match self.next_chunk().await {
+                Ok(Some(_)) => {}
+                Ok(None) => break BodyEnd::Complete,
+                Err(fault) => break BodyEnd::Broken(fault),
+            }
+        };
+        CollectedBody {
+            bytes: Bytes::new(),
+            end,
+        }
+    }
+
     /// Returns a body that was read to the response, so that [`Self::next_chunk`] returns it.
     pub fn put_back(&mut self, body: &CollectedBody) {
         self.peeked.push_front(body.bytes.clone());

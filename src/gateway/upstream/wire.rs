@@ -1,6 +1,6 @@
 //! Writes a request to a connection and reads the head of the response, over HTTP/1.1 or HTTP/2.
 
-use crate::gateway::header_policy;
+use crate::protocol::header_policy;
 use crate::protocol::json::edit::BodySegments;
 use bytes::{Bytes, BytesMut};
 use pingora_core::protocols::http::client::HttpSession;

@@ -170,6 +170,14 @@ impl FilterOrderCheck<'_> {
         for earlier in providers.chain(named).filter(|earlier| *earlier > index) {
             self.report(earlier, index, placement.reason, placement.hint, problems);
         }
+        let mut others = self.filters[index..].iter();
+        let is_other = |step: &BuiltFilter| !step.named.kind.placement.is_last;
+        if placement.is_last
+            && let Some(distance) = others.position(is_other)
+        {
+            let later = index + distance;
+            self.report(later, index, placement.reason, placement.hint, problems);
+        }
         let followers = placement.before.iter();
         let followers = followers.filter_map(|name| self.position_of(name));
         for later in followers.filter(|later| *later < index) {

@@ -35,6 +35,8 @@ pub enum RecordKind {
     MediaUse,
     /// A file that a caller uploaded to a provider, and its copy in the media store.
     FileCopy,
+    /// A response that is sent again for an equal request.
+    CachedResponse,
 }
 
 /// What is stored under a key.
@@ -128,7 +130,7 @@ pub trait RecordStore: Send + Sync {
 }
 
 impl RecordKind {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::IdempotencyKey,
         Self::PaidCreate,
         Self::Subscription,
@@ -137,6 +139,7 @@ impl RecordKind {
         Self::MediaObject,
         Self::MediaUse,
         Self::FileCopy,
+        Self::CachedResponse,
     ];
 
     /// The name in stores.
@@ -150,6 +153,7 @@ impl RecordKind {
             Self::MediaObject => "media_object",
             Self::MediaUse => "media_use",
             Self::FileCopy => "file_copy",
+            Self::CachedResponse => "cached_response",
         }
     }
 }

@@ -1,7 +1,8 @@
-//! Which headers and query parameters cross the gateway, in each direction.
+//! Which headers and query parameters cross the gateway, in each direction. Without I/O, so that filters can compute
+//! what a provider would receive.
 
-use crate::protocol::credential_names::{decoded, member_names_credential, names_credential};
-use crate::protocol::mask::ChannelSecrets;
+use crate::credential_names::{decoded, member_names_credential, names_credential};
+use crate::mask::ChannelSecrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::borrow::Cow;
 
@@ -150,6 +151,12 @@ pub fn contradiction(from_provider: &HeaderMap) -> Option<&'static HeaderName> {
         let first = values.next();
         values.any(|other| first.is_some_and(|first| !is_same(name, first, other)))
     })
+}
+
+/// The path of an upstream request below the base URL of its channel: without `/v1`, which the base URL has.
+pub fn path_for_provider(path: &str) -> &str {
+    let below = path.strip_prefix("/v1");
+    below.filter(|rest| rest.starts_with('/')).unwrap_or(path)
 }
 
 /// The query of an upstream request: the caller's query without parameters that carry credentials. The other parameters

@@ -1,0 +1,125 @@
+//! The key of a response: everything that the response may depend on.
+//!
+//! That is what reaches a provider (path, query, headers and body with the edits of all filters, by the same functions
+//! that build the request), the channels that may receive it, the route's chains, and the caller.
+
+use crate::catalog::model::Candidate;
+use crate::filter::view::RequestView;
+use crate::protocol::header_policy;
+use crate::response_cache::CacheKey;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+
+/// Headers about the caches on the way: they select no response.
+const CACHE_HEADERS: [HeaderName; 2] = [header::CACHE_CONTROL, header::PRAGMA];
+
+/// The key of a request for `caller`, or for all callers; `None` without a body or a destination.
+pub(super) fn of(
+    request: &RequestView,
+    route_fingerprint: &str,
+    caller: Option<&str>,
+) -> Option<CacheKey> {
+    let body = request.body.bytes()?;
+    let destination = request.destination.as_ref()?;
+    let mut digest = FieldDigest::default();
+    digest.text(route_fingerprint);
+    digest.optional(caller.map(str::as_bytes));
+    let model = destination
+        .model
+        .as_ref()
+        .map(|model| model.name.as_bytes());
+    digest.optional(model);
+    digest.number(destination.candidates.len());
+    for candidate in &*destination.candidates {
+        add_candidate(&mut digest, candidate, request);
+    }
+    digest.text(request.method.as_str());
+    digest.text(request.upstream_path.as_deref().unwrap_or(&request.path));
+    digest.optional(query_of(request).as_deref().map(str::as_bytes));
+    add_headers(&mut digest, request);
+    let body = request.edits.apply(body);
+    digest.number(body.len());
+    for segment in &body {
+        digest.hasher.update(segment);
+    }
+    Some(CacheKey(digest.hasher.finalize().into()))
+}
+
+/// The query that is forwarded; `None` if there is none, or only parameters that are not forwarded.
+fn query_of(request: &RequestView) -> Option<Cow<'_, str>> {
+    let query = request.query.as_deref()?;
+    let forwarded = header_policy::query_for_provider(query, &request.headers);
+    (!forwarded.is_empty() || query.is_empty()).then_some(forwarded)
+}
+
+/// The channel, what it adds to the request, and the model's name there.
+fn add_candidate(digest: &mut FieldDigest, candidate: &Candidate, request: &RequestView) {
+    let channel = &candidate.channel;
+    digest.text(&channel.name);
+    digest.field(&channel.fingerprint.to_be_bytes());
+    digest.optional(candidate.model.as_ref().map(|model| model.name.as_bytes()));
+    digest.number(candidate.key.map_or(0, |key| key + 1));
+    digest.number(channel.headers.len());
+    for (name, value) in &channel.headers {
+        digest.header(name, value);
+    }
+    let forwarded = request
+        .client
+        .and_then(|client| client.forwarded(channel.forwarded, &request.headers));
+    digest.optional(forwarded.as_ref().map(|(_, value)| value.as_bytes()));
+}
+
+fn add_headers(digest: &mut FieldDigest, request: &RequestView) {
+    let mut headers = header_policy::request_headers_for_provider(&request.headers);
+    request.header_edits.apply(&mut headers);
+    for name in &CACHE_HEADERS {
+        headers.remove(name);
+    }
+    let all = in_order(&headers);
+    digest.number(all.len());
+    for (name, value) in all {
+        digest.header(name, value);
+    }
+}
+
+/// Sorted by name; the lines of one name stay in their order, which has a meaning.
+fn in_order(headers: &HeaderMap) -> Vec<(&HeaderName, &HeaderValue)> {
+    let mut all: Vec<_> = headers.iter().collect();
+    all.sort_by(|(one, _), (other, _)| one.as_str().cmp(other.as_str()));
+    all
+}
+
+/// Hashes fields with their lengths, so that no two lists of fields look alike.
+#[derive(Default)]
+struct FieldDigest {
+    hasher: Sha256,
+}
+
+impl FieldDigest {
+    fn field(&mut self, bytes: &[u8]) {
+        self.number(bytes.len());
+        self.hasher.update(bytes);
+    }
+
+    fn text(&mut self, text: &str) {
+        self.field(text.as_bytes());
+    }
+
+    fn number(&mut self, number: usize) {
+        self.hasher.update((number as u64).to_be_bytes());
+    }
+
+    fn optional(&mut self, bytes: Option<&[u8]>) {
+        self.hasher.update([u8::from(bytes.is_some())]);
+        self.field(bytes.unwrap_or_default());
+    }
+
+    fn header(&mut self, name: &HeaderName, value: &HeaderValue) {
+        self.text(name.as_str());
+        self.field(value.as_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests;
