@@ -18,6 +18,8 @@ pub mod catalog;
 
 pub mod subrequest;
 
+pub mod callout;
+
 pub mod polls;
 
 pub mod journal;

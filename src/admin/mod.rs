@@ -76,7 +76,11 @@ impl HttpApp for AdminApp {
 
 impl AdminApp {
     fn metrics(&self) -> AppResponse {
-        let catalog = &self.reloader.current().catalog;
+        let snapshot = self.reloader.current();
+        let services = snapshot.services.iter();
+        let breakers = services.map(|service| (&*service.name, service.is_open()));
+        self.metrics.services.update(breakers);
+        let catalog = &snapshot.catalog;
         let (channels, now) = (&self.channels, MonotonicTime::now());
         let metrics = &self.metrics.channels;
         metrics.usable(channels.usable_channels(catalog, now));

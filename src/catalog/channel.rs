@@ -163,6 +163,40 @@ impl TimeoutOverrides {
     }
 }
 
+impl Channel {
+    /// A server that the operator names, and that is no provider: it has no credentials, models, limits and health.
+    pub fn of_server(
+        name: Arc<str>,
+        origin: Origin,
+        timeouts: Timeouts,
+        headers: Vec<(HeaderName, HeaderValue)>,
+        fingerprint: u64,
+    ) -> Self {
+        // What the operator sends there is for nobody else.
+        let values = headers.iter().filter_map(|(_, value)| value.to_str().ok());
+        Self {
+            name,
+            origin,
+            credentials: Vec::new(),
+            secrets: Arc::new(ChannelSecrets::new(values)),
+            protocols: Vec::new(),
+            retired: false,
+            family: None,
+            image_edits: ImageEditPolicy::default(),
+            weight: 1,
+            tier: 0,
+            timeouts,
+            headers,
+            idempotency_header: None,
+            forwarded: ForwardedPolicy::Off,
+            limits: ChannelLimits::default(),
+            health: HealthPolicy::default(),
+            condition: None,
+            fingerprint,
+        }
+    }
+}
+
 impl Origin {
     pub fn scheme(&self) -> &'static str {
         match self.tls {

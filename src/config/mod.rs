@@ -25,6 +25,7 @@ pub mod resilience;
 pub mod routes;
 pub mod schema;
 pub mod secrets;
+pub mod services;
 mod simplify;
 pub mod source;
 pub mod state;

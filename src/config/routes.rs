@@ -5,6 +5,7 @@ use super::client_address::ClientAddressConfig;
 use super::egress::EgressConfig;
 use super::media::MediaConfig;
 use super::resilience::{FailoverConfig, RetryBudgetConfig};
+use super::services::ServiceConfig;
 use super::state::StateConfig;
 use crate::protocol::Protocol;
 use crate::scalar::one_or_more::OneOrMore;
@@ -43,6 +44,9 @@ pub struct GatewayConfig {
     /// Media store: files that the gateway keeps for callers and serves by URL.
     #[serde(default)]
     pub media: MediaConfig,
+    /// HTTP services that filters ask about requests and responses, by name.
+    #[serde(default)]
+    pub services: BTreeMap<String, ServiceConfig>,
     /// Families of video providers, by name; `family-a` and `family-b` come with the program.
     #[serde(default)]
     pub families: BTreeMap<String, VideoFamilyDefinitionConfig>,

@@ -2,6 +2,7 @@
 
 use super::condition::StepCondition;
 use super::descriptor::{FilterDescriptor, FilterPrerequisite, FilterProvision};
+use super::output_check::OutputChecks;
 use super::settlement::Settlement;
 use super::view::{AttemptView, EventAction, EventView, RequestView, ResponseView};
 use super::{
@@ -40,6 +41,7 @@ pub struct ResponseChain {
     event_filters: Vec<Arc<dyn Filter>>,
     events: ResponseBodyAccess,
     heartbeat: Option<Duration>,
+    output_checks: OutputChecks,
 }
 
 impl NamedFilter {
@@ -162,6 +164,7 @@ impl ResponseChain {
             event_filters: with(|declared| declared.events != ResponseBodyAccess::None),
             events: declared().map(|one| one.events).max().unwrap_or_default(),
             heartbeat: declared().filter_map(|one| one.heartbeat).min(),
+            output_checks: OutputChecks::of(&all),
             filters,
             all,
         }
@@ -192,6 +195,11 @@ impl ResponseChain {
     /// The shortest heartbeat of any filter: the interval of keep-alive comments while the provider is silent.
     pub fn heartbeat(&self) -> Option<Duration> {
         self.heartbeat
+    }
+
+    /// The filters that decide whether a response may reach the caller.
+    pub fn output_checks(&self) -> &OutputChecks {
+        &self.output_checks
     }
 
     pub fn on_response_head(&self, response: &mut ResponseView<'_>) {

@@ -7,6 +7,7 @@ use super::view::{AttemptView, EventView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::expression::Phase;
 use crate::protocol::json::{JsonDocument, JsonLimits};
+use crate::protocol::sse::SseEvent;
 use bytes::Bytes;
 use std::sync::Arc;
 
@@ -164,6 +165,17 @@ impl Filter for ConditionalFilter {
     fn on_event(&self, event: &mut EventView<'_>) {
         if self.runs(event.request) {
             self.filter.on_event(event);
+        }
+    }
+
+    fn on_held_event(&self, request: &mut RequestView, event: &SseEvent) -> bool {
+        self.runs(request) && self.filter.on_held_event(request, event)
+    }
+
+    fn on_window<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a, ()> {
+        match self.runs(request) {
+            true => self.filter.on_window(request),
+            false => HookResult::done(),
         }
     }
 

@@ -2,6 +2,7 @@
 
 use super::Filter;
 use crate::callbacks::CallbackQueue;
+use crate::callout::CalloutServices;
 use crate::catalog::caller::Callers;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
@@ -140,6 +141,8 @@ pub struct BuildContext<'a> {
     pub public_url: Option<&'a PublicUrl>,
     /// Files of callers.
     pub media: &'a Arc<MediaStore>,
+    /// Services that filters may ask.
+    pub services: &'a CalloutServices,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     /// Whether a route receives callbacks of providers.
     pub receives_callbacks: bool,

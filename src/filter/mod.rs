@@ -17,6 +17,7 @@ pub mod descriptor;
 pub mod expression;
 pub mod fetch;
 pub mod media_hosting;
+pub mod output_check;
 mod schema_fault;
 pub mod settlement;
 pub mod state;
@@ -32,8 +33,10 @@ macro_rules! declare_modules {
 filters!(declare_modules);
 
 use crate::protocol::fault::Fault;
+use crate::protocol::sse::SseEvent;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
+use output_check::OutputCheck;
 use settlement::Settlement;
 use std::future::Future;
 use std::pin::Pin;
@@ -102,6 +105,17 @@ pub trait Filter: Send + Sync {
     /// Cannot wait.
     fn on_event(&self, _event: &mut EventView<'_>) {}
 
+    /// Sees an event of a held stream as the caller would get it, after all event filters. Returns whether the event must
+    /// wait for [`Self::on_window`]. Only for filters that declare [`OutputCheck::Streams`].
+    fn on_held_event(&self, _request: &mut RequestView, _event: &SseEvent) -> bool {
+        false
+    }
+
+    /// Decides about the events of a held stream that wait: they are sent, or the stream ends with the error.
+    fn on_window<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a, ()> {
+        HookResult::done()
+    }
+
     /// Runs when a provider's response has ended, complete or not. Puts what the filter learned into
     /// [`RequestView::info`].
     fn on_response_end(&self, _request: &mut RequestView) {}
@@ -121,6 +135,8 @@ pub struct FilterDeclaration {
     pub response_body: ResponseBodyAccess,
     /// Access to the events of a streamed response.
     pub events: ResponseBodyAccess,
+    /// Whether nothing of a response may reach the caller before this filter has seen it.
+    pub output_check: OutputCheck,
     /// How long the provider of a stream may be silent before the caller gets a keep-alive comment.
     pub heartbeat: Option<Duration>,
     /// `on_attempt` and the response hooks run after those of all other filters.

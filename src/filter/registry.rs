@@ -10,6 +10,7 @@ macro_rules! filters {
             authenticate
             cache
             callbacks
+            callout
             copy_files
             deny_ip
             first_channel

@@ -11,6 +11,8 @@ pub enum Settlement {
     WriteTimeout,
     /// The provider's response broke off, or a stored one that the gateway sent in its place.
     UpstreamCut,
+    /// A service denied the rest of a stream that had begun, or could not check it.
+    Denied,
     /// The provider sent an error response, or none.
     UpstreamError,
     /// The gateway sent a local reply.
@@ -27,6 +29,7 @@ impl Settlement {
             Self::ClientCancelled => "client_cancelled",
             Self::WriteTimeout => "write_timeout",
             Self::UpstreamCut => "upstream_cut",
+            Self::Denied => "denied",
             Self::UpstreamError => "upstream_error",
             Self::GatewayReply => "gateway_reply",
             Self::UsageMissing => "usage_missing",

@@ -1,5 +1,6 @@
 //! What is known of an exchange so far, beyond the request: for filters, the access log and the metrics.
 
+use crate::callout::CallOutcome;
 use crate::catalog::model::Candidate;
 use crate::protocol::error_class::ErrorClass;
 use crate::protocol::usage::TokenUsage;
@@ -7,6 +8,7 @@ use crate::state::admission::LimitKind;
 use crate::subrequest::UpstreamRequestIdSlot;
 use http::HeaderValue;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// What the exchange and its filters learned. Data that only one filter uses is in
 /// [`FilterState`](super::state::FilterState).
@@ -37,6 +39,8 @@ pub struct StreamInfo {
     pub create_end: Option<&'static str>,
     /// What the response cache did for the request, if it was asked.
     pub cache: Option<CacheOutcome>,
+    /// What became of the questions to services.
+    pub callouts: CalloutSummary,
     /// Number of events of the stream so far.
     pub events: u64,
     /// Whether the stream ended with the last event of its protocol.
@@ -45,6 +49,16 @@ pub struct StreamInfo {
     pub ends_in_partial_event: bool,
     /// Error class of the error event that ended the stream.
     pub stream_error: Option<ErrorClass>,
+}
+
+/// The questions that filters asked services, in few bytes: every exchange has this.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CalloutSummary {
+    pub calls: u16,
+    /// How the last one ended that ended otherwise than continuing, or else the last one.
+    pub outcome: Option<CallOutcome>,
+    /// How long they took together, in microseconds.
+    total_us: u32,
 }
 
 /// Token usage of a response.
@@ -135,6 +149,23 @@ impl CacheOutcome {
             Self::Miss => "miss",
             Self::Bypass => "bypass",
         }
+    }
+}
+
+impl CalloutSummary {
+    /// Counts a question.
+    pub fn note(&mut self, outcome: CallOutcome, took: Duration) {
+        self.calls = self.calls.saturating_add(1);
+        let took = u32::try_from(took.as_micros()).unwrap_or(u32::MAX);
+        self.total_us = self.total_us.saturating_add(took);
+        if outcome != CallOutcome::Continued || self.outcome.is_none() {
+            self.outcome = Some(outcome);
+        }
+    }
+
+    /// How long the questions took together.
+    pub fn total(&self) -> Duration {
+        Duration::from_micros(self.total_us.into())
     }
 }
 

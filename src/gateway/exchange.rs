@@ -110,6 +110,7 @@ impl Exchange<'_> {
             return Ok(settlement);
         }
         self.take_body().await?;
+        route.response.output_checks().admit(&self.request)?;
         let flow = self.run_on_body(&route).await?;
         if let Some(settlement) = self.reply_of(flow).await? {
             return Ok(settlement);
@@ -261,6 +262,11 @@ impl Exchange<'_> {
             | FaultKind::UnreadableResponse
             | FaultKind::OutcomeUnknown
             | FaultKind::UpstreamTimeout => Settlement::UpstreamError,
+            FaultKind::Denied(_) | FaultKind::CheckUnavailable
+                if self.downstream.is_committed() =>
+            {
+                Settlement::Denied
+            }
             // What the caller has is no whole reply of the gateway.
             _ if self.downstream.is_committed() => Settlement::UpstreamCut,
             _ => Settlement::GatewayReply,

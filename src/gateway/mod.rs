@@ -39,6 +39,7 @@ use std::time::Duration;
 use upstream::UpstreamClient;
 use upstream::bucket::UpstreamBucketClient;
 use upstream::fetch::HttpFileFetcher;
+use upstream::service::UpstreamServiceClient;
 
 /// A client for the requests of a media store, for a process that runs no gateway.
 pub fn bucket_client(dns: &DnsSettings, metrics: Arc<Metrics>) -> Arc<dyn BucketClient> {
@@ -80,6 +81,10 @@ impl Gateway {
         let upstream = Arc::new(UpstreamClient::new(addresses));
         let bucket = UpstreamBucketClient::new(upstream.clone());
         reloader.media().set_client(Arc::new(bucket));
+        let services = UpstreamServiceClient::new(upstream.clone());
+        reloader
+            .services()
+            .connect(Arc::new(services), metrics.services.clone());
         Self {
             reloader,
             upstream,

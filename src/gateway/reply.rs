@@ -4,7 +4,7 @@ use crate::filter::LocalReply;
 use crate::filter::view::RequestView;
 use crate::protocol::Protocol;
 use crate::protocol::error_body;
-use crate::protocol::fault::{Fault, FaultKind};
+use crate::protocol::fault::Fault;
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub fn from_fault(protocol: Option<Protocol>, fault: &Fault, request_id: &str) -
     if fault.may_charge_twice || !fault.kind.is_transient() {
         forbid_retry(&mut headers);
     }
-    if fault.kind == FaultKind::Unauthenticated {
+    if status == StatusCode::UNAUTHORIZED.as_u16() {
         headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     }
     LocalReply {

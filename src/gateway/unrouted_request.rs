@@ -6,6 +6,7 @@ use super::listen::http2::FIELDS_MAX;
 use super::{Gateway, reply, request_id};
 use crate::catalog::client_address::DownstreamClient;
 use crate::filter::settlement::Settlement;
+use crate::filter::stream_info::CalloutSummary;
 use crate::observe::access_log::AccessLogEntry;
 use crate::protocol::Protocol;
 use crate::protocol::fault::{Fault, FaultKind};
@@ -147,6 +148,7 @@ impl<'a> UnroutedRequest<'a> {
             upstream_request_id: None,
             idempotency: None,
             cache: None,
+            callouts: CalloutSummary::default(),
             fault: Some(fault),
         });
     }

@@ -11,6 +11,7 @@ pub(super) mod request;
 pub(super) mod response;
 mod response_bytes;
 mod reuse;
+pub(super) mod service;
 mod streaming;
 mod wire;
 

@@ -5,7 +5,9 @@ use super::line_writer::{LineWriter, LogSink};
 use super::timestamp::rfc3339;
 use super::token_path::without_token;
 use super::wait_times::WaitTimes;
+use crate::callout::CallOutcome;
 use crate::catalog::client_address::DownstreamClient;
+use crate::filter::stream_info::CalloutSummary;
 use crate::protocol::fault::Fault;
 use crate::protocol::usage::TokenUsage;
 use http::HeaderValue;
@@ -55,6 +57,7 @@ pub struct AccessLogEntry<'a> {
     pub idempotency: Option<&'static str>,
     /// What the response cache did.
     pub cache: Option<&'static str>,
+    pub callouts: CalloutSummary,
     pub fault: Option<&'a Fault>,
 }
 
@@ -120,6 +123,11 @@ struct AccessLogJson<'a> {
     idempotency: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache: Option<&'static str>,
+    callouts: Option<u16>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callout_ms: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    callout_outcome: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error_code: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -175,6 +183,7 @@ impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
     fn from(line: &AccessLogEntry<'a>) -> Self {
         let field = |text: &'a str| cleaned(text.as_bytes(), FIELD_BYTES_MAX);
         let short = |bytes: &'a [u8]| cleaned(bytes, SHORT_BYTES_MAX);
+        let asked = Some(line.callouts).filter(|callouts| callouts.calls > 0);
         let tokens = |count: fn(&TokenUsage) -> Option<u64>| line.usage.and_then(count);
         Self {
             time: rfc3339(SystemTime::now()),
@@ -214,6 +223,9 @@ impl<'a> From<&AccessLogEntry<'a>> for AccessLogJson<'a> {
                 .map(|value| short(value.as_bytes())),
             idempotency: line.idempotency,
             cache: line.cache,
+            callouts: asked.map(|callouts| callouts.calls),
+            callout_ms: asked.map(|callouts| milliseconds(callouts.total())),
+            callout_outcome: line.callouts.outcome.map(CallOutcome::name),
             error_code: line.fault.map(|fault| fault.kind.code()),
             error_message: line.fault.map(|fault| field(&fault.message)),
             error_detail: line

@@ -8,6 +8,7 @@ use super::poll_metrics::PollMetrics;
 use super::process_metrics::ProcessMetrics;
 use super::registration::{raise, registered};
 use super::response_cache_metrics::{MirrorMetrics, ResponseCacheMetrics};
+use super::service_metrics::ServiceMetrics;
 use super::state_metrics::StateMetrics;
 use super::token_metrics::{TokenMetrics, TokenSeries};
 use super::wait_times::{WaitTimeMetrics, WaitTimeSeries, WaitTimes};
@@ -58,6 +59,7 @@ pub struct Metrics {
     pub polls: PollMetrics,
     pub callbacks: CallbackMetrics,
     pub media: MediaMetrics,
+    pub services: Arc<ServiceMetrics>,
     time: WaitTimeMetrics,
     state: StateMetrics,
     process: ProcessMetrics,
@@ -201,6 +203,7 @@ impl Metrics {
             polls: PollMetrics::new(&registry),
             callbacks: CallbackMetrics::new(&registry),
             media: MediaMetrics::new(&registry),
+            services: Arc::new(ServiceMetrics::new(&registry)),
             state: StateMetrics::new(&registry),
             process: ProcessMetrics::new(&registry),
             series: RwLock::default(),

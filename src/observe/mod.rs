@@ -13,6 +13,7 @@ pub mod process_log;
 mod process_metrics;
 mod registration;
 mod response_cache_metrics;
+mod service_metrics;
 mod state_metrics;
 pub mod timestamp;
 mod token_metrics;

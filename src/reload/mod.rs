@@ -5,6 +5,7 @@ pub mod running;
 pub mod watch;
 
 use crate::callbacks::CallbackQueue;
+use crate::callout::SharedServiceState;
 use crate::config::problem::InvalidConfig;
 use crate::config::revision_of;
 use crate::media::SharedMediaState;
@@ -147,6 +148,11 @@ impl Reloader {
     /// What the media stores of all configurations share.
     pub fn media(&self) -> &Arc<SharedMediaState> {
         &self.shared.media
+    }
+
+    /// What the services of all configurations share.
+    pub fn services(&self) -> &Arc<SharedServiceState> {
+        &self.shared.services
     }
 
     /// Work for the worker of callbacks.

@@ -55,9 +55,13 @@ pub(crate) fn files<'a>(
 ) -> impl Iterator<Item = PathBuf> + 'a {
     configs
         .values()
-        .flat_map(|config| [&config.tls.ca, &config.tls.certificate, &config.tls.key])
-        .flatten()
+        .flat_map(|config| tls_files(&config.tls))
         .map(|path| folder.join(path))
+}
+
+/// The files that TLS settings name.
+pub(super) fn tls_files(tls: &ChannelTlsConfig) -> impl Iterator<Item = &PathBuf> {
+    [&tls.ca, &tls.certificate, &tls.key].into_iter().flatten()
 }
 
 fn build_one(
@@ -227,7 +231,7 @@ fn build_headers(
     headers
 }
 
-fn build_tls(
+pub(super) fn build_tls(
     config: &ChannelTlsConfig,
     base: &BaseUrl,
     folder: &Path,

@@ -15,11 +15,13 @@ pub mod router;
 pub mod routes;
 pub mod schema_cache;
 pub mod server;
+mod services;
 pub mod spooling;
 mod state;
 mod usability;
 
 use crate::callbacks::CallbackQueue;
+use crate::callout::{CalloutServices, SharedServiceState};
 use crate::catalog::caller::Callers;
 use crate::catalog::egress::EgressPolicy;
 use crate::catalog::model::Catalog;
@@ -64,6 +66,8 @@ pub struct Snapshot {
     pub tasks: Arc<TaskSettings>,
     /// Files of callers.
     pub media: Arc<MediaStore>,
+    /// Services that filters ask.
+    pub services: Arc<CalloutServices>,
     pub router: Router,
     /// The maximum number of retries of all requests together.
     pub retries: RetryBudgetLimits,
@@ -88,6 +92,8 @@ pub struct SharedState {
     pub callbacks: Arc<CallbackQueue>,
     /// What the media stores of all configurations share.
     pub media: Arc<SharedMediaState>,
+    /// What the services of all configurations share.
+    pub services: Arc<SharedServiceState>,
     /// Looks up the value of `${NAME}`.
     pub variables: VariableLookup,
 }
@@ -146,6 +152,7 @@ impl Default for SharedState {
             mirrors: Arc::default(),
             callbacks: Arc::default(),
             media: Arc::default(),
+            services: Arc::default(),
             variables: Arc::new(|name| std::env::var(name).ok()),
         }
     }
@@ -181,6 +188,7 @@ fn build_loaded(
         retries,
         egress,
         media,
+        services: declared_services,
         families,
         task_keys,
         chains,
@@ -198,9 +206,12 @@ fn build_loaded(
     let server = server::build(&server, &folder, &mut problems);
     let spooling = spooling::build(&spool, &folder, &mut problems);
     files.extend(channels::files(&channels, &folder));
+    files.extend(services::files(&declared_services, &folder));
     let state = state::build(&state, &folder, &mut problems);
     let egress = Arc::new(egress::build(&egress, &mut problems));
     let media = media::build(&media, &folder, &shared.state, &shared.media, &mut problems);
+    let services = services::build(&declared_services, &folder, &shared.services, &mut problems);
+    let services = Arc::new(services);
     let tasks = Arc::new(families::build(&families, &task_keys, &mut problems));
     let families = families::FamilyLookup {
         built: &tasks,
@@ -228,12 +239,14 @@ fn build_loaded(
         egress: &egress,
         public_url: public_url.as_ref(),
         media: &media,
+        services: &services,
         endpoints: &routes::endpoints(&routes, &chains),
         receives_callbacks: routes::receive_callbacks(&routes, &chains),
         serves_media: routes::serve_media(&routes, &chains),
         conditions: routes::StepConditionBuilder::default(),
     }
     .build(&routes, &mut problems);
+    services::check_use(&declared_services, &services, &mut problems);
     callers::check_enforced(&declared, &router, &mut problems);
     usability::UnusedSettingsCheck {
         declared_callers: &declared,
@@ -261,6 +274,7 @@ fn build_loaded(
             egress,
             tasks,
             media,
+            services,
             router,
             retries: RetryBudgetLimits::new(&retries),
             files,

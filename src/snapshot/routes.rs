@@ -10,6 +10,7 @@ use super::failover::Failover;
 use super::router::{MethodPathPattern, Route, Router};
 use super::{ProblemCollector, channels};
 use crate::callbacks::CallbackQueue;
+use crate::callout::CalloutServices;
 use crate::catalog::caller::Callers;
 use crate::catalog::channel::TimeoutOverrides;
 use crate::catalog::egress::EgressPolicy;
@@ -58,6 +59,7 @@ pub(crate) struct RouteBuilder<'a> {
     pub egress: &'a Arc<EgressPolicy>,
     pub public_url: Option<&'a PublicUrl>,
     pub media: &'a Arc<MediaStore>,
+    pub services: &'a CalloutServices,
     pub endpoints: &'a Arc<[ModelEndpoint]>,
     pub receives_callbacks: bool,
     pub serves_media: bool,
@@ -342,6 +344,7 @@ impl RouteBuilder<'_> {
             egress: self.egress,
             public_url: self.public_url,
             media: self.media,
+            services: self.services,
             endpoints: self.endpoints,
             receives_callbacks: self.receives_callbacks,
             serves_media: self.serves_media,

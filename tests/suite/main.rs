@@ -4,6 +4,7 @@ mod harness;
 
 mod caching;
 mod callbacks;
+mod callouts;
 mod channels;
 mod configuration;
 mod http;

@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         &["protocol", "expression", "scalar", "state", "task"],
     ),
     ("subrequest", &["protocol", "catalog"]),
+    ("callout", &["protocol", "catalog"]),
     ("polls", &["protocol", "state", "task", "subrequest"]),
     ("journal", &["state"]),
     ("mirroring", &["protocol", "subrequest"]),
@@ -37,6 +38,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "filter",
         &[
             "expression",
+            "callout",
             "callbacks",
             "task",
             "protocol",
@@ -56,6 +58,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         "snapshot",
         &[
             "expression",
+            "callout",
             "protocol",
             "scalar",
             "task",
@@ -74,6 +77,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "observe",
         &[
+            "callout",
             "protocol",
             "state",
             "catalog",
@@ -92,6 +96,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "polls",
             "mirroring",
             "callbacks",
+            "callout",
             "config",
             "snapshot",
             "observe",
@@ -101,6 +106,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "gateway",
         &[
+            "callout",
             "protocol",
             "scalar",
             "serve",
@@ -212,6 +218,7 @@ const OUTSIDE: &[(&str, &[&str])] = &[
             "mirroring",
             "response_cache",
             "callbacks",
+            "callout",
             "channel",
             "gateway",
             "admin",

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use serde::Serialize;
 
 use super::Protocol;
-use super::fault::{Fault, FaultKind};
+use super::fault::{DenialStatus, Fault, FaultKind};
 use super::sse;
 
 /// The HTTP status of a local reply in this protocol; `None` is a route without a protocol.
@@ -188,13 +188,20 @@ fn chat_class(kind: FaultKind) -> &'static str {
         | FaultKind::RequestTimeout
         | FaultKind::ClientGone
         | FaultKind::WriteTimeout => "invalid_request_error",
-        FaultKind::Forbidden => "permission_error",
-        FaultKind::TooManyRequests => "requests",
+        FaultKind::Forbidden
+        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
+            "permission_error"
+        }
+        FaultKind::Denied(
+            DenialStatus::BadRequest | DenialStatus::Unauthorized | DenialStatus::NotFound,
+        ) => "invalid_request_error",
+        FaultKind::TooManyRequests | FaultKind::Denied(DenialStatus::TooManyRequests) => "requests",
         FaultKind::TooManyTokens => "tokens",
         FaultKind::OverBudget => "insufficient_quota",
         FaultKind::Overloaded
         | FaultKind::Ending
         | FaultKind::NoChannel
+        | FaultKind::CheckUnavailable
         | FaultKind::Connect
         | FaultKind::Upstream
         | FaultKind::UnreadableResponse
@@ -221,19 +228,29 @@ fn messages_class(kind: FaultKind) -> &'static str {
         | FaultKind::AnswerNotKept
         | FaultKind::UnsupportedMedia
         | FaultKind::RequestTimeout
+        | FaultKind::Denied(DenialStatus::BadRequest)
         | FaultKind::ClientGone
         | FaultKind::WriteTimeout => "invalid_request_error",
-        FaultKind::Unauthenticated => "authentication_error",
-        FaultKind::Forbidden => "permission_error",
-        FaultKind::NoRoute | FaultKind::UnknownModel | FaultKind::UnknownId | FaultKind::Gone => {
-            "not_found_error"
+        FaultKind::Unauthenticated | FaultKind::Denied(DenialStatus::Unauthorized) => {
+            "authentication_error"
         }
+        FaultKind::Forbidden
+        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
+            "permission_error"
+        }
+        FaultKind::NoRoute
+        | FaultKind::UnknownModel
+        | FaultKind::UnknownId
+        | FaultKind::Gone
+        | FaultKind::Denied(DenialStatus::NotFound) => "not_found_error",
         FaultKind::TooLarge => "request_too_large",
-        FaultKind::TooManyRequests | FaultKind::TooManyTokens | FaultKind::OverBudget => {
-            "rate_limit_error"
-        }
+        FaultKind::TooManyRequests
+        | FaultKind::TooManyTokens
+        | FaultKind::OverBudget
+        | FaultKind::Denied(DenialStatus::TooManyRequests) => "rate_limit_error",
         FaultKind::Overloaded | FaultKind::Ending | FaultKind::NoChannel => "overloaded_error",
-        FaultKind::Connect
+        FaultKind::CheckUnavailable
+        | FaultKind::Connect
         | FaultKind::Upstream
         | FaultKind::UnreadableResponse
         | FaultKind::Internal => "api_error",
@@ -254,9 +271,18 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         | FaultKind::UnsupportedMedia
         | FaultKind::ClientGone
         | FaultKind::WriteTimeout => "InvalidParameter",
-        FaultKind::Unauthenticated => "InvalidApiKey",
-        FaultKind::Forbidden => "AccessDenied",
-        FaultKind::NoRoute | FaultKind::UnknownId | FaultKind::Gone => "NotFound",
+        FaultKind::Unauthenticated | FaultKind::Denied(DenialStatus::Unauthorized) => {
+            "InvalidApiKey"
+        }
+        FaultKind::Forbidden
+        | FaultKind::Denied(DenialStatus::Forbidden | DenialStatus::UnavailableForLegalReasons) => {
+            "AccessDenied"
+        }
+        FaultKind::Denied(DenialStatus::BadRequest) => "DataInspectionFailed",
+        FaultKind::NoRoute
+        | FaultKind::UnknownId
+        | FaultKind::Gone
+        | FaultKind::Denied(DenialStatus::NotFound) => "NotFound",
         FaultKind::MethodNotAllowed | FaultKind::UpgradeRequired | FaultKind::NotCancellable => {
             "UnsupportedOperation"
         }
@@ -264,9 +290,14 @@ fn family_b_code(kind: FaultKind) -> &'static str {
         FaultKind::UnknownModel => "ModelNotFound",
         FaultKind::TooLarge => "BadRequest.TooLarge",
         FaultKind::RequestTimeout => "RequestTimeOut",
-        FaultKind::TooManyRequests => "Throttling.RateQuota",
+        FaultKind::TooManyRequests | FaultKind::Denied(DenialStatus::TooManyRequests) => {
+            "Throttling.RateQuota"
+        }
         FaultKind::TooManyTokens | FaultKind::OverBudget => "Throttling.AllocationQuota",
-        FaultKind::Overloaded | FaultKind::NoChannel | FaultKind::Ending => "ServiceUnavailable",
+        FaultKind::Overloaded
+        | FaultKind::NoChannel
+        | FaultKind::Ending
+        | FaultKind::CheckUnavailable => "ServiceUnavailable",
         FaultKind::Connect
         | FaultKind::Upstream
         | FaultKind::UnreadableResponse

@@ -23,6 +23,8 @@ pub enum FaultKind {
     Unauthenticated,
     /// The caller may not use this model or route.
     Forbidden,
+    /// A service that the gateway asked denied the request, or the response to it.
+    Denied(DenialStatus),
     /// No route has this path.
     NoRoute,
     /// A route has this path, but not with this method.
@@ -61,6 +63,8 @@ pub enum FaultKind {
     Ending,
     /// No channel is usable for this model.
     NoChannel,
+    /// A service that must be asked about the request or the response gave no usable answer.
+    CheckUnavailable,
     /// No connection to the provider could be made.
     Connect,
     /// The provider's connection closed, or its response was not valid HTTP.
@@ -77,6 +81,17 @@ pub enum FaultKind {
     WriteTimeout,
     /// A defect of the gateway.
     Internal,
+}
+
+/// The status with which a service may deny a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum DenialStatus {
+    BadRequest,
+    Unauthorized,
+    Forbidden,
+    NotFound,
+    TooManyRequests,
+    UnavailableForLegalReasons,
 }
 
 /// A fault. The caller sees its kind and message; detail and source are only logged.
@@ -103,6 +118,7 @@ impl FaultKind {
             Self::BadHead | Self::BadJson | Self::Invalid | Self::Missing | Self::BadHeader => 400,
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
+            Self::Denied(status) => status.code(),
             Self::NoRoute | Self::UnknownModel | Self::UnknownId => 404,
             Self::MethodNotAllowed => 405,
             Self::RequestTimeout => 408,
@@ -117,7 +133,7 @@ impl FaultKind {
             Self::ClientGone | Self::WriteTimeout => 499,
             Self::Internal => 500,
             Self::Connect | Self::Upstream | Self::UnreadableResponse => 502,
-            Self::Overloaded | Self::Ending | Self::NoChannel => 503,
+            Self::Overloaded | Self::Ending | Self::NoChannel | Self::CheckUnavailable => 503,
             Self::UpstreamTimeout | Self::OutcomeUnknown => 504,
         }
     }
@@ -133,6 +149,7 @@ impl FaultKind {
             Self::BadHeader => "invalid_header",
             Self::Unauthenticated => "invalid_api_key",
             Self::Forbidden => "permission_denied",
+            Self::Denied(_) => "denied",
             Self::NoRoute => "unknown_url",
             Self::MethodNotAllowed => "method_not_allowed",
             Self::UpgradeRequired => "upgrade_required",
@@ -158,6 +175,7 @@ impl FaultKind {
             Self::Overloaded => "overloaded",
             Self::Ending => "gateway_restarting",
             Self::NoChannel => "no_channel_available",
+            Self::CheckUnavailable => "check_unavailable",
             Self::UpstreamTimeout => "upstream_timeout",
         }
     }
@@ -185,6 +203,7 @@ impl FaultKind {
             | Self::TooLarge
             | Self::UnsupportedMedia
             | Self::OverBudget => false,
+            Self::Denied(status) => status == DenialStatus::TooManyRequests,
             Self::RequestTimeout
             | Self::KeyInUse
             | Self::TooManyRequests
@@ -192,6 +211,7 @@ impl FaultKind {
             | Self::Overloaded
             | Self::Ending
             | Self::NoChannel
+            | Self::CheckUnavailable
             | Self::Connect
             | Self::Upstream
             | Self::UnreadableResponse
@@ -200,6 +220,35 @@ impl FaultKind {
             | Self::ClientGone
             | Self::WriteTimeout
             | Self::Internal => true,
+        }
+    }
+}
+
+impl DenialStatus {
+    const ALL: [Self; 6] = [
+        Self::BadRequest,
+        Self::Unauthorized,
+        Self::Forbidden,
+        Self::NotFound,
+        Self::TooManyRequests,
+        Self::UnavailableForLegalReasons,
+    ];
+
+    /// The status with this code, if a service may deny with it.
+    pub fn from_code(code: u64) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|status| u64::from(status.code()) == code)
+    }
+
+    pub fn code(self) -> u16 {
+        match self {
+            Self::BadRequest => 400,
+            Self::Unauthorized => 401,
+            Self::Forbidden => 403,
+            Self::NotFound => 404,
+            Self::TooManyRequests => 429,
+            Self::UnavailableForLegalReasons => 451,
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Which headers and query parameters cross the gateway, in each direction. Without I/O, so that filters can compute
 //! what a provider would receive.
 
-use crate::credential_names::{decoded, member_names_credential, names_credential};
+use crate::caller_key::CallerKeyToStrip;
+use crate::credential_names::{member_names_credential, names_credential};
 use crate::mask::ChannelSecrets;
 use http::{HeaderMap, HeaderName, HeaderValue, header};
 use std::borrow::Cow;
@@ -48,38 +49,6 @@ pub fn remove_idempotency_key(headers: &mut HeaderMap) {
         "x_idempotency_key",
     ] {
         headers.remove(name);
-    }
-}
-
-/// The caller's key, from either header that `authenticate` reads.
-pub struct CallerKeyToStrip<'h>([Option<&'h [u8]>; 2]);
-
-impl<'h> CallerKeyToStrip<'h> {
-    /// Minimum length of a key in bytes: a shorter one could match the end of any value.
-    const BYTES_MIN: usize = 6;
-
-    pub fn of(from_caller: &'h HeaderMap) -> Self {
-        let bytes = |name: &str| from_caller.get(name).map(HeaderValue::as_bytes);
-        let bearer = bytes("authorization").map(|value| {
-            let scheme_ends = value.iter().position(|byte| *byte == b' ').unwrap_or(0);
-            value[scheme_ends..].trim_ascii()
-        });
-        let keys = [bearer, bytes("x-api-key")];
-        Self(keys.map(|key| key.filter(|key| key.len() >= Self::BYTES_MIN)))
-    }
-
-    /// Whether a value is the key, with or without a scheme before it.
-    fn is_in(&self, value: &[u8]) -> bool {
-        self.0.iter().flatten().any(|key| {
-            let before = value.strip_suffix(*key);
-            before.is_some_and(|before| before.last().is_none_or(|byte| b" =:".contains(byte)))
-        })
-    }
-
-    /// Whether a query parameter holds the key, plain or percent-encoded.
-    fn is_encoded_in(&self, member: &str) -> bool {
-        self.is_in(member.as_bytes())
-            || member.contains('%') && self.is_in(&decoded(member.as_bytes()).collect::<Vec<_>>())
     }
 }
 

@@ -1,5 +1,6 @@
 //! Wire formats without I/O: JSON scan and edits, SSE framing, forms, usage, error bodies, JSON Schema.
 
+pub mod caller_key;
 pub mod credential_names;
 pub mod data_uri;
 pub mod date;
@@ -19,6 +20,7 @@ pub mod multipart;
 pub mod nearest;
 pub mod rate_limit_headers;
 pub mod redact;
+pub mod response_text;
 pub mod retry_after;
 pub mod schema;
 pub mod secret_shape;

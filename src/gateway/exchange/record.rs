@@ -128,6 +128,7 @@ impl ExchangeRecord {
                 .or(subrequest_id.as_ref()),
             idempotency: request.info.idempotency.map(IdempotencyOutcome::name),
             cache: request.info.cache.map(CacheOutcome::name),
+            callouts: request.info.callouts,
             fault: self.fault.as_ref(),
         });
     }

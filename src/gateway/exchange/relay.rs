@@ -6,7 +6,8 @@ use super::evaluate::ERROR_BYTES_MAX;
 use super::keep_alive::KEEP_ALIVE_COMMENT;
 use super::offload::offload;
 use super::response_fault::{
-    failed_response_fault, foreign_body_fault, refused_account_fault, unexpected_status_fault,
+    failed_response_fault, foreign_body_fault, refused_account_fault, too_slow,
+    unexpected_status_fault,
 };
 use super::retry_policy::{AttemptFailureClass, FinalReplyKind, RetryDecision};
 use crate::catalog::model::Candidate;
@@ -109,7 +110,11 @@ impl Exchange<'_> {
         kind: ResponseBodyKind,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
+        let is_checked = self.route.response.output_checks().is_required();
         match kind {
+            ResponseBodyKind::Foreign if is_checked => {
+                Err(self.unchecked_fault("it is not of the protocol"))
+            }
             ResponseBodyKind::Stream => self.relay_stream(response, headers, candidate).await,
             ResponseBodyKind::Json | ResponseBodyKind::Other
                 if self.route.response.body_access() == ResponseBodyAccess::Replace =>
@@ -208,6 +213,9 @@ impl Exchange<'_> {
     ) -> Result<(), Fault> {
         let read = self.read_bounded(response, REPLACED_BYTES_MAX).await;
         let (mut body, complete) = read.map_err(|fault| self.uncommitted_fault(fault))?;
+        if !complete && self.route.response.output_checks().is_required() {
+            return Err(self.unchecked_fault("it is too large"));
+        }
         if !complete {
             headers.remove(header::CONTENT_LENGTH);
             self.downstream.write_head(response.status, headers).await?;
@@ -380,12 +388,4 @@ impl Exchange<'_> {
 /// Whether the provider closed the connection or timed out.
 pub(super) fn is_channel_fault(fault: &Fault) -> bool {
     matches!(fault.kind, FaultKind::Upstream | FaultKind::UpstreamTimeout)
-}
-
-fn too_slow(max_wait: Duration) -> Fault {
-    Fault::new(
-        FaultKind::UpstreamTimeout,
-        "the provider stopped sending its response; try again",
-    )
-    .detail(format!("the response was not ready after {max_wait:?}"))
 }

@@ -1,5 +1,7 @@
 //! Relays a provider's event stream to the caller, and shows its events to filters.
 
+mod held;
+
 use super::Exchange;
 use super::keep_alive::KeepAliveCommentTimer;
 use super::relay::is_channel_fault;
@@ -51,8 +53,17 @@ impl Exchange<'_> {
         mut headers: HeaderMap,
         candidate: &Candidate,
     ) -> Result<(), Fault> {
+        let route = self.route.clone();
+        let checks = route.response.output_checks();
+        if checks.refuses_streams() {
+            return Err(self.unchecked_fault("it is a stream"));
+        }
         headers.remove(header::CONTENT_LENGTH);
         self.downstream.write_head(response.status, headers).await?;
+        if let Some(window) = checks.window() {
+            // Boxed, so that streams that are not held do not take its memory.
+            return Box::pin(self.relay_held_stream(response, candidate, window)).await;
+        }
         let rewritten = self.route.response.event_access() == ResponseBodyAccess::Replace;
         let mut stream = RelayedStream {
             framer: SseDecoder::new(EVENT_BYTES_MAX),

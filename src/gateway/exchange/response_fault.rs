@@ -3,6 +3,7 @@
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::redact::redact;
 use http::StatusCode;
+use std::time::Duration;
 
 /// The provider refused the gateway's credential or account; the caller's key is valid.
 pub(in crate::gateway) fn refused_account_fault(status: StatusCode) -> Fault {
@@ -42,4 +43,22 @@ pub(in crate::gateway) fn unexpected_status_fault(status: StatusCode) -> Fault {
     .detail(format!(
         "provider status {status}; check the channel's `base_url`"
     ))
+}
+
+/// The error for a response that was not ready in time, although it had begun.
+pub(super) fn too_slow(max_wait: Duration) -> Fault {
+    Fault::new(
+        FaultKind::UpstreamTimeout,
+        "the provider stopped sending its response; try again",
+    )
+    .detail(format!("the response was not ready after {max_wait:?}"))
+}
+
+/// The error for a response that cannot be shown to a filter that must see it.
+pub(super) fn unchecked_response_fault(reason: &str) -> Fault {
+    Fault::new(
+        FaultKind::CheckUnavailable,
+        "the provider's response cannot be checked; tell the operator of this gateway",
+    )
+    .detail(format!("the response cannot be checked: {reason}"))
 }

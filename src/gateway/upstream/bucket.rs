@@ -6,15 +6,10 @@ use super::bounded_body::BodyEnd;
 use super::client::SendProgress;
 use super::request::{PreparedBody, PreparedRequest};
 use super::{ChannelWithCredential, UpstreamClient};
-use crate::catalog::channel::{
-    Channel, ChannelLimits, HealthPolicy, HttpVersion, Origin, OriginTls, Timeouts,
-};
-use crate::catalog::client_address::ForwardedPolicy;
-use crate::catalog::images::ImageEditPolicy;
+use crate::catalog::channel::{Channel, HttpVersion, Origin, OriginTls, Timeouts};
 use crate::media::{BucketClient, BucketRequestError, BucketResponseFuture};
 use crate::protocol::fault::{Fault, FaultKind};
 use crate::protocol::json::edit::BodySegments;
-use crate::protocol::mask::ChannelSecrets;
 use bytes::Bytes;
 use http::uri::Scheme;
 use http::{HeaderValue, Method, Request, Response, Uri, header};
@@ -100,40 +95,29 @@ fn server_of(uri: &Uri) -> Result<Channel, BucketRequestError> {
     let value = HeaderValue::from_str(authority.as_str());
     let mut hasher = DefaultHasher::new();
     ("media bucket", is_https, authority.as_str()).hash(&mut hasher);
-    Ok(Channel {
-        name: "media".into(),
-        origin: Origin {
-            host: host.into(),
-            port: authority
-                .port_u16()
-                .unwrap_or(if is_https { 443 } else { 80 }),
-            base_path: "".into(),
-            authority: value.map_err(|_| invalid("the host of the endpoint"))?,
-            // Any thread may use a pooled connection.
-            http: HttpVersion::Http1,
-            tls: is_https.then(|| OriginTls {
-                server_name: host.to_owned(),
-                authorities: None,
-                identity: None,
-            }),
-        },
-        credentials: Vec::new(),
-        secrets: Arc::new(ChannelSecrets::new([])),
-        protocols: Vec::new(),
-        retired: false,
-        family: None,
-        image_edits: ImageEditPolicy::default(),
-        weight: 1,
-        tier: 0,
-        timeouts: TIMEOUTS,
-        headers: Vec::new(),
-        idempotency_header: None,
-        forwarded: ForwardedPolicy::Off,
-        limits: ChannelLimits::default(),
-        health: HealthPolicy::default(),
-        condition: None,
-        fingerprint: hasher.finish(),
-    })
+    let origin = Origin {
+        host: host.into(),
+        port: authority
+            .port_u16()
+            .unwrap_or(if is_https { 443 } else { 80 }),
+        base_path: "".into(),
+        authority: value.map_err(|_| invalid("the host of the endpoint"))?,
+        // Any thread may use a pooled connection.
+        http: HttpVersion::Http1,
+        tls: is_https.then(|| OriginTls {
+            server_name: host.to_owned(),
+            authorities: None,
+            identity: None,
+        }),
+    };
+    let fingerprint = hasher.finish();
+    Ok(Channel::of_server(
+        "media".into(),
+        origin,
+        TIMEOUTS,
+        Vec::new(),
+        fingerprint,
+    ))
 }
 
 fn request_error(fault: Fault) -> BucketRequestError {

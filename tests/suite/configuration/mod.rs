@@ -1,7 +1,7 @@
 //! Tests of the configuration, the command line, and the commands that pages show.
 
 mod broken_files;
-mod check;
+pub mod check;
 mod check_random_input;
 mod check_secrets;
 mod check_syntax;

@@ -24,6 +24,7 @@ pub mod redis_server;
 pub mod request;
 pub mod s3;
 pub mod scripted;
+pub mod service;
 pub mod simulator;
 pub mod slow_client;
 pub mod state_file;

@@ -81,6 +81,11 @@ impl ScriptedProvider {
         self.script.turns.lock().unwrap().push_back(acts);
     }
 
+    /// Removes the scripts of [`Self::next`] that no request got.
+    pub fn forget_turns(&self) {
+        self.script.turns.lock().unwrap().clear();
+    }
+
     /// Responds to every request with these bytes.
     pub async fn answering(answer: impl Into<Vec<u8>>) -> Self {
         Self::start(vec![ScriptedResponse::Send(answer.into())]).await

@@ -1,0 +1,47 @@
+//! The interface to whoever sends requests to services.
+
+use crate::catalog::channel::Channel;
+use bytes::Bytes;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
+
+/// Sends requests to services. The gateway implements it with its upstream client.
+pub trait ServiceClient: Send + Sync {
+    /// Sends a POST with JSON and reads the whole JSON of the response. Redirects are not followed.
+    fn post<'a>(&'a self, request: ServiceRequest<'a>) -> ServiceResponseFuture<'a>;
+}
+
+/// The server of a service, and the path there.
+#[derive(Debug)]
+pub struct ServiceEndpoint {
+    pub server: Channel,
+    pub path: String,
+}
+
+/// A question to a service.
+pub struct ServiceRequest<'a> {
+    pub endpoint: &'a ServiceEndpoint,
+    /// The id of the request that the question is about.
+    pub id: &'a str,
+    pub body: Bytes,
+    pub within: Duration,
+}
+
+/// A response that is being received.
+pub type ServiceResponseFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<Bytes, ServiceCallError>> + Send + 'a>>;
+
+/// Why a service gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum ServiceCallError {
+    #[error("{0}")]
+    Connect(String),
+    #[error("{0}")]
+    Timeout(String),
+    #[error("{0}")]
+    Broken(String),
+    /// The response is no answer: its status, its content type or its length.
+    #[error("{0}")]
+    Invalid(String),
+}

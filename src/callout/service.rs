@@ -1,0 +1,182 @@
+//! A service as filters ask it.
+
+use super::answer::ServiceAnswer;
+use super::breaker::{BreakerChange, BreakerPermit, BreakerSettings};
+use super::client::{ServiceEndpoint, ServiceRequest};
+use super::outcome::{CallFailure, CallOutcome};
+use super::shared::{ServiceState, SharedServiceState};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::time::timeout;
+
+/// The services of a configuration, by name.
+#[derive(Default)]
+pub struct CalloutServices(BTreeMap<Arc<str>, Arc<CalloutService>>);
+
+/// A service that may be asked.
+pub struct CalloutService {
+    pub name: Arc<str>,
+    endpoint: ServiceEndpoint,
+    timeout: Duration,
+    state: Arc<ServiceState>,
+    shared: Arc<SharedServiceState>,
+}
+
+/// The limits of calls of a service.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ServiceLimits {
+    /// How long a call may take, with the wait for a permit.
+    pub timeout: Duration,
+    /// Maximum concurrent calls.
+    pub concurrent: u32,
+    pub breaker: BreakerSettings,
+}
+
+impl CalloutServices {
+    pub fn new(services: impl IntoIterator<Item = CalloutService>) -> Self {
+        let named = |service: CalloutService| (service.name.clone(), Arc::new(service));
+        Self(services.into_iter().map(named).collect())
+    }
+
+    pub fn get(&self, name: &str) -> Option<&Arc<CalloutService>> {
+        self.0.get(name)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<CalloutService>> {
+        self.0.values()
+    }
+}
+
+impl CalloutService {
+    /// A service whose state is that of an earlier configuration, if the settings are the same.
+    pub fn new(
+        name: Arc<str>,
+        endpoint: ServiceEndpoint,
+        limits: ServiceLimits,
+        shared: Arc<SharedServiceState>,
+    ) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (&name, endpoint.server.fingerprint, &endpoint.path).hash(&mut hasher);
+        (limits.concurrent, limits.breaker).hash(&mut hasher);
+        let state = shared.state_of(hasher.finish(), limits.concurrent, limits.breaker);
+        Self {
+            name,
+            endpoint,
+            timeout: limits.timeout,
+            state,
+            shared,
+        }
+    }
+
+    /// Whether the circuit breaker is open, so that the service is not called.
+    pub fn is_open(&self) -> bool {
+        self.state.breaker.is_open()
+    }
+
+    /// Asks the service about the request `id`. `accept` turns the answer into what the caller of this function needs; if
+    /// it refuses the answer, the call is a failure of the service.
+    ///
+    /// # Errors
+    /// The service gave no usable answer in time.
+    pub async fn ask<T>(
+        &self,
+        id: &str,
+        body: Bytes,
+        accept: impl FnOnce(ServiceAnswer) -> Result<T, String> + Send,
+    ) -> Result<T, CallFailure> {
+        let began = Instant::now();
+        let mut outcome = CallOutcome::Continued;
+        let accept = |answer: ServiceAnswer| {
+            if matches!(answer, ServiceAnswer::Deny(_)) {
+                outcome = CallOutcome::Denied;
+            }
+            accept(answer)
+        };
+        let asked = self.admitted(id, body, began, accept).await;
+        let outcome = asked
+            .as_ref()
+            .map_or_else(|failed| failed.outcome, |_| outcome);
+        self.record(outcome, began);
+        asked
+    }
+
+    /// Records a call that was not made, since its content cannot be sent.
+    pub fn record_unsent(&self) {
+        self.record(CallOutcome::NotSent, Instant::now());
+    }
+
+    async fn admitted<T>(
+        &self,
+        id: &str,
+        body: Bytes,
+        began: Instant,
+        accept: impl FnOnce(ServiceAnswer) -> Result<T, String> + Send,
+    ) -> Result<T, CallFailure> {
+        let permit = self.state.breaker.admit(began).ok_or_else(|| {
+            CallFailure::new(CallOutcome::BreakerOpen, "the circuit breaker is open")
+        })?;
+        let call = timeout(self.timeout, self.state.calls.acquire()).await;
+        let Ok(Ok(_call)) = call else {
+            let detail = format!("too many calls in flight for {:?}", self.timeout);
+            return Err(CallFailure::new(CallOutcome::Saturated, detail));
+        };
+        let within = self.timeout.saturating_sub(began.elapsed());
+        let answered = match timeout(within, self.send(id, body, within)).await {
+            Ok(answered) => answered,
+            Err(_) => {
+                let detail = format!("no answer within {:?}", self.timeout);
+                Err(CallFailure::new(CallOutcome::Timeout, detail))
+            }
+        };
+        let accepted = answered.and_then(|answer| {
+            accept(answer).map_err(|reason| CallFailure::new(CallOutcome::InvalidAnswer, reason))
+        });
+        self.settle(permit, accepted.as_ref().err());
+        accepted
+    }
+
+    async fn send(
+        &self,
+        id: &str,
+        body: Bytes,
+        within: Duration,
+    ) -> Result<ServiceAnswer, CallFailure> {
+        let client = self.shared.client().ok_or_else(|| {
+            let detail = "the process has no client for services yet";
+            CallFailure::new(CallOutcome::ConnectError, detail)
+        })?;
+        let request = ServiceRequest {
+            endpoint: &self.endpoint,
+            id,
+            body,
+            within,
+        };
+        let body = client.post(request).await?;
+        ServiceAnswer::parse(body)
+            .map_err(|reason| CallFailure::new(CallOutcome::InvalidAnswer, reason))
+    }
+
+    fn settle(&self, permit: BreakerPermit<'_>, failed: Option<&CallFailure>) {
+        let change = match failed {
+            None => permit.succeed(),
+            Some(_) => permit.fail(Instant::now()),
+        };
+        let service = &*self.name;
+        match (change, failed) {
+            (BreakerChange::Opened, Some(failed)) => {
+                tracing::warn!(service, error = failed.detail, "circuit breaker opened");
+            }
+            (BreakerChange::Closed, _) => tracing::info!(service, "circuit breaker closed"),
+            _ => {}
+        }
+    }
+
+    fn record(&self, outcome: CallOutcome, began: Instant) {
+        if let Some(recorder) = self.shared.recorder() {
+            recorder.record(&self.name, outcome, began.elapsed());
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Relays a stream whose events are held until filters have decided about them, a window at a time.
+
+use super::{EVENT_BYTES_MAX, RelayedStream, ended_early, joined};
+use crate::catalog::model::Candidate;
+use crate::filter::output_check::HoldWindow;
+use crate::filter::view::{EventAction, EventView};
+use crate::gateway::deadline::DeadlineElapsed;
+use crate::gateway::exchange::Exchange;
+use crate::gateway::exchange::keep_alive::{KEEP_ALIVE_COMMENT, KeepAliveCommentTimer};
+use crate::gateway::exchange::relay::is_channel_fault;
+use crate::gateway::exchange::response_fault::unchecked_response_fault;
+use crate::gateway::exchange::retry_policy::AttemptFailureClass;
+use crate::gateway::reply;
+use crate::gateway::upstream::response::UpstreamResponse;
+use crate::protocol::fault::Fault;
+use crate::protocol::sse::{SseDecoder, SseEvent};
+use bytes::Bytes;
+use std::pin::pin;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// The events of the current window, in their order.
+struct HeldEvents {
+    window: HoldWindow,
+    events: Vec<Bytes>,
+    bytes: u64,
+    /// Number of events that were sent.
+    sent: u64,
+    /// When the window is over, counted from its first event.
+    deadline: Option<Instant>,
+}
+
+/// What came first while a stream is held.
+enum NextChunk {
+    Chunk(Bytes),
+    End,
+    WindowOver,
+}
+
+impl HeldEvents {
+    fn new(window: HoldWindow) -> Self {
+        Self {
+            window,
+            events: Vec::new(),
+            bytes: 0,
+            sent: 0,
+            deadline: None,
+        }
+    }
+
+    fn push(&mut self, event: Bytes) {
+        self.bytes += event.len() as u64;
+        self.events.push(event);
+        self.deadline
+            .get_or_insert_with(|| Instant::now() + self.window.time);
+    }
+
+    fn is_full(&self) -> bool {
+        self.events.len() >= self.window.events as usize || self.bytes >= self.window.bytes
+    }
+
+    fn is_empty(&self) -> bool {
+        self.events.is_empty()
+    }
+
+    fn take(&mut self) -> Vec<Bytes> {
+        self.bytes = 0;
+        self.deadline = None;
+        self.sent += self.events.len() as u64;
+        std::mem::take(&mut self.events)
+    }
+}
+
+impl Exchange<'_> {
+    /// Relays a stream whose head was sent. Events that no filter waits for pass at once, unless others are held before
+    /// them.
+    pub(super) async fn relay_held_stream(
+        &mut self,
+        response: &mut UpstreamResponse,
+        candidate: &Candidate,
+        window: HoldWindow,
+    ) -> Result<(), Fault> {
+        let mut stream = RelayedStream {
+            framer: SseDecoder::new(EVENT_BYTES_MAX),
+            progress: self.progress(response),
+        };
+        let mut held = HeldEvents::new(window);
+        let keep_alive = KeepAliveCommentTimer::new(self.route.response.heartbeat(), true);
+        loop {
+            let heartbeat = keep_alive.current_interval(&stream.framer, stream.is_over());
+            match self
+                .next_held_chunk(response, heartbeat, held.deadline)
+                .await
+            {
+                Ok(NextChunk::Chunk(chunk)) => {
+                    stream.framer.push(&chunk);
+                    self.hold_events(&mut stream, &mut held, candidate, heartbeat)
+                        .await?;
+                }
+                Ok(NextChunk::WindowOver) => self.release(&mut held, heartbeat).await?,
+                Ok(NextChunk::End) => return self.end_held(stream, held).await,
+                Err(fault) if is_channel_fault(&fault) && stream.has_ended() => {
+                    self.release(&mut held, None).await?;
+                    self.request.info.is_stream_whole = true;
+                    return self.downstream.write(Bytes::new(), true).await;
+                }
+                Err(fault) => {
+                    if is_channel_fault(&fault) {
+                        self.release(&mut held, None).await?;
+                    }
+                    let partial = stream.framer.finish();
+                    return self.break_off(fault, &stream, partial, true).await;
+                }
+            }
+        }
+    }
+
+    /// The error for a response that cannot be shown to a filter that must see it.
+    pub(in crate::gateway::exchange) fn unchecked_fault(&self, reason: &str) -> Fault {
+        let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+        decision.fault(unchecked_response_fault(reason))
+    }
+
+    /// Ends a stream whose last chunk has arrived.
+    async fn end_held(
+        &mut self,
+        mut stream: RelayedStream,
+        mut held: HeldEvents,
+    ) -> Result<(), Fault> {
+        let partial = stream.framer.finish();
+        let is_whole = stream.is_whole(partial.as_ref());
+        // Some clients read a last event without its blank line.
+        if let Some(partial) = partial.as_ref().filter(|_| is_whole) {
+            self.hold_event(partial, partial.raw.clone(), &mut held)
+                .await?;
+        }
+        self.release(&mut held, None).await?;
+        if !is_whole {
+            return self.break_off(ended_early(), &stream, partial, true).await;
+        }
+        self.request.info.is_stream_whole = self.request.info.stream_error.is_none();
+        self.downstream.write(Bytes::new(), true).await
+    }
+
+    /// Passes the complete events of the last chunk, as far as no filter waits for them.
+    async fn hold_events(
+        &mut self,
+        stream: &mut RelayedStream,
+        held: &mut HeldEvents,
+        candidate: &Candidate,
+        heartbeat: Option<Duration>,
+    ) -> Result<(), Fault> {
+        let mut passing: Vec<Bytes> = Vec::new();
+        while let Some(event) = stream.framer.next() {
+            self.count(stream, &event);
+            let mut view = EventView {
+                request: &mut self.request,
+                candidate: Some(candidate),
+                event: &event,
+                action: EventAction::Pass,
+            };
+            self.route.response.on_event(&mut view);
+            let sent = match view.action {
+                EventAction::Pass => event.raw.clone(),
+                EventAction::Replace(bytes) => bytes,
+                EventAction::Drop => continue,
+            };
+            let waits = self.shows_to_checks(&event, &sent);
+            if event.is_oversize() {
+                let fault = self.unchecked_fault("an event of the stream is too large");
+                return Err(self.refused(fault, held).await);
+            }
+            match waits || !held.is_empty() {
+                true => held.push(sent),
+                false => {
+                    held.sent += 1;
+                    passing.push(sent);
+                }
+            }
+            if held.is_full() {
+                self.pass(&mut passing).await?;
+                self.release(held, heartbeat).await?;
+            }
+        }
+        self.pass(&mut passing).await
+    }
+
+    async fn hold_event(
+        &mut self,
+        event: &SseEvent,
+        sent: Bytes,
+        held: &mut HeldEvents,
+    ) -> Result<(), Fault> {
+        if event.is_oversize() {
+            let fault = self.unchecked_fault("an event of the stream is too large");
+            return Err(self.refused(fault, held).await);
+        }
+        self.shows_to_checks(event, &sent);
+        held.push(sent);
+        Ok(())
+    }
+
+    /// Shows what is sent in place of an event to the filters that check it.
+    fn shows_to_checks(&mut self, event: &SseEvent, sent: &Bytes) -> bool {
+        let checks = self.route.response.output_checks();
+        if event.raw == *sent {
+            return checks.on_held_event(&mut self.request, event);
+        }
+        let mut framer = SseDecoder::new(EVENT_BYTES_MAX);
+        framer.push(sent);
+        let mut waits = false;
+        while let Some(event) = framer.next() {
+            waits |= checks.on_held_event(&mut self.request, &event);
+        }
+        if let Some(rest) = framer.finish() {
+            waits |= checks.on_held_event(&mut self.request, &rest);
+        }
+        waits
+    }
+
+    async fn pass(&mut self, events: &mut Vec<Bytes>) -> Result<(), Fault> {
+        match events.is_empty() {
+            true => Ok(()),
+            false => {
+                let events = joined(std::mem::take(events));
+                self.downstream.write(events, false).await
+            }
+        }
+    }
+
+    /// Has the filters decide about the held events, and sends them.
+    async fn release(
+        &mut self,
+        held: &mut HeldEvents,
+        heartbeat: Option<Duration>,
+    ) -> Result<(), Fault> {
+        if held.is_empty() {
+            return Ok(());
+        }
+        match self.decide(heartbeat).await? {
+            Ok(()) => {
+                let events = joined(held.take());
+                self.downstream.write(events, false).await
+            }
+            Err(fault) => {
+                let decision = self.retry_policy.decision(AttemptFailureClass::Unreadable);
+                Err(self.refused(decision.fault(fault), held).await)
+            }
+        }
+    }
+
+    /// What the filters decide about the held events. Keep-alive comments continue meanwhile.
+    async fn decide(&mut self, heartbeat: Option<Duration>) -> Result<Result<(), Fault>, Fault> {
+        let route = self.route.clone();
+        let checks = route.response.output_checks();
+        let mut deciding = pin!(checks.on_window(&mut self.request));
+        loop {
+            let Some(every) = heartbeat else {
+                return Ok(self.downstream.until_client_gone(deciding.as_mut()).await?);
+            };
+            let waited = self
+                .downstream
+                .until_client_gone_within(every, deciding.as_mut());
+            match waited.await? {
+                Ok(decided) => return Ok(decided),
+                Err(DeadlineElapsed) => {
+                    let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
+                    self.downstream.write(comment, false).await?;
+                }
+            }
+        }
+    }
+
+    /// Ends a stream with an error event in place of the held events.
+    async fn refused(&mut self, fault: Fault, held: &HeldEvents) -> Fault {
+        let (protocol, id) = (self.request.protocol, &self.request.id);
+        if let Some(event) = reply::event_from_fault(protocol, &fault, id, held.sent) {
+            // The exchange fails in any case; if the caller is gone, it needs no event.
+            let _ = self.downstream.write(event, false).await;
+        }
+        fault
+    }
+
+    /// The next chunk of the stream, unless the window is over before. Sends a keep-alive comment each time the provider
+    /// was silent for `heartbeat`.
+    async fn next_held_chunk(
+        &mut self,
+        response: &mut UpstreamResponse,
+        heartbeat: Option<Duration>,
+        window_over: Option<Instant>,
+    ) -> Result<NextChunk, Fault> {
+        let mut reading = pin!(response.next_chunk());
+        let mut next_comment = heartbeat.map(|every| Instant::now() + every);
+        let chunk = loop {
+            let Some(until) = [next_comment, window_over].into_iter().flatten().min() else {
+                break self
+                    .downstream
+                    .until_client_gone(reading.as_mut())
+                    .await??;
+            };
+            let max_wait = until.saturating_duration_since(Instant::now());
+            let waited = self
+                .downstream
+                .until_client_gone_within(max_wait, reading.as_mut());
+            match waited.await? {
+                Ok(chunk) => break chunk?,
+                Err(DeadlineElapsed) if window_over == Some(until) => {
+                    return Ok(NextChunk::WindowOver);
+                }
+                Err(DeadlineElapsed) => {
+                    let comment = Bytes::from_static(KEEP_ALIVE_COMMENT);
+                    self.downstream.write(comment, false).await?;
+                    next_comment = heartbeat.map(|every| Instant::now() + every);
+                }
+            }
+        };
+        Ok(chunk.map_or(NextChunk::End, NextChunk::Chunk))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_full_at_the_first_of_its_limits() {
+        let window = HoldWindow {
+            events: 3,
+            bytes: 10,
+            time: Duration::from_secs(1),
+        };
+        for (events, full) in [
+            (&["a"][..], false),
+            (&["a", "b", "c"], true),
+            (&["0123456789"], true),
+            (&["01234", "5678"], false),
+        ] {
+            let mut held = HeldEvents::new(window);
+            for event in events {
+                held.push(Bytes::from_static(event.as_bytes()));
+            }
+            assert_eq!(held.is_full(), full, "{events:?}");
+            assert!(held.deadline.is_some());
+            assert_eq!(held.take().len(), events.len());
+            assert!(held.is_empty() && !held.is_full() && held.deadline.is_none());
+        }
+    }
+}

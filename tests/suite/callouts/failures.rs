@@ -1,0 +1,199 @@
+//! Tests of services that fail: the request ends or continues as the settings say, and nothing else is affected.
+
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::service::{CONTINUE, add_service, answer, ask_about_requests, json_response};
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
+};
+use headgate::protocol::Protocol;
+use serde_json::json;
+use std::time::{Duration, Instant};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+fn send(text: &str) -> Vec<ScriptedResponse> {
+    vec![ScriptedResponse::Send(text.into())]
+}
+
+fn response(head: &str, body: &str) -> Vec<ScriptedResponse> {
+    let length = body.len();
+    send(&format!(
+        "HTTP/1.1 {head}\r\nContent-Length: {length}\r\n\r\n{body}"
+    ))
+}
+
+/// A gateway whose chat route asks the service, with this timeout of the service.
+async fn gateway(
+    service: &ScriptedProvider,
+    timeout: &str,
+    on_failure: &str,
+) -> (Gateway, Simulator) {
+    let simulator = Simulator::start().await;
+    let mut config = config::standard(&simulator.url());
+    let breaker = json!({"consecutive_failures": 0});
+    add_service(
+        &mut config,
+        service,
+        json!({"timeout": timeout, "breaker": breaker}),
+    );
+    let settings = json!({"send": {"fields": ["/messages"]}, "on_failure": on_failure});
+    ask_about_requests(&mut config, "chat", settings);
+    (Gateway::start(&config).await, simulator)
+}
+
+#[tokio::test]
+async fn a_failure_denies_or_allows_as_configured() {
+    let service = ScriptedProvider::start(answer(CONTINUE)).await;
+    let ten_megabytes = format!("\"{}\"", "x".repeat(10 << 20));
+    let denying = gateway(&service, "300ms", "deny").await;
+    let allowing = gateway(&service, "300ms", "allow").await;
+    for (name, script, outcome) in [
+        ("hangs", vec![ScriptedResponse::Hang], "timeout"),
+        ("dies", vec![ScriptedResponse::Close], "connection_closed"),
+        ("resets", vec![ScriptedResponse::Reset], "connection_closed"),
+        (
+            "garbage",
+            send("\x00\x01garbage\r\n\r\n"),
+            "connection_closed",
+        ),
+        (
+            "garbage in JSON",
+            response("200 OK\r\nContent-Type: application/json", "{]"),
+            "invalid_answer",
+        ),
+        (
+            "10 MB",
+            response("200 OK\r\nContent-Type: application/json", &ten_megabytes),
+            "invalid_answer",
+        ),
+        (
+            "a redirect",
+            response(
+                "302 Found\r\nLocation: /other\r\nContent-Type: application/json",
+                CONTINUE,
+            ),
+            "invalid_answer",
+        ),
+        (
+            "another content type",
+            response("200 OK\r\nContent-Type: text/plain", CONTINUE),
+            "invalid_answer",
+        ),
+        (
+            "another form",
+            response(
+                "200 OK\r\nContent-Type: application/json",
+                r#"{"allowed":true}"#,
+            ),
+            "invalid_answer",
+        ),
+        (
+            "an error",
+            response("500 Oops\r\nContent-Type: application/json", CONTINUE),
+            "invalid_answer",
+        ),
+        (
+            "half an answer",
+            vec![
+                ScriptedResponse::Send(json_response(CONTINUE)[..90].to_vec()),
+                ScriptedResponse::Close,
+            ],
+            "connection_closed",
+        ),
+        (
+            "hangs in the answer",
+            vec![
+                ScriptedResponse::Send(json_response(CONTINUE)[..90].to_vec()),
+                ScriptedResponse::Hang,
+            ],
+            "timeout",
+        ),
+    ] {
+        for (gateway, simulator, status) in [
+            (&denying.0, &denying.1, 503),
+            (&allowing.0, &allowing.1, 200),
+        ] {
+            let before = simulator.records().await.len();
+            // A request may be repeated once, on a fresh connection.
+            service.next(script.clone());
+            service.next(script.clone());
+            let began = Instant::now();
+            let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+            assert_eq!(answer.status, status, "{name}: {}", answer.text());
+            let line = gateway.log_of(&answer).await;
+            assert_eq!(line["callout_outcome"], outcome, "{name}: {line}");
+            assert!(began.elapsed() < Duration::from_secs(10), "{name}");
+            let sent = simulator.records().await.len() - before;
+            assert_eq!(sent, usize::from(status == 200), "{name}");
+            if status == 503 {
+                assert_error_body(Protocol::Chat, &answer, 503);
+                assert_eq!(line["error_code"], "check_unavailable", "{name}");
+            }
+            service.forget_turns();
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_service_that_does_not_listen_is_a_failure() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let service = ScriptedProvider::on(listener, answer(CONTINUE));
+    let (gateway, _simulator) = gateway(&service, "2s", "deny").await;
+    assert_eq!(gateway.ask(&Request::ask(Protocol::Chat)).await.status, 200);
+    // Nothing listens on port 1.
+    let mut config: serde_json::Value = serde_json::from_str(&gateway.config()).unwrap();
+    let url = format!("http://{}:1/check", address.ip());
+    config["services"]["moderation"]["url"] = json!(url);
+    gateway.reload(&config).await;
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_error_body(Protocol::Chat, &answer, 503);
+    let line = gateway.log_of(&answer).await;
+    assert_eq!(line["callout_outcome"], "connect_error", "{line}");
+}
+
+#[tokio::test]
+async fn other_requests_are_unmoved_while_a_service_hangs() {
+    let service = ScriptedProvider::start(vec![ScriptedResponse::Hang]).await;
+    let (gateway, _simulator) = gateway(&service, "3s", "deny").await;
+    let mut waiting = JoinSet::new();
+    for _ in 0..100 {
+        let mut connection = gateway.connect().await;
+        waiting.spawn(async move { connection.ask(&Request::ask(Protocol::Chat)).await.status });
+    }
+    eventually("questions in flight", async || {
+        (service.requests().len() >= 64).then_some(())
+    })
+    .await;
+    let began = Instant::now();
+    for _ in 0..20 {
+        let answer = gateway.ask(&Request::ask(Protocol::Messages)).await;
+        assert_eq!(answer.status, 200, "{}", answer.text());
+    }
+    let took = began.elapsed();
+    assert!(
+        took < Duration::from_secs(2),
+        "twenty other requests took {took:?}"
+    );
+    while let Some(status) = waiting.join_next().await {
+        assert_eq!(status.unwrap(), 503);
+    }
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_ends_its_question() {
+    let service = ScriptedProvider::start(vec![ScriptedResponse::Hang]).await;
+    let (gateway, simulator) = gateway(&service, "30s", "allow").await;
+    let mut connection = gateway.connect().await;
+    connection
+        .send(&Request::ask(Protocol::Chat).bytes())
+        .await
+        .unwrap();
+    eventually("the question", async || (service.open() == 1).then_some(())).await;
+    drop(connection);
+    eventually("the end of the question", async || {
+        (service.open() == 0).then_some(())
+    })
+    .await;
+    assert!(simulator.records().await.is_empty());
+}

@@ -1,0 +1,129 @@
+//! Tests of the limits of calls: concurrent calls, and the circuit breaker.
+
+use crate::harness::service::{CONTINUE, add_service, answer, ask_about_requests, json_response};
+use crate::harness::{
+    Gateway, Request, ScriptedProvider, ScriptedResponse, Simulator, config, eventually,
+};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+async fn gateway(
+    service: &ScriptedProvider,
+    settings: Value,
+    on_failure: &str,
+) -> (Gateway, Simulator, Value) {
+    let simulator = Simulator::start().await;
+    let mut config = config::standard(&simulator.url());
+    add_service(&mut config, service, settings);
+    ask_about_requests(&mut config, "chat", json!({"on_failure": on_failure}));
+    (Gateway::start(&config).await, simulator, config)
+}
+
+async fn outcome_of(gateway: &Gateway) -> Value {
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    gateway.log_of(&answer).await["callout_outcome"].take()
+}
+
+fn failing() -> Vec<ScriptedResponse> {
+    vec![ScriptedResponse::Send(json_response("[]"))]
+}
+
+#[tokio::test]
+async fn a_service_that_fails_repeatedly_is_left_until_a_trial_succeeds() {
+    let service = ScriptedProvider::start(failing()).await;
+    let breaker = json!({"consecutive_failures": 3, "cool_down": "500ms"});
+    let settings = json!({"timeout": "5s", "breaker": breaker});
+    let (gateway, _simulator, mut config) = gateway(&service, settings, "allow").await;
+    for _ in 0..3 {
+        assert_eq!(outcome_of(&gateway).await, "invalid_answer");
+    }
+    assert_eq!(outcome_of(&gateway).await, "breaker_open");
+    assert_eq!(service.requests().len(), 3);
+    let is_open = async || {
+        let metrics = gateway.metrics().await;
+        metrics.sum(
+            "headgate_callout_breaker_open",
+            &[("service", "moderation")],
+        )
+    };
+    assert_eq!(is_open().await, 1.0);
+    // A reload that does not change the service keeps its state.
+    config["models"]["demo-large"]["created"] = 7.into();
+    gateway.reload(&config).await;
+    assert_eq!(is_open().await, 1.0);
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert_eq!(outcome_of(&gateway).await, "invalid_answer", "the trial");
+    assert_eq!(outcome_of(&gateway).await, "breaker_open");
+    service.next(answer(CONTINUE));
+    service.next(answer(CONTINUE));
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    for _ in 0..2 {
+        assert_eq!(outcome_of(&gateway).await, "continued");
+    }
+    assert_eq!(is_open().await, 0.0);
+    let logged = gateway.process.stderr.all().join("\n");
+    for message in ["circuit breaker opened", "circuit breaker closed"] {
+        assert!(logged.contains(message), "{logged}");
+    }
+}
+
+#[tokio::test]
+async fn calls_wait_for_each_other_within_the_timeout() {
+    let slow = vec![
+        ScriptedResponse::Wait(Duration::from_millis(100)),
+        ScriptedResponse::Send(json_response(CONTINUE)),
+    ];
+    let service = ScriptedProvider::start(slow).await;
+    let settings = json!({"timeout": "10s", "concurrent": 2});
+    let (gateway, _simulator, _) = gateway(&service, settings, "deny").await;
+    let mut waiting = JoinSet::new();
+    for _ in 0..10 {
+        let mut connection = gateway.connect().await;
+        waiting.spawn(async move { connection.ask(&Request::ask(Protocol::Chat)).await.status });
+    }
+    let mut most = 0;
+    while !waiting.is_empty() {
+        most = most.max(service.open());
+        if let Ok(Some(status)) =
+            tokio::time::timeout(Duration::from_millis(5), waiting.join_next()).await
+        {
+            assert_eq!(status.unwrap(), 200);
+        }
+    }
+    assert!(most <= 2, "{most} connections");
+    assert_eq!(service.requests().len(), 10);
+}
+
+#[tokio::test]
+async fn a_call_without_a_permit_fails_at_its_timeout() {
+    let service = ScriptedProvider::start(vec![ScriptedResponse::Hang]).await;
+    let breaker = json!({"consecutive_failures": 0});
+    let settings = json!({"timeout": "500ms", "concurrent": 1, "breaker": breaker});
+    let (gateway, _simulator, _) = gateway(&service, settings, "allow").await;
+    let mut waiting = JoinSet::new();
+    for _ in 0..4 {
+        let mut connection = gateway.connect().await;
+        waiting.spawn(async move { connection.ask(&Request::ask(Protocol::Chat)).await.status });
+    }
+    while let Some(status) = waiting.join_next().await {
+        assert_eq!(status.unwrap(), 200);
+    }
+    let outcomes = eventually("the log", async || {
+        let log = gateway.log();
+        let outcomes: Vec<String> = log
+            .iter()
+            .filter_map(|line| Some(line["callout_outcome"].as_str()?.to_owned()))
+            .collect();
+        (outcomes.len() == 4).then_some(outcomes)
+    })
+    .await;
+    // A call that gets its permit at the last moment has no time left for an answer.
+    assert!(
+        outcomes.iter().any(|one| one == "saturated"),
+        "{outcomes:?}"
+    );
+    let known = |one: &String| one == "saturated" || one == "timeout";
+    assert!(outcomes.iter().all(known), "{outcomes:?}");
+}

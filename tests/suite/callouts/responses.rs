@@ -1,0 +1,155 @@
+//! Tests of questions about responses that are not streams.
+
+use crate::harness::error_shape::assert_error_body;
+use crate::harness::service::{
+    CONTINUE, add_service, answer, ask_about_responses, json_response, moderation, questions,
+};
+use crate::harness::{Gateway, PROTOCOLS, Request, ScriptedProvider, config};
+use headgate::protocol::Protocol;
+use serde_json::{Value, json};
+
+/// A gateway whose text routes ask `service` about responses of `provider`.
+async fn gateway(
+    provider: &ScriptedProvider,
+    service: &ScriptedProvider,
+    settings: &Value,
+) -> Gateway {
+    let mut config = config::standard(&provider.url());
+    config::without_cool_downs(&mut config);
+    add_service(&mut config, service, json!({"timeout": "5s"}));
+    for protocol in PROTOCOLS {
+        ask_about_responses(&mut config, protocol.name(), settings.clone());
+    }
+    Gateway::start(&config).await
+}
+
+/// A response of the protocol with this text.
+fn body_with(protocol: Protocol, text: &str) -> String {
+    let body = match protocol {
+        Protocol::Chat => json!({
+            "id": "chatcmpl-1", "object": "chat.completion", "model": "m",
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
+        }),
+        Protocol::Messages => json!({
+            "id": "msg_1", "type": "message", "role": "assistant", "model": "m",
+            "content": [{"type": "text", "text": text}], "stop_reason": "end_turn",
+            "usage": {"input_tokens": 1, "output_tokens": 2},
+        }),
+        _ => json!({
+            "id": "resp_1", "object": "response", "status": "completed", "model": "m", "instructions": "forbidden",
+            "output": [{"type": "message", "id": "msg_1", "role": "assistant", "content": [{"type": "output_text", "text": text}]}],
+            "usage": {"input_tokens": 1, "output_tokens": 2, "total_tokens": 3},
+        }),
+    };
+    body.to_string()
+}
+
+#[tokio::test]
+async fn a_response_is_checked_before_any_of_it_is_sent() {
+    let service = moderation().await;
+    let provider = ScriptedProvider::answering("").await;
+    let gateway = gateway(&provider, &service, &json!({"hold": {}})).await;
+    for protocol in PROTOCOLS {
+        let respond = |text: &str| {
+            let body = body_with(protocol, text);
+            provider.next(vec![crate::harness::ScriptedResponse::Send(json_response(
+                &body,
+            ))]);
+            body
+        };
+        let body = respond("a good word");
+        let allowed = gateway.ask(&Request::ask(protocol)).await;
+        assert_eq!((allowed.status, allowed.text()), (200, body));
+        let asked = questions(&service).pop().unwrap();
+        assert_eq!(asked["phase"], "response");
+        assert_eq!(asked["request"]["model"], "demo-large");
+        assert_eq!(
+            asked["response"],
+            json!({"status": 200, "text": "a good word", "fields": {}})
+        );
+        respond("a f\u{6f}rbidden word");
+        let denied = gateway.ask(&Request::ask(protocol)).await;
+        assert_eq!(assert_error_body(protocol, &denied, 403), "not here");
+        let line = gateway.log_of(&denied).await;
+        assert_eq!(line["error_code"], "denied", "{line}");
+    }
+}
+
+#[tokio::test]
+async fn a_service_sets_headers_and_values_of_a_response() {
+    let service = ScriptedProvider::start(answer(
+        r#"{"action":"continue","headers":{"x-checked":"yes"},"edits":{"set":{"/choices/0/message/content":"masked"}}}"#,
+    ))
+    .await;
+    let body = body_with(Protocol::Chat, "secret");
+    let provider = ScriptedProvider::answering(json_response(&body)).await;
+    let settings = json!({
+        "send": {"fields": ["/choices/0/message", "/usage"]}, "streams": "refuse",
+        "allow": {"set_headers": ["x-checked"], "edit_body": ["/choices"]},
+    });
+    let gateway = gateway(&provider, &service, &settings).await;
+    let edited = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!(edited.status, 200, "{}", edited.text());
+    assert_eq!(edited.headers.get("x-checked"), Some("yes"));
+    assert_eq!(edited.text(), body.replace("secret", "masked"));
+    let fields = &questions(&service)[0]["response"]["fields"];
+    assert_eq!(fields["/choices/0/message"]["content"], "secret");
+    assert_eq!(fields["/usage"]["total_tokens"], 3);
+    service.next(answer(
+        r#"{"action":"continue","edits":{"set":{"/usage":{}}}}"#,
+    ));
+    let refused = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_error_body(Protocol::Chat, &refused, 503);
+}
+
+#[tokio::test]
+async fn what_cannot_be_checked_follows_the_policy() {
+    for (on_failure, status) in [("deny", 503), ("allow", 200)] {
+        let service = ScriptedProvider::start(answer(CONTINUE)).await;
+        let provider = ScriptedProvider::answering("").await;
+        let settings =
+            json!({"on_failure": on_failure, "hold": {}, "send": {"max_bytes": "100KiB"}});
+        let gateway = gateway(&provider, &service, &settings).await;
+        let duplicates = r#"{"choices":[{"index":0,"message":{"content":"a","content":"b"}}]}"#;
+        let large = body_with(Protocol::Chat, &"x".repeat(200 << 10));
+        for body in [duplicates, &large] {
+            provider.next(vec![crate::harness::ScriptedResponse::Send(json_response(
+                body,
+            ))]);
+            let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+            assert_eq!(answer.status, status, "{}", answer.text());
+            assert_eq!(gateway.log_of(&answer).await["callout_outcome"], "not_sent");
+        }
+        assert!(service.requests().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn errors_of_a_provider_are_not_asked_about() {
+    let service = moderation().await;
+    let error = r#"{"error":{"message":"forbidden","type":"invalid_request_error","param":null,"code":null}}"#;
+    let response = String::from_utf8(json_response(error)).unwrap();
+    let provider = ScriptedProvider::answering(response.replace("200 OK", "400 Bad Request")).await;
+    let gateway = gateway(&provider, &service, &json!({"hold": {}})).await;
+    let answer = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_eq!((answer.status, answer.text()), (400, error.to_owned()));
+    assert!(service.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_route_that_refuses_streams_serves_none() {
+    let service = moderation().await;
+    let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 14\r\n\r\ndata: [DONE]\n\n";
+    let provider = ScriptedProvider::answering(head).await;
+    let gateway = gateway(&provider, &service, &json!({"streams": "refuse"})).await;
+    for protocol in PROTOCOLS {
+        let refused = gateway.ask(&Request::ask_stream(protocol)).await;
+        let message = assert_error_body(protocol, &refused, 400);
+        assert!(message.contains("`stream`"), "{message}");
+        assert!(provider.requests().is_empty());
+    }
+    // A provider that streams although nobody asked for it.
+    let refused = gateway.ask(&Request::ask(Protocol::Chat)).await;
+    assert_error_body(Protocol::Chat, &refused, 503);
+}
