@@ -1,5 +1,9 @@
 //! Request and response chains: the filters of a route in order, and which of them each hook runs.
 
+#[cfg(test)]
+mod tests;
+
+use super::body_edit::{EditedBody, invalid_edit};
 use super::condition::StepCondition;
 use super::descriptor::{FilterDescriptor, FilterPrerequisite, FilterProvision};
 use super::output_check::OutputChecks;
@@ -9,6 +13,8 @@ use super::{
     Filter, FilterAction, FilterDeclaration, HookResult, RequestBodyNeed, ResponseBodyAccess,
 };
 use crate::protocol::fault::Fault;
+use crate::protocol::json::JsonDocument;
+use crate::protocol::sse::SseEvent;
 use bytes::Bytes;
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,13 +115,35 @@ impl RequestChain {
     }
 
     pub async fn on_body(&self, request: &mut RequestView) -> Result<FilterAction, Fault> {
-        for NamedFilter { filter, .. } in &self.filters {
+        for (index, NamedFilter { filter, .. }) in self.filters.iter().enumerate() {
             match filter.on_body(request).decided().await? {
                 FilterAction::Continue => {}
                 reply => return Ok(reply),
             }
+            if let Some(edited) = request.proposed_body.take() {
+                self.check_proposed_body(request, &edited, index)?;
+                request.accept_body(*edited);
+            }
         }
         Ok(FilterAction::Continue)
+    }
+
+    /// Has the filters before the one at `editor` check what it made of the body.
+    fn check_proposed_body(
+        &self,
+        request: &RequestView,
+        document: &JsonDocument,
+        editor: usize,
+    ) -> Result<(), Fault> {
+        let edited = EditedBody {
+            document,
+            candidate: None,
+        };
+        for NamedFilter { filter, .. } in &self.filters[..editor] {
+            let checked = filter.check_edited_body(request, edited);
+            checked.map_err(|fault| invalid_edit(self.filters[editor].kind.name, &fault))?;
+        }
+        Ok(())
     }
 
     pub async fn on_attempt(
@@ -125,6 +153,29 @@ impl RequestChain {
     ) -> Result<(), Fault> {
         for filter in &self.attempt_filters {
             filter.on_attempt(request, attempt).decided().await?;
+        }
+        match attempt.edited_by {
+            Some(editor) => self.check_attempt_body(request, attempt, editor),
+            None => Ok(()),
+        }
+    }
+
+    fn check_attempt_body(
+        &self,
+        request: &RequestView,
+        attempt: &AttemptView,
+        editor: &str,
+    ) -> Result<(), Fault> {
+        let Some(document) = attempt.edited_document(request)? else {
+            return Ok(());
+        };
+        let edited = EditedBody {
+            document: &document,
+            candidate: Some(&attempt.candidate),
+        };
+        for NamedFilter { filter, .. } in &self.filters {
+            let checked = filter.check_edited_body(request, edited);
+            checked.map_err(|fault| invalid_edit(editor, &fault))?;
         }
         Ok(())
     }
@@ -238,12 +289,21 @@ impl ResponseChain {
         }
     }
 
-    /// Runs the event filters. Once a filter drops the event, later filters do not see it.
+    /// Runs the event filters. Filters see an event as those before them replaced it; once a filter drops the event,
+    /// later filters do not see it.
     pub fn on_event(&self, event: &mut EventView<'_>) {
-        for filter in &self.event_filters {
+        for (index, filter) in self.event_filters.iter().enumerate() {
             filter.on_event(event);
-            if event.action == EventAction::Drop {
-                return;
+            match &event.action {
+                EventAction::Pass => {}
+                EventAction::Drop => return,
+                EventAction::Replace(bytes) => {
+                    let later = &self.event_filters[index + 1..];
+                    if !later.is_empty() {
+                        event.action = on_replaced_event(later, event, SseEvent::of(bytes.clone()));
+                    }
+                    return;
+                }
             }
         }
     }
@@ -255,95 +315,25 @@ impl ResponseChain {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::filter::registry::FILTERS;
-    use crate::filter::view::ResponseBodyKind;
-    use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-
-    /// Appends its name to each header that a hook may change, and to bodies.
-    struct RecordingFilter(&'static str);
-
-    const SEEN: HeaderName = HeaderName::from_static("x-seen");
-
-    impl Filter for RecordingFilter {
-        fn declare(&self) -> FilterDeclaration {
-            FilterDeclaration {
-                response_body: ResponseBodyAccess::Replace,
-                runs_last: self.0 == "last",
-                ..FilterDeclaration::default()
-            }
-        }
-
-        fn on_head<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
-            let name = HeaderValue::from_static(self.0);
-            request.headers.append(SEEN, name);
-            HookResult::next()
-        }
-
-        fn on_response_head(&self, response: &mut ResponseView<'_>) {
-            let name = HeaderValue::from_static(self.0);
-            response.headers.append(SEEN, name);
-        }
-
-        fn on_response_body<'a>(
-            &'a self,
-            _: &'a mut ResponseView<'_>,
-            body: &'a mut Bytes,
-        ) -> HookResult<'a, ()> {
-            *body = [body, self.0.as_bytes(), b" "].concat().into();
-            HookResult::done()
-        }
-    }
-
-    fn recorders(names: &[&'static str]) -> Vec<NamedFilter> {
-        let named = |name: &&'static str| NamedFilter {
-            kind: &FILTERS[0],
-            filter: Arc::new(RecordingFilter(name)),
-            condition: None,
+/// Runs filters on an event that an earlier filter replaced.
+fn on_replaced_event(
+    filters: &[Arc<dyn Filter>],
+    event: &mut EventView<'_>,
+    mut replaced: SseEvent,
+) -> EventAction {
+    for filter in filters {
+        let mut view = EventView {
+            request: &mut *event.request,
+            candidate: event.candidate,
+            event: &replaced,
+            action: EventAction::Pass,
         };
-        names.iter().map(named).collect()
+        filter.on_event(&mut view);
+        match view.action {
+            EventAction::Pass => {}
+            EventAction::Drop => return EventAction::Drop,
+            EventAction::Replace(bytes) => replaced = SseEvent::of(bytes),
+        }
     }
-
-    fn seen(headers: &HeaderMap) -> Vec<&str> {
-        let seen = headers.get_all(SEEN).into_iter();
-        seen.map(|name| name.to_str().unwrap()).collect()
-    }
-
-    #[tokio::test]
-    async fn response_filters_run_in_reverse_request_order_and_those_that_run_last_after_all() {
-        let request_chain = RequestChain::new(recorders(&["first", "last", "second"]), &[]);
-        let response_chain =
-            ResponseChain::new(recorders(&["third", "fourth"]), request_chain.filters());
-        let mut request = RequestView::new(
-            "id".into(),
-            Method::POST,
-            "/".into(),
-            None,
-            HeaderMap::new(),
-            Vec::new(),
-            None,
-        );
-        assert!(matches!(
-            request_chain.on_head(&mut request).await,
-            Ok(FilterAction::Continue)
-        ));
-        assert_eq!(seen(&request.headers), ["first", "last", "second"]);
-        let mut headers = HeaderMap::new();
-        let mut response = ResponseView {
-            request: &mut request,
-            candidate: None,
-            status: StatusCode::OK,
-            headers: &mut headers,
-            kind: ResponseBodyKind::Json,
-        };
-        response_chain.on_response_head(&mut response);
-        let mut body = Bytes::new();
-        let replaced = response_chain.replace_body(&mut response, &mut body).await;
-        assert!(replaced.is_ok());
-        let order = ["third", "fourth", "second", "first", "last"];
-        assert_eq!(seen(&headers), order);
-        assert_eq!(body, "third fourth second first last ");
-    }
+    EventAction::Replace(replaced.raw)
 }

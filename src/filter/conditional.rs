@@ -1,11 +1,13 @@
 //! A filter that runs only if the condition of its step holds.
 
+use super::body_edit::EditedBody;
 use super::condition::StepCondition;
 use super::expression::ExchangeValues;
 use super::settlement::Settlement;
 use super::view::{AttemptView, EventView, RequestView, ResponseView};
 use super::{Filter, FilterAction, FilterDeclaration, HookResult};
 use crate::expression::Phase;
+use crate::protocol::fault::Fault;
 use crate::protocol::json::{JsonDocument, JsonLimits};
 use crate::protocol::sse::SseEvent;
 use bytes::Bytes;
@@ -100,6 +102,17 @@ impl Filter for ConditionalFilter {
                 })
             }),
             _ => HookResult::next(),
+        }
+    }
+
+    fn check_edited_body(
+        &self,
+        request: &RequestView,
+        edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
+        match self.runs(request) {
+            true => self.filter.check_edited_body(request, edited),
+            false => Ok(()),
         }
     }
 

@@ -81,6 +81,8 @@ pub enum ConditionSupport {
     /// As [`Self::Exchange`], and in a response chain also one that names the response's body: the filter acts on complete
     /// response bodies only.
     ResponseBody,
+    /// As [`Self::Attempt`] in a request chain, and as [`Self::ResponseBody`] in a response chain.
+    AttemptOrBody,
     /// As [`Self::Exchange`], but the filter is a check: a request whose condition cannot be evaluated never passes
     /// unchecked (`on_error: skip` is refused).
     Check,

@@ -1,6 +1,7 @@
 //! `follow_ids`: routes a request that refers to ids to the channel that created them.
 
 use super::body::RequestBody;
+use super::body_edit::EditedBody;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
 };
@@ -86,6 +87,29 @@ impl Filter for FollowIdsFilter {
             keep_to(channel, request)?;
             Ok(FilterAction::Continue)
         })
+    }
+
+    fn check_edited_body(
+        &self,
+        request: &RequestView,
+        edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
+        let named = request
+            .body
+            .document()
+            .map_or_else(Vec::new, ids::named_in_body);
+        let is_known = |id: &str| named.iter().any(|known| known.id == id);
+        let mut added = ids::named_in_body(edited.document).into_iter();
+        match added.find(|added| !is_known(&added.id)) {
+            None => Ok(()),
+            Some(added) => Err(Fault::new(
+                FaultKind::Internal,
+                format!(
+                    "the edit adds the id in `{}`, whose caller and channel are not checked",
+                    added.at
+                ),
+            )),
+        }
     }
 }
 

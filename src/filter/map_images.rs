@@ -26,7 +26,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     summary: "Converts image edits to the format of the channel, JSON or multipart; handles `response_format`, and adds missing fields to responses.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        after: &["validate"],
+        after: &["validate", "edit_json", "replace"],
         needs: &[FilterPrerequisite::Body, FilterPrerequisite::Model],
         ..FilterPlacement::ANYWHERE
     },

@@ -31,7 +31,7 @@ pub const DESCRIPTOR: FilterDescriptor = FilterDescriptor {
     summary: "Creates, queries or cancels a video task at a provider of any family; task ids are encrypted, so that every gateway with the same `task_keys` serves them, for their caller only.",
     side: ChainSide::Request,
     placement: FilterPlacement {
-        after: &["callbacks", "store_media"],
+        after: &["callbacks", "store_media", "edit_json", "replace"],
         reason: ", which changes the request before it is translated",
         needs: &[
             FilterPrerequisite::Body,

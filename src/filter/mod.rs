@@ -6,6 +6,7 @@
 pub mod registry;
 
 pub mod body;
+pub mod body_edit;
 pub mod body_reading;
 pub mod body_stream;
 mod captures;
@@ -14,6 +15,7 @@ mod client_networks;
 pub mod condition;
 pub mod conditional;
 pub mod descriptor;
+mod edit_list;
 pub mod expression;
 pub mod fetch;
 pub mod media_hosting;
@@ -24,6 +26,7 @@ pub mod state;
 mod statefulness;
 pub mod stream_info;
 pub mod streamed_reply;
+mod value_template;
 pub mod view;
 
 macro_rules! declare_modules {
@@ -34,6 +37,7 @@ filters!(declare_modules);
 
 use crate::protocol::fault::Fault;
 use crate::protocol::sse::SseEvent;
+use body_edit::EditedBody;
 use bytes::Bytes;
 use http::{HeaderMap, StatusCode};
 use output_check::OutputCheck;
@@ -75,6 +79,15 @@ pub trait Filter: Send + Sync {
     /// before the first byte is read. May propose edits, set the destination, reply or fail.
     fn on_body<'a>(&'a self, _request: &'a mut RequestView) -> HookResult<'a> {
         HookResult::next()
+    }
+
+    /// Runs when a later filter edits the body, before the edit counts: checks again what this filter checked, and what it
+    /// decided by the body.
+    ///
+    /// # Errors
+    /// The edited body is invalid; the message is for the operator.
+    fn check_edited_body(&self, _request: &RequestView, _edited: EditedBody<'_>) -> Result<(), Fault> {
+        Ok(())
     }
 
     /// Runs once for each channel that is tried, before the credential is set. May change this attempt's copy of head
@@ -141,6 +154,8 @@ pub struct FilterDeclaration {
     pub heartbeat: Option<Duration>,
     /// `on_attempt` and the response hooks run after those of all other filters.
     pub runs_last: bool,
+    /// The filter may change the `model` of the body, and so must run before the filter that selects channels by it.
+    pub changes_model: bool,
     /// The filter replies to every request: its route needs no channel, and later filters never run `on_body`.
     pub replies_always: bool,
 }

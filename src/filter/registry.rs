@@ -13,6 +13,8 @@ macro_rules! filters {
             callout
             copy_files
             deny_ip
+            edit_event
+            edit_json
             first_channel
             follow_ids
             force_usage
@@ -32,6 +34,8 @@ macro_rules! filters {
             receive_callback
             remember_ids
             remove_headers
+            replace
+            reply
             require_json
             require_version
             restore_model

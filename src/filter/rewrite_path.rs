@@ -88,6 +88,6 @@ impl Filter for RewritePathFilter {
 }
 
 /// Whether an upstream path may have this character.
-fn is_forwarded(character: char) -> bool {
+pub(super) fn is_forwarded(character: char) -> bool {
     character.is_ascii_graphic() && !matches!(character, '?' | '#')
 }

@@ -1,5 +1,6 @@
 //! `route_model`: selects the channels that serve a model, and replaces its name with the channel's name for it.
 
+use super::body_edit::EditedBody;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, FilterProvision,
     InvalidSettings, ModelEndpoint,
@@ -65,6 +66,28 @@ impl Filter for RouteModelFilter {
             request.destination = Some(destination);
             keep_accepting(request)
         }))
+    }
+
+    fn check_edited_body(
+        &self,
+        request: &RequestView,
+        edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
+        let name_in = |body: &JsonDocument| Some(body.root().get("model")?.as_str()?.into_owned());
+        let of_attempt = edited
+            .candidate
+            .and_then(|candidate| candidate.model.as_ref());
+        let expected = match of_attempt {
+            Some(renamed) => Some(renamed.name.to_string()),
+            None => request.body.document().and_then(name_in),
+        };
+        match name_in(edited.document) == expected {
+            true => Ok(()),
+            false => Err(Fault::new(
+                FaultKind::Internal,
+                "the edit changes `model`, by which channels are already selected",
+            )),
+        }
     }
 
     fn on_attempt<'a>(

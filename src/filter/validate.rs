@@ -1,5 +1,6 @@
 //! `validate`: the body against its JSON Schema; one error names every field at fault, up to eight.
 
+use super::body_edit::EditedBody;
 use super::descriptor::{
     ChainSide, FilterDescriptor, FilterPlacement, FilterPrerequisite, InvalidSettings,
     read_settings_or_default, settings_schema,
@@ -67,6 +68,14 @@ impl Filter for ValidateFilter {
     fn on_body<'a>(&'a self, request: &'a mut RequestView) -> HookResult<'a> {
         let body = request.body.scanned();
         HookResult::from(self.check(body, self.profile(request), request.body.form()))
+    }
+
+    fn check_edited_body(
+        &self,
+        request: &RequestView,
+        edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
+        self.check(edited.document, self.profile(request), None)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::catalog::client_address::DownstreamClient;
 use crate::catalog::model::{Candidate, Model};
 use crate::media::FileCopy;
 use crate::protocol::Protocol;
+use crate::protocol::json::JsonDocument;
 use crate::protocol::json::edit::JsonEdits;
 use crate::protocol::multipart;
 use crate::protocol::sse::SseEvent;
@@ -44,6 +45,8 @@ pub struct RequestView {
     pub body: RequestBody,
     /// Edits of the body, as spans of the caller's bytes.
     pub edits: JsonEdits,
+    /// A body that a filter edited, until the filters before it have checked it.
+    pub proposed_body: Option<Box<JsonDocument>>,
     /// Headers to set and remove for the provider, applied after the caller's headers were filtered.
     pub header_edits: UpstreamHeaderEdits,
     /// Path for the provider, if `rewrite_path` changed it.
@@ -85,6 +88,8 @@ pub struct AttemptView {
     pub candidate: Candidate,
     pub headers: HeaderMap,
     pub edits: JsonEdits,
+    /// Name of the filter that edited the body of this attempt, so that filters check it again.
+    pub edited_by: Option<&'static str>,
     /// Replaces the caller's method, path and body, for providers with another protocol.
     pub request_override: UpstreamRequestOverride,
     /// Members of the JSON object that is sent, set after all filters ran, whichever of them made the body.
@@ -228,6 +233,7 @@ impl RequestView {
             takes_form: false,
             body: RequestBody::Absent,
             edits: JsonEdits::default(),
+            proposed_body: None,
             header_edits: UpstreamHeaderEdits::default(),
             upstream_path: None,
             destination: None,

@@ -57,14 +57,84 @@ pub fn error_event(protocol: Protocol, fault: &Fault, request_id: &str, sequence
     }
 }
 
+/// The JSON body of an error that the operator words, in this protocol, as [`render`] makes that of a fault.
+pub fn render_worded(
+    protocol: Option<Protocol>,
+    status: u16,
+    error: &WordedError<'_>,
+    request_id: &str,
+) -> Bytes {
+    let kind = kind_of(status);
+    let code = error.code.unwrap_or_else(|| kind.code());
+    let WordedError { message, class, .. } = *error;
+    match protocol {
+        Some(Protocol::Messages) => json(&MessagesErrorBody {
+            kind: "error",
+            error: MessagesErrorObject {
+                class: class.unwrap_or_else(|| messages_class(kind)),
+                message,
+            },
+            request_id,
+        }),
+        Some(Protocol::FamilyB) => json(&FamilyBErrorBody {
+            code: error.code.unwrap_or_else(|| family_b_code(kind)),
+            message,
+            request_id,
+        }),
+        Some(
+            Protocol::Chat
+            | Protocol::Responses
+            | Protocol::ImageEdit
+            | Protocol::Video
+            | Protocol::FamilyA,
+        )
+        | None => json(&ChatErrorBody {
+            error: ChatErrorObject {
+                message,
+                class: class.unwrap_or_else(|| chat_class(kind)),
+                param: None,
+                code,
+            },
+        }),
+    }
+}
+
+/// An error that the operator words.
+#[derive(Clone, Copy, Debug)]
+pub struct WordedError<'a> {
+    pub message: &'a str,
+    /// The error `type`; by the status if there is none. Family B has no types.
+    pub class: Option<&'a str>,
+    /// The error `code`; by the status if there is none. The messages protocol has no codes.
+    pub code: Option<&'a str>,
+}
+
+/// The kind of fault whose type and code fit a status.
+fn kind_of(status: u16) -> FaultKind {
+    match status {
+        401 => FaultKind::Unauthenticated,
+        403 => FaultKind::Forbidden,
+        404 => FaultKind::UnknownId,
+        405 => FaultKind::MethodNotAllowed,
+        410 => FaultKind::Gone,
+        413 => FaultKind::TooLarge,
+        415 => FaultKind::UnsupportedMedia,
+        429 => FaultKind::TooManyRequests,
+        503 | 529 => FaultKind::Overloaded,
+        504 => FaultKind::UpstreamTimeout,
+        400..=499 => FaultKind::Invalid,
+        _ => FaultKind::Internal,
+    }
+}
+
 /// All four keys are always present, because clients read them without a check.
 #[derive(Serialize)]
 struct ChatErrorObject<'a> {
     message: &'a str,
     #[serde(rename = "type")]
-    class: &'static str,
+    class: &'a str,
     param: Option<&'a str>,
-    code: &'static str,
+    code: &'a str,
 }
 
 #[derive(Serialize)]
@@ -75,7 +145,7 @@ struct ChatErrorBody<'a> {
 #[derive(Serialize)]
 struct MessagesErrorObject<'a> {
     #[serde(rename = "type")]
-    class: &'static str,
+    class: &'a str,
     message: &'a str,
 }
 
@@ -90,7 +160,7 @@ struct MessagesErrorBody<'a> {
 /// The top-level keys of an error of family B's native API.
 #[derive(Serialize)]
 struct FamilyBErrorBody<'a> {
-    code: &'static str,
+    code: &'a str,
     message: &'a str,
     request_id: &'a str,
 }

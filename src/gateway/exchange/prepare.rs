@@ -45,6 +45,7 @@ pub(in crate::gateway) async fn prepare(
         candidate: candidate.clone(),
         headers,
         edits: request.edits.clone(),
+        edited_by: None,
         request_override: UpstreamRequestOverride::default(),
         body_members: Vec::new(),
     };

@@ -78,9 +78,11 @@ pub(super) fn with_condition(
 /// The latest phase whose names a condition may use.
 fn available(support: ConditionSupport, side: ChainSide) -> Phase {
     match (side, support) {
-        (ChainSide::Response, ConditionSupport::ResponseBody) => Phase::ResponseBody,
+        (ChainSide::Response, ConditionSupport::ResponseBody | ConditionSupport::AttemptOrBody) => {
+            Phase::ResponseBody
+        }
         (ChainSide::Response, _) => Phase::ResponseHead,
-        (_, ConditionSupport::Attempt) => Phase::Attempt,
+        (_, ConditionSupport::Attempt | ConditionSupport::AttemptOrBody) => Phase::Attempt,
         _ => Phase::Body,
     }
 }

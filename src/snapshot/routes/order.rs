@@ -29,9 +29,12 @@ pub(super) fn check(
     }
     for (index, step) in filters.iter().enumerate() {
         let is_repeated = order.position_of(step.name()) != Some(index);
+        let placement = &step.named.kind.placement;
         if !is_repeated {
-            order.check_place(index, &step.named.kind.placement, problems);
+            order.check_place(index, placement, problems);
         }
+        order.check_followers(index, placement, problems);
+        order.check_model(index, problems);
         order.check_provided(index, problems);
         order.check_condition(index, problems);
     }
@@ -65,6 +68,11 @@ impl FilterOrderCheck<'_> {
     fn position_of(&self, wanted: &str) -> Option<usize> {
         let mut filters = self.filters.iter();
         filters.position(|step| step.name() == wanted)
+    }
+
+    fn last_position_of(&self, wanted: &str) -> Option<usize> {
+        let mut filters = self.filters.iter();
+        filters.rposition(|step| step.name() == wanted)
     }
 
     fn provider(&self, provision: FilterProvision) -> Option<usize> {
@@ -166,7 +174,7 @@ impl FilterOrderCheck<'_> {
         let named = placement
             .after
             .iter()
-            .filter_map(|name| self.position_of(name));
+            .filter_map(|name| self.last_position_of(name));
         for earlier in providers.chain(named).filter(|earlier| *earlier > index) {
             self.report(earlier, index, placement.reason, placement.hint, problems);
         }
@@ -178,10 +186,36 @@ impl FilterOrderCheck<'_> {
             let later = index + distance;
             self.report(later, index, placement.reason, placement.hint, problems);
         }
+    }
+
+    /// The filters that must follow a filter must not precede it.
+    fn check_followers(
+        &self,
+        index: usize,
+        placement: &FilterPlacement,
+        problems: &mut ProblemCollector<'_>,
+    ) {
         let followers = placement.before.iter();
         let followers = followers.filter_map(|name| self.position_of(name));
         for later in followers.filter(|later| *later < index) {
             self.report(index, later, placement.reason, placement.hint, problems);
+        }
+    }
+
+    /// Channels are selected by the model that is sent.
+    fn check_model(&self, index: usize, problems: &mut ProblemCollector<'_>) {
+        let step = &self.filters[index];
+        let selecting = self.provider(FilterProvision::Model);
+        let Some(selecting) = selecting.filter(|selecting| *selecting < index) else {
+            return;
+        };
+        if step.named.filter.declare().changes_model {
+            let (name, selects) = (step.name(), self.filters[selecting].name());
+            problems.error(
+                self.step_to_move(index, selecting),
+                format!("`{name}` changes `model` after `{selects}` has selected channels by it"),
+                Some(&format!("move `{name}` before `{selects}`")),
+            );
         }
     }
 

@@ -201,3 +201,48 @@ fn a_broken_stream_ends_with_the_event_its_clients_know() {
         "event: error\ndata: {\"type\":\"error\",\"code\":\"upstream_error\",\"message\":\"line\\nbreak\",\"param\":null,\"sequence_number\":7}\n\n"
     );
 }
+
+#[test]
+fn an_error_in_the_operators_words_has_the_protocols_shape() {
+    let worded = |protocol, status, class, code| -> Value {
+        let error = WordedError {
+            message: "closed until 6:00",
+            class,
+            code,
+        };
+        serde_json::from_slice(&render_worded(protocol, status, &error, "req_1")).unwrap()
+    };
+    let message = "closed until 6:00";
+    for (protocol, status, class, code, expected) in [
+        (
+            Some(Protocol::Chat),
+            503,
+            None,
+            None,
+            json!({"error": {"message": message, "type": "server_error", "param": null, "code": "overloaded"}}),
+        ),
+        (
+            None,
+            410,
+            Some("deprecated"),
+            Some("model_retired"),
+            json!({"error": {"message": message, "type": "deprecated", "param": null, "code": "model_retired"}}),
+        ),
+        (
+            Some(Protocol::Messages),
+            529,
+            None,
+            Some("unused"),
+            json!({"type": "error", "error": {"type": "overloaded_error", "message": message}, "request_id": "req_1"}),
+        ),
+        (
+            Some(Protocol::FamilyB),
+            429,
+            None,
+            None,
+            json!({"code": "Throttling.RateQuota", "message": message, "request_id": "req_1"}),
+        ),
+    ] {
+        assert_eq!(worded(protocol, status, class, code), expected);
+    }
+}

@@ -1,10 +1,18 @@
 //! Edits of a JSON body: only the edited bytes change, all others stay shared with the original.
 
+mod container;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use container::EditedChild;
+
 use std::ops::Range;
 
 use bytes::Bytes;
 
-use super::{DocumentNode, ValueKind, quoted};
+use super::{DocumentNode, ValueKind, node};
+use container::ContainerEdit;
 
 /// Edits of one document, separate from it until they are applied.
 ///
@@ -13,7 +21,7 @@ use super::{DocumentNode, ValueKind, quoted};
 #[derive(Clone, Debug, Default)]
 pub struct JsonEdits {
     replaced: Vec<SpanReplacement>,
-    objects: Vec<ObjectEdit>,
+    containers: Vec<ContainerEdit>,
 }
 
 /// An edited body in segments, some from the original, some new.
@@ -28,18 +36,9 @@ struct SpanReplacement {
     with: Bytes,
 }
 
-/// The members removed from and added to one object.
-#[derive(Clone, Debug)]
-struct ObjectEdit {
-    span: Range<usize>,
-    /// The range of each member from key to value, and whether the member is removed.
-    members: Vec<(Range<usize>, bool)>,
-    added: Vec<(String, Bytes)>,
-}
-
 impl JsonEdits {
     pub fn is_empty(&self) -> bool {
-        self.replaced.is_empty() && self.objects.is_empty()
+        self.replaced.is_empty() && self.containers.is_empty()
     }
 
     /// Replaces the bytes of a value by `with`.
@@ -52,11 +51,8 @@ impl JsonEdits {
 
     /// Removes a member from its object, with its key and one comma. Does nothing for values that are not members.
     pub fn remove_member(&mut self, value: DocumentNode<'_>) {
-        let Some((key, object)) = value.key_span().zip(value.parent()) else {
-            return;
-        };
-        for (member, gone) in &mut self.object(object).members {
-            *gone |= member.start == key.start;
+        if let Some((_, object)) = value.key_span().zip(value.parent()) {
+            self.container(object).remove(EditedChild::Original(value));
         }
     }
 
@@ -67,21 +63,15 @@ impl JsonEdits {
         if object.kind() != ValueKind::Object {
             return;
         }
-        let value = value.into();
-        let existing = object.get(key);
-        let edit = self.object(object);
-        if let Some(existing) = existing
-            && edit.keeps(existing.span())
-        {
-            return self.replace(existing.span(), value);
+        match self.child(object, key) {
+            Some(child) => self.set_child(object, child, value.into()),
+            None => self.add_last(object, Some(key), value.into()),
         }
-        edit.added.retain(|(added, _)| added != key);
-        edit.added.push((key.to_owned(), value));
     }
 
     /// The edited body. `body` is the body of the document that the edits were made for.
     pub fn apply(&self, body: &Bytes) -> BodySegments {
-        let mut parts = Vec::with_capacity(1 + 2 * (self.replaced.len() + self.objects.len()));
+        let mut parts = Vec::with_capacity(1 + 2 * (self.replaced.len() + self.containers.len()));
         let mut push = |part: Bytes| {
             if !part.is_empty() {
                 parts.push(part);
@@ -97,24 +87,117 @@ impl JsonEdits {
         BodySegments { parts }
     }
 
-    /// The edits of one object, created if there are none.
-    fn object(&mut self, object: DocumentNode<'_>) -> &mut ObjectEdit {
-        let span = object.span();
-        let known = self.objects.iter().position(|edit| edit.span == span);
+    /// The child that a step of a pointer names, as the edits leave it.
+    pub(super) fn child<'d>(
+        &self,
+        container: DocumentNode<'d>,
+        step: &str,
+    ) -> Option<EditedChild<'d>> {
+        if let Some(edit) = self.container_edit(container) {
+            return edit.child(container, step);
+        }
+        let child = match container.kind() {
+            ValueKind::Object => container.get(step),
+            _ => container.elements().nth(node::array_index(step)?),
+        };
+        child.map(EditedChild::Original)
+    }
+
+    /// The number of children of a container, as the edits leave it.
+    pub(super) fn child_count(&self, container: DocumentNode<'_>) -> usize {
+        let edited = self.container_edit(container);
+        edited.map_or(container.len(), ContainerEdit::len)
+    }
+
+    /// The text that replaces a value of the document, or that was added as a child; `None` for a value that has no new
+    /// text.
+    pub(super) fn new_text(
+        &self,
+        container: DocumentNode<'_>,
+        child: EditedChild<'_>,
+    ) -> Option<Bytes> {
+        match child {
+            EditedChild::Original(value) => self.replacement_of(value),
+            added => self.container_edit(container)?.added(added).cloned(),
+        }
+    }
+
+    /// The text that replaces a value.
+    pub(super) fn replacement_of(&self, value: DocumentNode<'_>) -> Option<Bytes> {
+        let span = value.span();
+        let mut latest_first = self.replaced.iter().rev();
+        let found = latest_first.find(|change| change.range == span);
+        found.map(|change| change.with.clone())
+    }
+
+    pub(super) fn set_child(
+        &mut self,
+        container: DocumentNode<'_>,
+        child: EditedChild<'_>,
+        value: Bytes,
+    ) {
+        match child {
+            EditedChild::Original(original) => self.replace(original.span(), value),
+            added => self.container(container).set_added(added, value),
+        }
+    }
+
+    pub(super) fn remove_child(&mut self, container: DocumentNode<'_>, child: EditedChild<'_>) {
+        if let EditedChild::Original(value) = child {
+            // The only element of an array has the same range as its removal.
+            let span = value.span();
+            self.replaced.retain(|change| change.range != span);
+        }
+        self.container(container).remove(child);
+    }
+
+    pub(super) fn rename_child(
+        &mut self,
+        object: DocumentNode<'_>,
+        child: EditedChild<'_>,
+        name: &str,
+    ) {
+        self.container(object).rename(child, name);
+    }
+
+    /// Adds a member, or an element without a key, after all others.
+    pub(super) fn add_last(
+        &mut self,
+        container: DocumentNode<'_>,
+        key: Option<&str>,
+        value: Bytes,
+    ) {
+        self.container(container).add_last(key, value);
+    }
+
+    /// Adds an element before all others of an array.
+    pub(super) fn add_first(&mut self, array: DocumentNode<'_>, value: Bytes) {
+        self.container(array).add_first(value);
+    }
+
+    fn container_edit(&self, container: DocumentNode<'_>) -> Option<&ContainerEdit> {
+        let span = container.span();
+        self.containers.iter().find(|edit| edit.span == span)
+    }
+
+    /// The edits of one container, created if there are none.
+    fn container(&mut self, container: DocumentNode<'_>) -> &mut ContainerEdit {
+        let span = container.span();
+        let known = self.containers.iter().position(|edit| edit.span == span);
         let index = known.unwrap_or_else(|| {
-            self.objects.push(ObjectEdit::new(object));
-            self.objects.len() - 1
+            self.containers.push(ContainerEdit::new(container));
+            self.containers.len() - 1
         });
-        &mut self.objects[index]
+        &mut self.containers[index]
     }
 
     /// The edits that apply, in the order of the body, without overlaps.
     fn settled(&self) -> Vec<SpanReplacement> {
-        let mut changes = Vec::with_capacity(self.replaced.len() + self.objects.len());
+        let mut changes = Vec::with_capacity(self.replaced.len() + self.containers.len());
         // Reversed, so that the stable sort puts the last edit of a range first.
         changes.extend(self.replaced.iter().rev().cloned());
-        for object in &self.objects {
-            object.changes(&mut changes);
+        for container in &self.containers {
+            container.changes(&mut changes);
         }
         // An insertion comes before a replacement of the bytes that follow it.
         changes.sort_by_key(|change| {
@@ -130,69 +213,6 @@ impl JsonEdits {
             counts
         });
         changes
-    }
-}
-
-impl ObjectEdit {
-    fn new(object: DocumentNode<'_>) -> Self {
-        let member = |(_, value): (_, DocumentNode<'_>)| {
-            let key = value.key_span().expect("a member has a key");
-            (key.start..value.span().end, false)
-        };
-        Self {
-            span: object.span(),
-            members: object.members().map(member).collect(),
-            added: Vec::new(),
-        }
-    }
-
-    fn keeps(&self, value: Range<usize>) -> bool {
-        let holds = |(member, gone): &(Range<usize>, bool)| member.end == value.end && !gone;
-        self.members.iter().any(holds)
-    }
-
-    fn changes(&self, changes: &mut Vec<SpanReplacement>) {
-        let mut last_kept: Option<&Range<usize>> = None;
-        for (index, (member, gone)) in self.members.iter().enumerate() {
-            if !gone {
-                last_kept = Some(member);
-                continue;
-            }
-            // One comma is removed with each member: the one before it, or, if no earlier member is kept, the one after
-            // it.
-            let from = match index.checked_sub(1) {
-                Some(before) if last_kept.is_some() => self.members[before].0.end,
-                _ => member.start,
-            };
-            let to = match self.members.get(index + 1) {
-                Some((after, _)) if last_kept.is_none() => after.start,
-                _ => member.end,
-            };
-            changes.push(SpanReplacement {
-                range: from..to,
-                with: Bytes::new(),
-            });
-        }
-        if !self.added.is_empty() {
-            let at = last_kept.map_or(self.span.start + 1, |member| member.end);
-            changes.push(SpanReplacement {
-                range: at..at,
-                with: self.added_members(last_kept.is_some()),
-            });
-        }
-    }
-
-    fn added_members(&self, after_others: bool) -> Bytes {
-        let mut text = Vec::new();
-        for (index, (key, value)) in self.added.iter().enumerate() {
-            if after_others || index > 0 {
-                text.push(b',');
-            }
-            text.extend_from_slice(&quoted(key));
-            text.push(b':');
-            text.extend_from_slice(value);
-        }
-        text.into()
     }
 }
 
@@ -242,6 +262,3 @@ impl<'a> IntoIterator for &'a BodySegments {
         self.iter()
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,6 +1,8 @@
 //! A strict JSON parser: one scan writes a flat tape of spans over the original bytes, which are read in place.
 
 pub mod edit;
+pub mod pointer;
+pub mod pointer_edit;
 pub mod skim;
 pub mod tape_values;
 

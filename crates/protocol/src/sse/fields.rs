@@ -23,6 +23,8 @@ enum EventData {
     Lines(Vec<u8>),
 }
 
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// Writes an event; `data` with line ends becomes one `data` line for each of its lines.
 pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
     let mut frame = BytesMut::with_capacity(data.len() + name.map_or(0, str::len) + 16);
@@ -41,6 +43,11 @@ pub fn encode_event(name: Option<&str>, data: &[u8]) -> Bytes {
 }
 
 impl SseEvent {
+    /// An event by its bytes, with the blank line.
+    pub fn of(raw: Bytes) -> Self {
+        Self::parse(raw, false)
+    }
+
     /// The value of the last `event` line; `None` if there is none or it is empty.
     pub fn name(&self) -> Option<&[u8]> {
         self.name.clone().map(|name| &self.raw[name])
@@ -82,6 +89,35 @@ impl SseEvent {
         }
     }
 
+    /// The event's bytes with other data. All lines but those of the data are unchanged.
+    ///
+    /// Line ends in `data` separate its lines, as they do between tokens of JSON.
+    pub fn with_data(&self, data: &[u8]) -> Bytes {
+        let mut changed = BytesMut::with_capacity(self.raw.len() + data.len() + 16);
+        let mut is_written = false;
+        let mut rest = &self.raw[..];
+        while !rest.is_empty() {
+            let (line, line_end, after) = split_line(rest);
+            rest = after;
+            let unmarked = line.strip_prefix(BYTE_ORDER_MARK);
+            let line_start = unmarked.filter(|_| changed.is_empty()).unwrap_or(line);
+            let is_data = line_start == b"data" || line_start.starts_with(b"data:");
+            if !is_data {
+                changed.put_slice(line);
+                changed.put_slice(line_end);
+            } else if !is_written {
+                is_written = true;
+                changed.put_slice(&line[..line.len() - line_start.len()]);
+                let field: &[u8] = match line_start.starts_with(b"data: ") {
+                    true => b"data: ",
+                    false => b"data:",
+                };
+                put_data_lines(&mut changed, field, data, line_end);
+            }
+        }
+        changed.freeze()
+    }
+
     pub(super) fn blank(raw: Bytes) -> Self {
         Self {
             raw,
@@ -99,7 +135,6 @@ impl SseEvent {
     }
 
     pub(super) fn parse(raw: Bytes, at_stream_start: bool) -> Self {
-        const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
         let mut event = Self::blank(raw);
         let mut at = 0;
         if at_stream_start && event.raw.starts_with(BYTE_ORDER_MARK) {
@@ -140,5 +175,31 @@ impl SseEvent {
         joined.push(b'\n');
         joined.extend_from_slice(&self.raw[line]);
         self.data = EventData::Lines(joined);
+    }
+}
+
+/// The first line, its line end, and the bytes after it.
+fn split_line(bytes: &[u8]) -> (&[u8], &[u8], &[u8]) {
+    let length = memchr::memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len());
+    let (line, rest) = bytes.split_at(length);
+    let end = match rest {
+        [b'\r', b'\n', ..] => 2,
+        rest => rest.len().min(1),
+    };
+    let (line_end, after) = rest.split_at(end);
+    (line, line_end, after)
+}
+
+fn put_data_lines(event: &mut BytesMut, field: &[u8], data: &[u8], line_end: &[u8]) {
+    let mut rest = data;
+    loop {
+        let (line, end, after) = split_line(rest);
+        event.put_slice(field);
+        event.put_slice(line);
+        event.put_slice(line_end);
+        if end.is_empty() {
+            return;
+        }
+        rest = after;
     }
 }

@@ -238,6 +238,33 @@ fn data_is_changed_in_place_and_all_else_stays() {
 }
 
 #[test]
+fn other_data_leaves_all_other_lines_as_they_are() {
+    for (stream, data, expected) in [
+        (
+            ": c\r\nid: 1\r\ndata:{}\r\nretry: 5\r\n\r\n",
+            "[1]",
+            ": c\r\nid: 1\r\ndata:[1]\r\nretry: 5\r\n\r\n",
+        ),
+        (
+            "event: e\ndata: {\nid: 7\ndata: }\n\n",
+            "{\"a\":1}",
+            "event: e\ndata: {\"a\":1}\nid: 7\n\n",
+        ),
+        (
+            "data: {}\n\n",
+            "{\r\n\"a\":\r1\n}",
+            "data: {\ndata: \"a\":\ndata: 1\ndata: }\n\n",
+        ),
+        ("\u{feff}data\n\n", "1", "\u{feff}data:1\n\n"),
+    ] {
+        let mut framer = SseDecoder::new(LIMIT);
+        framer.push(&Bytes::from_static(stream.as_bytes()));
+        let event = framer.next().unwrap();
+        assert_eq!(event.with_data(data.as_bytes()), expected, "{stream:?}");
+    }
+}
+
+#[test]
 fn an_encoded_event_decodes_to_itself() {
     for (name, data) in [(None, "{}"), (Some("error"), "a\nb"), (Some("x"), "\n")] {
         let frame = encode_event(name, data.as_bytes());

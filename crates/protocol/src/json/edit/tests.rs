@@ -4,7 +4,7 @@ use bytes::Bytes;
 use proptest::prelude::*;
 
 use super::super::tests::random::any_json;
-use super::super::{JsonDocument, JsonLimits};
+use super::super::{JsonDocument, JsonLimits, quoted};
 use super::*;
 
 fn document(body: &str) -> JsonDocument {
