@@ -86,7 +86,11 @@ pub trait Filter: Send + Sync {
     ///
     /// # Errors
     /// The edited body is invalid; the message is for the operator.
-    fn check_edited_body(&self, _request: &RequestView, _edited: EditedBody<'_>) -> Result<(), Fault> {
+    fn check_edited_body(
+        &self,
+        _request: &RequestView,
+        _edited: EditedBody<'_>,
+    ) -> Result<(), Fault> {
         Ok(())
     }
 

@@ -1,18 +1,53 @@
 //! The load of one run: chat requests and streams, one after the other on one connection.
 
 use super::provider::{Next, Provider};
-use headgate_budget::request::chat_request;
+use headgate_budget::request::{CHAT, chat_request, chat_request_to};
+use headgate_budget::setup::{CACHE, CALLOUT, CONDITION, EDIT};
 use std::io::{Read, Write};
 use std::net::TcpStream;
+
+/// A kind of chat request: its path, and the size of its body.
+#[derive(Clone, Copy)]
+pub struct ChatKind {
+    pub path: &'static str,
+    pub body_bytes: usize,
+}
 
 /// How many requests of each kind a run sends.
 #[derive(Clone, Copy)]
 pub struct Load {
-    pub chats_1_kb: usize,
-    pub chats_16_kb: usize,
+    /// For each of [`CHAT_KINDS`].
+    pub chats: [usize; CHAT_KINDS.len()],
     pub streams: usize,
     pub events_per_stream: usize,
 }
+
+pub const CHAT_KINDS: [ChatKind; 6] = [
+    ChatKind {
+        path: CHAT,
+        body_bytes: 1 << 10,
+    },
+    ChatKind {
+        path: CHAT,
+        body_bytes: 16 << 10,
+    },
+    ChatKind {
+        path: CONDITION,
+        body_bytes: 1 << 10,
+    },
+    ChatKind {
+        path: EDIT,
+        body_bytes: 16 << 10,
+    },
+    ChatKind {
+        path: CALLOUT,
+        body_bytes: 1 << 10,
+    },
+    ChatKind {
+        path: CACHE,
+        body_bytes: 1 << 10,
+    },
+];
 
 impl Load {
     /// Sends all requests to the peer of `connection`, and checks each response.
@@ -22,8 +57,8 @@ impl Load {
             connection,
             received: Vec::new(),
         };
-        for (bytes, chats) in [(1 << 10, self.chats_1_kb), (16 << 10, self.chats_16_kb)] {
-            let request = chat_request(bytes, false, "");
+        for (kind, chats) in CHAT_KINDS.into_iter().zip(self.chats) {
+            let request = chat_request_to(kind.path, kind.body_bytes, false, "");
             for _ in 0..chats {
                 client.send(&request);
                 client.read_until("}}");
@@ -40,6 +75,12 @@ impl Load {
             provider.send(Next::End);
             client.read_until("data: [DONE]\n\n\r\n0\r\n\r\n");
         }
+    }
+
+    /// The same load with more chats of one kind.
+    pub const fn with_more_chats(mut self, kind: usize, count: usize) -> Self {
+        self.chats[kind] += count;
+        self
     }
 }
 

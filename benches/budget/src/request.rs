@@ -1,7 +1,15 @@
 //! Builds a chat request like those of SDKs.
 
+/// The path of chat requests.
+pub const CHAT: &str = "/v1/chat/completions";
+
 /// A chat request with a body of `body_bytes`, as bytes on the wire. `directives` control the simulated provider.
 pub fn chat_request(body_bytes: usize, stream: bool, directives: &str) -> Vec<u8> {
+    chat_request_to(CHAT, body_bytes, stream, directives)
+}
+
+/// The same request to another path.
+pub fn chat_request_to(path: &str, body_bytes: usize, stream: bool, directives: &str) -> Vec<u8> {
     let filler = "The water runs where the gate lets it. ";
     let mut text = filler.repeat(body_bytes / filler.len() + 1);
     let options = match stream {
@@ -18,7 +26,7 @@ pub fn chat_request(body_bytes: usize, stream: bool, directives: &str) -> Vec<u8
         directives => format!("x-simulate: {directives}\r\n"),
     };
     format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer sk-demo\r\n\
+        "POST {path} HTTP/1.1\r\nhost: bench\r\nauthorization: Bearer sk-demo\r\n\
          content-type: application/json\r\naccept: application/json\r\nuser-agent: OpenAI/Python 3.52.0\r\n\
          x-stainless-lang: python\r\nx-stainless-package-version: 3.52.0\r\nx-stainless-os: Linux\r\n\
          x-stainless-arch: x64\r\nx-stainless-runtime: CPython\r\nx-stainless-retry-count: 0\r\n\

@@ -26,8 +26,16 @@ impl Drop for TemporaryFolder {
     }
 }
 
+/// Paths of routes that have one filter more than that of [`CHAT`](crate::request::CHAT).
+pub const CONDITION: &str = "/condition/chat/completions";
+pub const EDIT: &str = "/edit/chat/completions";
+pub const CALLOUT: &str = "/callout/chat/completions";
+pub const CACHE: &str = "/cache/chat/completions";
+/// The path of questions to the service.
+pub const QUESTION: &str = "/question";
+
 /// A configuration with all features of the hot path: authentication, limits, routing, validation, rewriting, usage
-/// metering, metrics, access log.
+/// metering, metrics, access log. Further routes each have one filter more.
 pub fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
     format!(
         r#"
@@ -43,11 +51,35 @@ channels:
     credential: {{bearer: sk-provider-credential}}
     protocols: [chat]
     models: {{bench-model: provider-model-2026-08}}
+services:
+  check: {{url: "http://{provider}{QUESTION}"}}
+chains:
+  chat: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate, rate_limit]
 routes:
   - name: chat
     match: POST /v1/chat/completions
     protocol: chat
     request: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate, rate_limit]
+    response: [pass_sse, meter_usage]
+  - name: condition
+    match: POST {CONDITION}
+    protocol: chat
+    request: [{{use: chat}}, {{if: 'request.headers["x-tier"] == "gold"', set_headers: {{x-pool: fast}}}}]
+    response: [pass_sse, meter_usage]
+  - name: edit
+    match: POST {EDIT}
+    protocol: chat
+    request: [{{use: chat}}, {{edit_json: {{set: {{/max_completion_tokens: 50}}}}}}]
+    response: [pass_sse, meter_usage]
+  - name: callout
+    match: POST {CALLOUT}
+    protocol: chat
+    request: [{{use: chat}}, {{callout: {{service: check}}}}]
+    response: [pass_sse, meter_usage]
+  - name: cache
+    match: POST {CACHE}
+    protocol: chat
+    request: [{{use: chat}}, {{cache: {{ttl: 1h}}}}]
     response: [pass_sse, meter_usage]
 "#
     )
