@@ -131,11 +131,11 @@ impl CalloutService {
                 Err(CallFailure::new(CallOutcome::Timeout, detail))
             }
         };
-        let accepted = answered.and_then(|answer| {
+        // Whether changes fit may depend on the caller's request, which must not open the breaker for others.
+        self.settle(permit, answered.as_ref().err());
+        answered.and_then(|answer| {
             accept(answer).map_err(|reason| CallFailure::new(CallOutcome::InvalidAnswer, reason))
-        });
-        self.settle(permit, accepted.as_ref().err());
-        accepted
+        })
     }
 
     async fn send(

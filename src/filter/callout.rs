@@ -334,14 +334,19 @@ impl CalloutFilter {
         let CallFailure { outcome, detail } = failed;
         let service = &*self.service.name;
         let outcome = outcome.name();
+        // A caller must not choose by the size of its request whether it is checked.
+        let is_callers_doing =
+            self.side == ChainSide::Request && failed.outcome == CallOutcome::NotSent;
         match self.settings.on_failure {
-            OnFailureConfig::Allow => {
+            OnFailureConfig::Allow if !is_callers_doing => {
                 let error = detail;
                 tracing::info!(service, id, outcome, error, "callout failed; continuing");
                 Ok(())
             }
-            OnFailureConfig::Deny => Err(Fault::new(FaultKind::CheckUnavailable, UNCHECKED)
-                .detail(format!("service `{service}`: {outcome}: {detail}"))),
+            OnFailureConfig::Allow | OnFailureConfig::Deny => {
+                Err(Fault::new(FaultKind::CheckUnavailable, UNCHECKED)
+                    .detail(format!("service `{service}`: {outcome}: {detail}")))
+            }
         }
     }
 }

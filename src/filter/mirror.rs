@@ -208,6 +208,8 @@ impl Filter for MirrorFilter {
         _attempt: &'a mut AttemptView,
     ) -> HookResult<'a, ()> {
         if let Some(target) = request.state.get::<MirrorTarget>()
+            // Filters after this one may have edited the body.
+            && stateful_part(request).is_none()
             && !target.is_sent.swap(true, Ordering::Relaxed)
             && let Some(copy) = RequestCopy::of(request, &target.candidate)
         {

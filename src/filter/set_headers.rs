@@ -182,8 +182,10 @@ impl SetHeadersFilter {
             let value = source.value(values);
             let value = value
                 .map_err(|error| evaluation_fault(&format!("value of header `{name}`"), &error))?;
-            if let Some(value) = value {
-                edits.set(name, value);
+            match value {
+                Some(value) => edits.set(name, value),
+                // What the caller sent under this name is not the operator's value.
+                None => edits.remove(name),
             }
         }
         Ok(edits)

@@ -72,6 +72,9 @@ impl SharedResponseRecords {
 
     /// Stores a response in the background. A response that does not fit into a record stays in memory only.
     pub fn put(&self, key: CacheKey, response: &CachedResponse) {
+        if response.body.len() > RECORD_BYTES_MAX {
+            return;
+        }
         let value = response.encode();
         if value.len() > RECORD_BYTES_MAX {
             return;

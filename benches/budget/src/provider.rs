@@ -3,7 +3,6 @@
 //! The client asks for the next event once it has received the one before: each event crosses the gateway alone,
 //! however slow or busy the machine is, so that equal runs take equally many instructions.
 
-use headgate_budget::setup::QUESTION;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -29,8 +28,6 @@ const ANSWER: &str = concat!(
     r#""logprobs":null,"finish_reason":"stop"}],"#,
     r#""usage":{"prompt_tokens":12,"completion_tokens":4,"total_tokens":16}}"#,
 );
-/// The answer of the service that `callout` asks.
-const VERDICT: &str = r#"{"action":"continue"}"#;
 const EVENT: &str = concat!(
     r#"data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"provider-model-2026-08","#,
     r#""choices":[{"index":0,"delta":{"content":" water"},"logprobs":null,"finish_reason":null}]}"#,
@@ -70,28 +67,22 @@ fn serve(connection: TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> 
     let mut requests = BufReader::new(connection.try_clone().ok()?);
     let mut answers = connection;
     loop {
-        let (line, body) = read_request(&mut requests)?;
-        let is_stream = body.windows(13).any(|part| part == br#""stream":true"#);
-        match (is_stream, line.contains(QUESTION)) {
-            (_, true) => send_json(&mut answers, VERDICT)?,
-            (true, false) => send_stream(&mut answers, commands)?,
-            (false, false) => send_json(&mut answers, ANSWER)?,
+        let body = read_request(&mut requests)?;
+        match body.windows(13).any(|part| part == br#""stream":true"#) {
+            true => send_stream(&mut answers, commands)?,
+            false => {
+                let length = ANSWER.len();
+                let head = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+                );
+                answers.write_all((head + ANSWER).as_bytes()).ok()?;
+            }
         }
     }
 }
 
-fn send_json(answers: &mut TcpStream, body: &str) -> Option<()> {
-    let length = body.len();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
-    );
-    answers.write_all((head + body).as_bytes()).ok()
-}
-
-/// The first line and the body of the next request.
-fn read_request(requests: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
-    let mut first = String::new();
-    requests.read_line(&mut first).ok()?;
+/// The body of the next request.
+fn read_request(requests: &mut impl BufRead) -> Option<Vec<u8>> {
     let mut length = 0;
     loop {
         let mut line = String::new();
@@ -106,7 +97,7 @@ fn read_request(requests: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
     }
     let mut body = vec![0; length];
     requests.read_exact(&mut body).ok()?;
-    Some((first, body))
+    Some(body)
 }
 
 fn send_stream(answers: &mut TcpStream, commands: &Mutex<Receiver<Next>>) -> Option<()> {

@@ -1,5 +1,6 @@
 //! The environment of the measured gateway: its configuration, free addresses, and a temporary folder.
 
+use crate::service;
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -31,12 +32,11 @@ pub const CONDITION: &str = "/condition/chat/completions";
 pub const EDIT: &str = "/edit/chat/completions";
 pub const CALLOUT: &str = "/callout/chat/completions";
 pub const CACHE: &str = "/cache/chat/completions";
-/// The path of questions to the service.
-pub const QUESTION: &str = "/question";
 
 /// A configuration with all features of the hot path: authentication, limits, routing, validation, rewriting, usage
-/// metering, metrics, access log. Further routes each have one filter more.
+/// metering, metrics, access log. Further routes each have one filter more; the service that one of them asks runs in this process.
 pub fn routes(listen: SocketAddr, admin: SocketAddr, provider: SocketAddr) -> String {
+    let service = service::start();
     format!(
         r#"
 server: {{listen: "{listen}", admin: "{admin}", workers: 1}}
@@ -52,7 +52,7 @@ channels:
     protocols: [chat]
     models: {{bench-model: provider-model-2026-08}}
 services:
-  check: {{url: "http://{provider}{QUESTION}"}}
+  check: {{url: "http://{service}/question"}}
 chains:
   chat: [require_json, authenticate, {{limit_body: 32MiB}}, route_model, validate, rate_limit]
 routes:

@@ -28,7 +28,8 @@ pub async fn measure(targets: &Targets, scale: f64) {
         let measured = [Target::BarePingora, Target::Headgate];
         for round in 0..=ROUNDS {
             for (index, target) in measured.into_iter().enumerate() {
-                let (cost, rate) = run(targets, target, *body_bytes, requests).await;
+                let request = chat_request(*body_bytes, false, "");
+                let (cost, rate) = run(targets, target, request, requests).await;
                 // The first round is a warm-up.
                 if round > 0 {
                     costs[index].push(cost);
@@ -65,8 +66,14 @@ pub async fn measure(targets: &Targets, scale: f64) {
     }
 }
 
-async fn run(targets: &Targets, target: Target, body_bytes: usize, requests: usize) -> (f64, f64) {
-    let request = Rc::new(chat_request(body_bytes, false, ""));
+/// Sends a request many times: the processor time per 10,000 requests in seconds, and requests per second.
+pub async fn run(
+    targets: &Targets,
+    target: Target,
+    request: Vec<u8>,
+    requests: usize,
+) -> (f64, f64) {
+    let request = Rc::new(request);
     let left = Rc::new(Cell::new(requests));
     let mut connections = Vec::new();
     for _ in 0..CONNECTIONS {

@@ -5,6 +5,7 @@
 
 mod client;
 mod cost;
+mod filters;
 mod process;
 mod streams;
 
@@ -35,6 +36,7 @@ fn main() {
     );
     runtime.block_on(async {
         cost::measure(&targets, scale).await;
+        filters::measure(&targets, scale).await;
         streams::measure(&targets, scale).await;
     });
 }

@@ -5,6 +5,7 @@ use super::super::router::MethodPathPattern;
 use super::BuiltFilter;
 use super::patterns::all_have_parameter;
 use crate::expression::Variable;
+use crate::filter::condition::ConditionErrorAction;
 use crate::filter::descriptor::{FilterPlacement, FilterProvision};
 use crate::filter::registry::{self, FILTERS};
 use crate::protocol::Protocol;
@@ -82,35 +83,27 @@ impl FilterOrderCheck<'_> {
 
     /// Whether a filter with this provision runs for every request.
     fn always_provides(&self, provision: FilterProvision) -> bool {
-        self.runs_always(|step| step.named.kind.provides(provision))
-    }
-
-    /// Whether one of these filters runs for every request: one has no condition, or two have opposite conditions.
-    fn runs_always(&self, is_one: impl Fn(&BuiltFilter) -> bool) -> bool {
-        let conditions: Vec<Option<&str>> = self
-            .filters
-            .iter()
-            .filter(|step| is_one(step))
-            .map(BuiltFilter::condition)
-            .collect();
-        let is_negated = |text: &str| conditions.contains(&Some(&*format!("!({text})")));
-        let mut each = conditions.iter();
-        each.any(|condition| condition.is_none_or(is_negated))
+        runs_always(self.filters, |step| step.named.kind.provides(provision))
     }
 
     /// What a filter needs must be known whenever it runs.
     fn check_provided(&self, index: usize, problems: &mut ProblemCollector<'_>) {
         let step = &self.filters[index];
+        let earlier = &self.filters[..index];
         let needs = step.named.kind.placement.needs.iter();
         for provision in needs.filter_map(|need| need.satisfied_by()) {
-            let Some(at) = self.provider(provision) else {
+            let provides = |step: &BuiltFilter| step.named.kind.provides(provision);
+            let Some(at) = earlier.iter().position(provides) else {
                 continue;
             };
-            let provider = &self.filters[at];
-            let is_same = provider.condition() == step.condition();
-            if is_same || self.always_provides(provision) {
+            let mut providers = earlier.iter().filter(|step| provides(step));
+            let is_same = |provider: &BuiltFilter| {
+                !provider.may_be_skipped() && provider.condition() == step.condition()
+            };
+            if providers.any(is_same) || runs_always(earlier, provides) {
                 continue;
             }
+            let provider = &earlier[at];
             let text = provider.condition().unwrap_or_default();
             problems.error(
                 &format!("{}/if", self.step_to_move(at, index)),
@@ -120,7 +113,7 @@ impl FilterOrderCheck<'_> {
                     step.name()
                 ),
                 Some(&format!(
-                    "remove `if`, or add a second step with the condition `!({text})`"
+                    "remove `if`, or add a second step before with the condition `!({text})`, both without `on_error: skip`"
                 )),
             );
         }
@@ -235,7 +228,7 @@ impl FilterOrderCheck<'_> {
     }
 
     fn finds_channel(&self, patterns: &[MethodPathPattern]) -> bool {
-        self.runs_always(|step| {
+        runs_always(self.filters, |step| {
             let mut provided = step.named.kind.placement.provides.iter();
             Self::replies_always(step)
                 || provided.any(|provision| match provision {
@@ -286,7 +279,24 @@ impl FilterOrderCheck<'_> {
     }
 }
 
+/// Whether one of these filters runs for every request: one has no condition, or two have opposite conditions.
+fn runs_always(filters: &[BuiltFilter], is_one: impl Fn(&BuiltFilter) -> bool) -> bool {
+    let running = filters
+        .iter()
+        .filter(|step| is_one(step) && !step.may_be_skipped());
+    let conditions: Vec<Option<&str>> = running.map(BuiltFilter::condition).collect();
+    let is_negated = |text: &str| conditions.contains(&Some(&*format!("!({text})")));
+    let mut each = conditions.iter();
+    each.any(|condition| condition.is_none_or(is_negated))
+}
+
 impl BuiltFilter {
+    /// Whether the filter does not run if its condition cannot be evaluated.
+    fn may_be_skipped(&self) -> bool {
+        let condition = self.named.condition.as_ref();
+        condition.is_some_and(|condition| condition.on_error == ConditionErrorAction::Skip)
+    }
+
     fn name(&self) -> &'static str {
         self.named.kind.name
     }

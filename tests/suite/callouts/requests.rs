@@ -226,14 +226,14 @@ async fn strangers_cause_no_questions() {
 #[tokio::test]
 async fn a_question_that_is_too_large_is_not_asked() {
     let service = moderation().await;
-    for (on_failure, status) in [("deny", 503), ("allow", 200)] {
+    for on_failure in ["deny", "allow"] {
         let settings = json!({
             "send": {"fields": ["/messages"], "max_bytes": "1KiB"}, "on_failure": on_failure,
         });
         let (gateway, _simulator) = gateway(&service, &settings).await;
         let large = with_text(Protocol::Chat, &"x".repeat(2000));
         let answer = gateway.ask(&large).await;
-        assert_eq!(answer.status, status, "{}", answer.text());
+        assert_eq!(answer.status, 503, "{}", answer.text());
         assert!(service.requests().is_empty());
         let line = gateway.log_of(&answer).await;
         assert_eq!(line["callout_outcome"], "not_sent", "{line}");

@@ -230,7 +230,10 @@ async fn a_header_may_be_computed() {
         );
     })
     .await;
-    let request = Request::ask(Protocol::Chat).header("x-region", "eu");
+    let request = Request::ask(Protocol::Chat)
+        .header("x-region", "eu")
+        .header("x-empty", "of the caller")
+        .header("x_empty", "of the caller");
     assert_eq!(world.ask(&request).await.status, 200);
     let record = world.simulator.last().await;
     for (name, value) in [

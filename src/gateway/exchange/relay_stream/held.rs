@@ -138,7 +138,9 @@ impl Exchange<'_> {
         if !is_whole {
             return self.break_off(ended_early(), &stream, partial, true).await;
         }
-        self.request.info.is_stream_whole = self.request.info.stream_error.is_none();
+        let info = &mut self.request.info;
+        info.is_stream_whole = info.stream_error.is_none();
+        info.ends_in_partial_event = partial.is_some();
         self.downstream.write(Bytes::new(), true).await
     }
 
