@@ -184,9 +184,11 @@ impl JsonObjectWriter {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::caller::Caller;
     use crate::protocol::json::JsonLimits;
     use http::{HeaderMap, HeaderName, HeaderValue, Method};
     use serde_json::{Value, json};
+    use std::sync::Arc;
 
     fn request(path: &str) -> RequestView {
         let mut headers = HeaderMap::new();
@@ -227,12 +229,14 @@ mod tests {
     fn a_question_has_what_was_chosen_and_no_key() {
         let body = Bytes::from_static(br#"{"a": [1e2, "sk-caller"], "b": 1}"#);
         let document = JsonDocument::parse(body, &JsonLimits::default()).unwrap();
-        let question = about_request(&sent(100), "chat", &request("/v1/x"), Some(&document));
+        let mut from_caller = request("/v1/x");
+        from_caller.caller = Some(Arc::new(Caller::new("ann", &[])));
+        let question = about_request(&sent(100), "chat", &from_caller, Some(&document));
         let question: Value = serde_json::from_slice(&question.unwrap()).unwrap();
         let expected = json!({
             "version": 1, "phase": "request",
             "request": {
-                "id": "req_1", "method": "POST", "path": "/v1/x", "route": "chat", "model": null, "caller": null,
+                "id": "req_1", "method": "POST", "path": "/v1/x", "route": "chat", "model": null, "caller": "ann",
                 "headers": {"x-tenant": "blue, green"}, "fields": {"/a": [100.0, "[secret]"]},
             },
         });
