@@ -379,9 +379,17 @@ fn text_of(
     document: Option<&JsonDocument>,
 ) -> Result<String, String> {
     let Some(document) = document else {
-        return match body.trim_ascii_start().first() {
-            Some(b'{' | b'[') => Err("the response is not strict JSON".into()),
-            _ => Ok(String::from_utf8_lossy(body).into_owned()),
+        // Clients may decode what the service would see as other bytes: escapes, a byte order mark, UTF-16, events.
+        let text = std::str::from_utf8(body).ok().filter(|text| {
+            let start = text.trim_ascii_start();
+            !start.starts_with(['{', '[', '\u{feff}'])
+                && !text.contains('\0')
+                && !start.starts_with("data:")
+                && !start.starts_with("event:")
+        });
+        return match (protocol, text) {
+            (None, Some(text)) => Ok(text.to_owned()),
+            _ => Err("the response is not strict JSON".into()),
         };
     };
     let mut texts: Vec<String> = Vec::new();

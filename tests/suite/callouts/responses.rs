@@ -153,3 +153,22 @@ async fn a_route_that_refuses_streams_serves_none() {
     let refused = gateway.ask(&Request::ask(Protocol::Chat)).await;
     assert_error_body(Protocol::Chat, &refused, 503);
 }
+
+#[tokio::test]
+async fn a_body_that_only_clients_can_decode_is_not_sent() {
+    let service = moderation().await;
+    let escaped = body_with(Protocol::Chat, "FORBIDDEN").replace("FORBIDDEN", "\\u0066orbidden");
+    for body in [
+        format!("\u{feff}{escaped}"),
+        format!("data: {escaped}\n\n"),
+        format!("text before {escaped}"),
+    ] {
+        let provider = ScriptedProvider::answering("").await;
+        let gateway = gateway(&provider, &service, &json!({"hold": {}})).await;
+        let response = json_response(&body);
+        provider.next(vec![crate::harness::ScriptedResponse::Send(response)]);
+        let received = gateway.ask(&Request::ask(Protocol::Chat)).await;
+        assert!(received.status >= 500, "{body}: {}", received.text());
+        assert!(!received.text().contains("orbidden"), "{}", received.text());
+    }
+}
